@@ -1,0 +1,94 @@
+"""The row of the ledger: what one turn used and cost, and what is known of its session after it.
+
+Only values; the meter makes them, ledgers keep them, reports read them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from acp_proxy.core.events import Counters
+from acp_proxy.core.money import Money, summed
+from acp_proxy.core.usage import Usage
+
+Kind = Literal["turn", "autonomous", "subagent", "compaction", "side"]
+UsageSource = Literal["agent", "partial", "estimated", "none"]
+CostSource = Literal["agent", "computed", "estimated", "parent", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageLine:
+    """What one model of a turn used. `cost` is None when unknown, and then never 0."""
+
+    model: str | None  # as the agent named it; None when it never did
+    usage: Usage
+    cost: Money | None = None
+    price_row: str | None = None  # the catalog row that priced it, e.g. "anthropic/claude-opus-5-5"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row. Times are Unix time in nanoseconds; `id` is a UUIDv7 made when the turn was admitted."""
+
+    id: str
+    session: str  # the ACP session id
+    kind: Kind
+    started_at: int
+    ended_at: int
+    stop_reason: str | None
+    lines: tuple[UsageLine, ...]  # at least one; one per model
+    usage_source: UsageSource
+    cost_source: CostSource
+    detail: str = ""  # why a source is what it is, for `doctor` and the curious; never content of the session
+    message_id: str | None = None
+    context_used: int | None = None  # tokens
+    context_size: int | None = None
+
+    @property
+    def usage(self) -> Usage:
+        return sum((line.usage for line in self.lines), Usage())
+
+    @property
+    def costs(self) -> tuple[Money, ...]:
+        return summed(line.cost for line in self.lines if line.cost is not None)
+
+    @property
+    def unpriced(self) -> bool:
+        """Whether tokens of this row have no known price (a subagent's cost is in its parent's row)."""
+        if self.cost_source == "parent":
+            return False
+        return any(line.cost is None and line.usage.total for line in self.lines)
+
+    @property
+    def model(self) -> str | None:
+        """The model that did most of the work."""
+        return max(self.lines, key=lambda line: line.usage.total).model if self.lines else None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """What outlives an agent process: the baselines of its counters, and what a reconnecting client is shown."""
+
+    context_used: int | None = None
+    context_size: int | None = None
+    context_estimated: bool = False
+    costs: tuple[Money, ...] = ()  # booked for this session so far, one per currency
+    agent_cost: Money | None = None  # the last cumulative cost that the agent itself reported
+    counters: Counters | None = None  # the last cumulative token counters that the agent reported
+    model: str | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who and where: the dimensions that every row of one proxy shares."""
+
+    organisation: str
+    user: str
+    team: str | None
+    project: str | None
+    host: str
+    agent: str
+    agent_version: str | None
+    client: str | None

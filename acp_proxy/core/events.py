@@ -1,0 +1,283 @@
+"""What happened on the wire, past tense: facts that the conversation reads off messages, and what the meter made of them.
+
+An event never carries content of a session: no prompt, answer, path of a file, or tool argument, only counts of
+characters. `meta` is the `_meta` object of the message; only `core/agents.py` looks inside. `at` is Unix time in
+nanoseconds.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from acp_proxy.core.money import Money
+
+if TYPE_CHECKING:
+    from acp_proxy.core.entry import Entry, SessionState
+
+Meta = Mapping[str, Any]
+Opening = Literal["new", "load", "resume", "fork"]
+
+
+class Side(enum.Enum):
+    """Who sent a message."""
+
+    CLIENT = "client"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Token counters as one message carried them; None where a field was absent or malformed.
+
+    They overlap in ways that differ by agent: this is not a partition, `Usage` is.
+    """
+
+    input: int | None = None
+    output: int | None = None
+    total: int | None = None
+    thought: int | None = None
+    cached_read: int | None = None
+    cached_write: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCounters:
+    """One row of `_meta.quota.model_usage`."""
+
+    model: str
+    counters: Counters
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """`clientInfo` or `agentInfo` (v2: `info`)."""
+
+    name: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Initialized:
+    """The response to `initialize` came."""
+
+    at: int
+    protocol_version: int
+    client: Implementation
+    agent: Implementation
+    client_notices: bool  # the client shows `notice` updates: v2 always, v1 when it advertised session.notices
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRequested:
+    """A client asked to load, resume or fork a session: what the ledger knows of it will be wanted soon."""
+
+    at: int
+    how: Opening
+    session: str  # for a fork, the parent
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOpened:
+    """The response that opens a session came, without error."""
+
+    at: int
+    how: Opening
+    session: str
+    parent: str | None = None  # of a fork
+    cwd: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRestored:
+    """The ledger answered what it knows of a session. `state` is None when it knows nothing."""
+
+    at: int
+    session: str
+    state: SessionState | None
+    parent: str | None = None  # of a fork: the state is the parent's
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClosed:
+    at: int
+    session: str
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSelected:
+    """A session's model, by config option, `models` or a `session/set_model` that succeeded. Often an alias."""
+
+    at: int
+    session: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfoChanged:
+    """The merged state after a `session_info_update`, or an entry of `session/list` for a known session."""
+
+    at: int
+    session: str
+    title: str | None
+    updated_at: str | None
+    meta: Meta
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSessionSeen:
+    """A `subagent_update` named a child session on this connection."""
+
+    at: int
+    session: str  # the root
+    child: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An open turn. v1: a prompt until its response; v2: running until idle."""
+
+    id: str  # UUIDv7
+    session: str
+    kind: Literal["turn", "autonomous"]
+    started_at: int
+    prompt_chars: int = 0
+    message_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    at: int
+    session: str
+    turn: Turn
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReported:
+    """A `usage_update`. Fields are None where absent or malformed."""
+
+    at: int
+    session: str  # the root session; `child` tells which of its subagents spoke
+    turn: Turn | None  # the oldest open turn, None between turns
+    used: int | None
+    size: int | None
+    cost: Money | None
+    cost_cleared: bool = False  # v2: `cost` was null
+    meta: Meta = field(default_factory=dict)
+    child: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateSeen:
+    """Any other update that carries a `_meta` (or tool output that names usage): some agents report usage there."""
+
+    at: int
+    session: str
+    turn: Turn | None
+    update: str  # the value of `sessionUpdate`
+    meta: Meta
+    fields: Meta  # the update itself, for the dialects of `core/agents.py`; never kept, never logged
+    replayed: bool = False  # between a load's request and its response: history, not new work
+    child: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """A `compaction_update`, or an agent's own sign of one. Context sizes in tokens where known."""
+
+    at: int
+    session: str
+    turn: Turn | None
+    before: int | None = None
+    after: int | None = None
+    status: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The turn's last message. Counters are as reported: what they mean is the meter's business."""
+
+    at: int
+    session: str
+    turn: Turn
+    stop_reason: str  # ACP's, or "error" (JSON-RPC error), "crashed" (agent gone), "disconnected" (client gone)
+    counters: Counters | None = None  # `usage` of the response or of the idle state
+    quota: Counters | None = None  # `_meta.quota.token_count`
+    model_usage: tuple[ModelCounters, ...] = ()  # `_meta.quota.model_usage`
+    meta: Meta = field(default_factory=dict)
+    updates: int = 0  # session updates since the prompt
+    tool_calls: int = 0
+    output_chars: int = 0  # text of messages to the user
+    thought_chars: int = 0
+    tool_chars: int = 0  # tool input and output
+    chars_since_report: int = 0  # all of them since the last `usage_update`
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionRequested:
+    at: int
+    session: str
+    request_id: Any  # as JSON decoded it
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionAnswered:
+    at: int
+    session: str
+    request_id: Any
+    outcome: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionClosed:
+    """One side is gone; every open turn has ended before this event."""
+
+    at: int
+    side: Side
+
+
+@dataclass(frozen=True, slots=True)
+class TurnMetered:
+    """The meter's word on a turn (or on work outside of one): the row to keep, and the session after it."""
+
+    at: int
+    entry: Entry
+    state: SessionState
+    reported_usage: bool  # the agent itself sent a `usage_update` since the turn began
+    reported_cost: bool  # ... with a cost
+
+
+@dataclass(frozen=True, slots=True)
+class ContextChanged:
+    """A session's context or cost changed in mid-turn, or became known from the ledger."""
+
+    at: int
+    session: str
+    state: SessionState
+    restored: bool = False  # from the ledger
+
+
+Event = (
+    Initialized
+    | SessionRequested
+    | SessionOpened
+    | SessionRestored
+    | SessionClosed
+    | ModelSelected
+    | SessionInfoChanged
+    | ChildSessionSeen
+    | TurnStarted
+    | UsageReported
+    | UpdateSeen
+    | Compacted
+    | TurnEnded
+    | PermissionRequested
+    | PermissionAnswered
+    | ConnectionClosed
+    | TurnMetered
+    | ContextChanged
+)

@@ -1,0 +1,64 @@
+"""Money as an integer number of nano-units (10**-9) with its currency; never a float, never mixed.
+
+A currency is any string ("USD", "EUR", "credits"): it is compared, never converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+
+NANO = 1_000_000_000
+_MOST = 2**63 - 1  # what a ledger column holds
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """`nano` 10**-9 units of `currency`."""
+
+    nano: int
+    currency: str
+
+    @classmethod
+    def of(cls, amount: Decimal | str | int, currency: str) -> Money:
+        """From decimal text or an exact number of units, rounded half-even to a nano-unit.
+
+        Raises ValueError for what is not a finite number or does not fit a ledger's column.
+        """
+        try:
+            nano = int((Decimal(amount) * NANO).to_integral_value(ROUND_HALF_EVEN))
+        except (InvalidOperation, ValueError, OverflowError, TypeError) as error:
+            raise ValueError(f"not an amount of money: {amount!r}") from error
+        if abs(nano) > _MOST:
+            raise ValueError(f"amount of money out of range: {amount!r}")
+        return cls(nano, currency)
+
+    @property
+    def text(self) -> str:
+        """Exact decimal text in units, without trailing zeros: `0.045989`, `3`, `-0.5`."""
+        return decimal_text(self.nano)
+
+    def plus(self, other: Money) -> Money:
+        if other.currency != self.currency:
+            raise ValueError(f"{self.currency} and {other.currency} are not added")
+        return Money(self.nano + other.nano, self.currency)
+
+    def minus(self, other: Money) -> Money:
+        return self.plus(Money(-other.nano, other.currency))
+
+
+def decimal_text(nano: int) -> str:
+    """Nano-units as exact decimal text in units."""
+    sign = "-" if nano < 0 else ""
+    units, rest = divmod(abs(nano), NANO)
+    fraction = f"{rest:09d}".rstrip("0")
+    return f"{sign}{units}.{fraction}" if fraction else f"{sign}{units}"
+
+
+def summed(amounts: Iterable[Money]) -> tuple[Money, ...]:
+    """One amount per currency, in the order in which the currencies first came."""
+    sums: dict[str, int] = {}
+    for amount in amounts:
+        sums[amount.currency] = sums.get(amount.currency, 0) + amount.nano
+    return tuple(Money(nano, currency) for currency, nano in sums.items())

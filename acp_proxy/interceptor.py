@@ -1,0 +1,47 @@
+"""The extension point: an observer, an enforcer or an exporter is one subclass in one file.
+
+Found through the entry-point group `acp_proxy.interceptors`. An exception that leaves a method is logged and
+counted; the relay goes on as if the method had returned nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from acp_proxy.core.effects import Effect
+from acp_proxy.core.events import Event, Side
+
+if TYPE_CHECKING:
+    from acp_proxy.core.jsonrpc import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer in place of the other side's: exactly one of `result` and `error` is given.
+
+    `effects` are carried out before the answer, e.g. a message that says why.
+    """
+
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None  # {"code": int, "message": str, "data"?: ...}
+    effects: tuple[Effect, ...] = ()
+
+
+class Interceptor:
+    """Does nothing; override what you need."""
+
+    admits: frozenset[str] = frozenset()
+    """Methods whose requests wait for `admit`. All others are forwarded without asking."""
+
+    async def admit(self, sender: Side, request: Request) -> Refusal | None:
+        """May refuse a request, and may do I/O: only this request, and later lines of its session, wait."""
+        return None
+
+    def on_event(self, event: Event) -> Iterable[Effect]:
+        """Sees every event, in order. Synchronous, no I/O: it runs on the relay's path."""
+        return ()
+
+    async def aclose(self) -> None:
+        """The relay is over: flush, within a second."""
