@@ -1,0 +1,54 @@
+"""The proxy's own log: to stderr or a file, never to stdout, which is the wire. Never content of a session.
+
+structlog is imported at the first event that is written: most runs write none.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+
+class Log:
+    """Called with a level, an event and its fields. A log that cannot be written is dropped, never raised."""
+
+    def __init__(self, level: str = "warning", file: Path | None = None) -> None:
+        self._threshold = LEVELS[level]
+        self._file = file
+        self._logger: Any = None
+
+    def __call__(self, level: str, event: str, **fields: Any) -> None:
+        if LEVELS[level] < self._threshold:
+            return
+        try:
+            if self._logger is None:
+                self._logger = _logger(_stream(self._file))
+            getattr(self._logger, level)(event, **fields)
+        except (OSError, ValueError):  # stderr closed, disk full: the relay goes on
+            pass
+
+
+def _stream(file: Path | None) -> TextIO:
+    if file is None:
+        return sys.stderr
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file.touch(mode=0o600, exist_ok=True)
+    return file.open("a", encoding="utf-8", buffering=1)
+
+
+def _logger(stream: TextIO) -> Any:
+    import structlog
+
+    logger = structlog.wrap_logger(
+        structlog.WriteLogger(stream),
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.LogfmtRenderer(key_order=["timestamp", "logger", "level", "event"]),
+        ],
+        wrapper_class=structlog.BoundLogger,
+    )
+    return logger.bind(logger="acp-proxy")

@@ -1,0 +1,100 @@
+"""The first look at lines: whatever they are, each gets its own, and it agrees with a full parse."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_proxy.core.jsonrpc import Notification, Request, Response, parse
+from acp_proxy.core.peek import Peek, meta_in_tail, peek_head, peek_line, peek_run, split_lines
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+updates = st.fixed_dictionaries(
+    {}, optional={"sessionUpdate": values, "_meta": values, "content": values, "rawInput": values}
+)
+params = st.fixed_dictionaries({}, optional={"sessionId": values, "update": updates | values}) | values
+messages = st.fixed_dictionaries(
+    {}, optional={"id": values, "method": st.just("session/update") | values, "params": params, "result": values}
+)
+json_lines = messages.map(lambda value: json.dumps(value).encode())
+lines = st.lists(json_lines | st.binary(max_size=30).map(lambda data: data.replace(b"\n", b"")), min_size=1, max_size=6)
+
+
+def shallow(peek: Peek) -> tuple[Any, Any, Any, Any]:
+    update = peek.params.update if peek.params is not None else None
+    return repr(peek.id), peek.method, peek.params and peek.params.session, update and update.kind
+
+
+@given(lines)
+def test_a_run_gives_one_look_a_line_and_the_same_as_line_by_line(run: list[bytes]) -> None:
+    data = b"".join(line + b"\n" for line in run)
+    assert [shallow(peek) for peek in peek_run(data)] == [shallow(peek_line(line)) for line in run]
+
+
+@given(st.binary(max_size=200))
+def test_lines_joined_are_the_run_and_end_only_at_newlines(data: bytes) -> None:
+    cut = split_lines(data)
+    assert b"".join(cut) == data
+    assert all(line.endswith(b"\n") for line in cut[:-1])
+    assert all(b"\n" not in line[:-1] for line in cut)
+
+
+@given(json_lines)
+def test_a_look_agrees_with_a_full_parse(line: bytes) -> None:
+    message, peek = parse(line), peek_line(line)
+    if isinstance(message, Request | Notification):
+        assert peek.method == message.method
+        session = message.params.get("sessionId")
+        if peek.params is not None and isinstance(session, str):
+            assert peek.params.session == session
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","method":"session\\/update","params":{"\\u0073essionId":"a","update":{"sessionUpdate":"plan"}}}',
+        b'{"params":{"update":{"sessionUpdate":"plan"},"sessionId":"a"},"method":"session/update"}',
+    ],
+)
+def test_key_order_and_legal_spellings_do_not_matter(line: bytes) -> None:
+    assert shallow(peek_line(line)) == ("None", "session/update", "a", "plan")
+
+
+@given(json_lines, st.integers(min_value=0, max_value=400))
+def test_a_head_never_raises_and_never_contradicts_the_whole_line(line: bytes, cut: int) -> None:
+    head, whole = peek_head(line[:cut]), parse(line)
+    match head:
+        case Request() | Notification():
+            assert isinstance(whole, Request | Notification)
+            assert whole.method == head.method
+        case Response():
+            assert isinstance(whole, Response)
+            assert repr(whole.id) == repr(head.id)
+
+
+def test_the_head_of_a_prompt_names_its_id_and_session() -> None:
+    head = (
+        b'{"jsonrpc":"2.0","id":"x","method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"image","da'
+    )
+    assert peek_head(head) == Request("x", "session/prompt", {"sessionId": "s1"})
+
+
+def test_a_head_without_an_id_before_the_bulk_settles_nothing() -> None:
+    assert peek_head(b'{"params":{"sessionId":"s1","prompt":[{"type":"text","text":"AAAA') is None
+    assert peek_head(b'{"jsonrpc":"2.0","result":"AAAA') is None
+
+
+def test_usage_at_the_end_of_a_long_update_is_found() -> None:
+    tail = b'AAAA"}},"_meta":{"usage":{"inputTokens":5}}}}}\n'
+    assert meta_in_tail(tail) == {"usage": {"inputTokens": 5}}
+    assert meta_in_tail(b'AAAA"}}}}\n') is None
+    assert meta_in_tail(b'"_meta":{"cut') is None
