@@ -1,0 +1,258 @@
+"""The configuration as values: defaults, the user's file, the environment and flags, under the administrator's word.
+
+Reads files, and starts, opens and writes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from acp_proxy.config_files import ConfigError, TomlFile, expanded, read, state_dir, user_file
+from acp_proxy.config_schema import (
+    NOT_BUILT,
+    PREFIX,
+    Key,
+    check_of,
+    children,
+    dotted,
+    of_text,
+    pattern_of,
+    unknown,
+)
+
+__all__ = ["Config", "ConfigError", "load"]
+
+ADMIN_FILE = Path("/etc/acp-proxy/config.toml")
+FLAGS: Mapping[str, Key] = {
+    "ledger": ("ledger", "url"),
+    "agent": ("run", "agent"),
+    "user": ("identity", "user"),
+    "team": ("identity", "team"),
+    "project": ("identity", "project"),
+    "budget": ("run", "budget"),
+    "no_summary": ("run", "summary"),
+    "log": ("log", "file"),
+    "log_level": ("log", "level"),
+}
+
+Layer = dict[Key, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who pays. `project` is None when it is to be found by `project.project_of`."""
+
+    user: str
+    team: str | None = None
+    organisation: str = "default"
+    project: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    agent: str | None = None  # in place of the name that the agent reports
+    summary: bool = True
+    estimate: bool = True  # characters / 4 for agents that report nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    file: Path | None = None
+    level: str = "warning"  # debug | info | warning | error
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerChoice:
+    url: str
+    on_unavailable: str = "local"  # open | closed | local
+    admission_timeout: float = 0.25  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens as decimal text, `context` in tokens. None is unknown."""
+
+    input: str | None = None
+    output: str | None = None
+    cached_read: str | None = None
+    cached_write: str | None = None
+    cached_write_1h: str | None = None
+    context: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    cache_write: str = "5m"  # 5m | 1h
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCounts:
+    """How an agent counts; None where the user did not say."""
+
+    scope: str | None = None  # turn | session | last_call | call
+    input: str | None = None  # excludes_cache | includes_cache
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    identity: Identity
+    run: Run
+    log: Log
+    ledger: LedgerChoice
+    pricing: Pricing
+    aliases: Mapping[str, str]
+    agents: Mapping[str, AgentCounts]
+    share_titles: bool
+    state_dir: Path  # of the default ledger and of journals
+    files: tuple[Path, ...]  # that were read, the administrator's last
+    overruled: tuple[str, ...]  # keys that were set, but differently by the administrator
+
+
+def load(options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: Path = ADMIN_FILE) -> Config:
+    """Options are flags as given: `config`, and the names in `FLAGS`; `no_summary` counts by being there.
+
+    Raises ConfigError. A file named by `config` must exist, the user's and the administrator's need not.
+    """
+    own = _own_file(options, environ)
+    admin = read(admin_file) if _exists(admin_file) else None
+    lower = _of_file(own) | _of_environment(environ) | _of_flags(options)
+    final = _of_file(admin)
+    settings = _defaults(environ) | _outside_of(final, lower) | final
+    return Config(
+        identity=Identity(**_section(settings, "identity")),
+        run=Run(**_section(settings, "run")),
+        log=_log(_section(settings, "log"), environ),
+        ledger=LedgerChoice(**_section(settings, "ledger")),
+        pricing=_pricing(settings),
+        aliases=_section(settings, "aliases"),
+        agents={name: AgentCounts(**counts) for name, counts in _tables(settings, "agents").items()},
+        share_titles=settings.get(("share_titles",), False),
+        state_dir=state_dir(environ),
+        files=tuple(file.path for file in (own, admin) if file),
+        overruled=tuple(dotted(key) for key in lower if key in final and lower[key] != final[key]),
+    )
+
+
+def _own_file(options: Mapping[str, str], environ: Mapping[str, str]) -> TomlFile | None:
+    if "config" in options:
+        return read(expanded(options["config"], environ))
+    path = user_file(environ)
+    return read(path) if _exists(path) else None
+
+
+def _exists(path: Path) -> bool:
+    """Also true where it cannot be told: an error is better than rules that silently do not apply."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
+
+
+def _defaults(environ: Mapping[str, str]) -> Layer:
+    return {
+        ("identity", "user"): _login_name(environ),
+        ("ledger", "url"): f"sqlite:///{state_dir(environ) / 'ledger.db'}",
+    }
+
+
+def _of_file(file: TomlFile | None) -> Layer:
+    return dict(_settings(file, file.table, ())) if file else {}
+
+
+def _settings(file: TomlFile, table: Mapping[str, Any], above: Key) -> Iterator[tuple[Key, Any]]:
+    for name, value in table.items():
+        key = (*above, name)
+        if isinstance(value, dict) and children(key):
+            yield from _settings(file, value, key)
+        else:
+            yield key, _checked(key, value, file)
+
+
+def _of_environment(environ: Mapping[str, str]) -> Layer:
+    """`ACP_PROXY_LEDGER__URL` is ledger.url; an empty variable counts as not set."""
+    layer: Layer = {}
+    for variable, value in environ.items():
+        if variable.startswith(PREFIX) and value:
+            key = tuple(part.lower() if part.isupper() else part for part in variable[len(PREFIX) :].split("__"))
+            check = check_of(key)
+            layer[key] = _checked(key, of_text(check, value) if check else value, variable)
+    return layer
+
+
+def _of_flags(options: Mapping[str, str]) -> Layer:
+    layer: Layer = {}
+    for option, key in FLAGS.items():
+        if option in options:
+            value = False if option == "no_summary" else options[option]
+            layer[key] = _checked(key, value, f"--{option.replace('_', '-')}")
+    return layer
+
+
+def _checked(key: Key, value: object, source: TomlFile | str) -> Any:
+    """The value as the program uses it. `source` is a file, or the name of a variable or flag."""
+    if problem := NOT_BUILT.get(dotted(key)):
+        raise ConfigError(f"{_prefix(key, source)}: {problem}")
+    check = check_of(key)
+    if check is None:
+        problem = f"expected a table, [{dotted(key)}]" if children(key) else unknown(key)
+        raise ConfigError(f"{_prefix(key, source)}: {problem}")
+    try:
+        return check(value)
+    except ValueError as error:
+        raise ConfigError(f"{_prefix(key, source)}: {error}") from None
+
+
+def _prefix(key: Key, source: TomlFile | str) -> str:
+    return source if isinstance(source, str) else f"{source.where(key)}: {dotted(key)}"
+
+
+def _outside_of(final: Layer, lower: Layer) -> Layer:
+    """What the administrator left open. A price or an agent that the administrator's file has is final as a whole."""
+    closed = {_unit(key) for key in final}
+    return {key: value for key, value in lower.items() if _unit(key) not in closed}
+
+
+def _unit(key: Key) -> Key:
+    pattern = pattern_of(key)
+    return key[: pattern.index("*") + 1] if "*" in pattern else key
+
+
+def _section(settings: Layer, table: str) -> dict[str, Any]:
+    return {key[1]: value for key, value in settings.items() if key[0] == table and len(key) == 2}
+
+
+def _tables(settings: Layer, *above: str) -> dict[str, dict[str, Any]]:
+    """The tables below `above`, by the names that the user chose."""
+    tables: dict[str, dict[str, Any]] = {}
+    for key, value in settings.items():
+        if key[: len(above)] == above and len(key) == len(above) + 2:
+            tables.setdefault(key[-2], {})[key[-1]] = value
+    return tables
+
+
+def _log(section: dict[str, Any], environ: Mapping[str, str]) -> Log:
+    if "file" in section:
+        section["file"] = expanded(section["file"], environ)
+    return Log(**section)
+
+
+def _pricing(settings: Layer) -> Pricing:
+    prices = {model: Price(**rates) for model, rates in _tables(settings, "pricing", "prices").items()}
+    return Pricing(**_section(settings, "pricing"), prices=prices)
+
+
+def _login_name(environ: Mapping[str, str]) -> str:
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        if name := environ.get(variable):
+            return name
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container's arbitrary uid
+        return str(os.getuid())

@@ -1,0 +1,124 @@
+"""Where configuration lives, and a TOML file read into a table with line numbers for its errors.
+
+Knows nothing of keys; writes nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used. The text is one line: file and line, key, what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class TomlFile:
+    path: Path
+    text: str
+    table: dict[str, Any]
+
+    def where(self, key: tuple[str, ...]) -> str:
+        """`FILE:LINE` of a key, or of the nearest table around it."""
+        line = line_of(self.text, key)
+        return f"{self.path}:{line}" if line else str(self.path)
+
+
+def read(path: Path) -> TomlFile:
+    """Raises ConfigError for a file that cannot be read or is not TOML."""
+    import tomllib  # 5 ms or more, and most machines have no configuration file
+
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        return TomlFile(path, text, tomllib.loads(text.replace("\r\n", "\n")))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: expected UTF-8 text") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(_syntax_error(path, str(error))) from error
+
+
+def line_of(text: str, key: tuple[str, ...]) -> int | None:
+    """The first line of TOML text that sets `key`, else the one that comes closest to it from above.
+
+    The parser of the standard library keeps no positions. This looks at each line by itself, and is asked only once
+    an error is known: a line inside of a multi-line string may fool it, which then names the wrong line, no more.
+    """
+    best, found = 0, None
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        header = _path_of(line.strip()) if line.lstrip().startswith("[") else ()
+        table = header or table
+        path = header or table + _key_of(line)
+        if best < len(path) <= len(key) and path == key[: len(path)]:
+            best, found = len(path), number
+    return found
+
+
+def user_file(environ: Mapping[str, str]) -> Path:
+    """`acp-proxy/config.toml` in the platform's config directory."""
+    if sys.platform == "darwin":
+        return home(environ) / "Library" / "Application Support" / "acp-proxy" / "config.toml"
+    return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "acp-proxy" / "config.toml"
+
+
+def state_dir(environ: Mapping[str, str]) -> Path:
+    """Where the ledger and the journals are unless configured otherwise."""
+    return _xdg(environ, "XDG_STATE_HOME", ".local/state") / "acp-proxy"
+
+
+def home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or Path("~").expanduser())
+
+
+def expanded(path: str, environ: Mapping[str, str]) -> Path:
+    """A path as a user writes it, with `~` for the home directory."""
+    if path == "~" or path.startswith("~/"):
+        return home(environ) / path[2:]
+    return Path(path)
+
+
+def _xdg(environ: Mapping[str, str], variable: str, default: str) -> Path:
+    value = environ.get(variable, "")
+    return Path(value) if value.startswith("/") else home(environ) / default  # relative ones are invalid by XDG's rules
+
+
+def _key_of(line: str) -> tuple[str, ...]:
+    """The dotted key before the first `=` that is not inside of quotes; () when there is none."""
+    position = line.find("=")
+    while position >= 0:
+        if path := _path_of(line[:position].strip() + " = {}"):
+            return path
+        position = line.find("=", position + 1)
+    return ()
+
+
+def _path_of(statement: str) -> tuple[str, ...]:
+    """The path that one TOML statement sets, () when it is none: `[a."b.c"]` and `a."b.c" = {}` are ("a", "b.c")."""
+    import tomllib
+
+    try:
+        value: Any = tomllib.loads(statement)
+    except (ValueError, RecursionError):
+        return ()
+    path: list[str] = []
+    while value:
+        if isinstance(value, list):  # [[array of tables]]
+            value = value[0]
+            continue
+        key, value = next(iter(value.items()))
+        path.append(key)
+    return tuple(path)
+
+
+def _syntax_error(path: Path, message: str) -> str:
+    """tomllib ends its messages with `(at line 3, column 5)` or `(at end of document)`."""
+    reason, _, position = message.partition(" (at ")
+    line = position.removeprefix("line ").partition(",")[0]
+    where = f"{path}:{line}" if line.isdigit() else str(path)
+    return f"{where}: not valid TOML: {reason[:1].lower()}{reason[1:]}"
