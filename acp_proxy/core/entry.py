@@ -61,6 +61,12 @@ class Entry:
         return any(line.cost is None and line.usage.total for line in self.lines)
 
     @property
+    def cost_at_least(self) -> bool:
+        """Whether `costs` miss something: a price, or tokens that nobody counted and no cost of the agent covers."""
+        uncounted = self.usage_source in ("partial", "none") and self.cost_source not in ("agent", "parent")
+        return uncounted or self.unpriced
+
+    @property
     def model(self) -> str | None:
         """The model that did most of the work."""
         return max(self.lines, key=lambda line: line.usage.total).model if self.lines else None

@@ -1,0 +1,96 @@
+"""Figures and names as people read them: tokens, money, aligned columns. Rounds for display only; light to import.
+
+Names come from agents and models: `clean` keeps their control characters from the terminal.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_HALF_EVEN, Decimal
+
+from acp_proxy.core.money import NANO, Money
+
+AT_LEAST = "≥ "
+_SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|\x1b[]PX^_][^\x07\x1b\x9c]*(?:\x07|\x9c|\x1b\\)?"  # OSC and other strings: window title, links, clipboard
+    r"|\x1b[ -/]*[0-~]?"
+    r"|\x9b[0-?]*[ -/]*[@-~]"
+)
+
+
+def clean(text: str) -> str:
+    """On one line, without escape sequences, control characters, or marks that turn the direction of writing."""
+    plain = _ESCAPES.sub("", text)
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in plain).split())
+
+
+def tokens_text(tokens: int) -> str:
+    """At most seven characters: `999,999`, `1.23M`, `45.6B`."""
+    if tokens < 1_000_000:
+        return f"{tokens:,}"
+    scaled, unit = (tokens / 1e6, "M") if tokens < 999_500_000 else (tokens / 1e9, "B")
+    decimals = 2 if scaled < 9.995 else 1 if scaled < 99.95 else 0
+    return f"{scaled:,.{decimals}f}{unit}"
+
+
+def decimals_of(costs: Iterable[Money]) -> int:
+    """How many decimals a column of such amounts is shown with, 2 or 4."""
+    return 4 if max((abs(cost.nano) for cost in costs), default=0) < 10 * NANO else 2
+
+
+def cost_text(costs: Sequence[Money], decimals: int = 4, *, at_least: bool = False) -> str:
+    """`$1.2346`, `≥ €0.01 + 3.00 credits`; `?` where no part is known, `-` where there is none to know.
+
+    What would round to nothing is `<$0.0001`.
+    """
+    if not costs:
+        return "?" if at_least else "-"
+    amounts = " + ".join(_amount(cost, decimals) for cost in sorted(costs, key=lambda cost: cost.currency))
+    return f"{AT_LEAST if at_least else ''}{amounts}"
+
+
+def _amount(cost: Money, decimals: int) -> str:
+    step = Decimal(1).scaleb(-decimals)
+    shown = (Decimal(cost.nano) / NANO).quantize(step, ROUND_HALF_EVEN)
+    below, sign = "", "-" if cost.nano < 0 else ""
+    if cost.nano and not shown:
+        below, shown = "<", step
+    figure = f"{abs(shown):,.{decimals}f}"
+    symbol = _SIGNS.get(cost.currency)
+    return f"{below}{sign}{symbol}{figure}" if symbol else f"{below}{sign}{figure} {clean(cost.currency)[:12]}"
+
+
+def width_of(text: str) -> int:
+    """Columns of a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text
+    )
+
+
+def cut(text: str, width: int) -> str:
+    """At most `width` columns, with an ellipsis where something is missing."""
+    if width_of(text) <= width:
+        return text
+    while text and width_of(text) > width - 1:
+        text = text[:-1]
+    return f"{text.rstrip()}…" if width > 0 else ""
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
+    """Rows as lines, two spaces between columns; `right` says which columns are aligned to the right."""
+    widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
+    return "".join(f"{_line(row, widths, right)}\n" for row in rows)
+
+
+def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    cells = []
+    for cell, width, to_right in zip(row, widths, right, strict=True):
+        space = " " * (width - width_of(cell))
+        cells.append(space + cell if to_right else cell + space)
+    return "  ".join(cells).rstrip()

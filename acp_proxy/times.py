@@ -1,0 +1,105 @@
+"""Points in time as a user writes them (`2026-11-01`, RFC 3339, `7d`), and as reports show and group them.
+
+Times are Unix nanoseconds; the clock and the environment come in as parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+SECOND = 1_000_000_000
+_MOST = 2**63 - 1  # what a ledger column holds: the year 2262
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """A time zone. `info` is None for the computer's own where that has no IANA name."""
+
+    name: str
+    info: tzinfo | None
+
+    def local(self, at: int) -> datetime:
+        return datetime.fromtimestamp(at // SECOND, self.info)
+
+
+UTC_ZONE = Zone("UTC", UTC)  # also where no zone database is installed
+
+
+def zone(name: str) -> Zone:
+    """An IANA zone. Raises ValueError with a line for the user."""
+    if name in ("UTC", "Etc/UTC"):
+        return UTC_ZONE
+    try:
+        return Zone(name, ZoneInfo(name))
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(f"expected a time zone such as Europe/Berlin or UTC, not {name!r}") from error
+
+
+def local_zone(environ: Mapping[str, str], localtime: Path = Path("/etc/localtime")) -> Zone:
+    """The computer's zone: `TZ`, else what /etc/localtime points to, else UTC where there is no such file."""
+    source = environ.get("TZ", "").removeprefix(":")
+    if not source and not localtime.exists():
+        return UTC_ZONE
+    if not source and localtime.is_symlink():
+        source = str(localtime.readlink())
+    try:
+        return zone(source.rpartition("zoneinfo/")[2])
+    except ValueError:  # a copy without a name, or POSIX rules such as CET-1CEST
+        return Zone("local", None)
+
+
+def parse(text: str, zone: Zone, now: int) -> int:
+    """Unix nanoseconds of a date (its midnight in `zone`), an RFC 3339 time, or so long before `now`: 90m 12h 7d 2w.
+
+    Raises ValueError with a line for the user.
+    """
+    number, unit = text[:-1], text[-1:]
+    try:
+        if number.isascii() and number.isdigit() and unit in _UNITS:
+            return _storable(now - int(number) * _UNITS[unit] * SECOND)
+        moment = datetime.fromisoformat(text.strip().upper())
+        return _storable(_nanoseconds(moment if moment.tzinfo else moment.replace(tzinfo=zone.info)))
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"expected a date such as 2026-11-01, an RFC 3339 time or 7d, not {text!r}") from error
+
+
+def rfc3339(at: int) -> str:
+    """In UTC, with the second's fraction where there is one: 2026-11-01T00:00:00Z, 2026-11-01T09:30:12.25Z."""
+    text = datetime.fromtimestamp(at // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    fraction = f".{at % SECOND:09d}".rstrip("0").rstrip(".")
+    return f"{text}{fraction}Z"
+
+
+def milliseconds(at: int) -> str:
+    """In UTC, always with three digits, so that text sorts as time does: 2026-11-01T09:30:12.250Z."""
+    text = datetime.fromtimestamp(at // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{text}.{at % SECOND // 1_000_000:03d}Z"
+
+
+def _nanoseconds(moment: datetime) -> int:
+    return (moment.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+def _storable(at: int) -> int:
+    if abs(at) > _MOST:
+        raise ValueError("out of range")
+    return at
+
+
+def _week(moment: datetime) -> str:
+    year, week, _ = moment.isocalendar()
+    return f"{year}-W{week:02d}"
+
+
+PERIODS: Mapping[str, Callable[[datetime], str]] = {
+    "day": lambda moment: moment.strftime("%Y-%m-%d"),
+    "week": _week,
+    "month": lambda moment: moment.strftime("%Y-%m"),
+}
+"""How a period is written, from a local time in it: 2026-11-21, 2026-W47 (ISO), 2026-11."""
