@@ -1,0 +1,121 @@
+"""The SQLite ledger's schema as a numbered list; a released step is never edited, a new one is added after it.
+
+`org_id` leads every key, so that the same shape can be spread over many machines. Times are Unix nanoseconds, money
+is nano-units, and NULL is unknown.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from acp_proxy.ledger import LedgerError
+
+APPLICATION_ID = 0x41435050  # "ACPP", in the header of every ledger file
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        f"PRAGMA application_id = {APPLICATION_ID}",
+        """
+        CREATE TABLE turn (
+            org_id TEXT NOT NULL,
+            id TEXT NOT NULL,
+            user_id TEXT NOT NULL,
+            host TEXT NOT NULL,
+            agent TEXT NOT NULL,
+            session TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            started_at INTEGER NOT NULL,
+            ended_at INTEGER NOT NULL,
+            stop_reason TEXT,
+            team TEXT,
+            project TEXT,
+            agent_version TEXT,
+            client TEXT,
+            usage_source TEXT NOT NULL,
+            cost_source TEXT NOT NULL,
+            unpriced INTEGER NOT NULL,
+            detail TEXT NOT NULL,
+            message_id TEXT,
+            context_used INTEGER,
+            context_size INTEGER,
+            PRIMARY KEY (org_id, id)
+        ) STRICT, WITHOUT ROWID
+        """,
+        "CREATE INDEX turn_by_start ON turn (org_id, started_at, id)",
+        "CREATE INDEX turn_by_session ON turn (org_id, user_id, host, agent, session, id)",
+        """
+        CREATE TABLE line (
+            org_id TEXT NOT NULL,
+            turn TEXT NOT NULL,
+            position INTEGER NOT NULL,
+            model TEXT,
+            input INTEGER NOT NULL,
+            cached_read INTEGER NOT NULL,
+            cached_write INTEGER NOT NULL,
+            output INTEGER NOT NULL,
+            thought INTEGER NOT NULL,
+            cost_nano INTEGER,
+            currency TEXT,
+            price_row TEXT,
+            PRIMARY KEY (org_id, turn, position)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE session (
+            org_id TEXT NOT NULL,
+            user_id TEXT NOT NULL,
+            host TEXT NOT NULL,
+            agent TEXT NOT NULL,
+            session TEXT NOT NULL,
+            team TEXT,
+            project TEXT,
+            agent_version TEXT,
+            client TEXT,
+            title TEXT,
+            titled_at INTEGER NOT NULL,
+            model TEXT,
+            context_used INTEGER,
+            context_size INTEGER,
+            context_estimated INTEGER NOT NULL,
+            agent_cost_nano INTEGER,
+            agent_cost_currency TEXT,
+            counters TEXT,
+            started_at INTEGER NOT NULL,
+            ended_at INTEGER NOT NULL,
+            PRIMARY KEY (org_id, user_id, host, agent, session)
+        ) STRICT, WITHOUT ROWID
+        """,
+    ),
+)
+
+
+def migrate(connection: sqlite3.Connection, begin: Callable[[str], object]) -> None:
+    """Bring the schema up to the last step, each step in a transaction of its own.
+
+    `begin` starts a transaction, waiting for others: of many processes that open a new ledger at once one does the
+    work. Raises LedgerError for a ledger of a newer version and for the database of another program.
+    """
+    begin("BEGIN")  # one snapshot for the three questions
+    application, tables = _pragma(connection, "application_id"), _count_tables(connection)
+    version = _pragma(connection, "user_version")
+    connection.execute("COMMIT")
+    if application != APPLICATION_ID and (application or tables):
+        raise LedgerError("this is the database of another program, not a ledger")
+    if version > len(MIGRATIONS):
+        raise LedgerError(f"written by a newer acp-proxy (version {version}, known up to {len(MIGRATIONS)}): update it")
+    for number, statements in enumerate(MIGRATIONS[version:], version + 1):
+        begin("BEGIN IMMEDIATE")
+        if _pragma(connection, "user_version") < number:
+            for statement in statements:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number}")
+        connection.execute("COMMIT")
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _count_tables(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])

@@ -1,0 +1,103 @@
+"""Where ledger and journals live: URLs, directories of the platform, and file systems that cannot hold them.
+
+Creates directories only in `private_directory`; opens no file of its own but the kernel's table of mounts.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from acp_proxy.ledger import LedgerError
+
+EXPECTED = "expected sqlite:///PATH or postgresql://HOST/DATABASE"
+
+# Locks and shared memory do not hold across machines there; both SQLite's WAL and the journal's flock need them.
+NETWORK_FILE_SYSTEMS = frozenset(
+    {"9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4"}
+    | {"orangefs", "pvfs2", "smb", "smb2", "smb3", "smbfs"}
+)
+NETWORK_FUSE = frozenset({"ceph-fuse", "davfs2", "gcsfuse", "glusterfs", "rclone", "s3fs", "smbnetfs", "sshfs"})
+
+
+def sqlite_path(url: str) -> Path:
+    """The absolute path that a `sqlite:///PATH` URL means. Raises LedgerError for any other URL, in one line."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        raise LedgerError(f"ledger URL without a scheme, {EXPECTED}")
+    if scheme in ("postgresql", "postgres"):
+        # It may hold a password, so the URL is not repeated.
+        raise LedgerError("ledger on PostgreSQL is not built in yet (extra: postgres), use sqlite:///PATH")
+    if scheme != "sqlite":
+        raise LedgerError(f"ledger URL of unknown scheme {scheme!r}, {EXPECTED}")
+    path = rest.removeprefix("/")
+    if path == rest or not path or path.endswith("/") or "\0" in path:
+        raise LedgerError(f"ledger URL without a file after sqlite:///, {EXPECTED}")
+    try:
+        return Path(path).expanduser().resolve()
+    except (OSError, RuntimeError) as error:
+        raise LedgerError(f"ledger URL {url!r}: {error}") from error
+
+
+def sqlite_url(path: Path) -> str:
+    return f"sqlite:///{path}"
+
+
+def default_url(environ: Mapping[str, str]) -> str:
+    return sqlite_url(state_directory(environ) / "ledger.db")
+
+
+def state_directory(environ: Mapping[str, str]) -> Path:
+    """`acp-proxy` in `$XDG_STATE_HOME`, which counts only when absolute, else in `~/.local/state`."""
+    return _absolute(environ.get("XDG_STATE_HOME"), Path(environ.get("HOME") or "~") / ".local/state") / "acp-proxy"
+
+
+def journal_directories(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where journals may be, best first."""
+    state = state_directory(environ) / "journal"
+    runtime = environ.get("XDG_RUNTIME_DIR", "")
+    return (state, Path(runtime) / "acp-proxy") if Path(runtime).is_absolute() else (state,)
+
+
+def _absolute(given: str | None, default: Path) -> Path:
+    return Path(given) if given and Path(given).is_absolute() else default.expanduser()
+
+
+def private_directory(path: Path) -> None:
+    """Make a directory and its missing parents 0700; one that is there stays as it is. Raises OSError."""
+    if path.is_dir():
+        return
+    private_directory(path.parent)
+    path.mkdir(mode=0o700, exist_ok=True)
+
+
+def network_file_system(path: Path, mounts: str | None = None) -> str | None:
+    """The type of the network file system that `path` is (or would be) on; None for a local or unknown one.
+
+    `mounts` is text like /proc/self/mounts, which is read when it is not given; without one nothing is known.
+    """
+    if mounts is None:
+        try:
+            mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            return None
+    best, kind = "", ""
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        point = _unescaped(fields[1]) if len(fields) > 2 else ""
+        # The later of two mounts on one point hides the earlier.
+        if point and len(point) >= len(best) and _is_below(str(path), point):
+            best, kind = point, fields[2]
+    is_network = kind in NETWORK_FILE_SYSTEMS or kind.removeprefix("fuse.") in NETWORK_FUSE
+    return kind if is_network else None
+
+
+def _is_below(path: str, point: str) -> bool:
+    return os.path.commonpath((path, point)) == point
+
+
+def _unescaped(field: str) -> str:
+    """A field of the table of mounts: space, tab, newline and backslash are written as `\\040` and so on."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)
