@@ -51,14 +51,14 @@ class Query:
     """Which rows: a half-open interval of start times (Unix ns), and values that a dimension must have.
 
     A dimension is a field of `Origin` ("organisation", "user", "team", "project", "host", "agent",
-    "agent_version", "client"), "session", "kind", "model" or "title". All are compared for equality but the title,
-    where part of it is enough and case is ignored. With "model" only the lines of that model are read: what others
-    used in the same turn is not part of the answer.
+    "agent_version", "client"), "session", "kind", "model" or "title". All are compared for equality, None with what
+    has no value, but the title, where part of it is enough and case is ignored. With "model" only the lines of that
+    model are read: what others used in the same turn is not part of the answer.
     """
 
     since: int | None = None
     until: int | None = None
-    where: tuple[tuple[str, str], ...] = ()
+    where: tuple[tuple[str, str | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ class Sums:
     partial: int  # rows whose usage is a lower bound
     estimated: int  # rows whose usage or cost is an estimate
     without_usage: int
+    cost_at_least: int  # rows whose cost is missing or a lower bound, as `Entry.cost_at_least` says
     started_at: int  # the earliest
     ended_at: int  # the latest
 

@@ -102,13 +102,15 @@ def read_sums(read: Read, query: Query, by: Sequence[str]) -> list[Sums]:
     counted = "1" if lines else "l.position = 0"
     tokens = "l.input + l.cached_read + l.cached_write + l.output + l.thought"
     unpriced = f"l.cost_nano IS NULL AND {tokens} > 0 AND t.cost_source <> 'parent'" if lines else "t.unpriced"
+    uncounted = "t.usage_source IN ('partial', 'none') AND t.cost_source NOT IN ('agent', 'parent')"
     sql = f"""
         SELECT {", ".join([*groups, "l.currency"])},
             sum({counted}), sum({counted} AND t.kind = 'turn'),
             sum(l.input), sum(l.cached_read), sum(l.cached_write), sum(l.output), sum(l.thought), sum(l.cost_nano),
             sum({counted} AND {unpriced}), sum({counted} AND t.usage_source = 'partial'),
             sum({counted} AND (t.usage_source = 'estimated' OR t.cost_source = 'estimated')),
-            sum({counted} AND t.usage_source = 'none'), min(t.started_at), max(t.ended_at)
+            sum({counted} AND t.usage_source = 'none'), sum({counted} AND (({uncounted}) OR {unpriced})),
+            min(t.started_at), max(t.ended_at)
         FROM turn t {_LINES}
         WHERE t.org_id = ? {conditions}
         GROUP BY {", ".join(str(number) for number in range(1, len(by) + 2))}
@@ -142,6 +144,7 @@ def _added(one: Sums, other: Sums) -> Sums:
         partial=one.partial + other.partial,
         estimated=one.estimated + other.estimated,
         without_usage=one.without_usage + other.without_usage,
+        cost_at_least=one.cost_at_least + other.cost_at_least,
         started_at=min(one.started_at, other.started_at),
         ended_at=max(one.ended_at, other.ended_at),
     )
@@ -164,7 +167,7 @@ def read_sessions(read: Read, query: Query) -> Iterator[SessionInfo]:
 
 def _organisations(read: Read, query: Query) -> list[str]:
     """Those to look at: the one asked for, else all; each is one step in an index."""
-    wanted = [value for dimension, value in query.where if dimension == "organisation"]
+    wanted = [value for dimension, value in query.where if dimension == "organisation" and value is not None]
     if wanted:
         return wanted[:1] if len(set(wanted)) == 1 else []
     found: list[str] = []
@@ -184,18 +187,18 @@ def _conditions(query: Query, *, model: bool = True) -> tuple[str, list[Any]]:
             sql += f" AND t.started_at {operator} ?"
             values.append(bound)
     for dimension, value in query.where:
-        if dimension == "title":
+        if dimension == "title" and value is not None:
             title = f"SELECT {_SESSION_KEY} FROM session s WHERE instr(casefold(s.title), ?)"
             sql += f" AND (t.org_id, t.user_id, t.host, t.agent, t.session) IN ({title})"
             values.append(value.casefold())
         elif dimension not in _COLUMNS:
             raise ValueError(f"no dimension of the ledger: {dimension!r}")
         elif model or dimension != "model":
-            sql += f" AND {_COLUMNS[dimension]} = ?"
+            sql += f" AND {_COLUMNS[dimension]} IS ?"
             values.append(value)
     return sql, values
 
 
 def _model_condition(query: Query) -> tuple[str, list[Any]]:
     values = [value for dimension, value in query.where if dimension == "model"]
-    return " AND l.model = ?" * len(values), values
+    return " AND l.model IS ?" * len(values), values
