@@ -1,21 +1,27 @@
-"""JSON-RPC 2.0 messages read off lines. Reading never raises: a line that is no message is None.
+"""JSON-RPC 2.0 messages read off lines, and the pairing of requests with responses. Reading never raises.
 
-Only what is looked at is decoded; the line itself is what gets forwarded.
+A line that is no single message is None. Only what is looked at is decoded; the line itself is what gets forwarded.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-_decode = msgspec.json.Decoder().decode
+if TYPE_CHECKING:
+    from acp_proxy.core.events import Side
+
+T = TypeVar("T")
+_SAFE = 2**53  # integers above it come back rounded from peers that know only doubles
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    id: Any  # as decoded: int, str or None; compare with `id_key`, never with ==, for 1 == 1.0 == True
+    id: Any  # as decoded: int, str, None, Decimal; compare with `id_key`, never with ==, for 1 == True
     method: str
     params: dict[str, Any]
 
@@ -30,22 +36,28 @@ class Notification:
 class Response:
     id: Any
     result: Any = None  # None for an error, and for a null result
-    error: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None  # {} for an error that is no object
 
 
 Message = Request | Notification | Response
 
 
 def parse(line: bytes) -> Message | None:
-    """The message of a line, or None for anything else: not JSON, an array, neither method nor id."""
+    """The message of a line, or None for anything else: not JSON, an array, neither method nor id.
+
+    Numbers with a fraction or an exponent are `Decimal`, so that amounts of money stay exact.
+    """
     try:
         value = _decode(line)
-    except (msgspec.DecodeError, ValueError, RecursionError):
+    except RecursionError:
         return None
+    except (msgspec.DecodeError, ValueError):
+        value = _decode_leniently(line)
     return message_of(value)
 
 
 def message_of(value: Any) -> Message | None:
+    """The message that a decoded JSON value is, or None."""
     if not isinstance(value, dict):
         return None
     method = value.get("method")
@@ -53,12 +65,94 @@ def message_of(value: Any) -> Message | None:
         params = value.get("params")
         fields = params if isinstance(params, dict) else {}
         return Request(value["id"], method, fields) if "id" in value else Notification(method, fields)
-    if method is None and "id" in value and ("result" in value or "error" in value):
-        error = value.get("error")
-        return Response(value["id"], value.get("result"), error if isinstance(error, dict) else ({} if "error" in value and "result" not in value else None))
-    return None
+    if method is not None or "id" not in value:
+        return None
+    error = value.get("error")
+    if isinstance(error, dict):
+        return Response(value["id"], None, error)
+    if "result" in value:
+        return Response(value["id"], value["result"])
+    return Response(value["id"], None, {}) if "error" in value else None
+
+
+class Pairing(Generic[T]):
+    """What is known of requests until their responses come, by the side that has to answer and the id.
+
+    An id that is used again while it is open queues up behind the first: nothing is lost.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[Side, str, Any], list[T]] = {}
+
+    def add(self, answers: Side, id: Any, asked: T) -> None:
+        self._open.setdefault((answers, *id_key(id)), []).append(asked)
+
+    def peek(self, answers: Side, id: Any) -> T | None:
+        """What the next response with this id from this side answers, or None."""
+        key = self._find(answers, id)
+        return None if key is None else self._open[key][0]
+
+    def take(self, answers: Side, id: Any) -> T | None:
+        """The same, and forget it."""
+        key = self._find(answers, id)
+        if key is None:
+            return None
+        queue = self._open[key]
+        asked = queue.pop(0)
+        if not queue:
+            del self._open[key]
+        return asked
+
+    def clear(self) -> None:
+        self._open.clear()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def _find(self, answers: Side, id: Any) -> tuple[Side, str, Any] | None:
+        kind, value = id_key(id)
+        key = (answers, kind, value)
+        if key in self._open:
+            return key
+        if kind != "number" or not isinstance(value, int) or abs(value) <= _SAFE or value.bit_length() > 1000:
+            return None
+        return next((other for other in self._open if _rounds_to(other, key)), None)
 
 
 def id_key(id: Any) -> tuple[str, Any]:
     """A dictionary key that keeps ids of different JSON types apart."""
-    return (type(id).__name__, id if isinstance(id, str | int | float | None) else repr(id))
+    match id:
+        case bool():
+            return "boolean", id
+        case int():
+            return "number", id
+        case Decimal() if id.is_finite():
+            return "number", id  # equal to the int of the same value: 1 and 1.0 are the same number to every peer
+        case str():
+            return "string", id
+    return "other", repr(id)
+
+
+def _rounds_to(open_key: tuple[Side, str, Any], key: tuple[Side, str, Any]) -> bool:
+    value = open_key[2]
+    if open_key[:2] != key[:2] or not isinstance(value, int) or value.bit_length() > 1000:
+        return False
+    return float(value) == float(key[2])
+
+
+def _decode_leniently(line: bytes) -> Any:
+    """What JavaScript peers take though it is no proper UTF-8: half a surrogate pair, bytes that are no text."""
+    try:
+        return json.loads(line.decode("utf-8", "replace"), parse_float=_exact)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _exact(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent beyond all bounds
+        return Decimal("NaN")
+
+
+_decode = msgspec.json.Decoder(float_hook=_exact).decode

@@ -11,6 +11,7 @@ from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 
 NANO = 1_000_000_000
 _MOST = 2**63 - 1  # what a ledger column holds
+_DIGITS = 12  # before the decimal point, of anything that fits it
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,14 @@ class Money:
         Raises ValueError for what is not a finite number or does not fit a ledger's column.
         """
         try:
-            nano = int((Decimal(amount) * NANO).to_integral_value(ROUND_HALF_EVEN))
-        except (InvalidOperation, ValueError, OverflowError, TypeError) as error:
+            exact = Decimal(amount)
+        except (InvalidOperation, ValueError, TypeError) as error:
             raise ValueError(f"not an amount of money: {amount!r}") from error
+        if not exact.is_finite():
+            raise ValueError(f"not an amount of money: {amount!r}")
+        if exact.adjusted() > _DIGITS:  # before anything is made of an exponent like that of 1e999999999
+            raise ValueError(f"amount of money out of range: {amount!r}")
+        nano = int((exact * NANO).to_integral_value(ROUND_HALF_EVEN))
         if abs(nano) > _MOST:
             raise ValueError(f"amount of money out of range: {amount!r}")
         return cls(nano, currency)
