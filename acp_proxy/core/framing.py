@@ -1,0 +1,82 @@
+"""Cuts a byte stream into runs of whole lines without changing a byte: what goes in comes out, in order.
+
+A line ends at `\\n` and nowhere else. Never looks inside a line; whether a huge one may pass before its end has come
+is asked of the caller.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+
+HELD_AT_MOST = 1 << 20  # of a line whose end has not come; 99.99 % of recorded lines are shorter, SDKs stop at 32 MiB
+HEAD = 1 << 16  # bytes of a huge line that are shown to whoever decides
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a huge line. The `last` one ends with the newline, or is empty when the stream broke off."""
+
+    data: bytes
+    first: bool
+    last: bool
+
+
+class Framer:
+    """One direction of the wire.
+
+    `streams(head)` is asked once for a line longer than 1 MiB: True lets its pieces pass as they come, False has it
+    stored to its end, whatever its size.
+    """
+
+    def __init__(self, streams: Callable[[bytes], bool]) -> None:
+        self._streams = streams
+        self._streaming = False
+        self._asked = False
+        self._line = io.BytesIO()  # the incomplete line; its getvalue() does not copy
+        self.held = 0  # bytes of it
+
+    def feed(self, chunk: bytes) -> list[bytes | Part]:
+        """What can go on: runs of whole lines, each as one `bytes`, and parts of a huge line. `chunk` is not empty."""
+        if self._streaming:
+            return self._pass_on(chunk)
+        if not self.held and chunk.endswith(b"\n"):
+            return [chunk]
+        end = chunk.rfind(b"\n") + 1
+        if not end:
+            return self._hold(chunk)
+        view = memoryview(chunk)
+        run = self._take(view[:end])
+        return [run, *self._hold(view[end:])]
+
+    def finish(self) -> list[bytes | Part]:
+        """The stream ended: the unterminated last line, if any."""
+        if self._streaming:
+            self._streaming = False
+            return [Part(b"", first=False, last=True)]
+        return [self._take(b"")] if self.held else []
+
+    def _pass_on(self, chunk: bytes) -> list[bytes | Part]:
+        end = chunk.find(b"\n") + 1
+        if not end:
+            return [Part(chunk, first=False, last=False)]
+        self._streaming = False
+        part = Part(chunk[:end], first=False, last=True)
+        return [part, *self.feed(chunk[end:])] if end < len(chunk) else [part]
+
+    def _hold(self, data: bytes | memoryview) -> list[bytes | Part]:
+        self.held += self._line.write(data)
+        if self.held <= HELD_AT_MOST or self._asked:
+            return []
+        self._asked = True
+        if not self._streams(bytes(self._line.getbuffer()[:HEAD])):
+            return []
+        self._streaming = True
+        return [Part(self._take(b""), first=True, last=False)]
+
+    def _take(self, end: bytes | memoryview) -> bytes:
+        line, self._line = self._line, io.BytesIO()
+        self.held, self._asked = 0, False
+        line.write(end)
+        return line.getvalue()

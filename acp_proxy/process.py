@@ -1,0 +1,174 @@
+"""The agent's process: its exit status, and the end of it and of all it started.
+
+Never signals a process group: the agent is in ours, and perhaps in the editor's. What made a session of its own, as
+daemons do, is left alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+POLL = 0.02  # seconds between looks at a tree that is ending
+UNCLAIMED = 5.0  # seconds after which a dead child is an orphan that nobody but us will reap
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A row of the process table. `started` tells apart two uses of one pid."""
+
+    pid: int
+    parent: int
+    session: int
+    started: int
+    dead: bool  # a zombie
+
+
+class AgentProcess:
+    """Made on the running loop. `status` is None until the agent exited: its own, or 128 + the signal's number.
+
+    `adopts`: orphans of the agent's tree become our children (Linux's subreaper), and are reaped here.
+    """
+
+    def __init__(self, pid: int, *, adopts: bool = False, exited: Callable[[], object]) -> None:
+        self.status: int | None = None
+        self._loop = asyncio.get_running_loop()
+        self._pid = pid
+        self._adopts = adopts
+        self._exited = exited
+        self._signalled: dict[int, Process] = {}
+        self._sweep: asyncio.TimerHandle | None = None
+        if adopts:
+            signal.signal(signal.SIGCHLD, self._child_died)
+        try:
+            self._pidfd = os.pidfd_open(pid)
+        except (AttributeError, OSError):
+            threading.Thread(target=self._wait, name="agent-exit", daemon=True).start()
+        else:
+            self._loop.add_reader(self._pidfd, self._readable)
+
+    def signal_tree(self, number: int) -> None:
+        """Signals the agent, if it has not exited, and every descendant in its session."""
+        table = process_table()
+        roots = [process.pid for process in self._survivors(table)]
+        if self.status is None:
+            roots.append(self._pid)
+        if self._adopts:
+            roots += [process.pid for process in table.values() if process.parent == os.getpid()]
+        session = os.getsid(0)
+        for process in descendants(table, roots):
+            if process.session != session or process.dead or (process.pid == self._pid and self.status is not None):
+                continue
+            self._signalled[process.pid] = process
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, number)
+
+    async def gone(self, within: float) -> bool:
+        """Whether the agent and all that was signalled ended within so many seconds."""
+        deadline = self._loop.time() + within
+        while not self.is_gone():
+            if self._loop.time() >= deadline:
+                return False
+            await asyncio.sleep(POLL)
+        return True
+
+    def is_gone(self) -> bool:
+        return self.status is not None and not self._survivors(process_table(self._signalled))
+
+    def close(self) -> None:
+        if self._sweep:
+            self._sweep.cancel()
+        if self._adopts:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+    def _survivors(self, table: dict[int, Process]) -> list[Process]:
+        return [
+            process
+            for pid, known in self._signalled.items()
+            if (process := table.get(pid)) and process.started == known.started and not process.dead
+        ]
+
+    def _readable(self) -> None:
+        pid, status = os.waitpid(self._pid, os.WNOHANG)
+        if pid:
+            self._loop.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._end(status)
+
+    def _wait(self) -> None:
+        _, status = os.waitpid(self._pid, 0)
+        with contextlib.suppress(RuntimeError):  # the loop is over
+            self._loop.call_soon_threadsafe(self._end, status)
+
+    def _end(self, status: int) -> None:
+        code = os.waitstatus_to_exitcode(status)
+        self.status = code if code >= 0 else 128 - code
+        self._exited()
+
+    def _child_died(self, _number: int, _frame: FrameType | None) -> None:
+        self._loop.call_soon_threadsafe(self._sweep_later)
+
+    def _sweep_later(self) -> None:
+        if not self._sweep:
+            self._sweep = self._loop.call_later(UNCLAIMED, self._reap_orphans)
+
+    def _reap_orphans(self) -> None:
+        """Children of our own are waited for by whoever started them; the agent's pidfd waits for it."""
+        self._sweep = None
+        for process in process_table().values():
+            if process.dead and process.parent == os.getpid() and process.pid != self._pid:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(process.pid, os.WNOHANG)
+
+
+def descendants(table: dict[int, Process], roots: Iterable[int]) -> list[Process]:
+    """The roots that exist and all below them, parents first."""
+    children: dict[int, list[Process]] = {}
+    for process in table.values():
+        children.setdefault(process.parent, []).append(process)
+    found = {pid: table[pid] for pid in roots if pid in table}
+    queue = list(found)
+    for pid in queue:
+        for child in children.get(pid, ()):
+            if child.pid not in found:
+                found[child.pid] = child
+                queue.append(child.pid)
+    return list(found.values())
+
+
+def process_table(pids: Iterable[int] | None = None) -> dict[int, Process]:
+    """All processes, or those of `pids` that exist."""
+    if sys.platform != "linux":
+        return _table_of_ps(None if pids is None else set(pids))
+    if pids is None:
+        pids = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
+    return {pid: process for pid in pids if (process := _process(pid))}
+
+
+def _process(pid: int) -> Process | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    fields = text[text.rindex(b")") + 2 :].split()  # the name before may hold anything; proc_pid_stat(5)
+    return Process(pid, int(fields[1]), int(fields[3]), int(fields[19]), fields[0] in b"ZX")
+
+
+def _table_of_ps(pids: set[int] | None) -> dict[int, Process]:
+    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, check=False, text=True).stdout
+    table = {}
+    for line in listing.splitlines():
+        pid, parent, state = line.split()[:3]
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if pids is None or int(pid) in pids:
+                table[int(pid)] = Process(int(pid), int(parent), os.getsid(int(pid)), 0, state.startswith("Z"))
+    return table

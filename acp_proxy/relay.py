@@ -1,0 +1,202 @@
+"""The I/O shell: two pumps between the client and the agent, and the rules of when it is over.
+
+Never looks into a line, never waits for anything but its two peers, and does nothing while neither says a word.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import signal
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, Protocol
+
+from acp_proxy.core.events import Side
+from acp_proxy.process import AgentProcess
+from acp_proxy.pump import Outlet, Pump
+from acp_proxy.spawn import Started
+from acp_proxy.stdio import own_end, shared_end
+
+GRACE = 2.0  # seconds from the last byte to SIGTERM, and on to SIGKILL, as in the SDKs
+DRAIN = 1.0  # seconds for what the agent left in its pipe; a grandchild may hold it open for ever
+FLUSH = 0.5  # seconds for a client to take the rest when a signal ends us
+TICK = 0.1
+
+
+class Inspector(Protocol):
+    """Looks at what passes, and writes what is to go on to the outlets it was given. Nothing it does may raise."""
+
+    def attach(self, to_client: Outlet, to_agent: Outlet) -> None:
+        """Comes first, once, on the running loop."""
+
+    def lines(self, sender: Side, run: bytes) -> None:
+        """One or more whole lines with their newlines; only the very last of a stream may lack it."""
+
+    def streams(self, sender: Side, head: bytes) -> bool:
+        """Whether a line longer than 1 MiB may be forwarded as it comes; `head` is its first 64 KiB."""
+
+    def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:
+        """A piece of such a line. The last one ends with the newline, or is empty where the stream broke off."""
+
+    def ended(self, sender: Side) -> None:
+        """That side's stream ended, after its last line. Not called for a client that outlives the agent."""
+
+    def holding(self) -> int:
+        """Bytes of client lines held back for admission. When it falls, call `to_agent.resume_reading()`."""
+
+
+def run(main: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """Runs the program on uvloop, where there is one, else on asyncio's loop."""
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+    with contextlib.suppress(ImportError):
+        from uvloop import new_event_loop as loop_factory
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        return runner.run(main())
+
+
+class Relay:
+    """`run` once, on the loop's main thread when `signals` are to be taken."""
+
+    def __init__(self, started: Started, inspector: Inspector, *, signals: bool = True) -> None:
+        self._started = started
+        self._inspector = inspector
+        self._signals = signals
+        self._signalled = False
+        self._stirred = asyncio.Event()
+
+    async def run(self) -> int:
+        """Relays until the agent has exited and its output is delivered, or the client is gone and the agent ended.
+
+        Returns the agent's exit status, 128 + N for a signal.
+        """
+        self._open()
+        with self._taking_signals():
+            gc.freeze()
+            self._from_client.start()
+            self._from_agent.start()
+            await self._until(lambda: self._agent_exited or self._client_is_leaving)
+            if not self._agent_exited:
+                await self._see_off()
+            self._from_client.stop()
+            await self._deliver()
+        self._close()
+        return self._agent.status if self._agent.status is not None else 128 + signal.SIGKILL
+
+    def _open(self) -> None:
+        started = self._started
+        self._agent = AgentProcess(started.pid, adopts=started.adopts, exited=self._stirred.set)
+        self._to_client = Outlet(shared_end(started.to_client, writes=True), self._agent_may_go_on, self._client_lost)
+        self._to_agent = Outlet(own_end(started.to_agent, writes=True), self._client_may_go_on)
+        client, agent = shared_end(started.from_client, writes=False), own_end(started.from_agent, writes=False)
+        self._from_client = Pump(Side.CLIENT, client, self._to_agent, self._inspector, self._client_ended)
+        self._from_agent = Pump(Side.AGENT, agent, self._to_client, self._inspector, self._agent_ended)
+        self._inspector.attach(self._to_client, self._to_agent)
+
+    def _close(self) -> None:
+        self._agent.close()
+        for each in (self._from_client, self._from_agent, self._to_client, self._to_agent):
+            each.close()
+
+    # What happened on the wire.
+
+    def _client_may_go_on(self) -> None:
+        """The agent took all, or lines held for admission went."""
+        self._from_client.balance()
+        if self._from_client.ended:
+            self._client_ended()
+
+    def _agent_may_go_on(self) -> None:
+        self._from_agent.balance()
+        if self._client_is_leaving or self._agent_exited:
+            self._stirred.set()
+
+    def _client_ended(self) -> None:
+        if not self._inspector.holding():
+            self._to_agent.finish()
+        self._stirred.set()
+
+    def _agent_ended(self) -> None:
+        self._to_client.finish()
+        self._stirred.set()
+
+    def _client_lost(self) -> None:
+        """Nobody reads our output any more: what the client still says has no one to answer to."""
+        self._from_client.finish()
+        self._to_agent.close()
+        self._stirred.set()
+
+    def _signal(self) -> None:
+        self._signalled = True
+        self._to_agent.close()
+        self._stirred.set()
+
+    # When it is over.
+
+    @property
+    def _agent_exited(self) -> bool:
+        return self._agent.status is not None
+
+    @property
+    def _client_is_leaving(self) -> bool:
+        return self._from_client.ended or self._to_client.lost or self._signalled
+
+    async def _see_off(self) -> None:
+        """The ladder: the end of stdin, SIGTERM, SIGKILL."""
+        await self._quiet()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self._agent.is_gone():
+                return
+            self._agent.signal_tree(number)
+            await self._agent.gone(within=GRACE)
+
+    async def _quiet(self) -> None:
+        """Returns when no byte has moved for the time of grace, or the agent exited, or a signal came."""
+        clock = asyncio.get_running_loop().time
+        moved, since = self._moved, clock()
+        while clock() - since < GRACE:
+            if await self._until(lambda: self._agent_exited or self._signalled, TICK):
+                return
+            if self._moved != moved and not self._to_client.lost:
+                moved, since = self._moved, clock()
+
+    @property
+    def _moved(self) -> int:
+        return self._to_client.moved + self._to_agent.moved
+
+    async def _deliver(self) -> None:
+        """What the agent left goes to the client as long as it reads; a signal cuts that short."""
+        if not await self._until(lambda: self._from_agent.ended, DRAIN):
+            self._from_agent.cut()
+        await self._until(lambda: self._delivered or self._signalled)
+        await self._until(lambda: self._delivered, FLUSH)
+
+    @property
+    def _delivered(self) -> bool:
+        return self._to_client.lost or (self._from_agent.ended and not self._to_client.congested)
+
+    async def _until(self, condition: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Whether the condition came true in time; looked at whenever something stirs."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not condition():
+                    self._stirred.clear()
+                    await self._stirred.wait()
+        return condition()
+
+    @contextlib.contextmanager
+    def _taking_signals(self) -> Iterator[None]:
+        """SIGTERM, SIGINT and SIGHUP end the agent; one that came ignored stays ignored (nohup, a shell's `&`)."""
+        loop = asyncio.get_running_loop()
+        numbers = [
+            number
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+            if self._signals and signal.getsignal(number) is not signal.SIG_IGN
+        ]
+        for number in numbers:
+            loop.add_signal_handler(number, self._signal)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)

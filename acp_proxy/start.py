@@ -1,0 +1,167 @@
+"""Starts the agent before anything heavy is imported: an agent's boot is what the user waits for, ours hides behind it.
+
+Until the agent runs only `os`, `sys` and `_signal` are imported. Reads our own options by hand; never looks at what
+comes after `--`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from acp_proxy.spawn import NotStarted, become, spawn
+
+TYPE_CHECKING = False  # `typing` is not imported yet
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Mapping, Sequence
+
+    from acp_proxy.config import Config
+else:
+    import _signal  # `signal` wraps it into enums, for 3 ms
+
+USAGE = "usage: acp-proxy run [OPTIONS] -- AGENT [ARG...]"
+COMMON = ("--config", "--ledger")  # also before the command's name
+VALUED = (*COMMON, "--agent", "--user", "--team", "--project", "--budget", "--log", "--log-level")
+FLAGS = ("--no-summary",)
+CHECKED = ("config", "ledger", "budget", "log_level")  # what can be wrong must be known before the agent starts
+ADMIN_FILE = "/etc/acp-proxy/config.toml"
+
+
+class UsageError(Exception):
+    """The command line cannot be understood; the text is one line for the user."""
+
+
+class HelpWanted(Exception):  # noqa: N818  it is no error
+    """-h or --help stands among the options of `run`."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """The exit status of `acp-proxy ARGV...`."""
+    try:
+        parsed = parse(argv)
+    except UsageError as error:
+        return _complain(str(error), 2)
+    except HelpWanted:
+        parsed = None
+    if parsed is None:
+        from acp_proxy.cli import main as command
+
+        return command(list(argv))
+    status = run(*parsed)
+    sys.stderr.flush()
+    os._exit(status)  # all is flushed; taking the interpreter down would cost the client 20 ms
+
+
+def parse(argv: Sequence[str]) -> tuple[dict[str, str], list[str]] | None:
+    """The options of `run` by their names in the configuration, and the agent's command; None for other commands.
+
+    Raises UsageError and HelpWanted.
+    """
+    options: dict[str, str] = {}
+    at = _options(argv, 0, COMMON, (), options)
+    word = argv[at] if at < len(argv) else None
+    if word == "run":
+        at += 1
+    elif word is None or word.partition("=")[0] not in ("--", *VALUED, *FLAGS):
+        return None
+    at = _options(argv, at, VALUED, FLAGS, options)
+    match argv[at : at + 1]:
+        case ["--"] if argv[at + 1 :]:
+            return options, list(argv[at + 1 :])
+        case [] | ["--"]:
+            raise UsageError(f"no agent given; {USAGE}")
+        case ["-h" | "--help"]:
+            raise HelpWanted
+        case [unknown] if unknown.startswith("-"):
+            raise UsageError(f"unknown option {unknown.partition('=')[0]}; {USAGE}")
+        case _:
+            raise UsageError(f"the agent's command must follow --; {USAGE}")
+
+
+def _options(
+    argv: Sequence[str], at: int, valued: tuple[str, ...], flags: tuple[str, ...], options: dict[str, str]
+) -> int:
+    """Reads options into `options` from `at` on; returns where something else stands."""
+    while at < len(argv):
+        name, has_value, value = argv[at].partition("=")
+        key = name[2:].replace("-", "_")
+        if argv[at] in flags:
+            options[key] = "true"
+        elif name not in valued or name == "--":
+            break
+        elif has_value:
+            options[key] = value
+        else:
+            at += 1
+            if at == len(argv) or argv[at] == "--":
+                raise UsageError(f"{name} needs a value; {USAGE}")
+            options[key] = argv[at]
+        at += 1
+    return at
+
+
+def run(options: Mapping[str, str], agent: list[str]) -> int:
+    """Starts and relays the agent; returns the exit status, which is the agent's."""
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # until the relay handles it: no traceback out of an import
+    _hold_standard_descriptors()
+    terminal = os.isatty(0) and os.isatty(1)
+    configured = terminal or _may_be_wrong(options)
+    try:
+        if configured:
+            config = _load(options)
+        if terminal:
+            _say("terminal: not relayed, not metered")
+            become(agent)
+        started = spawn(agent)
+    except UsageError as error:
+        return _complain(str(error), 2)
+    except NotStarted as error:
+        return _complain(str(error), error.status)
+    if not configured:
+        try:
+            config = _load(options)
+        except UsageError as error:
+            os.kill(started.pid, _signal.SIGTERM)
+            return _complain(str(error), 2)
+    from acp_proxy.app import run_relay
+
+    return run_relay(started, options, config)
+
+
+def _hold_standard_descriptors() -> None:
+    """Where fd 0, 1 or 2 came closed, /dev/null takes the place: a pipe of the agent's must not."""
+    while (fd := os.open("/dev/null", os.O_RDWR)) <= 2:
+        os.set_inheritable(fd, True)
+    os.close(fd)
+
+
+def _may_be_wrong(options: Mapping[str, str]) -> bool:
+    """Whether there is any configuration that could be in error."""
+    if any(key in options for key in CHECKED) or any(name.startswith("ACP_PROXY_") for name in os.environ):
+        return True
+    if sys.platform == "darwin":
+        directory = os.path.expanduser("~/Library/Application Support")  # noqa: PTH111  pathlib takes 5 ms to import
+    else:
+        directory = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111
+    return any(os.access(file, os.F_OK) for file in (ADMIN_FILE, f"{directory}/acp-proxy/config.toml"))
+
+
+def _load(options: Mapping[str, str]) -> Config:
+    from acp_proxy.config import ConfigError, load
+
+    try:
+        return load(options, os.environ)
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"acp-proxy: {text}\n")
+    sys.stderr.flush()
+
+
+def _complain(text: str, status: int) -> int:
+    _say(text)
+    return status

@@ -1,0 +1,26 @@
+"""An inspector that forwards all and reads nothing."""
+
+from __future__ import annotations
+
+from acp_proxy.core.events import Side
+from acp_proxy.pump import Outlet
+
+
+class Forwarding:
+    def attach(self, to_client: Outlet, to_agent: Outlet) -> None:
+        self._to_client, self._to_agent = to_client, to_agent
+
+    def lines(self, sender: Side, run: bytes) -> None:
+        (self._to_agent if sender is Side.CLIENT else self._to_client).write(run)
+
+    def streams(self, sender: Side, head: bytes) -> bool:
+        return True
+
+    def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:
+        self.lines(sender, data)
+
+    def ended(self, sender: Side) -> None:
+        pass
+
+    def holding(self) -> int:
+        return 0
