@@ -64,6 +64,16 @@ def _amount(cost: Money, decimals: int) -> str:
     return f"{below}{sign}{symbol}{figure}" if symbol else f"{below}{sign}{figure} {clean(cost.currency)[:12]}"
 
 
+def context_level(used: int, size: int) -> str:
+    """How full a context is: `normal`, `yellow` from 75 %, `orange` from 90 %, `red` above 95 %.
+
+    The thresholds of ACP's draft on session usage; the same everywhere.
+    """
+    if used * 100 > size * 95:
+        return "red"
+    return "orange" if used * 100 >= size * 90 else "yellow" if used * 100 >= size * 75 else "normal"
+
+
 def width_of(text: str) -> int:
     """Columns of a terminal."""
     if text.isascii():

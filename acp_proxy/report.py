@@ -1,0 +1,167 @@
+"""What was spent, added up by a key: rows of the ledger become lines of a report. Renders nothing.
+
+Cost and tokens are of all kinds of rows, `turns` are rows of kind "turn".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+from acp_proxy.core.entry import Origin
+from acp_proxy.core.money import Money, summed
+from acp_proxy.core.usage import NOTHING, Usage
+from acp_proxy.ledger import Ledger, Query, Row, SessionInfo, Sums
+from acp_proxy.times import PERIODS, SECOND, Zone
+
+DIMENSIONS = ("model", "agent", "project", "user", "team", "kind")
+BY = (*PERIODS, "session", "turn", *DIMENSIONS)
+FILTERS = ("agent", "model", "user", "team", "project", "title")
+UNNAMED = {"model": "unknown", "team": "none", "project": "none"}
+"""What stands for a value that a row does not have, as key and as filter."""
+
+_SESSION = ("organisation", "user", "host", "agent", "session")
+_QUARTER_HOUR = 900 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one key adds up to. The counts are rows of every kind, but for `turns`."""
+
+    key: str
+    turns: int = 0
+    usage: Usage = NOTHING
+    costs: tuple[Money, ...] = ()  # empty when unknown
+    unpriced: int = 0
+    partial: int = 0
+    estimated: int = 0
+    without_usage: int = 0
+    cost_at_least: int = 0  # rows whose cost is missing or a lower bound
+    about: Row | SessionInfo | None = None  # by turn, by session
+
+    def plus(self, other: Line) -> Line:
+        return Line(
+            self.key,
+            self.turns + other.turns,
+            self.usage + other.usage,
+            summed((*self.costs, *other.costs)),
+            self.unpriced + other.unpriced,
+            self.partial + other.partial,
+            self.estimated + other.estimated,
+            self.without_usage + other.without_usage,
+            self.cost_at_least + other.cost_at_least,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    by: str
+    query: Query
+    zone: Zone
+    lines: tuple[Line, ...]
+    total: Line
+
+
+def report(ledger: Ledger, by: str, query: Query, zone: Zone) -> Report:
+    """`by` is one of `BY`. Raises LedgerError."""
+    total = next((_line("total", sums) for sums in ledger.summed(query, ())), Line("total"))
+    return Report(by, query, zone, tuple(_ordered(by, _lines(ledger, by, query, zone))), total)
+
+
+def query(since: int | None, until: int | None, filters: Iterable[tuple[str, str]]) -> Query:
+    """`filters` are of `FILTERS`; what `UNNAMED` says selects rows without a value."""
+    return Query(since, until, tuple((name, None if UNNAMED.get(name) == value else value) for name, value in filters))
+
+
+def session_key(origin: Origin, session: str) -> str:
+    """Unique and stable: agents reuse their ids, and so do two users or machines."""
+    parts = (origin.organisation, origin.user, origin.host, origin.agent, session)
+    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _lines(ledger: Ledger, by: str, query: Query, zone: Zone) -> Iterable[Line]:
+    if by == "turn":
+        return map(_turn_line, ledger.rows(query))
+    if by == "session":
+        return _session_lines(ledger, query)
+    if by in PERIODS:
+        period = PERIODS[by]
+        groups = ledger.summed(query, ("quarter_hour",))
+        return _folded(_line(period(zone.local(int(sums.key[0] or 0) * _QUARTER_HOUR)), sums) for sums in groups)
+    return _folded(_line(_name(by, sums.key[0]), sums) for sums in ledger.summed(query, (by,)))
+
+
+def _turn_line(row: Row) -> Line:
+    entry = row.entry
+    return Line(
+        entry.id,
+        turns=int(entry.kind == "turn"),
+        usage=entry.usage,
+        costs=entry.costs,
+        unpriced=int(entry.unpriced),
+        partial=int(entry.usage_source == "partial"),
+        estimated=int("estimated" in (entry.usage_source, entry.cost_source)),
+        without_usage=int(entry.usage_source == "none"),
+        cost_at_least=int(entry.cost_at_least),
+        about=row,
+    )
+
+
+def _session_lines(ledger: Ledger, query: Query) -> Iterator[Line]:
+    sums = {_session_of(group): group for group in ledger.summed(query, _SESSION)}
+    for session in ledger.sessions(query):
+        key = session_key(session.origin, session.session)
+        if key in sums:  # else its first row came between the two questions
+            yield replace(_line(key, sums[key]), about=session)
+
+
+def _session_of(group: Sums) -> str:
+    organisation, user, host, agent, session = map(str, group.key)
+    return session_key(Origin(organisation, user, None, None, host, agent, None, None), session)
+
+
+def _line(key: str, sums: Sums) -> Line:
+    return Line(
+        key,
+        sums.turns,
+        sums.usage,
+        sums.costs,
+        sums.unpriced,
+        sums.partial,
+        sums.estimated,
+        sums.without_usage,
+        sums.cost_at_least,
+    )
+
+
+def _name(dimension: str, value: object) -> str:
+    return UNNAMED.get(dimension, "unknown") if value is None else str(value)
+
+
+def _folded(lines: Iterable[Line]) -> Iterable[Line]:
+    """One line a key."""
+    folded: dict[str, Line] = {}
+    for line in lines:
+        folded[line.key] = folded[line.key].plus(line) if line.key in folded else line
+    return folded.values()
+
+
+def _ordered(by: str, lines: Iterable[Line]) -> list[Line]:
+    """Periods by time, all else by cost, the highest first.
+
+    Currencies are not compared: those in the commonest one come first. What has no known cost comes last.
+    """
+    if by in PERIODS:
+        return sorted(lines, key=lambda line: line.key)
+    found = list(lines)
+    counts = Counter(cost.currency for line in found for cost in line.costs)
+    currencies = sorted(counts, key=lambda currency: (-counts[currency], currency))
+
+    def rank(line: Line) -> tuple[object, ...]:
+        amounts = {cost.currency: cost.nano for cost in line.costs}
+        costs = [(currency not in amounts, -amounts.get(currency, 0)) for currency in currencies]
+        return (*costs, -line.usage.total, line.key)
+
+    return sorted(found, key=rank)

@@ -1,0 +1,137 @@
+"""A report for programs: JSON as docs/commands.md describes it, and the same as CSV. Exact, never rounded."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from acp_proxy.core.usage import Usage
+from acp_proxy.figures import clean
+from acp_proxy.ledger import Row, SessionInfo
+from acp_proxy.report import Line, Report
+from acp_proxy.times import milliseconds, rfc3339
+
+# orjson writes these as they are, and a terminal would obey some of them.
+_CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_FORMULA = ("=", "+", "-")  # not "@", with which the names of many agents begin
+
+
+def as_json(report: Report) -> str:
+    since, until = report.query.since, report.query.until
+    return as_json_text(
+        {
+            "by": report.by,
+            "since": None if since is None else rfc3339(since),
+            "until": None if until is None else rfc3339(until),
+            "timezone": report.zone.name,
+            "rows": [{"key": line.key, **_figures(line), **_details(line)} for line in report.lines],
+            "total": _figures(report.total),
+        }
+    )
+
+
+def as_json_text(value: Mapping[str, Any]) -> str:
+    """Indented, in UTF-8 but for characters that control a terminal."""
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+
+
+def as_csv(report: Report) -> str:
+    """A header and a line for each row; the cost has a column for each currency, `cost_USD` always."""
+    currencies = sorted({cost.currency for line in report.lines for cost in line.costs} | {"USD"})
+    rows = [_cells(line, currencies) for line in report.lines]
+    header = rows[0] if rows else _cells(Line(""), currencies)
+    file = io.StringIO()
+    writer = csv.DictWriter(file, header.keys(), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def _figures(line: Line) -> dict[str, Any]:
+    return {
+        "turns": line.turns,
+        "tokens": _tokens(line.usage),
+        "cost": {cost.currency: cost.text for cost in line.costs},
+        "unpriced_turns": line.unpriced,
+        "partial_turns": line.partial,
+        "estimated_turns": line.estimated,
+        "turns_without_usage": line.without_usage,
+    }
+
+
+def _tokens(usage: Usage) -> dict[str, int]:
+    return {
+        "input": usage.input,
+        "cached_read": usage.cached_read,
+        "cached_write": usage.cached_write,
+        "output": usage.output,
+        "thought": usage.thought,
+        "total": usage.total,
+    }
+
+
+def _details(line: Line) -> dict[str, Any]:
+    match line.about:
+        case Row() as row:
+            return _turn_details(row)
+        case SessionInfo() as session:
+            return _session_details(session)
+    return {}
+
+
+def _turn_details(row: Row) -> dict[str, Any]:
+    origin, entry = row.origin, row.entry
+    return {
+        "session": entry.session,
+        "agent": origin.agent,
+        "agent_version": origin.agent_version,
+        "client": origin.client,
+        "user": origin.user,
+        "team": origin.team,
+        "project": origin.project,
+        "model": entry.model,
+        "kind": entry.kind,
+        "started_at": milliseconds(entry.started_at),
+        "ended_at": milliseconds(entry.ended_at),
+        "stop_reason": entry.stop_reason,
+        "message_id": entry.message_id,
+        "usage_source": entry.usage_source,
+        "cost_source": entry.cost_source,
+        "context_used": entry.context_used,
+        "context_size": entry.context_size,
+    }
+
+
+def _session_details(session: SessionInfo) -> dict[str, Any]:
+    return {
+        "session": session.session,
+        "agent": session.origin.agent,
+        "title": session.title,
+        "project": session.origin.project,
+        "started_at": milliseconds(session.started_at),
+        "ended_at": milliseconds(session.ended_at),
+        "context_used": session.context_used,
+        "context_size": session.context_size,
+    }
+
+
+def _cells(line: Line, currencies: list[str]) -> dict[str, object]:
+    figures = _figures(line)
+    tokens, cost = figures.pop("tokens"), figures.pop("cost")
+    costs = {f"cost_{clean(currency)}": cost.get(currency, "") for currency in currencies}
+    cells = {"key": line.key, "turns": figures.pop("turns"), **tokens, **costs, **figures, **_details(line)}
+    return {name: _cell(value) for name, value in cells.items()}
+
+
+def _cell(value: object) -> object:
+    """Text that a spreadsheet would take for a formula is quoted: titles and model names are not ours."""
+    if not isinstance(value, str):
+        return value
+    text = clean(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
