@@ -28,13 +28,13 @@ from acp_proxy.core.events import (
     SessionOpened,
     SessionRequested,
     Side,
-    Turn,
     UpdateSeen,
     UsageReported,
 )
 from acp_proxy.core.jsonrpc import Message, Notification, Pairing, Request, Response
+from acp_proxy.core.lifecycle import Lifecycle
 from acp_proxy.core.sessions import Session
-from acp_proxy.core.turns import OpenTurn
+from acp_proxy.core.turns import OpenTurn, Tally
 
 
 def _never(_: Response) -> bool:
@@ -54,8 +54,7 @@ class Conversation:
 
     def __init__(self, new_id: Callable[[int], str]) -> None:
         """`new_id` makes a UUIDv7 for a turn that starts at the given time."""
-        self._new_id = new_id
-        self._version = 1
+        self._turns = Lifecycle(new_id)
         self._asked: Pairing[_Asked] = Pairing()
         self._sessions: dict[str, Session] = {}
         self._forks = 0  # open requests: until they are answered, a session not heard of before may be a fork's history
@@ -96,8 +95,8 @@ class Conversation:
     def tally(self, session: str | None, update: str, chars: int) -> None:
         """Count an agent's update of which nothing matters but its kind and its characters."""
         known = self._sessions.get(session) if session is not None else None
-        if known is not None and not known.replays and (turn := known.current) is not None:
-            turn.count(update, chars)
+        if known is not None and not known.replayed:
+            known.tally.count(update, chars)
 
     def close(self, side: Side, at: int) -> list[Event]:
         """One side is gone: every open turn ends, and late responses answer nothing any more."""
@@ -124,7 +123,11 @@ class Conversation:
             case _ if name is None:
                 return []
             case acp.PROMPT:
-                return self._prompted(request, name, at)
+                session = self._session(name)
+                turn, events = self._turns.prompted(session, request.params, at)
+                answered = partial(self._turns.answered, session, turn)
+                self._ask(request, answered, lambda response: self._turns.ending(session, turn, response) is not None)
+                return events
             case acp.SET_MODEL:
                 self._ask(request, partial(self._model_set, name, acp.wanted_model(request.params)))
             case acp.SET_CONFIG_OPTION:
@@ -146,11 +149,11 @@ class Conversation:
         if response.error is not None:
             return []
         agent = acp.hello(response.result)
-        self._version = agent.version or client.version or 1
-        return [Initialized(at, self._version, client.who, agent.who, self._version >= 2 or client.notices)]
+        self._turns.version = agent.version or client.version or 1
+        return [Initialized(at, self._turns.version, client.who, agent.who, self._turns.version >= 2 or client.notices)]
 
     def _opening(self, request: Request, how: Opening, name: str | None, at: int) -> list[Event]:
-        cwd = acp.text(request.params.get("cwd"))
+        cwd = acp.cwd_of(request.params)
         if how == "new":
             self._ask(request, partial(self._opened, how, None, cwd))
             return []
@@ -177,7 +180,7 @@ class Conversation:
         session.opened = True
         session.model = acp.model_of(response.result) or session.model
         opened = SessionOpened(at, how, name, parent, cwd, session.model)
-        return [opened, *(self._running(session, at) if session.active else ())]
+        return [opened, *(self._turns.running(session, at) if session.active else ())]
 
     def _model_set(self, name: str, wanted: str | None, response: Response, at: int) -> list[Event]:
         if response.error is not None:
@@ -188,11 +191,11 @@ class Conversation:
         events: list[Event] = []
         for name, entry in acp.listed_sessions(response.result):
             session = self._sessions.get(name)
-            if session is None or session.child is not None:
+            if session is None:
                 continue
-            info = acp.info_after(session.info, entry, self._version)
+            info = acp.info_after(session.info, entry, self._turns.version)
             if info != session.info:
-                events.append(self._rename(session, info, at))
+                events += self._rename(session, info, at)
         return events
 
     def _closed(self, name: str, deleted: bool, response: Response, at: int) -> list[Event]:
@@ -217,98 +220,24 @@ class Conversation:
                 if session.run is not None:
                     yield session, session.run
 
-    # -- turns
-
-    def _prompted(self, request: Request, name: str, at: int) -> list[Event]:
-        session = self._session(name)
-        chars = acp.prompt_chars(request.params)
-        turn = OpenTurn(Turn(self._new_id(at), session.root.id, "turn", at, chars, acp.message_id(request.params)))
-        self._ask(request, partial(self._prompt_answered, session, turn), partial(self._prompt_ends, session, turn))
-        if self._version >= 2:
-            session.waiting.append(turn)
-            return []
-        return [session.start(turn, at)]
-
-    def _prompt_answered(self, session: Session, turn: OpenTurn, response: Response, at: int) -> list[Event]:
-        ending = self._ending(session, turn, response)
-        if ending is not None:
-            return session.end(turn, at, ending)
-        if response.error is not None:
-            if turn in session.waiting:
-                session.waiting.remove(turn)
-            return []
-        turn.accept(acp.message_id(acp.mapping(response.result)))
-        if session.run is None and turn in session.root.turns:
-            session.run = turn
-        return []
-
-    def _prompt_ends(self, session: Session, turn: OpenTurn, response: Response) -> bool:
-        return self._ending(session, turn, response) is not None
-
-    def _ending(self, session: Session, turn: OpenTurn, response: Response) -> Ending | None:
-        """How the response to its prompt ends a turn, None when it does not. What the response says decides, not
-        the version alone: v1's has a stop reason, v2's accepts the prompt, and a run goes on until it is idle."""
-        failed, result = response.error is not None, response.result
-        if turn in session.waiting or session.run is turn:
-            if failed:
-                return Ending(acp.FAILED) if session.run is None else None
-            return acp.ending(result) if acp.ends(result) else None
-        if turn not in session.root.turns:
-            return None
-        if failed:
-            return Ending(acp.FAILED)
-        if acp.accepts(result):
-            return None if session.run is None else Ending(acp.ENDED)
-        return acp.ending(result)
-
-    def _state(self, session: Session, fields: dict[str, Any], at: int) -> list[Event]:
-        """v2: a snapshot of whether a session works. Only a change of it means something."""
-        state = acp.state_of(fields)
-        if state in acp.WORKING:
-            return self._running(session, at)
-        if state != acp.IDLE:
-            return []
-        was_active, session.active = session.active, False
-        if session.run is not None:
-            ended = session.end(session.run, at, acp.ending(fields))
-            session.drop_absorbed()
-            return ended
-        if was_active and session.child is not None:
-            return [self._seen(Update(session.id, acp.STATE_UPDATE, fields, acp.meta_of(fields)), session, at)]
-        return []
-
-    def _running(self, session: Session, at: int) -> list[Event]:
-        if session.run is not None:
-            return []
-        if session.replays or (session.child is not None and not session.waiting):
-            session.active = True
-            return []
-        if self._version < 2 and session.current is not None:
-            return []  # the response to its prompt ends that turn
-        session.active = False
-        turn = session.take_prompt() or OpenTurn(Turn(self._new_id(at), session.root.id, "autonomous", at))
-        session.run = turn
-        return [session.start(turn, at)]
-
     # -- what an agent tells
 
     def _updated(self, update: Update, at: int, size: int) -> list[Event]:
         session = self._session(update.session)
         if not self._replayed(session):
-            self._count(session.current, update, size)
+            _count(session.tally, update, size)
         match update.kind:
             case acp.USAGE_UPDATE:
                 return [self._usage(update, session, at)]
             case acp.STATE_UPDATE:
-                return self._state(session, update.fields, at)
+                return self._turns.state(session, update.fields, at)
             case acp.SUBAGENT_UPDATE:
                 events = self._subagent(session, update, at)
             case acp.COMPACTION_UPDATE:
-                status = acp.text(update.fields.get("status"))
-                events = [Compacted(at, session.root.id, self._turn(session), status=status)]
-            case acp.INFO_UPDATE if session.child is None:
-                events = [self._rename(session, acp.info_after(session.info, update.fields, self._version), at)]
-            case acp.CONFIG_UPDATE if session.child is None:
+                events = self._compaction(update, session, at)
+            case acp.INFO_UPDATE:
+                events = self._rename(session, acp.info_after(session.info, update.fields, self._turns.version), at)
+            case acp.CONFIG_UPDATE:
                 events = self._select(session, acp.model_of(update.fields), at)
             case _:
                 events = []
@@ -316,35 +245,32 @@ class Conversation:
             events.append(self._seen(update, session, at))
         return events
 
-    def _count(self, turn: OpenTurn | None, update: Update, size: int) -> None:
-        if turn is None:
-            return
-        if update.kind in acp.TOOL_UPDATES:
-            turn.count_tool(update.kind, acp.tool_call_of(update.fields), *acp.tool_chars(update.fields, size))
-        else:
-            turn.count(update.kind, acp.update_chars(update))
-
     def _usage(self, update: Update, session: Session, at: int) -> Event:
-        if session.child is None and (turn := session.current) is not None:
-            turn.reported()
-        fields = update.fields
+        if session.child is None:
+            session.tally.reported = session.tally.now()
+        used, size = acp.context_of(update.fields)
         return UsageReported(
             at,
             session.root.id,
-            self._turn(session),
-            acp.count(fields.get("used")),
-            acp.count(fields.get("size")),
-            acp.cost_of(fields),
-            cost_cleared=self._version >= 2 and acp.cost_is_null(fields),
+            session.current,
+            used,
+            size,
+            acp.cost_of(update.fields),
+            cost_cleared=self._turns.version >= 2 and acp.cost_is_null(update.fields),
             meta=update.meta,
             child=session.child,
         )
+
+    def _compaction(self, update: Update, session: Session, at: int) -> list[Event]:
+        if self._replayed(session):
+            return []
+        return [Compacted(at, session.root.id, session.current, status=acp.compaction_status(update.fields))]
 
     def _seen(self, update: Update, session: Session, at: int) -> UpdateSeen:
         return UpdateSeen(
             at,
             session.root.id,
-            self._turn(session),
+            session.current,
             update.kind,
             update.meta,
             update.fields,
@@ -354,14 +280,14 @@ class Conversation:
 
     def _subagent(self, parent: Session, update: Update, at: int) -> list[Event]:
         name, state = acp.subagent_of(update.fields)
-        if name is None or name == parent.root.id:
+        if name is None:
             return []
         events: list[Event] = []
         child = self._sessions.get(name)
-        if child is None or not (child.opened or child.busy or child.child):
+        if child is None or not (child is parent.root or child.child or child.opened or child.busy):
             child = self._sessions[name] = Session(name, parent.root)
             events.append(ChildSessionSeen(at, parent.root.id, name))
-        return events + self._state(child, state, at)
+        return events + self._turns.state(child, state, at)
 
     def _permission_requested(self, request: Request, at: int) -> list[Event]:
         name = acp.session_of(request)
@@ -369,14 +295,14 @@ class Conversation:
             return []
         session = self._session(name)
         call = acp.permitted_tool_call(request.params)
-        if call is not None and (turn := session.current) is not None:
-            turn.saw_tool(call)
-        answered = partial(self._permission_answered, session.root.id)
+        if call is not None:
+            session.tally.saw_tool(call)
+        answered = partial(self._permission_answered, session.root.id, request.id)
         self._asked.add(Side.CLIENT, request.id, _Asked(answered))
         return [PermissionRequested(at, session.root.id, request.id)]
 
-    def _permission_answered(self, name: str, response: Response, at: int) -> list[Event]:
-        return [PermissionAnswered(at, name, response.id, acp.permission_outcome(response.result))]
+    def _permission_answered(self, name: str, id: Any, response: Response, at: int) -> list[Event]:
+        return [PermissionAnswered(at, name, id, acp.permission_outcome(response.result))]
 
     # -- sessions
 
@@ -387,12 +313,8 @@ class Conversation:
             session = self._sessions[name] = Session(name)
         return session
 
-    def _turn(self, session: Session) -> Turn | None:
-        current = session.current
-        return None if current is None else current.turn
-
     def _replayed(self, session: Session) -> bool:
-        if session.replays:
+        if session.replayed:
             return True
         return self._forks > 0 and not (session.opened or session.child or session.busy)
 
@@ -400,8 +322,15 @@ class Conversation:
         if model is None or model == session.model:
             return []
         session.model = model
-        return [ModelSelected(at, session.id, model)]
+        return [] if session.child else [ModelSelected(at, session.id, model)]
 
-    def _rename(self, session: Session, info: acp.Info, at: int) -> SessionInfoChanged:
+    def _rename(self, session: Session, info: acp.Info, at: int) -> list[Event]:
         session.info = info
-        return SessionInfoChanged(at, session.id, info.title, info.updated_at, info.meta)
+        return [] if session.child else [SessionInfoChanged(at, session.id, info.title, info.updated_at, info.meta)]
+
+
+def _count(tally: Tally, update: Update, size: int) -> None:
+    if update.kind in acp.TOOL_UPDATES:
+        tally.count_tool(update.kind, acp.tool_call_of(update.fields), *acp.tool_chars(update.fields, size))
+    else:
+        tally.count(update.kind, acp.update_chars(update))

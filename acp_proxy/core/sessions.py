@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from acp_proxy.core.acp import Ending, Info
-from acp_proxy.core.events import Event, TurnStarted
-from acp_proxy.core.turns import OpenTurn
+from acp_proxy.core.events import Event, Turn, TurnStarted
+from acp_proxy.core.turns import OpenTurn, Tally
 
 
 class Session:
     """`root` is the session itself, or for a subagent's session the one that the user sees."""
 
-    __slots__ = ("active", "id", "info", "model", "opened", "replays", "root", "run", "turns", "waiting")
+    __slots__ = ("active", "id", "info", "model", "opened", "replays", "root", "run", "tally", "turns", "waiting")
 
     def __init__(self, id: str, root: Session | None = None) -> None:
         self.id = id
@@ -20,6 +20,7 @@ class Session:
         self.model: str | None = None
         self.info = Info()
         self.turns: list[OpenTurn] = []  # started, oldest first; a subagent's are among its root's
+        self.tally: Tally = root.tally if root else Tally()
         self.waiting: list[OpenTurn] = []  # v2: prompts that are not part of a run yet
         self.run: OpenTurn | None = None  # v2: the turn that the next idle ends
         self.active = False  # v2: running, but not as a turn: a subagent, or a snapshot during a replay
@@ -29,31 +30,42 @@ class Session:
         return None if self.root is self else self.id
 
     @property
-    def current(self) -> OpenTurn | None:
+    def current(self) -> Turn | None:
         """The turn that the agent is working on: prompts queue, the oldest comes first."""
         turns = self.root.turns
-        return turns[0] if turns else None
+        return turns[0].turn if turns else None
+
+    @property
+    def replayed(self) -> bool:
+        """Whether what comes is history."""
+        return self.replays > 0 or self.root.replays > 0
 
     @property
     def busy(self) -> bool:
         return bool(self.turns or self.waiting or self.run)
 
     def start(self, turn: OpenTurn, at: int) -> TurnStarted:
+        turn.since = self.tally.now()
         self.root.turns.append(turn)
         return TurnStarted(at, self.root.id, turn.turn)
 
     def end(self, turn: OpenTurn, at: int, ending: Ending) -> list[Event]:
-        """End a turn; one that waited starts just before. None that is over already ends again."""
+        """End a turn; one that waited starts just before. One that is over already does not end again."""
         events: list[Event] = []
         if turn in self.waiting:
             self.waiting.remove(turn)
             events.append(self.start(turn, at))
-        if turn not in self.root.turns:
+        root = self.root
+        if turn not in root.turns:
             return []
-        self.root.turns.remove(turn)
+        events.append(turn.ended(at, ending, self.tally))
+        if turn is root.turns[0]:  # work on those behind it begins
+            for behind in root.turns[1:]:
+                behind.since = self.tally.now()
+        root.turns.remove(turn)
         if self.run is turn:
             self.run = None
-        return [*events, turn.ended(at, ending)]
+        return events
 
     def take_prompt(self) -> OpenTurn | None:
         """The prompt that starts a run: an accepted one, though `running` may come before it is accepted."""
@@ -61,6 +73,11 @@ class Session:
         if prompt is not None:
             self.waiting.remove(prompt)
         return prompt
+
+    def forget(self, turn: OpenTurn) -> None:
+        """Forget a prompt that was refused before it was part of a run."""
+        if turn in self.waiting:
+            self.waiting.remove(turn)
 
     def drop_absorbed(self) -> None:
         """Forget the prompts that went into a run that is over: the run was one turn."""

@@ -1,9 +1,9 @@
-"""A turn while it is open: what passed during it, as counts only. Nothing here keeps a word of what was said."""
+"""Open turns, and what passes in a session while they are open: counts only, not a word of what was said."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from acp_proxy.core.acp import OUTPUT_UPDATES, THOUGHT_UPDATES, TOOL_UPDATES
 from acp_proxy.core.events import Turn, TurnEnded
@@ -11,40 +11,41 @@ from acp_proxy.core.events import Turn, TurnEnded
 if TYPE_CHECKING:
     from acp_proxy.core.acp import Ending
 
-_TOOLS = 4096  # tool calls of one turn that are told apart; more are counted where they are announced
+_CALLS = 1024  # tool calls of a session that are told apart, the latest ones
 
 
-class OpenTurn:
-    """A prompt, or work without one, until it ends. In v2 a prompt may wait first: it is open, but not started."""
+class Counts(NamedTuple):
+    updates: int = 0
+    announced: int = 0  # tool calls that an update of their own began
+    named: int = 0  # tool calls with an id of their own; some agents never announce them
+    output: int = 0  # characters, like the next two
+    thought: int = 0
+    tool: int = 0
 
-    __slots__ = (
-        "_announced",
-        "_output",
-        "_since_report",
-        "_thought",
-        "_tool",
-        "_tools",
-        "_updates",
-        "accepted",
-        "turn",
-    )
+    @property
+    def chars(self) -> int:
+        return self.output + self.thought + self.tool
 
-    def __init__(self, turn: Turn) -> None:
-        self.turn = turn
-        self.accepted = False  # v2: the agent has taken the prompt in
-        self._updates = 0
-        self._announced = 0
-        self._tools: dict[str, tuple[int, int]] = {}  # longest input and output seen, by tool call
+    def since(self, before: Counts) -> Counts:
+        return Counts(*(now - then for now, then in zip(self, before, strict=True)))
+
+
+class Tally:
+    """Everything that was counted in a session so far. A turn is the difference between two moments."""
+
+    __slots__ = ("_announced", "_calls", "_named", "_output", "_thought", "_tool", "_updates", "reported")
+
+    def __init__(self) -> None:
+        self._updates = self._announced = self._named = 0
         self._output = self._thought = self._tool = 0
-        self._since_report = 0
+        self._calls: dict[str, tuple[int, int]] = {}  # characters of input and of output, by tool call
+        self.reported = Counts()  # when the agent last said how full its context is
 
-    def accept(self, message_id: str | None) -> None:
-        self.accepted = True
-        if message_id is not None:
-            self.turn = replace(self.turn, message_id=message_id)
+    def now(self) -> Counts:
+        return Counts(self._updates, self._announced, self._named, self._output, self._thought, self._tool)
 
     def count(self, kind: str, chars: int) -> None:
-        """One update of this kind with so many characters."""
+        """One update of this kind, with so many characters."""
         self._updates += 1
         if kind in OUTPUT_UPDATES:
             self._output += chars
@@ -53,30 +54,46 @@ class OpenTurn:
         elif kind in TOOL_UPDATES:
             self._tool += chars
             self._announced += kind == "tool_call"
-        else:
-            return
-        self._since_report += chars
 
     def count_tool(self, kind: str, call: str | None, input_chars: int, output_chars: int) -> None:
-        """The same for an update that names its tool call: what it repeats of the same call counts once."""
-        if call is None or (call not in self._tools and len(self._tools) >= _TOOLS):
+        """The same where the tool call is named: what several updates repeat of one call counts once."""
+        if call is None:
             self.count(kind, input_chars + output_chars)
             return
-        known_input, known_output = self._tools.get(call, (0, 0))
+        self.saw_tool(call)
+        known_input, known_output = self._calls[call]
         longest = max(known_input, input_chars), max(known_output, output_chars)
-        self._tools[call] = longest
+        self._calls[call] = longest
         self.count(kind, sum(longest) - known_input - known_output)
 
     def saw_tool(self, call: str) -> None:
-        """A tool call that shows only in a request for permission, as some agents have it."""
-        if len(self._tools) < _TOOLS:
-            self._tools.setdefault(call, (0, 0))
+        """A tool call, though perhaps only a request for permission names it."""
+        if call in self._calls:
+            return
+        self._named += 1
+        self._calls[call] = (0, 0)
+        if len(self._calls) > _CALLS:
+            del self._calls[next(iter(self._calls))]
 
-    def reported(self) -> None:
-        """The agent has said how full its context is: what follows is counted from here."""
-        self._since_report = 0
 
-    def ended(self, at: int, ending: Ending) -> TurnEnded:
+class OpenTurn:
+    """A prompt, or work without one, until it ends. In v2 a prompt may wait first: it is open, but not started."""
+
+    __slots__ = ("accepted", "since", "turn")
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self.accepted = False  # v2: the agent has taken the prompt in
+        self.since = Counts()  # when the agent began to work on it, as far as can be told
+
+    def accept(self, message_id: str | None) -> None:
+        self.accepted = True
+        if message_id is not None:
+            self.turn = replace(self.turn, message_id=message_id)
+
+    def ended(self, at: int, ending: Ending, tally: Tally) -> TurnEnded:
+        now = tally.now()
+        counts = now.since(self.since)
         return TurnEnded(
             at,
             self.turn.session,
@@ -86,10 +103,10 @@ class OpenTurn:
             quota=ending.quota,
             model_usage=ending.model_usage,
             meta=ending.meta,
-            updates=self._updates,
-            tool_calls=max(self._announced, len(self._tools)),
-            output_chars=self._output,
-            thought_chars=self._thought,
-            tool_chars=self._tool,
-            chars_since_report=self._since_report,
+            updates=counts.updates,
+            tool_calls=max(counts.announced, counts.named),
+            output_chars=counts.output,
+            thought_chars=counts.thought,
+            tool_chars=counts.tool,
+            chars_since_report=min(counts.chars, now.since(tally.reported).chars),
         )

@@ -1,0 +1,151 @@
+"""Readers of what is counted: how a turn ended and what it used, what a session cost, how many characters passed.
+
+Of agents' own `_meta` only `quota` is read here, which three of them share; the rest is for `core/agents.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from acp_proxy.core.acp.names import ENDED, FAILED, OUTPUT_UPDATES, THOUGHT_UPDATES
+from acp_proxy.core.acp.reading import Update, meta_of
+from acp_proxy.core.acp.values import count, mapping, text
+from acp_proxy.core.events import Counters, Meta, ModelCounters
+from acp_proxy.core.money import Money
+
+_LARGE = 1 << 18  # bytes of a line above which its parts are not measured one by one
+_NO_COUNTERS = Counters()
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What the last message of a turn says: the result of a prompt (v1), or an idle state (v2)."""
+
+    stop_reason: str
+    counters: Counters | None = None
+    quota: Counters | None = None
+    model_usage: tuple[ModelCounters, ...] = ()
+    meta: Meta = field(default_factory=dict)
+
+
+def ends(result: Any) -> bool:
+    """Whether a prompt's result gives a stop reason, as v1's do."""
+    return text(mapping(result).get("stopReason")) is not None
+
+
+def accepts(result: Any) -> bool:
+    """Whether a prompt's result is v2's: the prompt is taken in, its turn goes on."""
+    return "messageId" in mapping(result) and not ends(result)
+
+
+def ending(fields: Any) -> Ending:
+    """The end of a turn from a prompt's result or an idle state. Any reason is kept, none is `end_turn`."""
+    fields = mapping(fields)
+    meta = meta_of(fields)
+    quota = mapping(meta.get("quota"))
+    rows = quota.get("model_usage")
+    return Ending(
+        text(fields.get("stopReason")) or (FAILED if fields.get("error") else ENDED),
+        counters(fields.get("usage")),
+        counters(quota.get("token_count")),
+        tuple(_model_rows(rows if isinstance(rows, list) else ())),
+        meta,
+    )
+
+
+def context_of(fields: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Tokens in use and the window's size, of a `usage_update`."""
+    return count(fields.get("used")), count(fields.get("size"))
+
+
+def cost_of(fields: Mapping[str, Any]) -> Money | None:
+    """The cumulative cost of a `usage_update`."""
+    cost = mapping(fields.get("cost"))
+    amount, currency = cost.get("amount"), text(cost.get("currency"))
+    if currency is None or isinstance(amount, bool) or not isinstance(amount, int | Decimal):
+        return None
+    try:
+        money = Money.of(amount, currency)
+    except ValueError:
+        return None
+    return money if money.nano >= 0 else None
+
+
+def cost_is_null(fields: Mapping[str, Any]) -> bool:
+    """Whether `cost` is there and null, which clears it in v2."""
+    return "cost" in fields and fields["cost"] is None
+
+
+def counters(value: Any) -> Counters | None:
+    """Token counters under any of the names they go by; None when there are none."""
+    if not isinstance(value, dict):
+        return None
+    found = Counters(
+        input=_count_under(value, "inputTokens", "input_tokens"),
+        output=_count_under(value, "outputTokens", "output_tokens"),
+        total=_count_under(value, "totalTokens", "total_tokens"),
+        thought=_count_under(
+            value, "thoughtTokens", "thought_tokens", "reasoningOutputTokens", "reasoning_output_tokens"
+        ),
+        cached_read=_count_under(
+            value, "cachedReadTokens", "cached_read_tokens", "cachedInputTokens", "cached_input_tokens"
+        ),
+        cached_write=_count_under(
+            value, "cachedWriteTokens", "cached_write_tokens", "cacheWriteInputTokens", "cache_write_input_tokens"
+        ),
+    )
+    return None if found == _NO_COUNTERS else found
+
+
+def prompt_chars(params: Mapping[str, Any]) -> int:
+    """Characters of text in a prompt's blocks."""
+    return _text_length(params.get("prompt"))
+
+
+def update_chars(update: Update) -> int:
+    """Characters of text in a chunk or a message; tools are measured by `tool_chars`."""
+    if update.kind in OUTPUT_UPDATES or update.kind in THOUGHT_UPDATES:
+        return _text_length(update.fields.get("content"))
+    return 0
+
+
+def tool_chars(fields: Mapping[str, Any], size: int) -> tuple[int, int]:
+    """Characters of JSON of a tool's input and of its output; of a large line, its `size` in bytes for both together.
+
+    `rawOutput` and `content` mostly say the same: the first counts where there is one.
+    """
+    shown = next((fields[name] for name in ("rawOutput", "content", "output") if fields.get(name)), None)
+    if size > _LARGE:
+        return 0, size
+    try:
+        return _json_length(fields.get("rawInput")), _json_length(shown)
+    except (ValueError, TypeError, RecursionError):  # half a surrogate pair somewhere, or nested very deep
+        return 0, size
+
+
+def _count_under(value: dict[str, Any], *names: str) -> int | None:
+    return next((found for name in names if (found := count(value.get(name))) is not None), None)
+
+
+def _model_rows(rows: Any) -> Iterator[ModelCounters]:
+    for row in rows:
+        if isinstance(row, dict) and (model := text(row.get("model"))):
+            yield ModelCounters(model, counters(row.get("token_count")) or _NO_COUNTERS)
+
+
+def _text_length(content: Any) -> int:
+    """Of a block, or of a list of them: text, and text in embedded resources. Images count nothing."""
+    if isinstance(content, list):
+        return sum(_text_length(block) for block in content if isinstance(block, dict))
+    block = mapping(content)
+    said = block.get("text", mapping(block.get("resource")).get("text"))
+    return len(said) if isinstance(said, str) else 0
+
+
+def _json_length(value: Any) -> int:
+    return len(msgspec.json.encode(value)) if value else 0

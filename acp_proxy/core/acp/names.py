@@ -1,0 +1,67 @@
+"""Methods, updates and states of the Agent Client Protocol that mean something here. All others pass unread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from acp_proxy.core.events import Opening
+
+INITIALIZE = "initialize"
+PROMPT = "session/prompt"
+CLOSE = "session/close"
+DELETE = "session/delete"
+LIST = "session/list"
+SET_MODEL = "session/set_model"
+SET_CONFIG_OPTION = "session/set_config_option"
+SESSION_UPDATE = "session/update"
+REQUEST_PERMISSION = "session/request_permission"
+USAGE_UPDATE = "usage_update"
+STATE_UPDATE = "state_update"
+INFO_UPDATE = "session_info_update"
+CONFIG_UPDATE = "config_option_update"
+COMPACTION_UPDATE = "compaction_update"
+SUBAGENT_UPDATE = "subagent_update"
+OPENINGS: Mapping[str, Opening] = {
+    "session/new": "new",
+    "session/load": "load",
+    "session/resume": "resume",
+    "session/fork": "fork",
+}
+
+CLIENT_METHODS = frozenset({INITIALIZE, PROMPT, CLOSE, DELETE, LIST, SET_MODEL, SET_CONFIG_OPTION, *OPENINGS})
+"""What a client sends that is read; all other methods of its pass unread."""
+
+AGENT_METHODS = frozenset({SESSION_UPDATE, REQUEST_PERMISSION})
+"""What an agent sends that is read."""
+
+OUTPUT_UPDATES = frozenset({"agent_message_chunk", "agent_message"})
+THOUGHT_UPDATES = frozenset({"agent_thought_chunk", "agent_thought"})
+TOOL_UPDATES = frozenset(
+    {"tool_call", "tool_call_update", "tool_call_content_chunk", "terminal_update", "terminal_output_chunk"}
+)
+PLAIN_UPDATES = (
+    OUTPUT_UPDATES
+    | THOUGHT_UPDATES
+    | (TOOL_UPDATES - {"tool_call_update"})  # whose id and `rawOutput` are read
+    | {
+        "user_message_chunk",
+        "user_message",
+        "plan",
+        "plan_update",
+        "plan_removed",
+        "available_commands_update",
+        "current_mode_update",
+        "notice",
+        "compaction_summary_chunk",
+        "session_message",
+        "session_message_chunk",
+    }
+)
+"""Updates of which, when they carry no `_meta`, only the kind and the number of characters matter."""
+
+IDLE = "idle"
+WORKING = frozenset({"running", "requires_action"})  # states of v2 in which a turn is open
+
+ENDED = "end_turn"  # where an agent gives no reason
+CANCELLED = "cancelled"
+FAILED = "error"  # v2's reason, and ours for a JSON-RPC error

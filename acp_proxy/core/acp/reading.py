@@ -1,0 +1,190 @@
+"""Readers of decoded params and results: who is there, which session is meant, what an update is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from acp_proxy.core.acp.names import IDLE, STATE_UPDATE, SUBAGENT_UPDATE
+from acp_proxy.core.acp.values import first_object, mapping, text
+from acp_proxy.core.events import Implementation, Meta
+from acp_proxy.core.jsonrpc import Message, Notification, Response
+
+_DEEP = 32  # levels of `_meta` that are merged; below them an object is replaced
+_ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """`initialize`, one half: the request's or the response's."""
+
+    version: int | None
+    who: Implementation
+    notices: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """What a session is called, as `session_info_update` and `session/list` tell it."""
+
+    title: str | None = None
+    updated_at: str | None = None
+    meta: Meta = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A `session/update`. `kind` is the value of `sessionUpdate`, "" when there is none."""
+
+    session: str
+    kind: str
+    fields: dict[str, Any]
+    meta: Meta
+
+
+def hello(fields: Any) -> Hello:
+    """The params or the result of `initialize`, in the words of either version."""
+    fields = mapping(fields)
+    who = first_object(fields, "clientInfo", "agentInfo", "info")
+    capabilities = first_object(fields, "clientCapabilities", "capabilities")
+    version = fields.get("protocolVersion")
+    return Hello(
+        version if isinstance(version, int) and not isinstance(version, bool) else None,
+        Implementation(text(who.get("name")), text(who.get("version"))),
+        mapping(capabilities.get("session")).get("notices") not in (None, False),
+    )
+
+
+def session_of(message: Message) -> str | None:
+    """The session that a request or a notification names."""
+    return None if isinstance(message, Response) else text(message.params.get("sessionId"))
+
+
+def opened_session(result: Any) -> str | None:
+    """The id of a new session or of a fork."""
+    return text(mapping(result).get("sessionId"))
+
+
+def cwd_of(params: Mapping[str, Any]) -> str | None:
+    """Where a session is to work."""
+    return text(params.get("cwd"))
+
+
+def model_of(fields: Any) -> str | None:
+    """A session's model: the first config option of category `model`, else `models.currentModelId`."""
+    fields = mapping(fields)
+    options = fields.get("configOptions")
+    for option in options if isinstance(options, list) else ():
+        if (
+            isinstance(option, dict)
+            and option.get("category") == "model"
+            and (model := text(option.get("currentValue")))
+        ):
+            return model
+    return text(mapping(fields.get("models")).get("currentModelId"))
+
+
+def wanted_model(params: Mapping[str, Any]) -> str | None:
+    """The model that a `session/set_model` asks for."""
+    return text(params.get("modelId"))
+
+
+def listed_sessions(result: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Id and fields of each entry of a `session/list` result."""
+    entries = mapping(result).get("sessions")
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and (session := text(entry.get("sessionId"))):
+            yield session, entry
+
+
+def info_after(info: Info, fields: Mapping[str, Any], version: int) -> Info:
+    """The state after a `session_info_update`: null clears, what is left out stays.
+
+    `_meta` is patched key by key, a null clears its key; in v1 nested objects are patched too, v2 replaces them.
+    """
+    title, updated_at, patch = (fields.get(name, _ABSENT) for name in ("title", "updatedAt", "_meta"))
+    meta = info.meta
+    if patch is None:
+        meta = {}
+    elif isinstance(patch, dict):
+        meta = _patched(meta, patch, 1 if version >= 2 else _DEEP)
+    return Info(
+        title if isinstance(title, str | None) else info.title,
+        updated_at if isinstance(updated_at, str | None) else info.updated_at,
+        meta,
+    )
+
+
+def update_of(message: Notification) -> Update | None:
+    """The update of a `session/update`, or None when it names no session or is no object."""
+    session, fields = text(message.params.get("sessionId")), message.params.get("update")
+    if session is None or not isinstance(fields, dict):
+        return None
+    return Update(session, text(fields.get("sessionUpdate")) or "", fields, meta_of(fields) or meta_of(message.params))
+
+
+def meta_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return mapping(fields.get("_meta"))
+
+
+def state_of(fields: Mapping[str, Any]) -> str:
+    """The state of a v2 session, of a `state_update` or inside a `subagent_update`."""
+    return text(fields.get("state")) or ""
+
+
+def idle_session(message: Notification) -> str | None:
+    """The session that an update says is idle: its own, or a subagent's."""
+    update = update_of(message)
+    if update is None or update.kind not in (STATE_UPDATE, SUBAGENT_UPDATE):
+        return None
+    session, fields = (update.session, update.fields) if update.kind == STATE_UPDATE else subagent_of(update.fields)
+    return session if state_of(fields) == IDLE else None
+
+
+def subagent_of(fields: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """The child session that a `subagent_update` names, and its state as `state_update` would have it."""
+    return text(fields.get("sessionId")), mapping(fields.get("state"))
+
+
+def compaction_status(fields: Mapping[str, Any]) -> str | None:
+    """`in_progress`, `completed`, `failed`, `cancelled`, or whatever else a `compaction_update` says."""
+    return text(fields.get("status"))
+
+
+def tool_call_of(fields: Mapping[str, Any]) -> str | None:
+    """The id of the tool call that an update is about."""
+    return text(fields.get("toolCallId"))
+
+
+def has_tool_output(fields: Mapping[str, Any]) -> bool:
+    """Whether a tool's output is an object, in which some agents report what a subagent used."""
+    return isinstance(fields.get("rawOutput"), dict)
+
+
+def message_id(fields: Mapping[str, Any]) -> str | None:
+    """The id of the user's message, in a prompt's params or its result."""
+    return text(fields.get("messageId")) or text(fields.get("userMessageId"))
+
+
+def permitted_tool_call(params: Mapping[str, Any]) -> str | None:
+    """The id of the tool call that a `session/request_permission` is about; v2 has it in `subject`."""
+    return tool_call_of(first_object(params, "toolCall") or mapping(mapping(params.get("subject")).get("toolCall")))
+
+
+def permission_outcome(result: Any) -> str | None:
+    """`selected` or `cancelled`."""
+    return text(mapping(mapping(result).get("outcome")).get("outcome"))
+
+
+def _patched(old: Any, patch: dict[str, Any], levels: int) -> dict[str, Any]:
+    """A new object: events that carry the old one stay as they are."""
+    merged = dict(mapping(old))
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        elif levels > 1 and isinstance(value, dict):
+            merged[key] = _patched(merged.get(key), value, levels - 1)
+        else:
+            merged[key] = value
+    return merged

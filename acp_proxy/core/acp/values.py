@@ -1,0 +1,28 @@
+"""What a field is when it is well-formed; what is malformed counts as absent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_MOST = 2**53  # no honest count is larger, and sums of what is below it fit a ledger's column
+
+
+def text(value: Any) -> str | None:
+    """A string that is not empty."""
+    return value if isinstance(value, str) and value else None
+
+
+def count(value: Any) -> int | None:
+    """A number of tokens."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST else None
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """An object, or an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def first_object(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The first of these fields that is an object."""
+    return next((value for name in names if isinstance(value := fields.get(name), dict)), {})
