@@ -24,6 +24,10 @@ class LedgerUnavailableError(LedgerError):
     """Busy, locked, full, read-only or out of reach: the same call may succeed later."""
 
 
+class RowRefusedError(LedgerError):
+    """A row holds what no ledger can keep, such as a number beyond 64 bits; other rows are not concerned."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """An entry with its dimensions. `state` is the session after it, for whoever continues the session."""
@@ -83,7 +87,10 @@ class Ledger(Protocol):
     url: str  # without credentials
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Append rows and upsert their sessions in one transaction. A row whose id is there already is skipped."""
+        """Append rows and upsert their sessions in one transaction. A row whose id is there already is skipped.
+
+        Raises RowRefusedError for what will never do, and then keeps none of the rows.
+        """
 
     def state_of(self, origin: Origin, session: str) -> SessionState | None:
         """What is known of a session, its costs summed over all its rows; None when there is no row."""
@@ -129,7 +136,7 @@ def open_ledger(
     *,
     patience: float = 5.0,
     warn: Warn = log_warning,
-    journals: Sequence[Path] | None = None,  # noqa: ARG001  (the next step)
+    journals: Sequence[Path] | None = None,
 ) -> Ledger:
     """The ledger at `url`, made when it is not there, with what dead processes left in their journals.
 
@@ -137,7 +144,15 @@ def open_ledger(
     journals in, by default the two of `places.journal_directories`. Raises LedgerError.
     """
     # Imported here: a relay reads the values above long before its worker wants SQLite.
-    from acp_proxy.ledger.places import sqlite_path
+    import os
+
+    from acp_proxy.ledger.places import journal_directories, sqlite_path
+    from acp_proxy.ledger.recovery import recover
     from acp_proxy.ledger.sqlite import SqliteLedger
 
-    return SqliteLedger(sqlite_path(url), patience=patience, warn=warn)
+    ledger = SqliteLedger(sqlite_path(url), patience=patience, warn=warn)
+    try:
+        recover(ledger, journal_directories(os.environ) if journals is None else journals, warn)
+    except LedgerUnavailableError as error:  # it may still be read, and the journals stay
+        warn("journal.not_recovered", error=str(error))
+    return ledger

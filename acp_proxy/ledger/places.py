@@ -41,6 +41,11 @@ def sqlite_path(url: str) -> Path:
         raise LedgerError(f"ledger URL {url!r}: {error}") from error
 
 
+def canonical_url(url: str) -> str:
+    """What a ledger opened at `url` calls itself: absolute, without credentials. Raises LedgerError."""
+    return sqlite_url(sqlite_path(url))
+
+
 def sqlite_url(path: Path) -> str:
     return f"sqlite:///{path}"
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from acp_proxy.ledger import LedgerError, LedgerUnavailableError
+from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError
 from acp_proxy.ledger.migrations import migrate
 from acp_proxy.ledger.places import network_file_system, private_directory
 
@@ -34,9 +34,11 @@ _PASSING = _BUSY | {
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_NOMEM,
 }
+# What the library raises for a value of a wrong type differs between versions of Python.
+_VALUE_ERRORS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 
 
-class LedgerDamagedError(LedgerError):
+class LedgerDamagedError(LedgerUnavailableError):
     """The file is no sound database (any more)."""
 
 
@@ -97,10 +99,10 @@ def translated(path: Path) -> Iterator[None]:
     except LedgerError as error:
         text = str(error)
         raise type(error)(text if text.startswith("ledger ") else f"ledger {path}: {text}") from error
+    except (*_VALUE_ERRORS, OverflowError, UnicodeEncodeError) as error:
+        raise RowRefusedError(f"ledger {path}: a value that does not fit its column ({error})") from error
     except sqlite3.Error as error:
         raise _kind(error)(f"ledger {path}: {error}") from error
-    except (OverflowError, UnicodeEncodeError) as error:
-        raise LedgerError(f"ledger {path}: a value that does not fit a column ({error})") from error
     except OSError as error:
         raise LedgerUnavailableError(f"ledger {path}: {error.strerror}") from error
 

@@ -187,10 +187,11 @@ def _conditions(query: Query, *, model: bool = True) -> tuple[str, list[Any]]:
             sql += f" AND t.started_at {operator} ?"
             values.append(bound)
     for dimension, value in query.where:
-        if dimension == "title" and value is not None:
-            title = f"SELECT {_SESSION_KEY} FROM session s WHERE instr(casefold(s.title), ?)"
-            sql += f" AND (t.org_id, t.user_id, t.host, t.agent, t.session) IN ({title})"
-            values.append(value.casefold())
+        if dimension == "title":
+            title = "s.title IS ?" if value is None else "instr(casefold(s.title), ?)"
+            sessions = f"SELECT {_SESSION_KEY} FROM session s WHERE {title}"
+            sql += f" AND (t.org_id, t.user_id, t.host, t.agent, t.session) IN ({sessions})"
+            values.append(None if value is None else value.casefold())
         elif dimension not in _COLUMNS:
             raise ValueError(f"no dimension of the ledger: {dimension!r}")
         elif model or dimension != "model":

@@ -1,0 +1,123 @@
+"""Writes one row per turn to the ledger, and announces what the ledger knows of a session that is opened.
+
+The row is in the journal before the line that ended the turn goes on; everything else happens in the worker's thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from acp_proxy.core.effects import Effect
+from acp_proxy.core.entry import Entry, Origin, SessionState
+from acp_proxy.core.events import (
+    Event,
+    Initialized,
+    SessionClosed,
+    SessionInfoChanged,
+    SessionOpened,
+    SessionRequested,
+    SessionRestored,
+    TurnMetered,
+)
+from acp_proxy.interceptor import Interceptor
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.worker import LedgerWorker
+
+LONGEST_TITLE = 200  # characters; some agents make the whole first prompt the title
+_FLUSH = 0.4  # seconds; the summary is due 0.5 s after the end
+
+
+class Recorder(Interceptor):
+    """`origin` holds the identity, and the agent's name as far as it is known before the agent tells.
+
+    `agent` overrides the reported name. With `project_of` (path -> name; may block, is called in a thread) a session's
+    project follows from its own working directory, and `origin.project` is for those whose directory is unknown.
+    `announce` gets the answers of the ledger, in the event loop; `clock` is Unix time in nanoseconds.
+    """
+
+    def __init__(
+        self,
+        worker: LedgerWorker,
+        origin: Origin,
+        announce: Callable[[SessionRestored], None],
+        *,
+        agent: str | None = None,
+        project_of: Callable[[Path], str] | None = None,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._worker = worker
+        self._origin = _storable(replace(origin, agent=agent or origin.agent))
+        self._announce = announce
+        self._agent = agent
+        self._project_of = project_of
+        self._clock = clock
+        self._projects: dict[str, str] = {}  # by session
+
+    def on_event(self, event: Event) -> Iterable[Effect]:
+        match event:
+            case TurnMetered(_, entry, state):
+                self._worker.append(self._row(entry, state))
+            case Initialized():
+                self._meet(event)
+            case SessionRequested(_, "load" | "resume", session):
+                self._ask(session)
+            case SessionOpened():
+                self._open(event)
+            case SessionInfoChanged(at, session, str(title)):
+                self._worker.note_session(self._origin, session, title[:LONGEST_TITLE], at)
+            case SessionClosed(_, session):
+                self._projects.pop(session, None)
+        return ()
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self._worker.close, _FLUSH)
+
+    def _row(self, entry: Entry, state: SessionState) -> Row:
+        if state.title and len(state.title) > LONGEST_TITLE:
+            state = replace(state, title=state.title[:LONGEST_TITLE])
+        return Row(self._origin_of(entry.session), entry, state)
+
+    def _origin_of(self, session: str) -> Origin:
+        project = self._projects.get(session)
+        return replace(self._origin, project=project) if project else self._origin
+
+    def _meet(self, event: Initialized) -> None:
+        self._origin = replace(
+            self._origin,
+            agent=self._agent or event.agent.name or self._origin.agent,
+            agent_version=event.agent.version,
+            client=event.client.name,
+        )
+
+    def _open(self, event: SessionOpened) -> None:
+        if event.how in ("new", "fork"):  # agents reuse ids, and a fork goes on from its parent
+            self._ask(event.session, event.parent)
+        if self._project_of and event.cwd:
+            # Not the loop's executor, whose threads are waited for at the end: the path may be on a dead network.
+            find = (event.session, Path(event.cwd), self._project_of)
+            threading.Thread(target=self._find_project, args=find, name="acp-proxy project", daemon=True).start()
+
+    def _find_project(self, session: str, cwd: Path, project_of: Callable[[Path], str]) -> None:
+        self._projects[session] = project_of(cwd).encode("utf-8", "replace").decode()
+
+    def _ask(self, session: str, parent: str | None = None) -> None:
+        loop = asyncio.get_running_loop()
+
+        def reply(state: SessionState | None) -> None:
+            restored = SessionRestored(self._clock(), session, state, parent)
+            with suppress(RuntimeError):  # the loop has ended in the meantime
+                loop.call_soon_threadsafe(self._announce, restored)
+
+        self._worker.state_of(self._origin, parent or session, reply)
+
+
+def _storable(origin: Origin) -> Origin:
+    """Names from the system may hold bytes that are no UTF-8, which no ledger keeps."""
+    names = {name: getattr(origin, name) for name in Origin.__slots__}
+    return replace(origin, **{name: text.encode("utf-8", "replace").decode() for name, text in names.items() if text})

@@ -1,0 +1,105 @@
+"""The bytes of a journal: a head that names the ledger, then records that are there whole or not at all. No I/O.
+
+A record's mark is one byte, written last; the record after the last one is marked free. That is enough for a process
+that is killed between any two stores; the checksum is for a machine that loses power.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from mmap import mmap
+from zlib import crc32
+
+import msgspec
+
+from acp_proxy.ledger import Row
+
+MAGIC = b"acpjrnl1"  # the last character is the format's version
+_HEAD = struct.Struct("<8sI")  # magic, length of the ledger's URL, which follows
+_RECORD = struct.Struct("<B3xII")  # mark, length of the row, CRC-32 of the row, which follows
+_FREE, _COMMITTED, _DONE = 0, 0xC0, 0xD0
+_ALIGNMENT = 16
+
+encode = msgspec.msgpack.Encoder().encode  # Row -> bytes, in 4 µs
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What was found in a journal."""
+
+    ledger: str  # the URL that it was written for
+    rows: tuple[Row, ...]  # committed and not done
+    torn: int = 0  # damaged stretches that were skipped
+    unreadable: int = 0  # whole records that are no rows: of another version
+
+
+def head(ledger: str) -> bytes:
+    """What a journal begins with, up to the first record."""
+    url = ledger.encode()
+    return (_HEAD.pack(MAGIC, len(url)) + url).ljust(_aligned(_HEAD.size + len(url)), b"\0")
+
+
+def room(data: bytes) -> int:
+    """How many bytes the record of `data` takes; the mark after it needs one more."""
+    return _aligned(_RECORD.size + len(data))
+
+
+def commit(journal: mmap, offset: int, data: bytes) -> None:
+    """Put a record where the journal is marked free."""
+    journal[offset + room(data)] = _FREE
+    _RECORD.pack_into(journal, offset, _FREE, len(data), crc32(data))
+    journal[offset + _RECORD.size : offset + _RECORD.size + len(data)] = data
+    journal[offset] = _COMMITTED
+
+
+def tick_off(journal: mmap, offset: int) -> None:
+    journal[offset] = _DONE
+
+
+def end_at(journal: mmap, offset: int) -> None:
+    """There is no record from here on."""
+    journal[offset] = _FREE
+
+
+def read_journal(data: bytes) -> Contents | None:
+    """The contents of a journal's file; None when it is none, or one of a newer format. Never raises."""
+    if len(data) < _HEAD.size or not data.startswith(MAGIC):
+        return None
+    first = _HEAD.size + _HEAD.unpack_from(data)[1]
+    decode = msgspec.msgpack.Decoder(Row).decode
+    rows: list[Row] = []
+    torn = unreadable = 0
+    offset = _aligned(first)
+    while offset + _RECORD.size <= len(data) and data[offset] != _FREE:
+        record = _record_at(data, offset)
+        if record is None:
+            torn += 1
+            offset = _next_whole(data, offset + _ALIGNMENT)
+            continue
+        if data[offset] == _COMMITTED:
+            try:
+                rows.append(decode(record))
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                unreadable += 1
+        offset += room(record)
+    return Contents(data[_HEAD.size : first].decode("utf-8", "replace"), tuple(rows), torn, unreadable)
+
+
+def _record_at(data: bytes, offset: int) -> bytes | None:
+    mark, length, crc = _RECORD.unpack_from(data, offset)
+    record = data[offset + _RECORD.size : offset + _RECORD.size + length]
+    sound = mark in (_COMMITTED, _DONE) and 0 < length == len(record) and crc32(record) == crc
+    return record if sound else None
+
+
+def _next_whole(data: bytes, offset: int) -> int:
+    """Where the next sound record that still counts begins, or the end."""
+    for candidate in range(offset, len(data) - _RECORD.size + 1, _ALIGNMENT):
+        if data[candidate] == _COMMITTED and _record_at(data, candidate) is not None:
+            return candidate
+    return len(data)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT

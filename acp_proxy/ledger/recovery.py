@@ -1,0 +1,123 @@
+"""Takes over the journals of processes that are gone: their rows go to the ledger, their files go away.
+
+A journal whose owner lives is locked and left alone; so is one for another ledger.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from acp_proxy.ledger import Ledger, Row, RowRefusedError, Warn
+from acp_proxy.ledger.records import Contents, read_journal
+
+_BATCH = 256  # rows a transaction: 20 ms, so that others' turns come in between
+_ABANDONED = 60.0  # seconds after which a file that was never finished is not going to be
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A journal as `doctor` sees it."""
+
+    path: Path
+    alive: bool  # its owner is
+    contents: Contents | None  # of a dead owner's; None when it cannot be read
+
+
+def recover(ledger: Ledger, directories: Iterable[Path], warn: Warn) -> int:
+    """Append what dead processes left for `ledger`; how many rows those were, ones that it had already among them.
+
+    Raises LedgerUnavailableError, and then leaves the journal as it is.
+    """
+    return sum(_recover_one(ledger, path, warn) for directory in directories for path in _journals(directory))
+
+
+def left(directories: Iterable[Path]) -> list[Left]:
+    """The journals that are there, whoever they belong to. Changes nothing."""
+    found = []
+    for path in (path for directory in directories for path in _journals(directory)):
+        with _taken(path) as file:
+            found.append(Left(path, file is None, read_journal(file.read()) if file else None))
+    return found
+
+
+def append_all(ledger: Ledger, rows: Sequence[Row], warn: Warn) -> None:
+    """Append rows in batches. One that the ledger refuses is reported and dropped, for it would bar all after it."""
+    for start in range(0, len(rows), _BATCH):
+        batch = rows[start : start + _BATCH]
+        try:
+            ledger.append(batch)
+        except RowRefusedError:
+            for row in batch:
+                _append_one(ledger, row, warn)
+
+
+def _append_one(ledger: Ledger, row: Row, warn: Warn) -> None:
+    try:
+        ledger.append([row])
+    except RowRefusedError as error:
+        warn("ledger.row_refused", id=row.entry.id, agent=row.origin.agent, error=str(error))
+
+
+def _recover_one(ledger: Ledger, path: Path, warn: Warn) -> int:
+    with _taken(path) as file:
+        if file is None:
+            return 0
+        contents = read_journal(file.read())
+        if contents is None:
+            warn("journal.unknown", path=str(path))
+            return 0
+        if contents.ledger != ledger.url:
+            return 0
+        append_all(ledger, contents.rows, warn)
+        if contents.torn:
+            warn("journal.torn", path=str(path), skipped=contents.torn, recovered=len(contents.rows))
+        _dispose(path, contents, warn)
+    return len(contents.rows)
+
+
+def _dispose(path: Path, contents: Contents, warn: Warn) -> None:
+    with suppress(OSError):
+        if contents.unreadable:
+            aside = path.rename(path.with_suffix(".unreadable"))
+            warn("journal.unreadable", rows=contents.unreadable, moved_to=str(aside))
+        else:
+            path.unlink()
+
+
+@contextmanager
+def _taken(path: Path) -> Iterator[BinaryIO | None]:
+    """The file, locked, when its owner is dead; else None."""
+    try:
+        file = path.open("r+b")
+    except OSError:
+        yield None
+        return
+    with file:
+        yield file if _lock(file) else None
+
+
+def _lock(file: BinaryIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return os.fstat(file.fileno()).st_nlink > 0  # else another process has just recovered it
+
+
+def _journals(directory: Path) -> list[Path]:
+    """Those of a directory; what a process left before it had made its journal is removed."""
+    with suppress(OSError):
+        for unfinished in directory.glob("*.new"):
+            if time.time() - unfinished.stat().st_mtime > _ABANDONED:
+                unfinished.unlink()
+    try:
+        return sorted(directory.glob("*.journal"))
+    except OSError:
+        return []

@@ -1,0 +1,183 @@
+"""The thread that talks to the ledger, so that the relay never does: rows go in, states of sessions come back.
+
+It opens the ledger when there is first something to do. While the ledger is out of reach it keeps everything, in
+order, and tries again; the relay is neither stopped nor slowed.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from queue import Empty, SimpleQueue
+
+from acp_proxy.core.entry import Origin, SessionState
+from acp_proxy.ledger import Ledger, LedgerError, Row, Warn, open_ledger
+from acp_proxy.ledger.journal import Journal, open_journal
+from acp_proxy.ledger.places import canonical_url, journal_directories
+from acp_proxy.ledger.recovery import append_all
+
+_PATIENCE = 1.0  # seconds that one try waits for other writers
+_SHORTEST_DELAY, _LONGEST_DELAY = 0.05, 5.0  # seconds between two tries
+
+
+@dataclass(frozen=True, slots=True)
+class _Append:
+    row: Row
+    slot: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    origin: Origin
+    session: str
+    title: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    origin: Origin
+    session: str
+    reply: Callable[[SessionState | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    deadline: float
+
+
+_Job = _Append | _Note | _Ask
+
+
+class LedgerWorker:
+    """Called from the relay's thread. `open` makes the ledger, in the worker's thread; `warn` is called there, too.
+
+    Each kind of trouble is told once.
+    """
+
+    def __init__(self, open: Callable[[], Ledger], journal: Journal, warn: Warn) -> None:
+        self._open = open
+        self._journal = journal
+        self._warn = warn
+        self._queue: SimpleQueue[_Job | _Stop] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._ledger: Ledger | None = None
+        self._jobs: deque[_Job] = deque()
+        self._deadline: float | None = None  # set when it is to end
+        self._told: set[tuple[str, str]] = set()
+        self._given = 0  # rows; counted by the relay's thread
+        self._settled = 0  # rows; counted by the worker's
+
+    @classmethod
+    def at(cls, url: str, environ: Mapping[str, str], warn: Warn) -> LedgerWorker:
+        """For the ledger at `url`, with a journal where the platform keeps state. Raises LedgerError for a bad URL."""
+        directories = journal_directories(environ)
+        journal = open_journal(directories, canonical_url(url), warn)
+        return cls(partial(open_ledger, url, patience=_PATIENCE, warn=warn, journals=directories), journal, warn)
+
+    @property
+    def pending(self) -> int:
+        """Rows that the ledger does not have yet."""
+        return self._given - self._settled
+
+    def append(self, row: Row) -> None:
+        """Keep a row: when this returns it is in the journal, and soon in the ledger."""
+        self._given += 1
+        self._put(_Append(row, self._journal.write(row)))
+
+    def note_session(self, origin: Origin, session: str, title: str, at: int) -> None:
+        """Keep a session's title."""
+        self._put(_Note(origin, session, title, at))
+
+    def state_of(self, origin: Origin, session: str, reply: Callable[[SessionState | None], None]) -> None:
+        """Ask what is known of a session; `reply` is called in the worker's thread, after rows given before are in."""
+        self._put(_Ask(origin, session, reply))
+
+    def close(self, timeout: float) -> int:
+        """Write what is left, for at most `timeout` seconds. The rows that the journal keeps for the next start."""
+        if self._thread:
+            self._queue.put(_Stop(time.monotonic() + timeout))
+            self._thread.join(timeout)
+        self._journal.close()
+        return self.pending
+
+    def _put(self, job: _Job) -> None:
+        self._queue.put(job)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="acp-proxy ledger", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        delay = 0.0
+        while self._deadline is None or (self._jobs and time.monotonic() < self._deadline):
+            self._collect(delay)
+            try:
+                self._work()
+                delay = 0.0
+            except LedgerError as error:
+                self._tell_once("ledger.unavailable", str(error), pending=self.pending)
+                delay = _longer(delay) if self._deadline is None else _SHORTEST_DELAY
+            except Exception as error:  # the one boundary: a job that cannot be done must not end the thread
+                self._tell_once("ledger.failed", f"{type(error).__name__}: {error}")
+                self._jobs.popleft()
+        if self._ledger:
+            self._ledger.close()
+
+    def _collect(self, delay: float) -> None:
+        """Wait for something to do, or until the next try is due; then take all that is there."""
+        with suppress(Empty):
+            self._take(self._queue.get(timeout=delay if self._jobs else None))
+            while True:
+                self._take(self._queue.get_nowait())
+
+    def _take(self, item: _Job | _Stop) -> None:
+        if isinstance(item, _Stop):
+            self._deadline = item.deadline
+        else:
+            self._jobs.append(item)
+
+    def _work(self) -> None:
+        while self._jobs:
+            if self._ledger is None:
+                self._ledger = self._open()
+            match self._jobs[0]:
+                case _Append():
+                    self._append_leading(self._ledger)
+                    continue
+                case _Note(origin, session, title, at):
+                    self._ledger.note_session(origin, session, title, at)
+                case _Ask(origin, session, reply):
+                    reply(self._ledger.state_of(origin, session))
+            self._jobs.popleft()
+
+    def _append_leading(self, ledger: Ledger) -> None:
+        """The rows before the next other job, together."""
+        leading: list[_Append] = []
+        for job in self._jobs:
+            if not isinstance(job, _Append):
+                break
+            leading.append(job)
+        if self._journal.path and any(job.slot is None for job in leading):
+            self._tell_once("journal.full", "rows are only in memory", pending=self.pending)
+        append_all(ledger, [job.row for job in leading], self._warn)
+        for job in leading:
+            self._jobs.popleft()
+            self._settled += 1
+            if job.slot is not None:
+                self._journal.done(job.slot)
+
+    def _tell_once(self, event: str, error: str, **fields: object) -> None:
+        if (event, error) not in self._told:
+            self._told.add((event, error))
+            self._warn(event, error=error, **fields)
+
+
+def _longer(delay: float) -> float:
+    """So that proxies which lost the same ledger do not all come back at once."""
+    return min(2 * delay or _SHORTEST_DELAY, _LONGEST_DELAY) * random.uniform(0.8, 1.0)  # noqa: S311  (no secret)
