@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from acp_proxy.config_files import ConfigError, TomlFile, expanded, read, state_dir, user_file
 from acp_proxy.config_schema import (
@@ -62,13 +62,13 @@ class Run:
 @dataclass(frozen=True, slots=True)
 class Log:
     file: Path | None = None
-    level: str = "warning"  # debug | info | warning | error
+    level: Literal["debug", "info", "warning", "error"] = "warning"
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerChoice:
-    url: str
-    on_unavailable: str = "local"  # open | closed | local
+    url: str  # with an absolute path: a journal names the ledger that it was written for
+    on_unavailable: Literal["open", "closed", "local"] = "local"
     admission_timeout: float = 0.25  # seconds
 
 
@@ -86,7 +86,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    cache_write: str = "5m"  # 5m | 1h
+    cache_write: Literal["5m", "1h"] = "5m"
     prices: Mapping[str, Price] = field(default_factory=dict)
 
 
@@ -94,8 +94,8 @@ class Pricing:
 class AgentCounts:
     """How an agent counts; None where the user did not say."""
 
-    scope: str | None = None  # turn | session | last_call | call
-    input: str | None = None  # excludes_cache | includes_cache
+    scope: Literal["turn", "session", "last_call", "call"] | None = None
+    input: Literal["excludes_cache", "includes_cache"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,6 @@ class Config:
     aliases: Mapping[str, str]
     agents: Mapping[str, AgentCounts]
     share_titles: bool
-    state_dir: Path  # of the default ledger and of journals
     files: tuple[Path, ...]  # that were read, the administrator's last
     overruled: tuple[str, ...]  # keys that were set, but differently by the administrator
 
@@ -127,12 +126,11 @@ def load(options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: 
         identity=Identity(**_section(settings, "identity")),
         run=Run(**_section(settings, "run")),
         log=_log(_section(settings, "log"), environ),
-        ledger=LedgerChoice(**_section(settings, "ledger")),
+        ledger=_ledger(_section(settings, "ledger"), environ),
         pricing=_pricing(settings),
         aliases=_section(settings, "aliases"),
         agents={name: AgentCounts(**counts) for name, counts in _tables(settings, "agents").items()},
         share_titles=settings.get(("share_titles",), False),
-        state_dir=state_dir(environ),
         files=tuple(file.path for file in (own, admin) if file),
         overruled=tuple(dotted(key) for key in lower if key in final and lower[key] != final[key]),
     )
@@ -239,6 +237,12 @@ def _log(section: dict[str, Any], environ: Mapping[str, str]) -> Log:
     if "file" in section:
         section["file"] = expanded(section["file"], environ)
     return Log(**section)
+
+
+def _ledger(section: dict[str, Any], environ: Mapping[str, str]) -> LedgerChoice:
+    path = expanded(section["url"].removeprefix("sqlite:///"), environ)
+    section["url"] = f"sqlite:///{os.path.realpath(path)}"
+    return LedgerChoice(**section)
 
 
 def _pricing(settings: Layer) -> Pricing:

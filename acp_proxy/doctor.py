@@ -1,0 +1,137 @@
+"""What must be in order, one line each: configuration, ledger, journals, agents, catalog. Mends nothing by itself.
+
+The ledger is opened as every command opens it: made when it is not there, dead proxies' journals taken over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal, TextIO
+
+from acp_proxy.catalog import Catalog
+from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
+from acp_proxy.core.agents import ProfileOverride, how_it_counts, profile_of
+from acp_proxy.figures import clean
+from acp_proxy.ledger import Ledger, LedgerError, Query, Sums, open_ledger
+from acp_proxy.ledger.places import journal_directories, network_file_system
+from acp_proxy.ledger.recovery import left
+
+_OLD = timedelta(days=120)  # prices of models change a few times a year
+_A_DAY = 86_400 * 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    verdict: Literal["ok", "warn", "FAIL"]
+    text: str
+
+
+def main(options: Mapping[str, str], environ: Mapping[str, str], out: TextIO, *, admin_file: Path = ADMIN_FILE) -> int:
+    """Writes the findings as they come. The exit status is 1 when one is a failure."""
+    failed = False
+    for finding in findings(options, environ, datetime.now(UTC), admin_file):
+        out.write(f"{finding.verdict:<5}{clean(finding.text)}\n")
+        out.flush()
+        failed |= finding.verdict == "FAIL"
+    return int(failed)
+
+
+def findings(
+    options: Mapping[str, str], environ: Mapping[str, str], now: datetime, admin_file: Path
+) -> Iterator[Finding]:
+    try:
+        config = load(options, environ, admin_file=admin_file)
+    except ConfigError as error:
+        yield Finding("FAIL", f"config: {error}")  # and which ledger is meant is not known
+    else:
+        yield from _config(config)
+        yield from _ledger(config, journal_directories(environ))
+    yield _catalog(Catalog.load(), now)
+
+
+def _config(config: Config) -> Iterator[Finding]:
+    files = ", ".join(map(str, config.files))
+    yield Finding("ok", f"config: {files or 'no file, all defaults'}")
+    for key in config.overruled:
+        yield Finding("warn", f"config: {key} is set, but the administrator's file decides it")
+
+
+def _ledger(config: Config, directories: Sequence[Path]) -> Iterator[Finding]:
+    trouble: list[Finding] = []
+
+    def warn(event: str, **fields: object) -> None:
+        details = ", ".join(f"{name} {value}" for name, value in fields.items())
+        trouble.append(Finding("warn", f"{event.replace('.', ': ')}: {details}"))
+
+    try:
+        with closing(open_ledger(config.ledger.url, warn=warn, journals=directories)) as ledger:
+            yield Finding("ok", f"ledger: {ledger.check()}")
+            yield from trouble
+            yield from _journals(directories)
+            yield from _agents(ledger, config)
+    except LedgerError as error:
+        yield Finding("FAIL", f"ledger: {error}")
+        yield from trouble
+
+
+def _journals(directories: Sequence[Path]) -> Iterator[Finding]:
+    """After the ledger was opened: what of a dead proxy is still there could not be taken over."""
+    found = left(directories)
+    alive = sum(journal.alive for journal in found)
+    usable = next((directory for directory in directories if _usable(directory)), None)
+    if usable:
+        yield Finding("ok", f"journal: {usable}, {alive} in use")
+    else:
+        where = ", ".join(map(str, directories))
+        yield Finding("warn", f"journal: no local, writable directory ({where}): a killed proxy may lose rows")
+    for journal in found:
+        if journal.contents and journal.contents.rows:
+            owed = f"{len(journal.contents.rows)} rows for {journal.contents.ledger}"
+            yield Finding(
+                "warn", f"journal: {journal.path} has {owed}: `acp-proxy doctor --ledger URL` takes them over"
+            )
+        elif not journal.alive and not journal.contents:
+            yield Finding("warn", f"journal: {journal.path} cannot be read by this version")
+
+
+def _usable(directory: Path) -> bool:
+    """Whether a journal can be made there, or the directory for it."""
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) and not network_file_system(directory)
+
+
+def _agents(ledger: Ledger, config: Config) -> Iterator[Finding]:
+    """How each agent that the ledger knows is counted."""
+    overrides = {name: ProfileOverride(counts.scope, counts.input) for name, counts in config.agents.items()}
+    for seen in sorted(ledger.summed(Query(), ("agent", "agent_version")), key=lambda sums: list(map(str, sums.key))):
+        name, version = str(seen.key[0]), None if seen.key[1] is None else str(seen.key[1])
+        profile = profile_of(name, version, overrides)
+        text = f"agent: {name} {version or '(no version)'}: {how_it_counts(profile)}"
+        if profile.known:
+            yield Finding("ok", text)
+        else:
+            reason = _latest_detail(ledger, seen)
+            yield Finding("warn", f'{text}{f" ({reason})" if reason else ""}; [agents."{name}"] decides')
+
+
+def _latest_detail(ledger: Ledger, seen: Sums) -> str:
+    """Why the agent's last row was counted as it was."""
+    name, version = (None if value is None else str(value) for value in seen.key)
+    query = Query(since=seen.ended_at - _A_DAY, where=(("agent", name), ("agent_version", version)))
+    detail = ""
+    for row in ledger.rows(query):
+        detail = row.entry.detail or detail
+    return detail
+
+
+def _catalog(catalog: Catalog, now: datetime) -> Finding:
+    count = sum(1 for _ in catalog.rows)
+    text = f"catalog: prices of {count} models as of {catalog.date}"
+    if now.date() - catalog.date > _OLD:
+        return Finding("warn", f"{text}: a newer acp-proxy has newer ones")
+    return Finding("ok", text)
