@@ -1,0 +1,111 @@
+"""`python -m tests.real --npm DIR [AGENT …]`: runs released agents through acp-proxy, and judges its ledger."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.real.agents import AGENTS, NODE, Agent
+from tests.real.client import AgentError
+from tests.real.model import Tokens
+from tests.real.runs import SCENARIOS, Run, run
+
+HEADER = (
+    "agent",
+    "ACP",
+    "scenario",
+    "turns",
+    "rows",
+    "served",
+    "in the ledger",
+    "beside the turns",
+    "sources",
+    "cost",
+    "verdict",
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="real-agents", description=(__doc__ or "").partition(": ")[2])
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help=f"of {', '.join(AGENTS)}; default: all")
+    parser.add_argument("--npm", type=Path, required=True, help="where the packages are installed")
+    parser.add_argument("--scenario", choices=SCENARIOS, action="append", help="default: all")
+    parser.add_argument("--direct", action="store_true", help="without acp-proxy, to see that an agent runs at all")
+    parser.add_argument("--packages", action="store_true", help="list what has to be installed, and stop")
+    options = parser.parse_args()
+    agents = [AGENTS[name] for name in options.agents or AGENTS]
+    if options.packages:
+        _print(f"node{NODE} node@{NODE}", *(f"{agent.name} {agent.package}" for agent in agents))
+        return 0
+
+    _print("| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|")
+    good = True
+    for agent in agents:
+        for version in agent.versions:
+            for scenario in options.scenario or SCENARIOS:
+                cells, right = _one(agent, scenario, version, options)
+                _print("| " + " | ".join((agent.package.rpartition("/")[2], str(version), scenario, *cells)) + " |")
+                good = good and right
+    return 0 if good else 1
+
+
+def _one(agent: Agent, scenario: str, version: int, options: argparse.Namespace) -> tuple[list[str], bool]:
+    with tempfile.TemporaryDirectory(prefix="real-agents-", ignore_cleanup_errors=True) as home:
+        try:
+            seen = run(agent, scenario, version, options.npm, Path(home), direct=options.direct)
+        except (AgentError, TimeoutError) as error:
+            stderr = Path(home, "stderr").read_text(errors="replace").strip().splitlines()
+            return [*[""] * 7, f"failed: {error} {' '.join(stderr[-1:])[:120]}"], False
+    wrong = [] if options.direct else faults(seen)
+    verdict = "ran" if options.direct else "right"
+    return [*_cells(seen), "; ".join(wrong) or verdict], not wrong
+
+
+def faults(seen: Run) -> list[str]:
+    """What the ledger says and the model does not, one line each."""
+    rows = [row for row in seen.rows if row["kind"] == "turn"]
+    if len(rows) != len(seen.turns):
+        return [f"{len(rows)} rows for {len(seen.turns)} turns"]
+    found = []
+    for number, (row, turn) in enumerate(zip(rows, seen.turns, strict=True), 1):
+        tokens = {name: count for name, count in row["tokens"].items() if name != "total"}
+        served = {name: getattr(turn.main, name) for name in tokens}
+        if row["usage_source"] == "agent" and tokens != served:
+            found.append(f"turn {number}: {tokens} is not {served}")
+        if row["usage_source"] == "partial" and row["tokens"]["total"] > turn.main.total + turn.side.total:
+            found.append(f"turn {number}: more than was served")
+    return found
+
+
+def _cells(seen: Run) -> list[str]:
+    main = sum((turn.main for turn in seen.turns), Tokens())
+    side = sum((turn.side for turn in seen.turns), Tokens())
+    turns = [row for row in seen.rows if row["kind"] == "turn"]
+    beside = [row for row in seen.rows if row["kind"] != "turn"]
+    return [
+        str(len(seen.turns)),
+        str(len(seen.rows)),
+        f"{main.total:,}" + (f" + {side.total:,}" if side.total else ""),
+        f"{sum(row['tokens']['total'] for row in turns):,}",
+        ", ".join(f"{row['kind']} {row['tokens']['total']:,}" for row in beside) or "–",
+        _counted(row["usage_source"] for row in turns),
+        _counted(row["cost_source"] for row in turns),
+    ]
+
+
+def _counted(values: Any) -> str:
+    return ", ".join(f"{count} {value}" for value, count in Counter(values).items()) or "–"
+
+
+def _print(*lines: str) -> None:
+    for line in lines:
+        sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
