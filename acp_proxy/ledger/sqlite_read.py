@@ -39,11 +39,6 @@ _LINES = "JOIN line l ON l.org_id = t.org_id AND l.turn = t.id"
 
 
 def read_rows(read: Read, query: Query) -> Iterator[Row]:
-    found = (_rows_of(read, query, organisation) for organisation in _organisations(read, query))
-    return merge(*found, key=lambda row: (row.entry.started_at, row.entry.id))
-
-
-def _rows_of(read: Read, query: Query, organisation: str) -> Iterator[Row]:
     turns, turn_values = _conditions(query, model=False)
     lines, line_values = _model_condition(query)
     if lines:
@@ -59,11 +54,20 @@ def _rows_of(read: Read, query: Query, organisation: str) -> Iterator[Row]:
         ) t {_LINES} {lines}
         ORDER BY t.started_at, t.id, l.position
     """
+    found = (
+        _rows_of(read, sql, organisation, [*turn_values, *line_values, *line_values])
+        for organisation in _organisations(read, query)
+    )
+    return merge(*found, key=lambda row: (row.entry.started_at, row.entry.id))
+
+
+def _rows_of(read: Read, sql: str, organisation: str, values: list[Any]) -> Iterator[Row]:
+    """Chunk after chunk, each from where the last one ended."""
     origins: dict[tuple[Any, ...], Origin] = {}
     last: tuple[int, str] = (-(2**63), "")
     while True:
         count = 0
-        for _, group in groupby(read(sql, (organisation, *last, *turn_values, *line_values, *line_values)), _first):
+        for _, group in groupby(read(sql, (organisation, *last, *values)), _first):
             row = _row(list(group), origins)
             last = (row.entry.started_at, row.entry.id)
             count += 1

@@ -1,0 +1,297 @@
+"""What every ledger does, on a real database of each backend."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from acp_proxy.core.entry import SessionState
+from acp_proxy.core.events import Counters
+from acp_proxy.core.money import Money
+from acp_proxy.core.usage import Usage
+from acp_proxy.ledger import Ledger, Query, Row, RowRefusedError, Sums
+from tests.ledger.conftest import Open
+from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, any_row, line, row
+
+DOLLARS = Money.of("1.5", "USD")
+
+
+def rows(ledger: Ledger, **where: str | None) -> list[Row]:
+    return list(ledger.rows(Query(where=tuple(where.items()))))
+
+
+def summed(ledger: Ledger, *by: str, **where: str | None) -> dict[tuple[str | int | None, ...], Sums]:
+    return {sums.key: sums for sums in ledger.summed(Query(where=tuple(where.items())), by)}
+
+
+class TestRows:
+    def test_a_row_comes_back_as_it_was_given_but_for_its_state(self, ledger: Ledger) -> None:
+        given_row = row(
+            line("opus", "0.5", input=1, cached_read=2, cached_write=3, output=4, thought=5),
+            line(None, None, output=1),
+            line("free", "3", "credits"),
+            detail="why",
+            message_id="m1",
+            context_used=10,
+            context_size=200_000,
+            state=SessionState(title="A title"),
+        )
+        ledger.append([given_row])
+        assert rows(ledger) == [replace(given_row, state=None)]
+
+    # Examples share the ledger: an id that came before is another example's row.
+    @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(any_row)
+    def test_any_row_comes_back(self, ledger: Ledger, given_row: Row) -> None:
+        number = len(rows(ledger))
+        unique = replace(given_row, entry=replace(given_row.entry, id=f"{number}"))
+        ledger.append([unique])
+        assert replace(unique, state=None) in rows(ledger)
+
+    def test_a_row_without_lines_is_kept_with_no_usage(self, ledger: Ledger) -> None:
+        given_row = row()
+        ledger.append([replace(given_row, entry=replace(given_row.entry, lines=()))])
+        assert [found.entry.usage for found in rows(ledger)] == [Usage()]
+
+    def test_another_opener_sees_the_rows(self, ledger: Ledger, another: Open) -> None:
+        ledger.append([row(id="a")])
+        assert [found.entry.id for found in rows(another())] == ["a"]
+
+    def test_a_row_whose_id_is_there_is_skipped_and_the_others_are_kept(self, ledger: Ledger) -> None:
+        ledger.append([row(id="a")])
+        ledger.append([row(line("other", "9"), id="a"), row(id="b")])
+        ledger.append([row(id="b")])
+        assert [(found.entry.id, found.entry.model) for found in rows(ledger)] == [("a", "opus"), ("b", "opus")]
+
+    def test_a_row_that_is_skipped_leaves_its_session_alone(self, ledger: Ledger) -> None:
+        ledger.append([row(id="a", state=SessionState(title="first"))])
+        ledger.append([row(id="a", at=NOON + MINUTE, state=SessionState(title="second"))])
+        assert [session.title for session in ledger.sessions(Query())] == ["first"]
+
+    def test_two_organisations_may_have_the_same_id(self, ledger: Ledger) -> None:
+        ledger.append([row(id="a"), row(id="a", origin=replace(ALICE, organisation="other"))])
+        assert len(rows(ledger)) == 2
+
+    def test_rows_come_by_start_then_id_over_all_organisations(self, ledger: Ledger) -> None:
+        other = replace(ALICE, organisation="another")
+        ledger.append([row(id="c", at=NOON), row(id="b", at=NOON, origin=other), row(id="a", at=NOON + 1)])
+        ledger.append([row(id="d", at=NOON - 1, origin=other)])
+        assert [found.entry.id for found in rows(ledger)] == ["d", "b", "c", "a"]
+
+    def test_more_rows_than_a_chunk_come_once_each(self, ledger: Ledger) -> None:
+        # Many start at once, so that the end of a chunk falls between them.
+        given_rows = [row(line(), line("haiku"), at=NOON + number // 1000, id=f"{number:05}") for number in range(4500)]
+        ledger.append(given_rows)
+        assert rows(ledger) == given_rows
+
+    def test_rows_may_be_appended_while_others_are_read(self, ledger: Ledger, another: Open) -> None:
+        ledger.append([row(at=NOON + number) for number in range(3000)])
+        reading = ledger.rows(Query())
+        next(reading)
+        another().append([row(at=NOON + 10_000, id="late")])
+        assert [found.entry.id for found in reading][-1] == "late"
+
+    def test_one_row_that_cannot_be_kept_keeps_all_of_its_call_out(self, ledger: Ledger) -> None:
+        for bad in (row(line(input=2**63)), row(line("\ud800"))):
+            with pytest.raises(RowRefusedError, match="does not fit"):
+                ledger.append([row(), bad])
+        assert rows(ledger) == []
+
+
+class TestQueries:
+    def test_the_interval_of_starts_is_half_open(self, ledger: Ledger) -> None:
+        ledger.append([row(id=str(number), at=NOON + number) for number in range(4)])
+        assert [found.entry.id for found in ledger.rows(Query(NOON + 1, NOON + 3))] == ["1", "2"]
+
+    @pytest.mark.parametrize(
+        ("dimension", "value"),
+        [
+            ("organisation", "default"),
+            ("user", "alice"),
+            ("team", "core"),
+            ("project", "web"),
+            ("host", "laptop"),
+            ("agent", "claude-agent-acp"),
+            ("agent_version", "0.100.0"),
+            ("client", "zed"),
+            ("session", "s1"),
+            ("kind", "turn"),
+            ("model", "opus"),
+        ],
+    )
+    def test_a_dimension_is_compared_for_equality(self, ledger: Ledger, dimension: str, value: str) -> None:
+        other = replace(ALICE, **dict.fromkeys(type(ALICE).__slots__, "else"))
+        wanted = row(id="a")
+        ledger.append([wanted, row(line("else"), origin=other, session="else", kind="side")])
+        assert rows(ledger, **{dimension: value}) == [wanted]
+        assert rows(ledger, **{dimension: value[:-1]}) == []
+        assert [sums.rows for sums in summed(ledger, **{dimension: value}).values()] == [1]
+        assert [found.session for found in ledger.sessions(Query(where=((dimension, value),)))] == ["s1"]
+
+    def test_all_dimensions_of_a_query_must_match(self, ledger: Ledger) -> None:
+        ledger.append([row(id="a"), row(id="b", origin=BOB)])
+        assert [found.entry.id for found in rows(ledger, agent="claude-agent-acp", user="bob")] == ["b"]
+        assert rows(ledger, project="web", user="bob") == []
+
+    @pytest.mark.parametrize("dimension", ["team", "client", "agent_version", "model", "title"])
+    def test_none_matches_what_has_no_value(self, ledger: Ledger, dimension: str) -> None:
+        empty = replace(ALICE, team=None, client=None, agent_version=None)
+        ledger.append([row(id="a", session="s2", state=SessionState(title="x")), row(line(None), id="b", origin=empty)])
+        assert [found.entry.id for found in rows(ledger, **{dimension: None})] == ["b"]
+
+    def test_a_part_of_the_title_is_enough_in_any_case(self, ledger: Ledger) -> None:
+        ledger.append([row(id="a", state=SessionState(title="Größe der 100%-Ansicht")), row(id="b", session="s2")])
+        for part in ("GRÖSSE", "100%", "ansicht"):
+            assert [found.entry.id for found in rows(ledger, title=part)] == ["a"]
+        assert rows(ledger, title="1%") == []
+
+    def test_by_model_only_the_lines_of_that_model_are_read(self, ledger: Ledger) -> None:
+        ledger.append([row(line("opus", "1"), line("haiku", "0.1", input=7)), row(line("opus"))])
+        assert [found.entry.lines for found in rows(ledger, model="haiku")] == [(line("haiku", "0.1", input=7),)]
+        assert summed(ledger, model="haiku")[()].usage == Usage(input=7)
+
+    def test_an_unknown_dimension_is_a_mistake_of_the_caller(self, ledger: Ledger) -> None:
+        with pytest.raises(ValueError, match="'colour'"):
+            rows(ledger, colour="red")
+
+
+class TestSums:
+    def test_no_rows_make_no_group(self, ledger: Ledger) -> None:
+        assert ledger.summed(Query(), ()) == []
+
+    def test_everything_adds_up_to_one_group(self, ledger: Ledger) -> None:
+        ledger.append(
+            [
+                row(line("opus", "0.5", input=1, output=2), line("haiku", "0.25", cached_read=3)),
+                row(line("opus", "2", "credits", thought=4), kind="side", at=NOON + MINUTE, usage_source="partial"),
+                row(line("x", None, cached_write=5), origin=replace(BOB, organisation="b"), usage_source="estimated"),
+                row(line("x", None, input=0), usage_source="none", cost_source="unknown"),
+            ]
+        )
+        assert ledger.summed(Query(), ()) == [
+            Sums(
+                key=(),
+                rows=4,
+                turns=3,
+                usage=Usage(1, 3, 5, 2, 4),
+                costs=(Money.of("0.75", "USD"), Money.of("2", "credits")),
+                unpriced=1,
+                partial=1,
+                estimated=1,
+                without_usage=1,
+                cost_at_least=3,
+                started_at=NOON,
+                ended_at=NOON + 2 * MINUTE,
+            )
+        ]
+
+    def test_the_sums_of_each_group_are_those_of_its_rows(self, ledger: Ledger) -> None:
+        given_rows = [
+            row(line("opus" if number % 3 else "haiku", f"0.{number}"), origin=ALICE if number % 2 else BOB)
+            for number in range(1, 30)
+        ]
+        ledger.append(given_rows)
+        for key, sums in summed(ledger, "user", "model").items():
+            mine = [one for one in given_rows if (one.origin.user, one.entry.model) == key]
+            assert sums.rows == sums.turns == len(mine)
+            assert sums.usage == sum((one.entry.usage for one in mine), Usage())
+            assert sums.costs == (Money(sum(one.entry.costs[0].nano for one in mine), "USD"),)
+
+    def test_a_turn_counts_once_and_by_model_once_for_each(self, ledger: Ledger) -> None:
+        ledger.append([row(line("opus"), line("haiku", None)), row(line("opus"))])
+        assert {key: (sums.turns, sums.unpriced) for key, sums in summed(ledger, "user").items()} == {
+            ("alice",): (2, 1)
+        }
+        by_model = {key: (sums.turns, sums.unpriced) for key, sums in summed(ledger, "model").items()}
+        assert by_model == {("opus",): (2, 0), ("haiku",): (1, 1)}
+
+    def test_what_the_parent_paid_for_is_not_unpriced(self, ledger: Ledger) -> None:
+        ledger.append([row(line("opus", None), kind="subagent", cost_source="parent")])
+        assert [(sums.unpriced, sums.turns) for sums in summed(ledger, "model").values()] == [(0, 0)]
+        assert [(sums.unpriced, sums.turns) for sums in summed(ledger).values()] == [(0, 0)]
+
+    def test_quarter_hours_are_counted_from_1970(self, ledger: Ledger) -> None:
+        ledger.append([row(at=NOON), row(at=NOON + 15 * MINUTE - 1), row(at=NOON + 15 * MINUTE)])
+        noon = NOON // (15 * MINUTE)
+        assert {key: sums.rows for key, sums in summed(ledger, "quarter_hour").items()} == {(noon,): 2, (noon + 1,): 1}
+
+    def test_what_has_no_value_is_a_group_of_its_own(self, ledger: Ledger) -> None:
+        ledger.append([row(), row(origin=BOB)])
+        assert set(summed(ledger, "team")) == {("core",), (None,)}
+
+
+class TestSessions:
+    def test_nothing_is_known_of_a_session_without_rows(self, ledger: Ledger) -> None:
+        ledger.note_session(ALICE, "s1", "A title", NOON)
+        assert ledger.state_of(ALICE, "s1") is None
+        assert list(ledger.sessions(Query())) == []
+
+    def test_the_state_after_the_last_row_is_known_with_the_costs_of_all(self, ledger: Ledger, another: Open) -> None:
+        state = SessionState(
+            context_used=500,
+            context_size=200_000,
+            context_estimated=True,
+            agent_cost=DOLLARS,
+            counters=Counters(input=1, total=2**60),
+            model="opus",
+            title="A title",
+        )
+        ledger.append([row(line("a", "1"), line("b", "2", "credits")), row(line("a", "0.5"), at=NOON + 1, state=state)])
+        known = replace(state, costs=(DOLLARS, Money.of("2", "credits")))
+        assert another().state_of(ALICE, "s1") == known
+
+    def test_a_row_that_comes_late_does_not_change_the_state(self, ledger: Ledger) -> None:
+        ledger.append([row(at=NOON, state=SessionState(title="new", model="new", context_used=2))])
+        ledger.append([row(at=NOON - MINUTE, state=SessionState(title="old", model="old", context_used=1))])
+        found = ledger.state_of(ALICE, "s1")
+        assert found
+        assert (found.title, found.model, found.context_used) == ("new", "new", 2)
+        assert found.costs == (Money.of("0.02", "USD"),)
+        assert [session.started_at for session in ledger.sessions(Query())] == [NOON - MINUTE]
+
+    def test_what_a_row_does_not_know_leaves_what_is_known(self, ledger: Ledger) -> None:
+        state = SessionState(1, 2, True, (), DOLLARS, Counters(input=1), "opus", "A title")
+        ledger.append([row(state=state), row(at=NOON + 1, state=SessionState())])
+        assert ledger.state_of(ALICE, "s1") == replace(state, costs=(Money.of("0.02", "USD"),))
+
+    def test_a_session_is_known_to_its_own_organisation_user_host_and_agent_only(self, ledger: Ledger) -> None:
+        ledger.append([row()])
+        for field in ("organisation", "user", "host", "agent"):
+            assert ledger.state_of(replace(ALICE, **{field: "else"}), "s1") is None
+        assert ledger.state_of(replace(ALICE, agent_version="9", client=None, project=None, team=None), "s1")
+
+    def test_a_title_is_kept_until_a_later_one(self, ledger: Ledger) -> None:
+        ledger.append([row(state=SessionState(title="first"))])
+
+        def title_after(title: str, at: int) -> str | None:
+            ledger.note_session(ALICE, "s1", title, at)
+            return next(ledger.sessions(Query())).title
+
+        assert title_after("second", NOON + 2 * MINUTE) == "second"
+        assert title_after("too late", NOON + MINUTE) == "second"
+        ledger.append([row(at=NOON, state=SessionState(title="older")), row(at=NOON + MINUTE, state=SessionState())])
+        assert next(ledger.sessions(Query())).title == "second"
+        ledger.append([row(at=NOON + 2 * MINUTE, state=SessionState(title="third"))])
+        assert next(ledger.sessions(Query())).title == "third"
+
+    def test_sessions_come_by_start_with_their_times_and_context(self, ledger: Ledger) -> None:
+        ledger.append([row(session="b", at=NOON + 1), row(session="a", at=NOON, context_used=5, context_size=10)])
+        ledger.append([row(session="a", at=NOON + MINUTE, origin=replace(ALICE, project="moved"))])
+        first, second = ledger.sessions(Query())
+        assert (first.session, first.started_at, first.ended_at) == ("a", NOON, NOON + 2 * MINUTE)
+        assert (first.context_used, first.context_size) == (5, 10)
+        assert first.origin == replace(ALICE, project="moved")
+        assert second.session == "b"
+
+    def test_sessions_are_those_with_a_matching_row(self, ledger: Ledger) -> None:
+        ledger.append([row(session="a"), row(line("haiku"), session="b", at=NOON + MINUTE)])
+        assert [session.session for session in ledger.sessions(Query(since=NOON + 1))] == ["b"]
+        assert [session.session for session in ledger.sessions(Query(where=(("model", "opus"),)))] == ["a"]
+
+
+def test_check_tells_rows_and_version_in_one_line(ledger: Ledger) -> None:
+    ledger.append([row(), row()])
+    assert "2 rows" in ledger.check()
+    assert "\n" not in ledger.check()
