@@ -1,0 +1,200 @@
+"""What the meter keeps of one session: its counters, what was booked, its context, and notes on the turn that runs.
+
+Bounded: notes end with their turn, and nothing grows with the number of turns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from acp_proxy.core.agent_cost import AgentCost, Increase
+from acp_proxy.core.agents import Profile
+from acp_proxy.core.counters import Cumulative
+from acp_proxy.core.dialects import Call
+from acp_proxy.core.entry import Entry, SessionState
+from acp_proxy.core.events import Compacted, Counters, Turn, UsageReported
+from acp_proxy.core.money import Money, summed
+from acp_proxy.core.usage import Usage
+
+_SUBAGENTS = 1000  # of one turn that are told apart
+
+
+@dataclass(slots=True)
+class Notes:
+    """What was seen since the oldest open turn began."""
+
+    reported: bool = False  # a `usage_update` came
+    reported_cost: bool = False
+    used: bool = False  # ... with a context
+    most_used: int | None = None  # the largest context of a call, tokens
+    calls: Usage | None = None  # the sum, where an agent tells each call
+    subagents: dict[str, Call] = field(default_factory=dict)  # told once, by tool call
+    subagent_calls: dict[str, Usage] = field(default_factory=dict)  # told call by call, by tool call
+    cumulative: Counters | None = None  # the session's counters as of now
+    status: Counters | None = None  # the turn's counters as of now
+
+    def add_call(self, usage: Usage) -> None:
+        self.calls = usage if self.calls is None else self.calls + usage
+
+    def add_subagent_call(self, tool_call: str, usage: Usage) -> None:
+        key = tool_call if tool_call in self.subagent_calls or len(self.subagent_calls) < _SUBAGENTS else "others"
+        self.subagent_calls[key] = self.subagent_calls.get(key, Usage()) + usage
+
+    def add_subagent(self, call: Call) -> None:
+        if len(self.subagents) < _SUBAGENTS:
+            self.subagents[call.subagent or ""] = call
+
+
+@dataclass(slots=True)
+class Ended:
+    """The turn before: what its usage is compared with."""
+
+    at: int
+    counters: Counters
+    partition: Usage
+    context: int | None  # as the agent told it in that turn
+
+
+class Account:
+    """One session. `open` are its turns that run, oldest first: what the agent reports belongs to the oldest."""
+
+    def __init__(self, session: str, profile: Profile) -> None:
+        self.session = session
+        self.profile = profile
+        self.notes = Notes()
+        self.open: list[str] = []
+        self.cost = AgentCost(profile)
+        self.tokens = Cumulative()
+        self.heard: Counters | None = None  # the last cumulative ones, booked or not
+        self.before: Ended | None = None
+        self.used: int | None = None
+        self.size: int | None = None
+        self.estimated = False  # `used` is
+        self.from_start = True  # every turn of it was seen: it began here
+        self.option: str | None = None  # the model as chosen, often an alias
+        self.concrete: str | None = None  # ... as usage named it since
+        self.title: str | None = None
+        self.compacted = False  # between turns, and what it used is not booked yet
+        self.restorable = True  # nothing was booked here that the ledger's answer would hold too
+        self._earlier: tuple[Money, ...] = ()  # booked in other processes
+        self._booked: tuple[Money, ...] = ()
+
+    # -- what happens to it
+
+    def reopen(self) -> None:
+        """Another process had it before: where its counters stand is for the agent or the ledger to say."""
+        self.from_start = False
+        self.cost.begin(at_zero=self.profile.cost == "restarts")
+        self.tokens.begin(at_zero=self.profile.counters_restart)
+
+    def fork_of(self, parent: Account | None) -> None:
+        """A fork has its parent's context; its counters begin at 0, its cost where the agent says."""
+        self.from_start = False
+        if parent is not None:
+            self.used, self.size, self.estimated = parent.used, parent.size, parent.estimated
+        if self.profile.fork_inherits:
+            self.cost.begin(at_zero=False)
+            if parent is not None and parent.cost.last is not None:
+                self.cost.inherit(parent.cost.last)
+
+    def restore(self, state: SessionState, *, forked: bool) -> None:
+        """The ledger's word on it (of a fork: on its parent), as far as the agent has not spoken yet."""
+        if self.used is None:
+            self.used, self.size, self.estimated = state.context_used, state.context_size, state.context_estimated
+        self.option = self.option or state.model
+        if not forked or self.profile.fork_inherits:
+            self.cost.restore(state.agent_cost or _nothing_like(state.costs))
+        if not forked:
+            self.tokens.restore(state.counters)
+            self.title = self.title or state.title
+            self._earlier, self.restorable = state.costs, False
+
+    def begin_turn(self, turn: Turn) -> None:
+        if not self.open:
+            self.notes = Notes()
+        self.open.append(turn.id)
+        self.compacted = False
+
+    def end_turn(self, turn: Turn) -> tuple[Notes, Increase]:
+        """What was seen during a turn, and what it cost by the agent's word. Nothing while an older turn runs."""
+        oldest = not self.open or self.open[0] == turn.id
+        if turn.id in self.open:
+            self.open.remove(turn.id)
+        if not oldest:
+            return Notes(), Increase()
+        notes, self.notes = self.notes, Notes()
+        return notes, self.cost.take()
+
+    def close(self) -> None:
+        """The agent lets go of it: some count from 0 when they take it up again."""
+        if self.profile.cost == "restarts":
+            self.cost.begin(at_zero=True)
+
+    def count(self, now: Counters) -> None:
+        """Cumulative counters that an update carries."""
+        self.heard = self.notes.cumulative = now
+
+    def charge(self, cost: Money, counters: Counters | None) -> None:
+        """The agent's cost so far, and the counters that came with it: no call was made while they stand still."""
+        moved = counters is None or counters != (self.heard or self.tokens.last)
+        if self.profile.repriced and not moved:
+            self.cost.stand_at(cost)
+        else:
+            self.cost.report(cost)
+
+    def hear(self, report: UsageReported) -> bool:
+        """Take in a context. 0 is no context but a gap in the agent's knowledge. Whether anything changed."""
+        before = (self.used, self.size, self.estimated)
+        self.notes.reported = True
+        if report.used:
+            self.used, self.estimated = report.used, False
+            self.notes.used = True
+            self.notes.most_used = max(report.used, self.notes.most_used or 0)
+        if report.size:
+            self.size = report.size
+        return before != (self.used, self.size, self.estimated)
+
+    def compact(self, event: Compacted) -> None:
+        self.compacted = event.turn is None
+        if event.after:
+            self.used, self.estimated = event.after, False
+
+    def choose(self, model: str) -> None:
+        self.option, self.concrete = model, None
+        if self.profile.restarts_on_model:
+            self.tokens.begin(at_zero=True)
+
+    def book(self, entry: Entry) -> None:
+        self._booked = summed((*self._booked, *entry.costs))
+        self.restorable = False
+
+    # -- what is known of it
+
+    @property
+    def model(self) -> str | None:
+        return self.concrete or self.option
+
+    @property
+    def agent_tells_cost(self) -> bool:
+        """Whether money that the agent has not reported yet is still to come: it knows prices, or may."""
+        if self.cost.last is None:
+            return self.profile.cost in ("carried", "restarts")
+        return self.cost.positive
+
+    def state(self, window: int | None) -> SessionState:
+        """`window` is the context size where the agent says none. Costs include what is reported but not booked."""
+        return SessionState(
+            context_used=self.used,
+            context_size=self.size or window,
+            context_estimated=self.estimated,
+            costs=summed((*self._earlier, *self._booked, *self.cost.pending)),
+            agent_cost=self.cost.last if self.cost.positive else None,
+            counters=self.tokens.last,
+            model=self.model,
+            title=self.title,
+        )
+
+
+def _nothing_like(costs: tuple[Money, ...]) -> Money:
+    """A session that the ledger knows, and whose agent never reported a cost: it stood at 0."""
+    return Money(0, costs[0].currency if costs else "USD")

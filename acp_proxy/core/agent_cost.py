@@ -1,0 +1,134 @@
+"""An agent's own cost: one cumulative counter per session and agent process, booked as increases.
+
+It restarts, goes on from another process, or begins with a parent's spend. What its rows add up to equals what the
+agent reports, to the nano-unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from acp_proxy.core.agents import Profile
+from acp_proxy.core.money import Money, summed
+from acp_proxy.core.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Increase:
+    """What the agent's cost grew by since it was last taken."""
+
+    amounts: tuple[Money, ...] = ()  # one per currency, none of them 0
+    reported: bool = False  # the agent said something about cost
+    baseless: bool = False  # where the counter stood is not known: the turn's price is to be had from its tokens
+    carried_over: bool = False  # the first since a load in a new process: may hold spend that nobody reported
+
+
+class AgentCost:
+    """The counter of one session."""
+
+    __slots__ = (
+        "_adopted",
+        "_ahead",
+        "_baseless",
+        "_carried_over",
+        "_goes_on",
+        "_known",
+        "_pending",
+        "_reported",
+        "last",
+    )
+
+    def __init__(self, profile: Profile) -> None:
+        self.last: Money | None = None  # as last reported or restored
+        self._goes_on = profile.cost == "carried"
+        self._known = True  # where it stood: at `last`, or at 0
+        self._ahead: Money | None = None  # booked from the catalog, and still to come in the agent's cost
+        self._pending: tuple[Money, ...] = ()
+        self._adopted: Money | None = None  # a first value that nothing could be compared with
+        self._reported = self._baseless = self._carried_over = False
+
+    @property
+    def pending(self) -> tuple[Money, ...]:
+        """What was reported and is not taken yet."""
+        return self._pending
+
+    @property
+    def positive(self) -> bool:
+        """Whether the agent knows prices: a cost of 0 says nothing."""
+        return self.last is not None and self.last.nano > 0
+
+    def begin(self, *, at_zero: bool) -> None:
+        """A session is opened: at 0, or at what it cost in another process, which somebody must tell."""
+        self.last, self._known = None, at_zero
+
+    def inherit(self, value: Money) -> None:
+        """A fork that begins with its parent's cost."""
+        self.last, self._known = value, True
+
+    def stand_at(self, value: Money) -> None:
+        """The value moved without anything being spent."""
+        self.last, self._known = value, True
+
+    def restore(self, value: Money) -> None:
+        """What the ledger knows; late is better than never while nothing was taken."""
+        if not self._known:
+            self.last, self._known, self._carried_over = value, True, True
+        elif (first := self._adopted) is not None and first.currency == value.currency and first.nano >= value.nano:
+            self._add(first.minus(value))
+            self._adopted, self._baseless, self._carried_over = None, False, True
+
+    def report(self, value: Money) -> None:
+        last, known = self.last, self._known
+        self.last, self._known, self._reported = value, True, True
+        if last is None and not known:
+            self._adopted, self._baseless = value, True
+        elif last is None or last.currency != value.currency:
+            self._add(value)
+        elif value.nano >= last.nano:
+            self._add(value.minus(last))
+        elif self._goes_on:
+            self._baseless = True  # it should not have fallen: what it stands at is all there is to go by
+        else:
+            self._add(value)  # restarted at 0
+            self._carried_over = False
+
+    def book_ahead(self, cost: Money) -> None:
+        """A turn was priced from its tokens although the agent will still report its cost: not twice, then."""
+        same = self._ahead is not None and self._ahead.currency == cost.currency
+        self._ahead = self._ahead.plus(cost) if self._ahead is not None and same else cost
+
+    def take(self) -> Increase:
+        increase = Increase(self._pending, self._reported, self._baseless, self._carried_over and bool(self._pending))
+        self._carried_over = self._carried_over and not self._reported
+        self._pending, self._adopted = (), None
+        self._reported = self._baseless = False
+        return increase
+
+    def _add(self, amount: Money) -> None:
+        if (ahead := self._ahead) is not None and ahead.currency == amount.currency:
+            booked = min(ahead.nano, amount.nano)
+            amount = Money(amount.nano - booked, amount.currency)
+            self._ahead = Money(ahead.nano - booked, ahead.currency) if ahead.nano > booked else None
+        if amount.nano:
+            self._pending = summed((*self._pending, amount))
+
+
+def split(amount: Money, weights: Sequence[int]) -> list[Money]:
+    """`amount` in proportion to `weights`, by largest remainder: the parts add up to it exactly."""
+    total = sum(weights)
+    if total <= 0:
+        weights, total = [1, *[0] * (len(weights) - 1)], 1
+    parts = [amount.nano * weight // total for weight in weights]
+    largest = sorted(range(len(parts)), key=lambda place: -(amount.nano * weights[place] % total))
+    for place in largest[: amount.nano - sum(parts)]:
+        parts[place] += 1
+    return [Money(nano, amount.currency) for nano in parts]
+
+
+def weights_of(prices: Sequence[Money | None], usages: Sequence[Usage]) -> list[int]:
+    """How lines of several models share one cost: by their prices where all are known, else by their tokens."""
+    known = [price.nano for price in prices if price is not None]
+    if len(known) == len(prices) and any(known):
+        return known
+    return [usage.total for usage in usages]

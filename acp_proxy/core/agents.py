@@ -1,0 +1,188 @@
+"""How each released agent counts, as a table: what its token counters and its cost mean, by exact name and version.
+
+Read off recordings of real agents in front of a model server with known token counts. What an agent sends in `_meta`
+is read in `core/dialects.py`; nothing here computes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Scope = Literal["turn", "session", "last_call", "call", "none"]
+InputCounts = Literal["excludes_cache", "includes_cache"]
+CostCounter = Literal["carried", "restarts", "unknown", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How one agent counts.
+
+    `scope` is what a usage object covers: the turn, the session so far, only the last model call, or each call by
+    itself; `none` when there is no such object. `cost` says whether the agent's cumulative cost goes on where it was
+    when a session is loaded in a new process.
+    """
+
+    scope: Scope
+    input: InputCounts | None = None  # None: only an identity of the total can tell
+    thought_inside: bool = True  # thinking is part of output
+    cost: CostCounter = "none"
+    known: bool = True  # in the table
+    decided: bool = False  # `input` is the user's word, which an identity of the total does not overrule
+    counters_restart: bool = False  # scope session: counters begin at 0 in a new process
+    restarts_on_model: bool = False  # scope session: and whenever another model is chosen
+    repriced: bool = False  # the cost of the whole session moves with the model, without a call
+    fork_inherits: bool = False  # a fork's cost begins with its parent's
+    repeats: bool = False  # a turn that failed or was cancelled repeats the usage of the one before
+    sums_queue: bool = False  # a prompt that waited for another reports the sum of both
+    loses_thought: bool = False  # thinking and the cached part of input are never told
+    used_includes_output: bool = False  # `used` of a `usage_update` holds what the call wrote, not only its prompt
+    unreported: str = ""  # paid model calls that never show in its reports
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileOverride:
+    """`[agents."name"]` of the configuration: the user's word on how an agent counts."""
+
+    scope: Scope | None = None
+    input: InputCounts | None = None
+
+
+UNKNOWN = Profile("turn", cost="unknown", known=False)
+
+_CLAUDE = Profile(
+    "turn",
+    "excludes_cache",
+    cost="restarts",
+    used_includes_output=True,
+    unreported="calls cut short; the calls of /compact have a cost but no tokens of their own",
+)
+_OPENCODE = Profile(
+    "last_call",
+    "excludes_cache",
+    thought_inside=False,
+    cost="carried",
+    fork_inherits=True,
+    unreported="titles; all but the last call of a turn with tools; cancelled turns (the cost has the rest)",
+)
+_CODEX = Profile(
+    "turn",
+    "excludes_cache",
+    used_includes_output=True,
+    unreported="titles and reviewers; turns cut short or failed",
+)
+_SILENT = Profile("none", used_includes_output=True, unreported="everything")
+
+# Versions ascend. A version that was not seen counts like the newest at or below it, else like the oldest.
+_TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
+    "@agentclientprotocol/claude-agent-acp": (
+        ("0.49.0", _CLAUDE),
+        ("0.100.0", replace(_CLAUDE, cost="carried")),
+    ),
+    "@zed-industries/claude-agent-acp": (("0.23.1", replace(_CLAUDE, sums_queue=True)),),
+    "@agentclientprotocol/codex-acp": (
+        ("2.1.1", replace(_CODEX, scope="last_call")),
+        ("2.6.0", _CODEX),
+    ),
+    "codex-acp": (("0.16.0", _SILENT),),
+    "gemini-cli": (
+        (
+            "0.61.0",
+            Profile(
+                "turn",
+                "includes_cache",
+                thought_inside=False,
+                loses_thought=True,
+                unreported="thinking; the router's calls; cancelled turns",
+            ),
+        ),
+    ),
+    "qwen-code": (
+        ("0.24.4", Profile("call", "includes_cache", unreported="background subagents, suggestions, compression")),
+    ),
+    "OpenCode": (("1.18.33", _OPENCODE),),
+    "Kilo": (("7.7.9", _OPENCODE),),
+    "goose": (
+        (
+            "1.52.0",
+            Profile(
+                "last_call",
+                "includes_cache",
+                cost="unknown",
+                repeats=True,
+                used_includes_output=True,
+                unreported="titles; all but the last call of a turn with tools; cancelled turns",
+            ),
+        ),
+    ),
+    "Copilot": (
+        ("1.0.102", Profile("session", "includes_cache", counters_restart=True, unreported="cancelled calls")),
+    ),
+    "@mistralai/mistral-vibe": (
+        (
+            "3.0.2",
+            Profile(
+                "session",
+                "includes_cache",
+                cost="carried",
+                repriced=True,
+                used_includes_output=True,
+                unreported="titles",
+            ),
+        ),
+    ),
+    "hermes-agent": (("0.19.0", Profile("session", "includes_cache", counters_restart=True, restarts_on_model=True)),),
+    "OpenHands CLI ACP Agent": (("1.16.0", Profile("session", "includes_cache", cost="carried")),),
+    "fast-agent-acp": (("0.10.46", Profile("turn", "includes_cache")),),
+    "pi-acp": (("0.0.34", _SILENT),),
+    "Kimi Code CLI": (("1.51.0", _SILENT), ("2.1.0", _SILENT)),
+    "cline": (("3.0.65", _SILENT),),
+}
+
+
+def profile_of(
+    name: str | None, version: str | None, overrides: Mapping[str, ProfileOverride] | None = None
+) -> Profile:
+    """The profile of an agent by the name and version of its `initialize`; `UNKNOWN` for a name not in the table."""
+    profile = _in_table(name, version)
+    override = (overrides or {}).get(name or "")
+    if override is None:
+        return profile
+    return replace(
+        profile,
+        scope=override.scope or profile.scope,
+        input=override.input or profile.input,
+        decided=override.input is not None,
+        known=profile.known or override.scope is not None,
+    )
+
+
+def how_it_counts(profile: Profile) -> str:
+    """One line for people, e.g. for `doctor`."""
+    what = {
+        "turn": "usage per turn",
+        "session": "cumulative usage, taken as differences",
+        "last_call": "usage of the last call only: turns with tools are at least that",
+        "call": "usage of each call, summed",
+        "none": "no usage: estimated from characters",
+    }[profile.scope]
+    if not profile.known:
+        return f"not in the table: {what}, until its counters say otherwise"
+    return f"{what}; never reported: {profile.unreported}" if profile.unreported else what
+
+
+def _in_table(name: str | None, version: str | None) -> Profile:
+    rows = _TABLE.get(name or "")
+    if rows is None:
+        return UNKNOWN
+    wanted = _order(version)
+    below = [profile for known, profile in rows if _order(known) <= wanted]
+    return below[-1] if below else rows[0][1]
+
+
+def _order(version: str | None) -> tuple[int, ...]:
+    """`1.18.33-beta` as (1, 18, 33). No version sorts first."""
+    digits = re.match(r"v?(\d+(?:\.\d+)*)", version or "")
+    return tuple(int(part) for part in digits[1].split(".")) if digits else ()

@@ -1,0 +1,39 @@
+"""How full a session's context is after a turn, and how large a turn's largest request was."""
+
+from __future__ import annotations
+
+from acp_proxy.core.account import Account, Notes
+from acp_proxy.core.estimate import chars_of, tokens_in
+from acp_proxy.core.events import TurnEnded
+from acp_proxy.core.turn_usage import TurnUsage
+
+
+def note_context(account: Account, ended: TurnEnded, notes: Notes, used: TurnUsage) -> None:
+    """Set the account's context where the agent has not told it in this turn. Unknown stays unknown."""
+    if notes.used:
+        return
+    if used.source in ("agent", "partial") and used.usage.total:
+        if not ended.tool_calls:
+            account.used, account.estimated = used.usage.total, False  # one model call: its prompt and its answer
+        elif account.used is None:
+            account.used, account.estimated = used.usage.total // (ended.tool_calls + 1), True
+        else:
+            account.used, account.estimated = account.used + tokens_in(_chars_since(ended, notes)), True
+    elif account.used is not None or account.from_start:
+        chars = _chars_since(ended, notes)
+        if chars:
+            account.used, account.estimated = (account.used or 0) + tokens_in(chars), True
+
+
+def request_context(account: Account, ended: TurnEnded, notes: Notes, used: TurnUsage) -> int | None:
+    """Tokens of the turn's largest prompt, by which long-context prices are chosen; None when nobody can tell."""
+    if used.source in ("agent", "partial") and used.usage.total and not ended.tool_calls:
+        return used.usage.prompt
+    if notes.most_used is None:
+        return None
+    written = used.usage.completion // (ended.tool_calls + 1) if account.profile.used_includes_output else 0
+    return max(0, notes.most_used - written)
+
+
+def _chars_since(ended: TurnEnded, notes: Notes) -> int:
+    return ended.chars_since_report if notes.reported else chars_of(ended)

@@ -1,0 +1,114 @@
+"""From an agent's token counters, which overlap, to the disjoint partition; and from cumulative ones to differences.
+
+Nothing here knows an agent by name: `core/agents.py` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+from acp_proxy.core.agents import Profile
+from acp_proxy.core.events import Counters
+from acp_proxy.core.usage import NOTHING, Usage
+
+_NAMES = tuple(field.name for field in fields(Counters))
+_OVERLAPS = ((False, False), (False, True), (True, True), (True, False))  # (caches in input, thinking in output)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A partition, and why it was read so. Not `certain`: the counters contradict each other and nobody decided."""
+
+    usage: Usage
+    detail: str = ""
+    certain: bool = True
+
+
+def partition(counters: Counters, profile: Profile) -> Reading:
+    """Which counters overlap follows from the total, by the first identity that holds; else from the profile."""
+    caches_inside, decided = profile.input == "includes_cache", profile.decided
+    candidates = [overlap for overlap in _OVERLAPS if not decided or overlap[0] == caches_inside]
+    for overlap in candidates:
+        if _sum(counters, *overlap) == counters.total:
+            return Reading(_split(counters, *overlap), "" if profile.known else _words(*overlap))
+    if profile.input is not None:
+        return Reading(_split(counters, caches_inside, profile.thought_inside))
+    if counters.total is None and not _has_parts(counters):
+        return Reading(_split(counters, False, False))
+    return Reading(_split(counters, True, True), "totalTokens is no sum of its counters", certain=False)
+
+
+def is_empty(counters: Counters | None) -> bool:
+    """Whether there is nothing to count: no counters, or neither input nor output among them."""
+    return counters is None or (counters.input is None and counters.output is None)
+
+
+class Cumulative:
+    """One session's counters that only grow, and restart. What was counted before is never counted again."""
+
+    __slots__ = ("known", "last")
+
+    def __init__(self) -> None:
+        self.last: Counters | None = None
+        self.known = True  # where they stood: at `last`, or at 0. False after a load, until somebody says
+
+    def begin(self, *, at_zero: bool) -> None:
+        self.last, self.known = None, at_zero
+
+    def stand_at(self, counters: Counters) -> None:
+        self.last, self.known = counters, True
+
+    def restore(self, counters: Counters | None) -> None:
+        """What the ledger knows, unless the agent itself has said where it stands."""
+        if not self.known and counters is not None:
+            self.stand_at(counters)
+
+    def advance(self, now: Counters) -> Counters | None:
+        """What came since the last time, all of it after a restart. None when it is not known where they stood."""
+        last, known = self.last, self.known
+        self.stand_at(now if last is None else _merged(last, now, lambda old, new: old if new is None else new))
+        if not known:
+            return None
+        if last is None or not covers(now, last):
+            return now
+        return _merged(last, now, lambda old, new: None if new is None else new - (old or 0))
+
+
+def covers(now: Counters, last: Counters) -> bool:
+    """Whether no counter fell; one that is absent on a side says nothing."""
+    pairs = ((getattr(now, name), getattr(last, name)) for name in _NAMES)
+    return all(new >= old for new, old in pairs if new is not None and old is not None)
+
+
+def _merged(last: Counters, now: Counters, of: Callable[[int | None, int | None], int | None]) -> Counters:
+    return Counters(*(of(getattr(last, name), getattr(now, name)) for name in _NAMES))
+
+
+def _sum(counters: Counters, caches_inside: bool, thought_inside: bool) -> int:
+    total = (counters.input or 0) + (counters.output or 0)
+    if not caches_inside:
+        total += (counters.cached_read or 0) + (counters.cached_write or 0)
+    return total if thought_inside else total + (counters.thought or 0)
+
+
+def _split(counters: Counters, caches_inside: bool, thought_inside: bool) -> Usage:
+    read, write, thought = counters.cached_read or 0, counters.cached_write or 0, counters.thought or 0
+    sent, written = counters.input or 0, counters.output or 0
+    if caches_inside:
+        sent = max(0, sent - read - write)
+    if thought_inside:
+        thought = min(thought, written)
+        written -= thought
+    usage = Usage(sent, read, write, written, thought)
+    return usage if usage.total else NOTHING
+
+
+def _has_parts(counters: Counters) -> bool:
+    return bool(counters.cached_read or counters.cached_write or counters.thought)
+
+
+def _words(caches_inside: bool, thought_inside: bool) -> str:
+    caches = "inside" if caches_inside else "beside"
+    thought = "inside" if thought_inside else "beside"
+    return f"caches {caches} input, thinking {thought} output, by totalTokens"

@@ -1,0 +1,208 @@
+"""The meter: events of the conversation in, rows of the ledger out. Pure, and it takes events in any order.
+
+It keeps one account per session. What an agent's numbers mean is in `core/agents.py`, what they add up to in
+`core/turn_usage.py`, what that costs in `core/turn_cost.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from acp_proxy.core import dialects
+from acp_proxy.core.account import Account
+from acp_proxy.core.agents import ProfileOverride, profile_of
+from acp_proxy.core.counters import partition
+from acp_proxy.core.dialects import Call
+from acp_proxy.core.entry import Entry, Kind, SessionState
+from acp_proxy.core.events import (
+    Compacted,
+    ContextChanged,
+    Counters,
+    Event,
+    Initialized,
+    ModelSelected,
+    SessionClosed,
+    SessionInfoChanged,
+    SessionOpened,
+    SessionRequested,
+    SessionRestored,
+    TurnEnded,
+    TurnMetered,
+    TurnStarted,
+    UpdateSeen,
+    UsageReported,
+)
+from acp_proxy.core.pricing import Pricer
+from acp_proxy.core.rows import Rows
+from acp_proxy.core.usage import NOTHING, Usage
+
+
+class Meter:
+    """One agent process. `new_id(at)` makes a UUIDv7 for a row that is no turn."""
+
+    def __init__(
+        self,
+        pricer: Pricer,
+        new_id: Callable[[int], str],
+        *,
+        profiles: Mapping[str, ProfileOverride] | None = None,
+        estimate: bool = True,
+        agent_name: str | None = None,
+    ) -> None:
+        """`profiles` are the configuration's `[agents]`; `agent_name` wins over the agent's own name."""
+        self._pricer = pricer
+        self._rows = Rows(pricer, new_id, estimate=estimate)
+        self._profiles = profiles or {}
+        self._agent_name = agent_name
+        self._profile = profile_of(agent_name, None, self._profiles)
+        self._accounts: dict[str, Account] = {}
+
+    def on_event(self, event: Event) -> list[Event]:
+        """`TurnMetered` and `ContextChanged` that follow from an event, in order."""
+        match event:
+            case UsageReported(child=None):
+                return self._usage_reported(event)
+            case UpdateSeen():
+                return self._update_seen(event)
+            case TurnEnded():
+                return self._turn_ended(event)
+            case SessionRestored():
+                return self._restored(event)
+            case TurnStarted():
+                self._account(event.session).begin_turn(event.turn)
+            case ModelSelected():
+                self._account(event.session).choose(event.model)
+            case SessionInfoChanged():
+                self._account(event.session).title = event.title
+            case Compacted():
+                self._account(event.session).compact(event)
+            case _:
+                self._session_changed(event)
+        return []
+
+    # -- sessions
+
+    def _session_changed(self, event: Event) -> None:
+        match event:
+            case Initialized(agent=agent):
+                self._profile = profile_of(self._agent_name or agent.name, agent.version, self._profiles)
+            case SessionRequested(how="load" | "resume", session=session) if session not in self._accounts:
+                self._account(session).reopen()
+            case SessionOpened():
+                self._opened(event)
+            case SessionClosed(session=session, deleted=True):
+                self._accounts.pop(session, None)
+            case SessionClosed(session=session) if session in self._accounts:
+                self._accounts[session].close()
+
+    def _opened(self, event: SessionOpened) -> None:
+        known = event.session in self._accounts
+        account = self._account(event.session)
+        if event.how == "fork":
+            account.fork_of(self._accounts.get(event.parent or ""))
+        elif event.how != "new" and not known:
+            account.reopen()
+        if event.model is not None and event.model != account.option:
+            account.choose(event.model)
+
+    def _restored(self, event: SessionRestored) -> list[Event]:
+        account = self._account(event.session)
+        forked = event.parent is not None
+        if event.state is None or not (forked or account.restorable):
+            return []
+        account.restore(event.state, forked=forked)
+        return [ContextChanged(event.at, account.session, self._state(account), restored=True)]
+
+    def _account(self, session: str) -> Account:
+        """Updates may name a session before the response that opens it."""
+        account = self._accounts.get(session)
+        if account is None:
+            account = self._accounts[session] = Account(session, self._profile)
+        return account
+
+    def _state(self, account: Account) -> SessionState:
+        return account.state(None if account.size else self._pricer.window(account.model))
+
+    # -- what comes in mid-turn, and between turns
+
+    def _usage_reported(self, event: UsageReported) -> list[Event]:
+        account = self._account(event.session)
+        changed = account.hear(event)
+        account.concrete = dialects.claude_model(event.meta) or account.concrete
+        counters = dialects.cumulative(event.meta) if account.profile.scope == "session" else None
+        # A background task's cost may come while a prompt waits. What came before it is the prompt's.
+        apart = event.turn is None or (
+            event.turn.kind == "turn" and not account.cost.pending and dialects.is_background(event.meta)
+        )
+        if event.cost is not None:
+            account.notes.reported_cost = True
+            account.charge(event.cost, counters)
+        if counters is not None:
+            account.count(counters)
+        rows = self._between_turns(account, event, counters if event.turn is None else None) if apart else []
+        if rows or not (changed or event.cost is not None):
+            return rows
+        return [ContextChanged(event.at, account.session, self._state(account))]
+
+    def _update_seen(self, event: UpdateSeen) -> list[Event]:
+        account = self._account(event.session)
+        if account.profile.scope == "session":
+            return self._cumulative_seen(account, event)
+        if event.replayed:
+            return []
+        if account.profile.scope == "call" and (call := dialects.call_usage(event)) is not None:
+            return self._call_seen(account, event, call)
+        if event.turn is not None:
+            account.notes.status = dialects.status_line(event.meta) or account.notes.status
+            if (subagent := dialects.subagent_result(event)) is not None:
+                account.notes.add_subagent(subagent)
+        return []
+
+    def _cumulative_seen(self, account: Account, event: UpdateSeen) -> list[Event]:
+        counters, cost = dialects.cumulative(event.meta), dialects.cumulative_cost(event.meta)
+        if cost is not None:
+            account.charge(cost, counters)
+        if counters is not None:
+            account.count(counters)
+        return self._between_turns(account, event, counters) if event.turn is None else []
+
+    def _call_seen(self, account: Account, event: UpdateSeen, call: Call) -> list[Event]:
+        usage = partition(call.counters, account.profile).usage
+        if event.turn is None:
+            return self._booked_between(account, event.at, usage, "subagent" if call.subagent else None)
+        if call.subagent is not None:
+            account.notes.add_subagent_call(call.subagent, usage)
+        else:
+            account.notes.add_call(usage)
+        return []
+
+    def _between_turns(self, account: Account, event: UsageReported | UpdateSeen, now: Counters | None) -> list[Event]:
+        """Book what cumulative counters say was used since they were last booked."""
+        since = account.tokens.advance(now) if now is not None else None
+        usage = partition(since, account.profile).usage if since is not None else NOTHING
+        return self._booked_between(account, event.at, usage, None)
+
+    def _booked_between(self, account: Account, at: int, usage: Usage, kind: Kind | None) -> list[Event]:
+        increase = account.cost.take()
+        entry = self._rows.between_turns(
+            account, at, usage, increase, kind or ("compaction" if account.compacted else "autonomous")
+        )
+        if entry is None:
+            return []
+        account.compacted = False
+        return [self._metered(account, entry, reported=True, reported_cost=bool(increase.amounts))]
+
+    # -- turns
+
+    def _turn_ended(self, event: TurnEnded) -> list[Event]:
+        account = self._account(event.session)
+        notes, increase = account.end_turn(event.turn)
+        entries = self._rows.of_turn(event, account, notes, increase)
+        return [
+            self._metered(account, entry, reported=notes.reported, reported_cost=notes.reported_cost)
+            for entry in entries
+        ]
+
+    def _metered(self, account: Account, entry: Entry, *, reported: bool, reported_cost: bool) -> TurnMetered:
+        account.book(entry)
+        return TurnMetered(entry.ended_at, entry, self._state(account), reported, reported_cost)

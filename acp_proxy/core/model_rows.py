@@ -1,0 +1,80 @@
+"""`_meta.quota.model_usage`: a turn's usage by model, and what the agent spent beside it (titles, subagents)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from acp_proxy.core.agents import Profile
+from acp_proxy.core.counters import partition
+from acp_proxy.core.events import ModelCounters
+from acp_proxy.core.usage import NOTHING, Usage
+
+Share = tuple[str | None, Usage]  # a model and what it used
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """`own` has at least one share, which may be of nothing; `beside` has only what is more than that."""
+
+    own: tuple[Share, ...]
+    beside: tuple[Share, ...] = ()
+
+
+def read_rows(
+    rows: Iterable[ModelCounters], profile: Profile, is_alias: Callable[[str | None], bool]
+) -> tuple[Share, ...]:
+    """One share per model; that of an alias (`auto`) belongs to the concrete model beside it."""
+    shares = _merged((row.model, partition(row.counters, profile).usage) for row in rows)
+    concrete = next((model for model, _ in shares if not is_alias(model)), None)
+    return _merged((concrete if concrete and is_alias(model) else model, usage) for model, usage in shares)
+
+
+def spread(usage: Usage, rows: Sequence[Share], model: str | None) -> Spread:
+    """A turn's usage over the rows, that of its main `model` first, then the largest.
+
+    Rows that are larger hold more than the turn's own calls. Where they are smaller, a retried stream was counted
+    twice in `usage`, and the rows are right.
+    """
+    if not rows:
+        return Spread(((model, usage),))
+    own, beside, left = [], [], usage
+    ordered = sorted(rows, key=lambda row: (row[0] != model, -row[1].total))
+    for name, row in ordered:
+        part = _least(row, left)
+        left = left.minus(part)
+        own.append((name, part))
+        beside.append((name, row.minus(part)))
+    return Spread(_something(own) or ((model or ordered[0][0], NOTHING),), _something(beside))
+
+
+def without(shares: Iterable[Share], spent: Iterable[Share]) -> tuple[Share, ...]:
+    """What is left of `shares` when others of the same model, or of one not named, have been told apart."""
+    left = list(shares)
+    for model, usage in spent:
+        for place, (name, share) in enumerate(left):
+            if model is None or name == model:
+                left[place] = (name, share.minus(usage))
+                break
+    return _something(left)
+
+
+def _merged(shares: Iterable[Share]) -> tuple[Share, ...]:
+    sums: dict[str | None, Usage] = {}
+    for model, usage in shares:
+        sums[model] = sums.get(model, NOTHING) + usage
+    return tuple(sums.items())
+
+
+def _something(shares: Iterable[Share]) -> tuple[Share, ...]:
+    return tuple(share for share in shares if share[1].total)
+
+
+def _least(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        min(one.input, other.input),
+        min(one.cached_read, other.cached_read),
+        min(one.cached_write, other.cached_write),
+        min(one.output, other.output),
+        min(one.thought, other.thought),
+    )

@@ -1,0 +1,160 @@
+"""The rows of a turn: its own, and those of what its agent reports beyond it.
+
+A row says where its figures come from and why. No token and no money is in two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from acp_proxy.core.account import Account, Notes
+from acp_proxy.core.agent_cost import Increase
+from acp_proxy.core.context import note_context, request_context
+from acp_proxy.core.counters import partition
+from acp_proxy.core.entry import CostSource, Entry, Kind, UsageLine, UsageSource
+from acp_proxy.core.events import TurnEnded
+from acp_proxy.core.guess import ScopeGuess
+from acp_proxy.core.model_rows import Share, Spread, read_rows, spread, without
+from acp_proxy.core.pricing import Pricer
+from acp_proxy.core.turn_cost import Bill, Prices, computed_lines, turn_bill, unpaid_lines
+from acp_proxy.core.turn_usage import TurnUsage, turn_usage
+from acp_proxy.core.usage import NOTHING, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """Tokens beside the turn's own, and which row they make."""
+
+    kind: Kind
+    shares: tuple[Share, ...]
+    source: UsageSource = "agent"
+    detail: str = ""
+
+
+class Rows:
+    """Makes rows. `new_id(at)` names those that are no turn; without `estimate` nothing is guessed."""
+
+    def __init__(self, pricer: Pricer, new_id: Callable[[int], str], *, estimate: bool) -> None:
+        self._pricer = pricer
+        self._new_id = new_id
+        self._estimate = estimate
+        self._guess = ScopeGuess()
+
+    def of_turn(self, ended: TurnEnded, account: Account, notes: Notes, increase: Increase) -> list[Entry]:
+        """The turn's own row comes last: it stands at the end of all that it caused."""
+        used = turn_usage(ended, account, notes, increase, self._guess, estimate=self._estimate)
+        parts = self._parts(ended, account, used)
+        model = parts.own[0][0]
+        if not self._pricer.is_alias(model):
+            account.concrete = model
+        beside = list(_beside(notes, account, parts))
+        prices = Prices(self._pricer, ended.at, request_context(account, ended, notes, used))
+        shares = [share for row in beside for share in row.shares]
+        bill = turn_bill(parts.own, shares, used, increase, prices, told=account.agent_tells_cost)
+        if bill.ahead is not None:
+            account.cost.book_ahead(bill.ahead)
+        note_context(account, ended, notes, used)
+        rows = [self._beside_row(ended, account, row, bill, prices) for row in beside]
+        if bill.unseen is not None:
+            line = UsageLine(model, NOTHING, bill.unseen)
+            why = "spent before the session was loaded here"
+            rows.append(self._row(ended, account, "autonomous", (line,), "none", "agent", why))
+        return [*rows, self._own_row(ended, account, used, bill)]
+
+    def between_turns(self, account: Account, at: int, usage: Usage, increase: Increase, kind: Kind) -> Entry | None:
+        """What was used while no prompt ran, or told after its turn had ended. None when that is nothing."""
+        model = account.model
+        cost_source: CostSource = "agent"
+        if increase.amounts:
+            first, *others = increase.amounts
+            lines = (UsageLine(model, usage, first), *(UsageLine(model, NOTHING, other) for other in others))
+        elif usage.total:
+            lines, cost_source = computed_lines([(model, usage)], Prices(self._pricer, at, None))
+        else:
+            return None
+        return Entry(
+            id=self._new_id(at),
+            session=account.session,
+            kind=kind,
+            started_at=at,
+            ended_at=at,
+            stop_reason=None,
+            lines=lines,
+            usage_source="agent" if usage.total else "none",
+            cost_source=cost_source,
+            detail="reported while no prompt ran",
+            context_used=account.used,
+            context_size=self._size(account),
+        )
+
+    def _parts(self, ended: TurnEnded, account: Account, used: TurnUsage) -> Spread:
+        """The turn's usage by model. Guessed usage has nothing to do with the agent's rows."""
+        rows = read_rows(ended.model_usage, account.profile, self._pricer.is_alias)
+        if used.source == "estimated" or account.profile.scope == "session":
+            return Spread(((account.model, used.usage),))
+        return spread(used.usage, rows, account.model)
+
+    def _own_row(self, ended: TurnEnded, account: Account, used: TurnUsage, bill: Bill) -> Entry:
+        detail = "; ".join(part for part in (used.detail, bill.detail) if part)
+        return self._row(ended, account, ended.turn.kind, bill.lines, used.source, bill.source, detail)
+
+    def _beside_row(self, ended: TurnEnded, account: Account, row: _Beside, bill: Bill, prices: Prices) -> Entry:
+        cost_source: CostSource = "parent"
+        lines = unpaid_lines(row.shares)
+        if not bill.pays_beside:
+            lines, cost_source = computed_lines(row.shares, prices)
+        return self._row(ended, account, row.kind, lines, row.source, cost_source, row.detail)
+
+    def _row(
+        self,
+        ended: TurnEnded,
+        account: Account,
+        kind: Kind,
+        lines: tuple[UsageLine, ...],
+        usage_source: UsageSource,
+        cost_source: CostSource,
+        detail: str,
+    ) -> Entry:
+        turn = ended.turn
+        own = kind == turn.kind
+        return Entry(
+            id=turn.id if own else self._new_id(ended.at),
+            session=account.session,
+            kind=kind,
+            started_at=turn.started_at,
+            ended_at=ended.at,
+            stop_reason=ended.stop_reason if own else None,
+            lines=lines,
+            usage_source=usage_source,
+            cost_source=cost_source,
+            detail=detail,
+            message_id=turn.message_id,
+            context_used=account.used,
+            context_size=self._size(account),
+        )
+
+    def _size(self, account: Account) -> int | None:
+        return account.size or self._pricer.window(account.model)
+
+
+def _beside(notes: Notes, account: Account, parts: Spread) -> Iterator[_Beside]:
+    """Subagents first; what is left of the agent's rows then are titles, and subagents that nobody named."""
+    default = parts.own[0][0]
+    subagents = list(_subagents(notes, account))
+    for model, usage, complete in subagents:
+        detail = "" if complete else "the last of several model calls"
+        yield _Beside("subagent", ((model or default, usage),), "agent" if complete else "partial", detail)
+    side = without(parts.beside, [(model, usage) for model, usage, _ in subagents])
+    if side:
+        yield _Beside("side", side, detail="titles, subagents and the like, beyond the turn's own calls")
+
+
+def _subagents(notes: Notes, account: Account) -> Iterator[tuple[str | None, Usage, bool]]:
+    """One per tool call: as the sum of its calls, else as told at its end."""
+    for usage in notes.subagent_calls.values():
+        yield None, usage, True
+    for tool_call, told in notes.subagents.items():
+        usage = partition(told.counters, account.profile).usage
+        if tool_call not in notes.subagent_calls and usage.total:
+            yield told.model, usage, told.complete

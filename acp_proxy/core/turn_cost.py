@@ -1,0 +1,127 @@
+"""What a turn cost: configured prices over the agent's own cost over the catalog, and never two of them.
+
+The agent's own cost is wider than a turn's tokens: it pays subagents and titles too, and after a load what was spent
+unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from acp_proxy.core.agent_cost import Increase, split, weights_of
+from acp_proxy.core.entry import CostSource, UsageLine
+from acp_proxy.core.model_rows import Share
+from acp_proxy.core.money import Money
+from acp_proxy.core.pricing import Priced, Pricer
+from acp_proxy.core.turn_usage import TurnUsage
+from acp_proxy.core.usage import NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """Lines with their costs. `unseen` was spent before the turn, `ahead` is still to come in the agent's cost."""
+
+    lines: tuple[UsageLine, ...]
+    source: CostSource
+    detail: str = ""
+    unseen: Money | None = None
+    ahead: Money | None = None
+    pays_beside: bool = False  # the agent's cost holds what subagents and titles cost
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """The prices that hold for one turn."""
+
+    pricer: Pricer
+    at: int
+    context: int | None  # of the turn's largest call
+
+    def of(self, shares: Sequence[Share]) -> list[Priced]:
+        return [self.pricer.price(model, usage, self.at, self.context) for model, usage in shares]
+
+    def beside(self, shares: Sequence[Share]) -> list[Priced]:
+        """Of calls with a context of their own, which nobody tells."""
+        return [self.pricer.price(model, usage, self.at) for model, usage in shares]
+
+
+def turn_bill(
+    own: Sequence[Share], beside: Sequence[Share], used: TurnUsage, increase: Increase, prices: Prices, *, told: bool
+) -> Bill:
+    """`told`: the agent reports its cost, if not with this turn then with a later one."""
+    priced = prices.of(own) if used.priceable else [Priced(None) for _ in own]
+    configured = any(price.configured for price, (_, usage) in zip(priced, own, strict=True) if usage.total)
+    if increase.amounts and not configured:
+        return _agents(own, beside, used, priced, increase, prices)
+    to_come = told and not increase.reported and not configured
+    if not used.usage.total:
+        source: CostSource = "unknown" if used.source == "none" else "agent" if told else "computed"
+        return Bill(tuple(UsageLine(model, usage) for model, usage in own), source, pays_beside=to_come)
+    ahead = _total(priced) if to_come and not increase.baseless else None
+    return Bill(_lines(own, priced), *_computed(priced, used), ahead=ahead, pays_beside=to_come)
+
+
+def computed_lines(shares: Sequence[Share], prices: Prices) -> tuple[tuple[UsageLine, ...], CostSource]:
+    """Lines of what was used beside a turn, and not paid with it."""
+    priced = prices.beside(shares)
+    return _lines(shares, priced), _source(priced, estimated=False)
+
+
+def unpaid_lines(shares: Sequence[Share]) -> tuple[UsageLine, ...]:
+    """Lines whose cost is in another row."""
+    return tuple(UsageLine(model, usage) for model, usage in shares)
+
+
+def _agents(
+    own: Sequence[Share],
+    beside: Sequence[Share],
+    used: TurnUsage,
+    priced: Sequence[Priced],
+    increase: Increase,
+    prices: Prices,
+) -> Bill:
+    amount, *others = increase.amounts
+    unseen = None
+    if increase.carried_over and used.usage.total:
+        unseen = _unseen(amount, [*priced, *prices.beside(beside)])
+        amount = amount.minus(unseen) if unseen else amount
+    parts = split(amount, weights_of([price.cost for price in priced], [usage for _, usage in own]))
+    lines = [
+        UsageLine(model, usage, cost, price.row) for (model, usage), cost, price in zip(own, parts, priced, strict=True)
+    ]
+    lines += [UsageLine(own[0][0], NOTHING, other) for other in others]
+    return Bill(tuple(lines), "agent", unseen=unseen, pays_beside=True)
+
+
+def _unseen(amount: Money, priced: Sequence[Priced]) -> Money | None:
+    """What a carried-over cost holds beyond the turn's price; a difference of 1 % is two price lists, not spend."""
+    total = _total(priced)
+    if total is None or total.currency != amount.currency or (amount.nano - total.nano) * 100 <= total.nano:
+        return None
+    return amount.minus(total)
+
+
+def _computed(priced: Sequence[Priced], used: TurnUsage) -> tuple[CostSource, str]:
+    details = dict.fromkeys(price.detail for price in priced if price.detail)
+    return _source(priced, estimated=used.source == "estimated"), "; ".join(details)
+
+
+def _source(priced: Sequence[Priced], *, estimated: bool) -> CostSource:
+    if all(price.cost is None for price in priced):
+        return "unknown"
+    return "estimated" if estimated or any(price.estimated for price in priced) else "computed"
+
+
+def _lines(shares: Sequence[Share], priced: Sequence[Priced]) -> tuple[UsageLine, ...]:
+    return tuple(
+        UsageLine(model, usage, price.cost, price.row) for (model, usage), price in zip(shares, priced, strict=True)
+    )
+
+
+def _total(priced: Sequence[Priced]) -> Money | None:
+    """None when one price is unknown, or when they are of several currencies."""
+    costs = [price.cost for price in priced if price.cost is not None]
+    if len(costs) < len(priced) or not costs or any(cost.currency != costs[0].currency for cost in costs):
+        return None
+    return Money(sum(cost.nano for cost in costs), costs[0].currency)

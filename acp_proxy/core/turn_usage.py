@@ -1,0 +1,152 @@
+"""What a turn's own model calls used, by how its agent counts, and how much of that is known.
+
+Knows nothing of money. What an agent reports beyond its turns (titles, subagents) is `core/model_rows.py`'s business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from acp_proxy.core.account import Account, Ended, Notes
+from acp_proxy.core.agent_cost import Increase
+from acp_proxy.core.agents import Profile
+from acp_proxy.core.counters import Reading, is_empty, partition
+from acp_proxy.core.entry import UsageSource
+from acp_proxy.core.estimate import answered, estimated_usage
+from acp_proxy.core.events import Counters, TurnEnded
+from acp_proxy.core.guess import ScopeGuess
+from acp_proxy.core.usage import NOTHING, Usage
+
+_CUT_SHORT = frozenset({"cancelled", "error", "crashed", "disconnected"})
+
+
+@dataclass(frozen=True, slots=True)
+class TurnUsage:
+    """Not `priceable`: the counters contradict each other, so that no price follows from them."""
+
+    usage: Usage
+    source: UsageSource
+    detail: str = ""
+    priceable: bool = True
+
+
+def turn_usage(
+    ended: TurnEnded, account: Account, notes: Notes, increase: Increase, guess: ScopeGuess, *, estimate: bool
+) -> TurnUsage:
+    """The tokens of a turn during which the agent's cost grew by `increase`. Moves the account's counters on."""
+    profile = account.profile
+    reported = _reported(ended, account, notes, increase, guess)
+    cut_short = ended.stop_reason in _CUT_SHORT
+    if reported is not None and reported.usage.total:
+        if cut_short and reported.source == "agent":
+            return replace(reported, source="partial", detail=_joined(reported.detail, _why(ended)))
+        return reported
+    if ended.stop_reason == "error" and not ended.updates and not increase.amounts:
+        return TurnUsage(NOTHING, "agent", "failed before it used anything")
+    if cut_short:
+        return _cut_short(ended, account, reported, increase, estimate)
+    if reported is not None:
+        return reported
+    if profile.scope == "none" or (not profile.known and account.before is None):
+        return _estimated(ended, "the agent reports no usage", estimate)
+    return TurnUsage(NOTHING, "none", "the agent reported no usage of this turn")
+
+
+def _reported(
+    ended: TurnEnded, account: Account, notes: Notes, increase: Increase, guess: ScopeGuess
+) -> TurnUsage | None:
+    """What the agent said; None when it said nothing that can be counted."""
+    profile = account.profile
+    counters = _counters_of(ended, notes)
+    if profile.scope == "call" and notes.calls is not None:
+        return TurnUsage(notes.calls, "agent")
+    if profile.scope == "session":
+        return _since_last(ended.counters or notes.cumulative, account, profile)
+    if counters is None:
+        return None
+    reading = partition(counters, profile)
+    context = account.used if notes.used else None
+    before, account.before = account.before, Ended(ended.at, counters, reading.usage, context)
+    if not profile.known:
+        reading = _guessed(reading, account, before, guess)
+        if not reading.usage.total and answered(ended):
+            return None
+    if before is not None and not increase.amounts and _repeats(ended, reading.usage, before, profile):
+        return None
+    if profile.scope == "last_call":
+        if not reading.usage.total:
+            return None
+        if ended.tool_calls:
+            return TurnUsage(reading.usage, "partial", "the last of several model calls")
+    if profile.sums_queue and before is not None and ended.turn.started_at < before.at:
+        reading = replace(reading, usage=_without(reading.usage, before.partition))
+    if profile.loses_thought:
+        return TurnUsage(reading.usage, "partial", "thinking and cached input are not told")
+    return _read(reading)
+
+
+def _read(reading: Reading) -> TurnUsage:
+    return TurnUsage(reading.usage, "agent" if reading.certain else "partial", reading.detail, reading.certain)
+
+
+def _counters_of(ended: TurnEnded, notes: Notes) -> Counters | None:
+    found = (ended.counters, ended.quota, notes.status)
+    return next((counters for counters in found if counters is not None and not is_empty(counters)), None)
+
+
+def _since_last(now: Counters | None, account: Account, profile: Profile) -> TurnUsage | None:
+    if now is None or is_empty(now):
+        return None
+    if (since := account.tokens.advance(now)) is None:
+        return TurnUsage(NOTHING, "none", "where the session's counters stood before is not known")
+    reading = partition(since, profile)
+    return _read(reading) if reading.usage.total else None
+
+
+def _guessed(reading: Reading, account: Account, before: Ended | None, guess: ScopeGuess) -> Reading:
+    """An agent that is not in the table counts per turn, until its counters show that they go on."""
+    now = account.before
+    if now is not None and guess.judge(before, now) == "session":
+        if account.tokens.last is None and before is not None:
+            account.tokens.stand_at(before.counters)
+        reading = partition(account.tokens.advance(now.counters) or now.counters, account.profile)
+    return replace(reading, detail=_joined(guess.reason, reading.detail))
+
+
+def _repeats(ended: TurnEnded, usage: Usage, before: Ended, profile: Profile) -> bool:
+    """Whether a last call's usage is that of the turn before: sent again for a failed one, or for a queued one."""
+    if profile.scope != "last_call" or usage != before.partition:
+        return False
+    return profile.repeats or ended.turn.started_at < before.at
+
+
+def _without(sum_of_both: Usage, first: Usage) -> Usage:
+    return sum_of_both.minus(first) if sum_of_both.covers(first) else sum_of_both
+
+
+def _cut_short(
+    ended: TurnEnded, account: Account, reported: TurnUsage | None, increase: Increase, estimate: bool
+) -> TurnUsage:
+    """No tokens are known although the model may have been paid: say so, and guess only where nobody will tell."""
+    if increase.amounts:
+        return TurnUsage(NOTHING, "partial", f"{_why(ended)}: the agent tells its cost, not its tokens")
+    if reported is not None and reported.detail:
+        return reported
+    if account.profile.scope != "session" and not account.agent_tells_cost and answered(ended):
+        return _estimated(ended, f"{_why(ended)}: the agent reports nothing of it", estimate)
+    return TurnUsage(NOTHING, "none", f"{_why(ended)}: the agent reports nothing of it")
+
+
+def _estimated(ended: TurnEnded, why: str, estimate: bool) -> TurnUsage:
+    usage = estimated_usage(ended) if estimate else NOTHING
+    if not usage.total:
+        return TurnUsage(NOTHING, "none", why)
+    return TurnUsage(usage, "estimated", f"{why}: a token for four characters")
+
+
+def _why(ended: TurnEnded) -> str:
+    return "failed" if ended.stop_reason == "error" else ended.stop_reason
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
