@@ -127,7 +127,7 @@ def run(options: Mapping[str, str], agent: list[str]) -> int:
             return _complain(str(error), 2)
     from acp_proxy.app import run_relay
 
-    return run_relay(started, options, config)
+    return run_relay(started, agent, config)
 
 
 def _hold_standard_descriptors() -> None:
