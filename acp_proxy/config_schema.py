@@ -32,8 +32,10 @@ def flag(value: object) -> bool:
 
 
 def tokens(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(f"expected a number of tokens such as 200_000, not {_kind(value)}")
+    if value < 1:
+        raise ValueError("expected a number of tokens above 0")
     return value
 
 
@@ -72,7 +74,7 @@ def one_of(*choices: str) -> Check:
     def check(value: object) -> str:
         if isinstance(value, str) and value.lower() in choices:
             return value.lower()
-        raise ValueError(f"expected {_listed(choices)}{suggestion(value, choices)}")
+        raise ValueError(f"expected {_listed(choices)}{suggestion(str(value), choices)}")
 
     return check
 
@@ -145,19 +147,24 @@ def of_text(check: Check, value: str) -> object:
 def unknown(key: Key) -> str:
     """What to say of a key that does not exist, with the one that was probably meant."""
     table, name = key[:-1], key[-1]
-    around = [".".join((*table, child)) for child in children(table) if child != "*"]
-    elsewhere = [known for known in KEYS if known.rpartition(".")[2] == name and "*" not in known]
-    if hint := suggestion(dotted(key), around) or suggestion(name, elsewhere, cutoff=0.0):
-        return f"unknown key{hint}"
+    around = {child: (*table, child) for child in children(table) if child != "*"}
+    elsewhere = {known.rpartition(".")[2]: tuple(known.split(".")) for known in KEYS if "*" not in known}
+    if meant := around.get(closest(name, around)) or elsewhere.get(name):
+        return f"unknown key; did you mean {dotted(meant)}?"
     return f"unknown key; {f'[{dotted(table)}]' if table else 'the file'} may have {_listed(around, 'and')}"
 
 
-def suggestion(value: object, choices: Iterable[str], cutoff: float = 0.6) -> str:
-    """`; did you mean "…"?` for the closest choice, or nothing."""
+def suggestion(value: str, choices: Iterable[str]) -> str:
+    """`; did you mean "…"?`, or nothing."""
+    close = closest(value.lower(), choices)
+    return f'; did you mean "{close}"?' if close else ""
+
+
+def closest(value: str, choices: Iterable[str]) -> str:
+    """The choice that looks like `value`, empty when none does."""
     import difflib  # only an error pays for it
 
-    close = difflib.get_close_matches(str(value).lower(), list(choices), 1, cutoff)
-    return f'; did you mean "{close[0]}"?' if close else ""
+    return next(iter(difflib.get_close_matches(value, list(choices), 1)), "")
 
 
 def dotted(key: Key) -> str:
