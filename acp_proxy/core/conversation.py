@@ -95,7 +95,7 @@ class Conversation:
     def tally(self, session: str | None, update: str, chars: int) -> None:
         """Count an agent's update of which nothing matters but its kind and its characters."""
         known = self._sessions.get(session) if session is not None else None
-        if known is not None and not known.replayed:
+        if known is not None and not known.replays:
             known.tally.count(update, chars)
 
     def close(self, side: Side, at: int) -> list[Event]:

@@ -114,7 +114,7 @@ class Pairing(Generic[T]):
         key = (answers, kind, value)
         if key in self._open:
             return key
-        if kind != "number" or not isinstance(value, int) or abs(value) <= _SAFE or value.bit_length() > 1000:
+        if kind != "number" or not isinstance(value, int) or abs(value) < _SAFE or value.bit_length() > 1000:
             return None
         return next((other for other in self._open if _rounds_to(other, key)), None)
 
