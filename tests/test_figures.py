@@ -1,0 +1,116 @@
+"""Figures as people read them, and names that cannot hurt a terminal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_proxy.core.money import Money
+from acp_proxy.figures import aligned, clean, context_level, cost_text, cut, decimals_of, tokens_text, width_of
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text"),
+    [
+        (0, "0"),
+        (20_672, "20,672"),
+        (999_999, "999,999"),
+        (1_000_000, "1.00M"),
+        (9_994_999, "9.99M"),
+        (9_999_999, "10.0M"),
+        (99_990_000, "100M"),
+        (999_499_999, "999M"),
+        (999_500_000, "1.00B"),
+        (45_600_000_000, "45.6B"),
+    ],
+)
+def test_tokens_are_exact_below_a_million_and_short_above(tokens: int, text: str) -> None:
+    assert tokens_text(tokens) == text
+
+
+@given(st.integers(0, 10**14))
+def test_tokens_never_take_more_than_eight_columns(tokens: int) -> None:
+    assert len(tokens_text(tokens)) <= 8
+
+
+def usd(amount: str) -> Money:
+    return Money.of(amount, "USD")
+
+
+@pytest.mark.parametrize(
+    ("amount", "decimals", "text"),
+    [
+        ("0.045989", 4, "$0.0460"),
+        ("0.00005", 4, "<$0.0001"),
+        ("0.00015", 4, "$0.0002"),
+        ("1234.565", 2, "$1,234.56"),
+        ("0.001", 2, "<$0.01"),
+        ("0", 4, "$0.0000"),
+        ("-0.5", 2, "-$0.50"),
+    ],
+)
+def test_money_is_rounded_half_even_and_never_to_nothing(amount: str, decimals: int, text: str) -> None:
+    assert cost_text([usd(amount)], decimals) == text
+
+
+def test_currencies_stand_side_by_side_and_a_lower_bound_says_so() -> None:
+    costs = [usd("1"), Money.of("2", "credits"), Money.of("3", "EUR")]
+    assert cost_text(costs, 2, at_least=True) == "≥ €3.00 + $1.00 + 2.00 credits"
+    assert cost_text([Money.of("1", "\x1b[31mgold")], 2) == "1.00 gold"
+
+
+def test_an_unknown_cost_is_no_zero() -> None:
+    assert cost_text([], at_least=True) == "?"
+    assert cost_text([]) == "-"
+
+
+def test_small_amounts_get_four_decimals_and_a_column_one_precision() -> None:
+    assert decimals_of([usd("0.1"), usd("9.99")]) == 4
+    assert decimals_of([usd("0.1"), usd("10")]) == 2
+    assert decimals_of([]) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07after", "after"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x9b2Jgone", "gone"),
+        ("\x1bPdevice\x1b\\after", "after"),
+        ("a\nb\tc\rd", "a b c d"),
+        ("left\u202eright", "left right"),
+        ("bell\x07 del\x7f nul\0", "bell del nul"),
+        ("日本語", "日本語"),
+        ("\ud800", ""),
+    ],
+)
+def test_names_lose_what_controls_a_terminal(text: str, shown: str) -> None:
+    assert clean(text) == shown
+
+
+@given(st.text())
+def test_a_clean_name_is_printable_and_stays_as_it_is(text: str) -> None:
+    assert clean(text).isprintable()
+    assert clean(clean(text)) == clean(text)
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["C"])), st.integers(1, 20))
+def test_a_cut_name_fits_and_says_that_it_was_cut(text: str, width: int) -> None:
+    assert width_of(cut(text, width)) <= width
+    assert (cut(text, width) == text) == (width_of(text) <= width)
+
+
+def test_wide_signs_take_two_columns() -> None:
+    assert width_of("日本e\u0301") == 5
+    assert aligned([["日本", "1"], ["a", "22"]], [False, True]) == "日本   1\na     22\n"
+
+
+@pytest.mark.parametrize(
+    ("used", "level"),
+    [(0, "normal"), (149, "normal"), (150, "yellow"), (179, "yellow"), (180, "orange"), (190, "orange"), (191, "red")],
+)
+def test_a_context_is_yellow_from_75_percent_orange_from_90_and_red_above_95(used: int, level: str) -> None:
+    assert context_level(used, 200) == level
