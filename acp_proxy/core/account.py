@@ -26,6 +26,7 @@ class Notes:
     reported: bool = False  # a `usage_update` came
     reported_cost: bool = False
     used: bool = False  # ... with a context
+    compacted: bool = False  # or the agent said how much is left after a compaction
     most_used: int | None = None  # the largest context of a call, tokens
     calls: Usage | None = None  # the sum, where an agent tells each call
     subagents: dict[str, Call] = field(default_factory=dict)  # told once, by tool call
@@ -157,7 +158,11 @@ class Account:
     def compact(self, event: Compacted) -> None:
         self.compacted = event.turn is None
         if event.after:
-            self.used, self.estimated = event.after, False
+            self.shrink(event.after, estimated=False)
+
+    def shrink(self, used: int, *, estimated: bool) -> None:
+        """The context after a compaction."""
+        self.used, self.estimated, self.notes.compacted = used, estimated, True
 
     def choose(self, model: str) -> None:
         self.option, self.concrete = model, None

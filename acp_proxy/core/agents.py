@@ -36,7 +36,7 @@ class Profile:
     repriced: bool = False  # the cost of the whole session moves with the model, without a call
     fork_inherits: bool = False  # a fork's cost begins with its parent's
     repeats: bool = False  # a turn that failed or was cancelled repeats the usage of the one before
-    sums_queue: bool = False  # a prompt that waited for another reports the sum of both
+    slips: bool = False  # usage comes a turn late after a failure, and a prompt that waited reports the sum of both
     loses_thought: bool = False  # thinking and the cached part of input are never told
     used_includes_output: bool = False  # `used` of a `usage_update` holds what the call wrote, not only its prompt
     unreported: str = ""  # paid model calls that never show in its reports
@@ -81,7 +81,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
         ("0.49.0", _CLAUDE),
         ("0.100.0", replace(_CLAUDE, cost="carried")),
     ),
-    "@zed-industries/claude-agent-acp": (("0.23.1", replace(_CLAUDE, sums_queue=True)),),
+    "@zed-industries/claude-agent-acp": (("0.23.1", replace(_CLAUDE, slips=True)),),
     "@agentclientprotocol/codex-acp": (
         ("2.1.1", replace(_CODEX, scope="last_call")),
         ("2.6.0", _CODEX),

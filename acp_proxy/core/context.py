@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from acp_proxy.core.account import Account, Notes
-from acp_proxy.core.estimate import chars_of, tokens_in
+from acp_proxy.core.estimate import answered, chars_of, tokens_in
 from acp_proxy.core.events import TurnEnded
 from acp_proxy.core.turn_usage import TurnUsage
 
 
 def note_context(account: Account, ended: TurnEnded, notes: Notes, used: TurnUsage) -> None:
     """Set the account's context where the agent has not told it in this turn. Unknown stays unknown."""
-    if notes.used:
+    if notes.used or notes.compacted:
         return
     if used.source in ("agent", "partial") and used.usage.total:
         if not ended.tool_calls:
@@ -19,9 +19,8 @@ def note_context(account: Account, ended: TurnEnded, notes: Notes, used: TurnUsa
             account.used, account.estimated = used.usage.total // (ended.tool_calls + 1), True
         else:
             account.used, account.estimated = account.used + tokens_in(_chars_since(ended, notes)), True
-    elif account.used is not None or account.from_start:
-        chars = _chars_since(ended, notes)
-        if chars:
+    elif answered(ended) and (account.used is not None or account.from_start):
+        if chars := _chars_since(ended, notes):
             account.used, account.estimated = (account.used or 0) + tokens_in(chars), True
 
 

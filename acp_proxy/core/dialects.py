@@ -71,6 +71,12 @@ def status_line(meta: Meta) -> Counters | None:
     return Counters(*(count(int(number.replace(",", "") or 0)) for number in found.groups()))
 
 
+def compacted_to(meta: Meta) -> int | None:
+    """qwen-code: tokens of context after `/compress`, its own estimate."""
+    compression = mapping(meta.get("contextCompression"))
+    return count(compression.get("newTokenCount")) if compression.get("phase") == "done" else None
+
+
 def call_usage(update: UpdateSeen) -> Call | None:
     """qwen-code: one model call, on a chunk with empty text."""
     found = counters(update.meta.get("usage"))

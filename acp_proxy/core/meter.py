@@ -152,6 +152,8 @@ class Meter:
             return []
         if account.profile.scope == "call" and (call := dialects.call_usage(event)) is not None:
             return self._call_seen(account, event, call)
+        if after := dialects.compacted_to(event.meta):
+            account.shrink(after, estimated=True)
         if event.turn is not None:
             account.notes.status = dialects.status_line(event.meta) or account.notes.status
             if (subagent := dialects.subagent_result(event)) is not None:

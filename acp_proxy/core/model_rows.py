@@ -19,6 +19,7 @@ class Spread:
 
     own: tuple[Share, ...]
     beside: tuple[Share, ...] = ()
+    retried: bool = False  # the usage was more than the rows
 
 
 def read_rows(
@@ -45,7 +46,7 @@ def spread(usage: Usage, rows: Sequence[Share], model: str | None) -> Spread:
         left = left.minus(part)
         own.append((name, part))
         beside.append((name, row.minus(part)))
-    return Spread(_something(own) or ((model or ordered[0][0], NOTHING),), _something(beside))
+    return Spread(_something(own) or ((model or ordered[0][0], NOTHING),), _something(beside), bool(left.total))
 
 
 def without(shares: Iterable[Share], spent: Iterable[Share]) -> tuple[Share, ...]:

@@ -60,7 +60,9 @@ class Rows:
             line = UsageLine(model, NOTHING, bill.unseen)
             why = "spent before the session was loaded here"
             rows.append(self._row(ended, account, "autonomous", (line,), "none", "agent", why))
-        return [*rows, self._own_row(ended, account, used, bill)]
+        retried = "a retried stream, by the agent's rows" if parts.retried else ""
+        detail = "; ".join(part for part in (used.detail, retried, bill.detail) if part)
+        return [*rows, self._row(ended, account, ended.turn.kind, bill.lines, used.source, bill.source, detail)]
 
     def between_turns(self, account: Account, at: int, usage: Usage, increase: Increase, kind: Kind) -> Entry | None:
         """What was used while no prompt ran, or told after its turn had ended. None when that is nothing."""
@@ -94,10 +96,6 @@ class Rows:
         if used.source == "estimated" or account.profile.scope == "session":
             return Spread(((account.model, used.usage),))
         return spread(used.usage, rows, account.model)
-
-    def _own_row(self, ended: TurnEnded, account: Account, used: TurnUsage, bill: Bill) -> Entry:
-        detail = "; ".join(part for part in (used.detail, bill.detail) if part)
-        return self._row(ended, account, ended.turn.kind, bill.lines, used.source, bill.source, detail)
 
     def _beside_row(self, ended: TurnEnded, account: Account, row: _Beside, bill: Bill, prices: Prices) -> Entry:
         cost_source: CostSource = "parent"

@@ -56,7 +56,7 @@ def turn_bill(
         return _agents(own, beside, used, priced, increase, prices)
     to_come = told and not increase.reported and not configured
     if not used.usage.total:
-        source: CostSource = "unknown" if used.source == "none" else "agent" if told else "computed"
+        source: CostSource = "unknown" if used.source == "none" else "agent" if told and beside else "computed"
         return Bill(tuple(UsageLine(model, usage) for model, usage in own), source, pays_beside=to_come)
     ahead = _total(priced) if to_come and not increase.baseless else None
     return Bill(_lines(own, priced), *_computed(priced, used), ahead=ahead, pays_beside=to_come)

@@ -43,10 +43,12 @@ def turn_usage(
         return reported
     if ended.stop_reason == "error" and not ended.updates and not increase.amounts:
         return TurnUsage(NOTHING, "agent", "failed before it used anything")
-    if cut_short:
-        return _cut_short(ended, account, reported, increase, estimate)
-    if reported is not None:
+    if reported is not None and (reported.source != "agent" or not cut_short):
         return reported
+    if increase.amounts:
+        return TurnUsage(NOTHING, "partial", f"{_why(ended)}: the agent tells its cost, not its tokens")
+    if cut_short:
+        return _cut_short(ended, account, estimate)
     if profile.scope == "none" or (not profile.known and account.before is None):
         return _estimated(ended, "the agent reports no usage", estimate)
     return TurnUsage(NOTHING, "none", "the agent reported no usage of this turn")
@@ -69,16 +71,13 @@ def _reported(
     before, account.before = account.before, Ended(ended.at, counters, reading.usage, context)
     if not profile.known:
         reading = _guessed(reading, account, before, guess)
-        if not reading.usage.total and answered(ended):
-            return None
-    if before is not None and not increase.amounts and _repeats(ended, reading.usage, before, profile):
+    if not reading.usage.total and not _is_zero(ended, profile, increase):
         return None
-    if profile.scope == "last_call":
-        if not reading.usage.total:
-            return None
-        if ended.tool_calls:
-            return TurnUsage(reading.usage, "partial", "the last of several model calls")
-    if profile.sums_queue and before is not None and ended.turn.started_at < before.at:
+    if before is not None and not increase.amounts and _repeats(ended, reading.usage, before, profile):
+        return TurnUsage(NOTHING, "none", "the agent repeats the usage of the turn before")
+    if profile.scope == "last_call" and ended.tool_calls:
+        return TurnUsage(reading.usage, "partial", "the last of several model calls")
+    if profile.slips and before is not None and ended.turn.started_at < before.at:
         reading = replace(reading, usage=_without(reading.usage, before.partition))
     if profile.loses_thought:
         return TurnUsage(reading.usage, "partial", "thinking and cached input are not told")
@@ -113,6 +112,13 @@ def _guessed(reading: Reading, account: Account, before: Ended | None, guess: Sc
     return replace(reading, detail=_joined(guess.reason, reading.detail))
 
 
+def _is_zero(ended: TurnEnded, profile: Profile, increase: Increase) -> bool:
+    """Whether zeros are to be believed: no model was called, as for an agent's own slash commands."""
+    if increase.amounts or profile.scope == "last_call":
+        return False
+    return not answered(ended) or (profile.known and not profile.slips and not profile.loses_thought)
+
+
 def _repeats(ended: TurnEnded, usage: Usage, before: Ended, profile: Profile) -> bool:
     """Whether a last call's usage is that of the turn before: sent again for a failed one, or for a queued one."""
     if profile.scope != "last_call" or usage != before.partition:
@@ -124,17 +130,16 @@ def _without(sum_of_both: Usage, first: Usage) -> Usage:
     return sum_of_both.minus(first) if sum_of_both.covers(first) else sum_of_both
 
 
-def _cut_short(
-    ended: TurnEnded, account: Account, reported: TurnUsage | None, increase: Increase, estimate: bool
-) -> TurnUsage:
-    """No tokens are known although the model may have been paid: say so, and guess only where nobody will tell."""
-    if increase.amounts:
-        return TurnUsage(NOTHING, "partial", f"{_why(ended)}: the agent tells its cost, not its tokens")
-    if reported is not None and reported.detail:
-        return reported
-    if account.profile.scope != "session" and not account.agent_tells_cost and answered(ended):
-        return _estimated(ended, f"{_why(ended)}: the agent reports nothing of it", estimate)
-    return TurnUsage(NOTHING, "none", f"{_why(ended)}: the agent reports nothing of it")
+def _cut_short(ended: TurnEnded, account: Account, estimate: bool) -> TurnUsage:
+    """Nothing is known although the model may have been paid: say so, and guess only where nobody will ever tell.
+
+    After a failure most of what was said is the error's own text.
+    """
+    why = f"{_why(ended)}: the agent reports nothing of it"
+    told_later = account.profile.scope == "session" or account.agent_tells_cost
+    if ended.stop_reason == "error" or told_later or not answered(ended):
+        return TurnUsage(NOTHING, "none", why)
+    return _estimated(ended, why, estimate)
 
 
 def _estimated(ended: TurnEnded, why: str, estimate: bool) -> TurnUsage:
