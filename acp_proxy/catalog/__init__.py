@@ -1,0 +1,212 @@
+"""Prices and context windows of models: data that scripts/build-catalog makes, and the user's own above it.
+
+Read at the first question, never at start, and never from the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from acp_proxy.core import models, pricing
+from acp_proxy.core.pricing import CacheWrite, Peak, Priced, PriceRow, Rates, Step, Tier
+from acp_proxy.core.usage import Usage
+
+
+class OwnPrice(Protocol):
+    """A `[pricing.prices."…"]`: US dollars per million tokens as decimal text, None where the user did not say."""
+
+    @property
+    def input(self) -> str | None: ...
+    @property
+    def output(self) -> str | None: ...
+    @property
+    def cached_read(self) -> str | None: ...
+    @property
+    def cached_write(self) -> str | None: ...
+    @property
+    def cached_write_1h(self) -> str | None: ...
+    @property
+    def context(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a reported id resolves to."""
+
+    name: str
+    row: PriceRow
+    configured: bool = False  # the price is the user's own
+
+
+class Catalog:
+    """Implements `Pricer`. Immutable; two catalogs made from one another share the table."""
+
+    def __init__(
+        self,
+        table: Table | None = None,
+        prices: Mapping[str, OwnPrice] | None = None,
+        aliases: Mapping[str, str] | None = None,
+        cache_write: CacheWrite = "5m",
+    ) -> None:
+        self._given = table
+        self._prices = {models.canonical(name.strip()): price for name, price in (prices or {}).items()}
+        self._aliases = {name.strip().lower(): model for name, model in (aliases or {}).items()}
+        self.cache_write: CacheWrite = cache_write
+
+    @classmethod
+    def load(cls) -> Catalog:
+        """The packaged catalog, read when it is first asked."""
+        return cls()
+
+    def with_overrides(
+        self,
+        prices: Mapping[str, OwnPrice] | None = None,
+        aliases: Mapping[str, str] | None = None,
+        cache_write: CacheWrite = "5m",
+    ) -> Catalog:
+        """The user's prices, aliases (reported id → model) and kind of cache write, in place of any before."""
+        return Catalog(self._table, prices, aliases, cache_write)
+
+    def price(self, model: str | None, usage: Usage, at: int, context: int | None = None) -> Priced:
+        found = self.find(model)
+        if found is None:
+            return Priced(None, detail="model unknown" if model else "no model named")
+        quote = pricing.quote(found.row, at, context, usage.prompt)
+        priced = pricing.cost(quote.rates, usage, self.cache_write)
+        return replace(
+            priced,
+            row=found.name,
+            estimated=priced.cost is not None and (priced.estimated or quote.estimated),
+            detail="; ".join((*quote.notes, priced.detail) if priced.detail else quote.notes),
+            configured=found.configured,
+        )
+
+    def window(self, model: str | None) -> int | None:
+        found = self.find(model)
+        if found is None or model is None:
+            return None
+        return models.window_hint(model) or found.row.window
+
+    def is_alias(self, model: str | None) -> bool:
+        return model is not None and models.is_alias(model) and self.find(model) is None
+
+    def find(self, model: str | None) -> Found | None:
+        """The row that a reported id resolves to; None when there is none."""
+        if not model:
+            return None
+        for name in models.alias_names(model):
+            if name in self._aliases:
+                return self._find(self._aliases[name])
+        return self._find(model)
+
+    @property
+    def date(self) -> date:
+        """The day up to which the table's sources were read."""
+        return date.fromisoformat(self._table.date)
+
+    @property
+    def rows(self) -> Iterator[tuple[str, PriceRow]]:
+        """All rows of the packaged table, by name."""
+        return ((name, self._row(name)) for name in sorted(self._table.rows))
+
+    def _find(self, model: str) -> Found | None:
+        own = next((name for name in map(models.canonical, models.alias_names(model)) if name in self._prices), None)
+        row = None
+        for name in models.row_names(model):
+            row = self._table.name(name)
+            own = own or next((key for key in (name, row, _without_lab(row)) if key in self._prices), None)
+            if own or row:
+                break
+        if own is not None:
+            return _configured(row or own, self._prices[own], self._row(row) if row else None)
+        return None if row is None else Found(row, self._row(row))
+
+    def _row(self, name: str) -> PriceRow:
+        return self._table.row(name)
+
+    @cached_property
+    def _table(self) -> Table:
+        return self._given or Table.read(Path(__file__).with_name("catalog.json").read_bytes())
+
+
+_WireTier = tuple[int, str]
+_WireStep = tuple[str, str] | tuple[str, str, list[_WireTier]]
+
+
+class Table(msgspec.Struct, frozen=True):
+    """`catalog.json`: a row is [window, index of its source, steps], a step [since, rates, tiers], oldest step first.
+
+    Rates are `input output cached_read cached_write cached_write_1h` in US dollars per million tokens, `-` where
+    unknown; `since` is a UTC date or minute, empty where unknown.
+    """
+
+    date: str
+    sources: list[str]
+    peaks: dict[str, WirePeak]  # by lab
+    aliases: dict[str, str]  # other names of rows
+    rows: dict[str, tuple[int | None, int, list[tuple[str, str, list[_WireTier]]]]]
+
+    @classmethod
+    def read(cls, text: bytes) -> Table:
+        """Raises msgspec.DecodeError."""
+        return msgspec.json.decode(text, type=cls)
+
+    def name(self, name: str) -> str | None:
+        """The row of that name or alias."""
+        return name if name in self.rows else self.aliases.get(name)
+
+    def row(self, name: str) -> PriceRow:
+        window, source, steps = self.rows[name]
+        peak = self.peaks.get(name.partition("/")[0])
+        return PriceRow(
+            tuple(
+                Step(_ns(since), _rates(rates), tuple(Tier(above, _rates(text)) for above, text in tiers))
+                for since, rates, tiers in steps
+            ),
+            window,
+            peak.rule if peak else None,
+            self.sources[source],
+        )
+
+
+class WirePeak(msgspec.Struct, frozen=True):
+    since: str
+    hours: list[tuple[int, int]]
+    factor: int
+    holidays: list[str]
+
+    @property
+    def rule(self) -> Peak:
+        since = _ns(self.since) or 0
+        return Peak(since, tuple(self.hours), self.factor, frozenset(map(date.fromisoformat, self.holidays)))
+
+
+def _without_lab(row: str | None) -> str | None:
+    lab, _, name = (row or "").partition("/")
+    return name if lab in models.LABS else None
+
+
+def _configured(name: str, price: OwnPrice, row: PriceRow | None) -> Found:
+    """The user's rates as a whole, or only a window beside the catalog's rates."""
+    rates = Rates.of(price.input, price.output, price.cached_read, price.cached_write, price.cached_write_1h)
+    window = price.context or (row.window if row else None)
+    if rates == Rates() and row:
+        return Found(name, replace(row, window=window))
+    return Found(name, PriceRow((Step(None, rates),), window, None, "configuration"), configured=rates != Rates())
+
+
+def _rates(text: str) -> Rates:
+    return Rates.of(*(None if rate == "-" else rate for rate in text.split()))
+
+
+def _ns(since: str) -> int | None:
+    if not since:
+        return None
+    return int(datetime.fromisoformat(since).replace(tzinfo=UTC).timestamp()) * 1_000_000_000

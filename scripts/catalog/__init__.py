@@ -1,0 +1,1 @@
+"""How the price catalog is made; scripts/build-catalog runs it."""
