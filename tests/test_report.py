@@ -1,0 +1,382 @@
+"""Reports over a real ledger: the sums by every key, and how people, programs and spreadsheets get them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acp_proxy import report_json, report_text, times
+from acp_proxy.core.entry import SessionState
+from acp_proxy.core.money import Money, summed
+from acp_proxy.core.usage import Usage
+from acp_proxy.figures import width_of
+from acp_proxy.ledger import Ledger, Query, Row, open_ledger
+from acp_proxy.report import BY, Report, query, report
+from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
+
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+BERLIN = times.zone("Europe/Berlin")
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    ledger = open_ledger(f"sqlite:///{tmp_path}/ledger.db", journals=())
+    yield ledger
+    ledger.close()
+
+
+def found(ledger: Ledger, by: str, *rows: Row, zone: times.Zone = times.UTC_ZONE, where: Query | None = None) -> Report:
+    ledger.append(rows)
+    return report(ledger, by, where or Query(), zone)
+
+
+def keys(report: Report) -> list[str]:
+    return [line.key for line in report.lines]
+
+
+def as_json(report: Report) -> Any:
+    return json.loads(report_json.as_json(report))
+
+
+def test_the_json_is_as_documented(ledger: Ledger) -> None:
+    spent = line("claude-sonnet-5", "0.045989", input=4100, cached_read=15060, cached_write=906, output=606)
+    since = times.parse("2026-11-01", times.UTC_ZONE, NOON)
+    figures = {
+        "turns": 1,
+        "tokens": {
+            "input": 4100,
+            "cached_read": 15060,
+            "cached_write": 906,
+            "output": 606,
+            "thought": 0,
+            "total": 20672,
+        },
+        "cost": {"USD": "0.045989"},
+        "unpriced_turns": 0,
+        "partial_turns": 0,
+        "estimated_turns": 0,
+        "turns_without_usage": 0,
+    }
+    assert as_json(found(ledger, "model", row(spent), where=Query(since=since))) == {
+        "by": "model",
+        "since": "2026-11-01T00:00:00Z",
+        "until": None,
+        "timezone": "UTC",
+        "rows": [{"key": "claude-sonnet-5", **figures}],
+        "total": figures,
+    }
+
+
+def test_a_row_by_turn_says_all_that_is_known_of_it(ledger: Ledger) -> None:
+    kept = row(
+        line("opus", "0.5", input=10, output=1),
+        line(None, "0.1", input=1),
+        id="01900000-0000-7000-8000-000000000001",
+        message_id="m1",
+        context_used=11,
+        context_size=200,
+    )
+    (only,) = as_json(found(ledger, "turn", kept))["rows"]
+    assert (only["key"], only["turns"], only["cost"]) == (kept.entry.id, 1, {"USD": "0.6"})
+    assert dict(list(only.items())[8:]) == {
+        "session": "s1",
+        "agent": "claude-agent-acp",
+        "agent_version": "0.100.0",
+        "client": "zed",
+        "user": "alice",
+        "team": "core",
+        "project": "web",
+        "model": "opus",
+        "kind": "turn",
+        "started_at": "2026-11-21T12:00:00.000Z",
+        "ended_at": "2026-11-21T12:01:00.000Z",
+        "stop_reason": "end_turn",
+        "message_id": "m1",
+        "usage_source": "agent",
+        "cost_source": "computed",
+        "context_used": 11,
+        "context_size": 200,
+    }
+
+
+def test_a_row_by_session_says_what_the_session_was(ledger: Ledger) -> None:
+    state = SessionState(title="Fix the tests", context_used=5, context_size=200)
+    rows = as_json(found(ledger, "session", row(state=state), row(at=NOON + HOUR, state=state)))["rows"]
+    assert rows == [
+        rows[0]
+        | {
+            "turns": 2,
+            "session": "s1",
+            "agent": "claude-agent-acp",
+            "title": "Fix the tests",
+            "project": "web",
+            "started_at": "2026-11-21T12:00:00.000Z",
+            "ended_at": "2026-11-21T13:01:00.000Z",
+            "context_used": 5,
+            "context_size": 200,
+        }
+    ]
+
+
+def test_agents_users_hosts_and_organisations_may_share_a_session_id(ledger: Ledger) -> None:
+    origins = [
+        ALICE,
+        replace(ALICE, user="bob"),
+        replace(ALICE, host="desk"),
+        replace(ALICE, agent="goose"),
+        replace(ALICE, organisation="acme"),
+    ]
+    sessions = found(ledger, "session", *(row(origin=origin) for origin in origins))
+    assert len(set(keys(sessions))) == 5
+    ledger.append([row(origin=origin) for origin in origins])
+    assert set(keys(report(ledger, "session", Query(), times.UTC_ZONE))) == set(keys(sessions))
+
+
+def test_a_turn_of_several_models_is_one_by_turn_and_is_split_by_model(ledger: Ledger) -> None:
+    turn = row(line("opus", "0.5", input=10), line("haiku", "0.1", input=3))
+    by_model = found(ledger, "model", turn)
+    assert [(one.key, one.turns, one.usage.total, one.costs) for one in by_model.lines] == [
+        ("opus", 1, 10, (Money.of("0.5", "USD"),)),
+        ("haiku", 1, 3, (Money.of("0.1", "USD"),)),
+    ]
+    assert (by_model.total.turns, by_model.total.costs) == (1, (Money.of("0.6", "USD"),))
+
+
+def test_turns_are_rows_of_kind_turn_and_all_else_is_of_all_kinds(ledger: Ledger) -> None:
+    by_kind = found(ledger, "kind", row(), row(kind="side"), row(kind="autonomous"))
+    assert {one.key: one.turns for one in by_kind.lines} == {"turn": 1, "side": 0, "autonomous": 0}
+    assert (by_kind.total.turns, by_kind.total.usage.total) == (1, 330)
+
+
+def test_what_has_no_name_has_a_key_and_a_filter_nevertheless(ledger: Ledger) -> None:
+    rows = [row(line(None, None), origin=BOB), row(origin=replace(ALICE, project=None))]
+    assert keys(found(ledger, "model", *rows)) == ["opus", "unknown"]
+    assert set(keys(report(ledger, "team", Query(), times.UTC_ZONE))) == {"core", "none"}
+    assert set(keys(report(ledger, "project", Query(), times.UTC_ZONE))) == {"infra", "none"}
+    for name, value in (("model", "unknown"), ("team", "none")):
+        assert keys(report(ledger, "user", query(None, None, [(name, value)]), times.UTC_ZONE)) == ["bob"]
+
+
+def test_a_row_belongs_to_the_day_of_its_start_in_the_time_zone(ledger: Ledger) -> None:
+    late = row(at=NOON + 11 * HOUR + 30 * MINUTE)  # 23:30 in UTC, ends on the next day in both
+    assert keys(found(ledger, "day", late)) == ["2026-11-21"]
+    assert keys(report(ledger, "day", Query(), BERLIN)) == ["2026-11-22"]
+    assert keys(report(ledger, "week", Query(), BERLIN)) == ["2026-W47"]
+    assert keys(report(ledger, "month", Query(), BERLIN)) == ["2026-11"]
+
+
+def test_days_ascend_and_other_keys_descend_by_cost(ledger: Ledger) -> None:
+    rows = [
+        row(line("cheap", "1"), at=NOON + DAY),
+        row(line("dear", "3"), at=NOON),
+        row(line("mid", "2"), at=NOON - DAY),
+    ]
+    assert keys(found(ledger, "day", *rows)) == ["2026-11-20", "2026-11-21", "2026-11-22"]
+    assert keys(report(ledger, "model", Query(), times.UTC_ZONE)) == ["dear", "mid", "cheap"]
+    assert [one.costs[0].text for one in report(ledger, "turn", Query(), times.UTC_ZONE).lines] == ["3", "2", "1"]
+
+
+def test_currencies_are_never_compared_and_an_unknown_cost_comes_last(ledger: Ledger) -> None:
+    rows = [
+        row(line("unpriced", None, input=10**6)),
+        row(line("credits", "900", "credits")),
+        row(line("small", "1")),
+        row(line("big", "2")),
+    ]
+    by_model = found(ledger, "model", *rows)
+    assert keys(by_model) == ["big", "small", "credits", "unpriced"]
+    assert as_json(by_model)["total"]["cost"] == {"USD": "3", "credits": "900"}
+
+
+def test_what_the_sums_miss_is_counted(ledger: Ledger) -> None:
+    rows = [
+        row(line(None, None), cost_source="unknown"),
+        row(usage_source="partial"),
+        row(usage_source="partial", cost_source="agent"),
+        row(usage_source="estimated", cost_source="estimated"),
+        row(line(None, None, input=0), usage_source="none", cost_source="unknown"),
+        row(line("opus", None), kind="subagent", cost_source="parent"),
+    ]
+    total = as_json(found(ledger, "day", *rows))["total"]
+    assert [total[name] for name in list(total)[3:]] == [1, 2, 1, 1]
+    assert [one.cost_at_least for one in report(ledger, "day", Query(), times.UTC_ZONE).lines] == [3]
+    by_turn = report(ledger, "turn", Query(), times.UTC_ZONE)
+    assert sum(one.cost_at_least for one in by_turn.lines) == 3
+    assert as_json(by_turn)["rows"][-1]["cost"] == {}
+
+
+def test_filters_select_rows_and_a_model_only_its_part_of_a_turn(ledger: Ledger) -> None:
+    state = SessionState(title="Die SPÄTE Übung")
+    mine = row(line("opus", "0.5"), line("haiku", "0.1"), session="s2", state=state)
+    others = [row(origin=BOB), row(at=NOON - DAY), row(at=NOON + DAY)]
+    since = query(NOON, NOON + 1, [("user", "alice"), ("title", "späte übung"), ("model", "haiku")])
+    found_ = found(ledger, "turn", mine, *others, where=since)
+    assert keys(found_) == [mine.entry.id]
+    assert [cost.text for cost in found_.total.costs] == ["0.1"]
+
+
+def test_the_start_of_an_interval_is_in_it_and_the_end_is_not(ledger: Ledger) -> None:
+    rows = [row(at=NOON - 1), row(at=NOON), row(at=NOON + HOUR)]
+    assert keys(found(ledger, "turn", *rows, where=Query(NOON, NOON + HOUR))) == [rows[1].entry.id]
+
+
+@pytest.mark.parametrize("by", BY)
+def test_an_empty_ledger_has_an_empty_report(ledger: Ledger, by: str) -> None:
+    empty = as_json(found(ledger, by))
+    assert (empty["rows"], empty["total"]["turns"], empty["total"]["cost"]) == ([], 0, {})
+    assert report_json.as_csv(report(ledger, by, Query(), times.UTC_ZONE)).startswith("key,turns,input,cached_read,")
+
+
+MADE = st.tuples(
+    st.sampled_from(["opus", "haiku", None]),
+    st.sampled_from([Money(1, "USD"), Money(10**9, "USD"), Money(7, "credits"), None]),
+    st.sampled_from(["turn", "side"]),
+    st.sampled_from([ALICE, BOB]),
+    st.integers(0, 40 * 24),  # hours
+)
+
+
+@settings(max_examples=25)
+@given(st.lists(MADE, max_size=12))
+def test_every_key_adds_up_to_the_same_total(tmp_path_factory: pytest.TempPathFactory, made: list[Any]) -> None:
+    ledger = open_ledger(f"sqlite:///{tmp_path_factory.mktemp('sums')}/ledger.db", journals=())
+    ledger.append(
+        [
+            row(
+                replace(line(model, None, input=1 + hours), cost=cost), kind=kind, origin=origin, at=NOON + hours * HOUR
+            )
+            for model, cost, kind, origin, hours in made
+        ]
+    )
+    totals = set()
+    for by in BY:
+        one = report(ledger, by, Query(), BERLIN)
+        tokens = sum((line.usage for line in one.lines), Usage())
+        costs = frozenset(summed(cost for line in one.lines for cost in line.costs))
+        assert (tokens, costs) == (one.total.usage, frozenset(one.total.costs))
+        totals.add((sum(line.turns for line in one.lines), tokens, costs))
+    ledger.close()
+    assert len(totals) == 1
+
+
+def test_csv_has_a_column_for_each_currency_and_exact_figures(ledger: Ledger) -> None:
+    rows = [row(line("opus", "0.000000001", thought=2)), row(line("credits", "3", "credits"))]
+    text = report_json.as_csv(found(ledger, "model", *rows))
+    read = list(csv.DictReader(io.StringIO(text)))
+    assert [(one["key"], one["cost_USD"], one["cost_credits"], one["thought"]) for one in read] == [
+        ("opus", "0.000000001", "", "2"),
+        ("credits", "", "3", "0"),
+    ]
+
+
+def test_csv_gives_a_spreadsheet_no_formula_and_keeps_names_of_agents(ledger: Ledger) -> None:
+    origin = replace(ALICE, agent="@scope/agent")
+    titled = row(origin=origin, state=SessionState(title='=HYPERLINK("http://x")\n'))
+    (only,) = csv.DictReader(io.StringIO(report_json.as_csv(found(ledger, "session", titled))))
+    assert (only["title"], only["agent"]) == ('\'=HYPERLINK("http://x")', "@scope/agent")
+
+
+EVIL = "\x1b]0;owned\x07\x1b[2Jname\x9b31m\u202e\n"
+
+
+def test_control_characters_of_names_reach_no_terminal(ledger: Ledger) -> None:
+    rows = [row(line(EVIL, "1", EVIL), origin=replace(ALICE, agent=EVIL, project=EVIL), state=SessionState(title=EVIL))]
+    ledger.append(rows)
+    for by in BY:
+        one = report(ledger, by, Query(), times.UTC_ZONE)
+        written = [report_text.plain(one), report_json.as_json(one), report_json.as_csv(one)]
+        assert [text for text in written if not text.replace("\n", "").isprintable()] == []
+        coloured = report_text.coloured(one, 100)
+        assert not [sign for sign in ("\x1b]", "\x1b[2J", "\x9b", "\u202e", "\x07") if sign in coloured]
+    assert as_json(report(ledger, "model", Query(), times.UTC_ZONE))["rows"][0]["key"] == EVIL
+
+
+def test_plain_text_is_aligned_rounded_and_says_what_it_misses(ledger: Ledger) -> None:
+    rows = [
+        row(line("claude-sonnet-5", "0.045989", input=5_000, cached_read=15_000, output=600)),
+        row(line("unpriced", None, input=10)),
+    ]
+    assert report_text.plain(found(ledger, "model", *rows)) == (
+        "model            turns  prompt  cached  completion   total       cost\n"
+        "claude-sonnet-5      1  20,000     75%         600  20,600    $0.0460\n"
+        "unpriced             1      10      0%           0      10          ?\n"
+        "total                2  20,010     75%         600  20,610  ≥ $0.0460\n"
+        "\n"
+        "≥ at least: the cost of 1 row is unknown or incomplete\n"
+        "no price is known for 1 row: `acp-proxy prices show MODEL` tells, [pricing] sets one\n"
+    )
+
+
+def test_several_currencies_have_a_column_each(ledger: Ledger) -> None:
+    rows = [row(line("opus", "1")), row(line("opus", "2")), row(line("other", "3", "credits"))]
+    assert report_text.plain(found(ledger, "model", *rows)).splitlines()[1:] == [
+        "opus       2     200      0%          20    220  $3.0000",
+        "other      1     100      0%          10    110           3.0000 credits",
+        "total      3     300      0%          30    330  $3.0000  3.0000 credits",
+    ]
+
+
+LONG = "a-very-long-name-of-a-model-behind-a-gateway-that-goes-on-and-on"
+
+
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("width", [20, 60, 80, 120, 200])
+def test_a_table_fits_its_terminal(ledger: Ledger, by: str, width: int) -> None:
+    rows = [
+        row(line(model, cost, currency, input=10**tokens), session=model, state=SessionState(title="日本語" * 30))
+        for model in (LONG, "opus")
+        for cost, currency in (("1234.5", "USD"), ("0.001", "EUR"), (None, "USD"))
+        for tokens in (2, 9)
+    ]
+    text = report_text.coloured(found(ledger, by, *rows), width)
+    assert max(width_of(_uncoloured(line)) for line in text.splitlines()) <= width
+    assert "total" in text or width < 60
+
+
+def test_a_terminal_gets_a_bar_per_row_as_long_as_its_cost(ledger: Ledger) -> None:
+    rows = [row(line("all", "4")), row(line("half", "2")), row(line("none", None))]
+    lines = report_text.coloured(found(ledger, "model", *rows), 80).splitlines()
+    bars = {name: line.count("█") for line in lines for name in ("all", "half", "none") if f"{name} " in line}
+    assert bars["none"] == 0
+    assert bars["all"] == 2 * bars["half"] > 0
+
+
+def test_a_full_context_is_coloured_by_the_thresholds(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    rows = [row(context_used=used, context_size=100) for used in (74, 75, 90, 96)]
+    text = report_text.coloured(found(ledger, "turn", *rows), 140)
+    assert [_colour_before(percent, text) for percent in ("74%", "75%", "90%", "96%")] == [
+        "",
+        "\x1b[33m",
+        "\x1b[38;5;208m",
+        "\x1b[31m",
+    ]
+
+
+def test_no_color_is_respected(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    text = report_text.coloured(found(ledger, "turn", row(context_used=96, context_size=100)), 140)
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]", text)
+
+
+def _uncoloured(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def _colour_before(text: str, coloured: str) -> str:
+    """The escape sequence that the cell which holds `text` begins with."""
+    found = re.search(r"(\x1b\[[0-9;]*m)? *" + re.escape(text), coloured)
+    assert found
+    return found[1] or ""
