@@ -16,7 +16,7 @@ from typing import Literal, TextIO
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
 from acp_proxy.core.agents import ProfileOverride, how_it_counts, profile_of
-from acp_proxy.figures import clean
+from acp_proxy.figures import clean, counted
 from acp_proxy.ledger import Ledger, LedgerError, Query, Sums, open_ledger
 from acp_proxy.ledger.places import journal_directories, network_file_system
 from acp_proxy.ledger.recovery import left
@@ -91,7 +91,7 @@ def _journals(directories: Sequence[Path]) -> Iterator[Finding]:
         yield Finding("warn", f"journal: no local, writable directory ({where}): a killed proxy may lose rows")
     for journal in found:
         if journal.contents and journal.contents.rows:
-            owed = f"{len(journal.contents.rows)} rows for {journal.contents.ledger}"
+            owed = f"{counted(len(journal.contents.rows), 'row')} for {journal.contents.ledger}"
             yield Finding(
                 "warn", f"journal: {journal.path} has {owed}: `acp-proxy doctor --ledger URL` takes them over"
             )

@@ -37,6 +37,11 @@ def tokens_text(tokens: int) -> str:
     return f"{scaled:,.{decimals}f}{unit}"
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 row`, `2,000 rows`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def decimals_of(costs: Iterable[Money]) -> int:
     """How many decimals a column of such amounts is shown with, 2 or 4."""
     return 4 if max((abs(cost.nano) for cost in costs), default=0) < 10 * NANO else 2

@@ -18,6 +18,7 @@ from acp_proxy.figures import (
     clean,
     context_level,
     cost_text,
+    counted,
     cut,
     decimals_of,
     tokens_text,
@@ -255,5 +256,5 @@ def _footer(report: Report) -> str:
         (total.estimated, "estimated: {}"),
         (total.without_usage, "no usage was reported for {}"),
     ]
-    lines = [note.format(f"{count:,} row{'s' if count > 1 else ''}") + "\n" for count, note in notes if count]
+    lines = [note.format(counted(count, "row")) + "\n" for count, note in notes if count]
     return "\n" + "".join(lines) if lines else ""

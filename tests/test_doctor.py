@@ -1,0 +1,138 @@
+"""`acp-proxy doctor`: what it finds on machines in various states."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from acp_proxy import doctor
+from acp_proxy.ledger import open_ledger
+from acp_proxy.ledger.journal import open_journal
+from tests.ledger.rows import ALICE, Warnings, row
+
+
+class Patient:
+    """A machine of its own, and what the doctor says of it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.environ = {"HOME": str(root), "USER": "alice"}
+        self.state = root / ".local/state/acp-proxy"
+        self.url = f"sqlite:///{self.state}/ledger.db"
+        self.admin_file = root / "admin.toml"
+
+    def configure(self, text: str) -> Path:
+        path = self.root / ".config/acp-proxy/config.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def examined(self, **options: str) -> tuple[int, list[str]]:
+        out = io.StringIO()
+        status = doctor.main(options, self.environ, out, admin_file=self.admin_file)
+        return status, out.getvalue().splitlines()
+
+    def lines(self, about: str, **options: str) -> list[str]:
+        return [line for line in self.examined(**options)[1] if line[5:].startswith(about)]
+
+
+@pytest.fixture
+def patient(tmp_path: Path) -> Patient:
+    return Patient(tmp_path)
+
+
+def test_a_new_machine_is_in_order(patient: Patient) -> None:
+    status, lines = patient.examined()
+    assert status == 0
+    assert [line.partition(":")[0] for line in lines] == ["ok   config", "ok   ledger", "ok   journal", "ok   catalog"]
+    assert str(patient.state / "ledger.db") in lines[1]
+    assert lines[2] == f"ok   journal: {patient.state}/journal, 0 in use"
+
+
+def test_the_files_that_were_read_are_named(patient: Patient) -> None:
+    path = patient.configure("share_titles = false\n")
+    assert patient.lines("config") == [f"ok   config: {path}"]
+
+
+def test_a_mistake_in_the_configuration_is_a_failure_and_the_rest_is_still_examined(patient: Patient) -> None:
+    path = patient.configure("[run]\nsummary = 1\n")
+    status, lines = patient.examined()
+    assert status == 1
+    assert lines[0] == f"FAIL config: {path}:2: run.summary: expected true or false, not a number"
+    assert lines[1].startswith("ok   catalog: ")
+
+
+def test_what_the_administrator_overrules_is_said(patient: Patient) -> None:
+    patient.admin_file.write_text('[identity]\nteam = "core"\n')
+    patient.configure('[identity]\nteam = "mine"\n')
+    assert patient.lines("config")[1] == "warn config: identity.team is set, but the administrator's file decides it"
+
+
+def test_a_ledger_that_cannot_be_opened_is_a_failure(patient: Patient) -> None:
+    (patient.root / "file").write_text("")
+    status, lines = patient.examined(ledger=f"sqlite:///{patient.root}/file/ledger.db")
+    assert status == 1
+    assert [line for line in lines if line.startswith("FAIL ledger: ")]
+
+
+def test_each_agent_of_the_ledger_is_told_with_how_it_counts(patient: Patient) -> None:
+    with_detail = replace(row().entry, detail="looked like a session's counter")
+    known = replace(ALICE, agent="gemini-cli", agent_version="0.61.0")
+    unknown = replace(ALICE, agent="new-agent\x1b[2J", agent_version=None)
+    ledger = open_ledger(patient.url, journals=())
+    ledger.append([row(origin=known), replace(row(origin=unknown), entry=with_detail)])
+    ledger.close()
+    status, _ = patient.examined()
+    first, second = patient.lines("agent")
+    assert status == 0
+    assert first.startswith("ok   agent: gemini-cli 0.61.0: usage per turn")
+    assert second.startswith("warn agent: new-agent (no version): not in the table")
+    assert second.endswith('(looked like a session\'s counter); [agents."new-agent"] decides')
+
+
+def test_the_configuration_makes_an_agent_known(patient: Patient) -> None:
+    ledger = open_ledger(patient.url, journals=())
+    ledger.append([row(origin=replace(ALICE, agent="my-agent"))])
+    ledger.close()
+    patient.configure('[agents."my-agent"]\nscope = "session"\n')
+    assert [line[:20] for line in patient.lines("agent")] == ["ok   agent: my-agent"]
+
+
+def test_journals_of_the_dead_are_taken_over_and_those_of_the_living_are_left(patient: Patient) -> None:
+    directory = patient.state / "journal"
+    living = open_journal([directory], patient.url, Warnings())
+    dead = open_journal([directory], patient.url, Warnings())
+    living.write(row())
+    dead.write(row())
+    dead.close()
+    assert patient.lines("journal") == [f"ok   journal: {directory}, 1 in use"]
+    assert " 1 rows" in patient.lines("ledger")[0]
+    living.close()
+
+
+def test_rows_that_wait_for_another_ledger_are_pointed_at(patient: Patient) -> None:
+    directory = patient.state / "journal"
+    journal = open_journal([directory], "sqlite:////elsewhere/ledger.db", Warnings())
+    journal.write(row())
+    path = journal.path
+    journal.close()
+    assert patient.lines("journal")[1] == (
+        f"warn journal: {path} has 1 row for sqlite:////elsewhere/ledger.db: "
+        "`acp-proxy doctor --ledger URL` takes them over"
+    )
+
+
+def test_a_file_that_is_no_journal_is_pointed_at(patient: Patient) -> None:
+    strange = patient.state / "journal/x.journal"
+    strange.parent.mkdir(parents=True)
+    strange.write_bytes(b"something else")
+    assert f"warn journal: {strange} cannot be read by this version" in patient.lines("journal")
+
+
+def test_no_place_for_a_journal_is_a_warning(patient: Patient) -> None:
+    patient.state.mkdir(parents=True)
+    (patient.state / "journal").write_text("a file stands in the way")
+    assert patient.lines("journal")[0].startswith("warn journal: no local, writable directory")
