@@ -1,0 +1,431 @@
+"""Pairing, sessions, models, updates and permissions: one rule of the protocol a test. Turns: `test_lifecycle.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from acp_proxy.core.events import (
+    ChildSessionSeen,
+    Compacted,
+    ConnectionClosed,
+    Counters,
+    Implementation,
+    Initialized,
+    ModelSelected,
+    PermissionAnswered,
+    PermissionRequested,
+    SessionClosed,
+    SessionInfoChanged,
+    SessionOpened,
+    SessionRequested,
+    TurnEnded,
+    UpdateSeen,
+    UsageReported,
+)
+from acp_proxy.core.money import Money
+from tests.core.talk import AGENT, CLIENT, Talk, the
+
+
+def model_option(model: str) -> dict[str, Any]:
+    return {"configOptions": [{"id": "model", "category": "model", "currentValue": model}]}
+
+
+# -- initialize
+
+
+def test_initialize_tells_who_is_there_in_v1() -> None:
+    params = {"protocolVersion": 1, "clientInfo": {"name": "zed", "version": "1.2"}}
+    result = {"protocolVersion": 1, "agentInfo": {"name": "goose", "version": "1.52.0"}}
+    events = Talk().call("initialize", params, result)
+    assert events == [Initialized(2, 1, Implementation("zed", "1.2"), Implementation("goose", "1.52.0"), False)]
+
+
+def test_initialize_tells_who_is_there_in_v2() -> None:
+    params = {"protocolVersion": 2, "info": {"name": "zed", "version": "1.2"}}
+    result = {"protocolVersion": 2, "info": {"name": "claude", "version": "0.100.0"}}
+    events = Talk().call("initialize", params, result)
+    assert events == [Initialized(2, 2, Implementation("zed", "1.2"), Implementation("claude", "0.100.0"), True)]
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "notices"),
+    [
+        ({"session": {"notices": {}}}, True),
+        ({"session": {"notices": None}}, False),
+        ({"session": {}}, False),
+        ([], False),
+    ],
+)
+def test_a_v1_client_shows_notices_when_it_says_so(capabilities: Any, notices: bool) -> None:
+    params = {"protocolVersion": 1, "clientCapabilities": capabilities}
+    assert the(Initialized, Talk().call("initialize", params, {"protocolVersion": 1})).client_notices is notices
+
+
+def test_the_version_is_the_one_that_the_agent_answers() -> None:
+    talk = Talk()
+    assert (
+        the(Initialized, talk.call("initialize", {"protocolVersion": 2}, {"protocolVersion": 1})).protocol_version == 1
+    )
+    talk.prompt(1)
+    talk.answer(1, {"stopReason": "end_turn"})
+    assert talk.turns == [("t1", "end_turn")]
+
+
+def test_a_failed_initialize_tells_nothing_and_the_next_one_counts() -> None:
+    talk = Talk()
+    talk.ask("initialize", {"protocolVersion": 9}, 0)
+    assert talk.fail(0, -32022) == []
+    assert the(Initialized, talk.call("initialize", {"protocolVersion": 1}, {})).agent == Implementation()
+
+
+# -- pairing
+
+
+def test_a_response_pairs_with_a_request_of_the_other_side_only() -> None:
+    talk = Talk()
+    talk.ask("session/new", {"cwd": "/w"}, 0)
+    assert talk.say(CLIENT, id=0, result={"sessionId": "s"}) == []
+    assert talk.say(AGENT, id="0", result={"sessionId": "s"}) == []
+    assert the(SessionOpened, talk.answer(0, {"sessionId": "s"})).session == "s"
+    assert talk.answer(0, {"sessionId": "s"}) == []
+
+
+def test_only_responses_to_what_is_followed_are_awaited() -> None:
+    talk = Talk()
+    talk.ask("session/set_mode", {"sessionId": "s", "modeId": "plan"}, 1)
+    talk.ask("_vendor/x", {}, 2)
+    talk.prompt(3)
+    assert [talk.conversation.awaits(AGENT, number) for number in (1, 2, 3)] == [False, False, True]
+    talk.answer(3, {"stopReason": "end_turn"})
+    assert not talk.conversation.awaits(AGENT, 3)
+
+
+def test_methods_of_the_wrong_side_mean_nothing() -> None:
+    talk = Talk()
+    assert talk.say(AGENT, id=1, method="session/prompt", params={"sessionId": "s", "prompt": []}) == []
+    assert talk.say(CLIENT, id=1, method="session/request_permission", params={"sessionId": "s"}) == []
+    assert talk.say(CLIENT, method="session/update", params={"sessionId": "s", "update": {}}) == []
+    assert not talk.conversation.awaits(AGENT, 1)
+    assert not talk.conversation.awaits(CLIENT, 1)
+
+
+# -- opening and closing
+
+
+def test_a_new_session_is_known_by_its_response() -> None:
+    talk = Talk()
+    assert talk.ask("session/new", {"cwd": "/w"}, 1) == []
+    assert talk.answer(1, {"sessionId": "s", **model_option("opus")}) == [
+        SessionOpened(2, "new", "s", None, "/w", "opus")
+    ]
+
+
+@pytest.mark.parametrize("how", ["load", "resume"])
+def test_a_reopened_session_is_announced_at_its_request(how: Any) -> None:
+    talk = Talk()
+    assert talk.ask(f"session/{how}", {"sessionId": "s", "cwd": "/w"}, 1) == [SessionRequested(1, how, "s")]
+    assert talk.answer(1, {}) == [SessionOpened(2, how, "s", None, "/w", None)]
+
+
+def test_a_fork_names_its_parent() -> None:
+    talk = Talk()
+    assert talk.ask("session/fork", {"sessionId": "s", "cwd": "/w"}, 1) == [SessionRequested(1, "fork", "s")]
+    assert talk.answer(1, {"sessionId": "f"}) == [SessionOpened(2, "fork", "f", "s", "/w", None)]
+
+
+@pytest.mark.parametrize("how", ["new", "load", "resume", "fork"])
+def test_a_session_that_fails_to_open_is_not_opened(how: str) -> None:
+    talk = Talk()
+    talk.ask(f"session/{how}", {"sessionId": "s", "cwd": "/w"}, 1)
+    assert talk.fail(1, -32002) == []
+    assert not the(UpdateSeen, talk.update("agent_message_chunk", "t", _meta={"a": 1})).replayed
+
+
+@pytest.mark.parametrize(("method", "deleted"), [("session/close", False), ("session/delete", True)])
+def test_a_session_is_closed_when_the_agent_agrees(method: str, deleted: bool) -> None:
+    talk = Talk()
+    talk.open("s")
+    talk.ask(method, {"sessionId": "s"}, 1)
+    assert talk.fail(1) == []
+    assert talk.call(method, {"sessionId": "s"}, {}) == [SessionClosed(6, "s", deleted)]
+
+
+def test_a_session_may_be_named_before_the_response_that_opens_it() -> None:
+    talk = Talk()
+    talk.ask("session/new", {"cwd": "/w"}, 1)
+    reported = the(UsageReported, talk.update("usage_update", "s", used=0, size=100))
+    assert (reported.session, reported.turn) == ("s", None)
+    assert the(SessionOpened, talk.answer(1, {"sessionId": "s"})).session == "s"
+
+
+# -- history
+
+
+def test_what_comes_between_a_load_and_its_response_is_history() -> None:
+    talk = Talk()
+    talk.ask("session/load", {"sessionId": "s", "cwd": "/w"}, 1)
+    during = talk.update("agent_message_chunk", "s", _meta={"usage": {"inputTokens": 1}})
+    other = talk.update("agent_message_chunk", "other", _meta={"usage": {"inputTokens": 1}})
+    talk.answer(1, {})
+    after = talk.update("agent_message_chunk", "s", _meta={"usage": {"inputTokens": 1}})
+    assert [the(UpdateSeen, events).replayed for events in (during, other, after)] == [True, False, False]
+
+
+def test_what_a_session_says_before_the_fork_that_made_it_is_answered_is_history() -> None:
+    talk = Talk()
+    talk.open("s")
+    talk.ask("session/fork", {"sessionId": "s", "cwd": "/w"}, 1)
+    history = talk.update("agent_message_chunk", "f", _meta={"a": 1})
+    live = talk.update("agent_message_chunk", "s", _meta={"a": 1})
+    talk.answer(1, {"sessionId": "f"})
+    after = talk.update("agent_message_chunk", "f", _meta={"a": 1})
+    assert [the(UpdateSeen, events).replayed for events in (history, live, after)] == [True, False, False]
+
+
+def test_two_loads_at_once_are_history_until_both_are_answered() -> None:
+    talk = Talk()
+    for number in (1, 2):
+        talk.ask("session/load", {"sessionId": "s", "cwd": "/w"}, number)
+    talk.answer(1, {})
+    assert the(UpdateSeen, talk.update("plan", "s", _meta={"a": 1})).replayed
+    talk.answer(2, {})
+    assert not the(UpdateSeen, talk.update("plan", "s", _meta={"a": 1})).replayed
+
+
+def test_history_counts_for_no_turn() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    talk.ask("session/load", {"sessionId": "s", "cwd": "/w"}, 2)
+    talk.update("agent_message_chunk", content={"type": "text", "text": "old"})
+    talk.conversation.tally("s", "agent_message_chunk", 9)
+    talk.answer(2, {})
+    ended = the(TurnEnded, talk.answer(1, {"stopReason": "end_turn"}))
+    assert (ended.updates, ended.output_chars) == (0, 0)
+
+
+def test_a_compaction_in_history_is_not_told_again() -> None:
+    talk = Talk()
+    talk.ask("session/load", {"sessionId": "s", "cwd": "/w"}, 1)
+    assert talk.update("compaction_update", compactionId="c", status="completed") == []
+    talk.answer(1, {})
+    assert talk.update("compaction_update", compactionId="d", status="completed") == [
+        Compacted(4, "s", None, status="completed")
+    ]
+
+
+# -- model
+
+
+def test_a_model_is_selected_by_a_successful_request_only() -> None:
+    talk = Talk()
+    talk.open("s", models={"currentModelId": "a"})
+    talk.ask("session/set_model", {"sessionId": "s", "modelId": "b"}, 1)
+    assert talk.fail(1) == []
+    assert talk.call("session/set_model", {"sessionId": "s", "modelId": "b"}, {}) == [ModelSelected(6, "s", "b")]
+    assert talk.call("session/set_model", {"sessionId": "s", "modelId": "b"}, None) == []
+
+
+def test_config_options_select_a_model_when_it_changes() -> None:
+    talk = Talk()
+    talk.open("s", **model_option("a"))
+    params = {"sessionId": "s", "configId": "mode", "value": "plan"}
+    assert talk.call("session/set_config_option", params, model_option("a")) == []
+    assert talk.call("session/set_config_option", params, model_option("b")) == [ModelSelected(6, "s", "b")]
+    assert talk.update("config_option_update", **model_option("b")) == []
+    assert talk.update("config_option_update", **model_option("c")) == [ModelSelected(8, "s", "c")]
+
+
+def test_a_model_told_before_the_session_is_open_is_kept() -> None:
+    talk = Talk()
+    talk.ask("session/new", {"cwd": "/w"}, 1)
+    talk.update("config_option_update", "s", **model_option("early"))
+    assert the(SessionOpened, talk.answer(1, {"sessionId": "s"})).model == "early"
+
+
+# -- what a session is called
+
+
+def test_session_info_is_told_as_the_merged_state() -> None:
+    talk = Talk()
+    talk.open("s")
+    talk.update("session_info_update", title="one", _meta={"a": {"x": 1, "y": 2}})
+    changed = the(SessionInfoChanged, talk.update("session_info_update", updatedAt="now", _meta={"a": {"x": None}}))
+    assert (changed.title, changed.updated_at, changed.meta) == ("one", "now", {"a": {"y": 2}})
+    cleared = the(SessionInfoChanged, talk.update("session_info_update", title=None, _meta=None))
+    assert (cleared.title, cleared.updated_at, cleared.meta) == (None, "now", {})
+
+
+def test_a_list_renames_sessions_that_are_known() -> None:
+    talk = Talk()
+    talk.open("s")
+    sessions = [{"sessionId": "s", "cwd": "/w", "title": "new"}, {"sessionId": "x", "cwd": "/w", "title": "other"}, 5]
+    events = talk.call("session/list", {}, {"sessions": sessions})
+    assert [(event.session, event.title) for event in events if isinstance(event, SessionInfoChanged)] == [("s", "new")]
+    assert talk.call("session/list", {}, {"sessions": sessions}) == []
+
+
+# -- usage updates
+
+
+def test_a_usage_update_reports_context_and_cost() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    events = talk.update("usage_update", used=5, size=9, cost={"amount": 0.1, "currency": "USD"}, _meta={"m": 1})
+    turn = talk.events[0]
+    assert events == [UsageReported(2, "s", turn.turn, 5, 9, Money.of("0.1", "USD"), meta={"m": 1})]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("bad", [-1, True, 1.5, "5", None, 2**60, []])
+def test_malformed_context_is_unknown_and_not_zero(bad: Any) -> None:
+    reported = the(UsageReported, Talk().update("usage_update", used=bad, size=bad, cost=bad))
+    assert (reported.used, reported.size, reported.cost) == (None, None, None)
+
+
+@pytest.mark.parametrize(("version", "cleared"), [(1, False), (2, True)])
+def test_a_null_cost_clears_in_v2_only(version: int, cleared: bool) -> None:
+    talk = Talk(version)
+    assert the(UsageReported, talk.update("usage_update", used=1, size=2, cost=None)).cost_cleared is cleared
+    assert the(UsageReported, talk.update("usage_update", used=1, size=2)).cost_cleared is False
+    assert the(UsageReported, talk.update("usage_update", used=1, size=2, cost="bad")).cost_cleared is False
+
+
+def test_a_usage_update_between_turns_belongs_to_none() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    talk.answer(1, {"stopReason": "end_turn"})
+    assert the(UsageReported, talk.update("usage_update", used=1, size=2)).turn is None
+
+
+# -- other updates
+
+
+def test_an_update_with_meta_is_shown_and_one_without_is_not() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    assert talk.update("agent_message_chunk", content={"type": "text", "text": "a"}) == []
+    seen = the(UpdateSeen, talk.update("agent_message_chunk", content={}, _meta={"usage": {"inputTokens": 3}}))
+    assert (seen.update, seen.meta, seen.turn is not None) == (
+        "agent_message_chunk",
+        {"usage": {"inputTokens": 3}},
+        True,
+    )
+    assert seen.fields["content"] == {}
+
+
+def test_meta_beside_the_update_counts_when_it_has_none_of_its_own() -> None:
+    params = {"sessionId": "s", "update": {"sessionUpdate": "plan"}, "_meta": {"a": 1}}
+    assert the(UpdateSeen, Talk().say(AGENT, method="session/update", params=params)).meta == {"a": 1}
+
+
+def test_a_tool_result_that_is_an_object_is_shown() -> None:
+    talk = Talk()
+    output = {"executionSummary": {"inputTokens": 1}}
+    seen = the(UpdateSeen, talk.update("tool_call_update", toolCallId="a", rawOutput=output))
+    assert seen.fields["rawOutput"] == output
+    assert talk.update("tool_call_update", toolCallId="a", rawOutput="text") == []
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"sessionId": "s"},
+        {"sessionId": "s", "update": []},
+        {"sessionId": 5, "update": {}},
+        {"update": {"_meta": {}}},
+        [],
+    ],
+)
+def test_an_update_of_no_known_shape_means_nothing(params: Any) -> None:
+    assert Talk().say(AGENT, method="session/update", params=params) == []
+
+
+# -- subagents
+
+
+def test_what_a_subagent_reports_belongs_to_its_root() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    assert talk.update("subagent_update", sessionId="kid") == [ChildSessionSeen(2, "s", "kid")]
+    assert talk.update("subagent_update", sessionId="kid", title="again") == []
+    assert talk.update("subagent_update", "kid", sessionId="grandkid") == [ChildSessionSeen(4, "s", "grandkid")]
+    for child in ("kid", "grandkid"):
+        reported = the(UsageReported, talk.update("usage_update", child, used=1, size=2))
+        seen = the(UpdateSeen, talk.update("agent_message_chunk", child, _meta={"a": 1}))
+        assert (reported.session, reported.child) == (seen.session, seen.child) == ("s", child)
+        assert reported.turn is not None
+
+
+def test_a_subagent_neither_renames_its_root_nor_changes_its_model() -> None:
+    talk = Talk()
+    talk.open("s", **model_option("a"))
+    talk.update("subagent_update", sessionId="kid")
+    assert talk.update("session_info_update", "kid", title="kid") == []
+    assert talk.update("config_option_update", "kid", **model_option("b")) == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_a_subagent_used_is_shown_once_when_it_falls_idle(version: int) -> None:
+    talk = Talk(version)
+    talk.update("subagent_update", sessionId="kid", state={"state": "running"})
+    idle = {"state": "idle", "usage": {"inputTokens": 3}, "_meta": {"m": 1}}
+    seen = the(UpdateSeen, talk.update("subagent_update", sessionId="kid", state=idle))
+    assert (seen.session, seen.child, seen.update, seen.meta) == ("s", "kid", "state_update", {"m": 1})
+    assert seen.fields["usage"] == {"inputTokens": 3}
+    assert talk.update("subagent_update", sessionId="kid", state=idle) == []
+    assert talk.started == []
+
+
+def test_a_subagent_forgotten_with_its_root_is_a_session_like_any_other() -> None:
+    talk = Talk()
+    talk.open("s")
+    talk.update("subagent_update", sessionId="kid")
+    talk.call("session/close", {"sessionId": "s"}, {})
+    assert the(UsageReported, talk.update("usage_update", "kid", used=1, size=2)).session == "kid"
+
+
+# -- permissions
+
+
+@pytest.mark.parametrize("id", [0, "5f", 2**60 + 1])
+def test_a_permission_is_asked_for_and_answered(id: Any) -> None:
+    talk = Talk()
+    talk.prompt(0)
+    asked = talk.say(AGENT, id=id, method="session/request_permission", params={"sessionId": "s", "options": []})
+    assert asked == [PermissionRequested(2, "s", id)]
+    answered = talk.say(CLIENT, id=id, result={"outcome": {"outcome": "selected", "optionId": "allow"}})
+    assert answered == [PermissionAnswered(3, "s", id, "selected")]
+    assert talk.say(CLIENT, id=id, result={"outcome": {"outcome": "cancelled"}}) == []
+
+
+def test_a_permission_refused_with_an_error_has_no_outcome() -> None:
+    talk = Talk()
+    talk.say(AGENT, id=1, method="session/request_permission", params={"sessionId": "s"})
+    assert talk.say(CLIENT, id=1, error={"code": -32603}) == [PermissionAnswered(2, "s", 1, None)]
+
+
+# -- the end
+
+
+def test_a_connection_closes_once_for_each_side() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    assert talk.turns == []
+    assert talk.close(CLIENT)[-1] == ConnectionClosed(1, CLIENT)
+    assert talk.turns == [("t1", "disconnected")]
+    assert talk.close(AGENT) == [ConnectionClosed(1, AGENT)]
+    assert talk.answer(1, {"stopReason": "end_turn"}) == []
+
+
+def test_counters_of_a_result_reach_the_end_of_the_turn() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    result = {
+        "stopReason": "end_turn",
+        "usage": {"input_tokens": 7},
+        "_meta": {"quota": {"token_count": {"inputTokens": 8}}},
+    }
+    ended = the(TurnEnded, talk.answer(1, result))
+    assert (ended.counters, ended.quota, ended.meta) == (Counters(7), Counters(8), result["_meta"])
