@@ -71,6 +71,7 @@ class Account:
         self.used: int | None = None
         self.size: int | None = None
         self.estimated = False  # `used` is
+        self.here = False  # opened or used in this process, not only named
         self.from_start = True  # every turn of it was seen: it began here
         self.option: str | None = None  # the model as chosen, often an alias
         self.concrete: str | None = None  # ... as usage named it since
@@ -83,14 +84,16 @@ class Account:
     # -- what happens to it
 
     def reopen(self) -> None:
-        """Another process had it before: where its counters stand is for the agent or the ledger to say."""
-        self.from_start = False
+        """Loaded or resumed. Had by another process before, its counters stand where the agent or the ledger says."""
+        if self.here:
+            return
+        self.here, self.from_start = True, False
         self.cost.begin(at_zero=self.profile.cost == "restarts")
         self.tokens.begin(at_zero=self.profile.counters_restart)
 
     def fork_of(self, parent: Account | None) -> None:
         """A fork has its parent's context; its counters begin at 0, its cost where the agent says."""
-        self.from_start = False
+        self.here, self.from_start = True, False
         if parent is not None:
             self.used, self.size, self.estimated = parent.used, parent.size, parent.estimated
         if self.profile.fork_inherits:
@@ -114,6 +117,7 @@ class Account:
         if not self.open:
             self.notes = Notes()
         self.open.append(turn.id)
+        self.here = True
         self.compacted = False
 
     def end_turn(self, turn: Turn) -> tuple[Notes, Increase]:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+_NEWEST = 10**9
+
 Scope = Literal["turn", "session", "last_call", "call", "none"]
 InputCounts = Literal["excludes_cache", "includes_cache"]
 CostCounter = Literal["carried", "restarts", "unknown", "none"]
@@ -183,6 +185,6 @@ def _in_table(name: str | None, version: str | None) -> Profile:
 
 
 def _order(version: str | None) -> tuple[int, ...]:
-    """`1.18.33-beta` as (1, 18, 33). No version sorts first."""
-    digits = re.match(r"v?(\d+(?:\.\d+)*)", version or "")
-    return tuple(int(part) for part in digits[1].split(".")) if digits else ()
+    """`1.18.33-beta` as (1, 18, 33). What is no version is newer than all: people keep their agents up to date."""
+    digits = re.match(r"v?(\d{1,9}(?:\.\d{1,9})*)", version or "")
+    return tuple(int(part) for part in digits[1].split(".")) if digits else (_NEWEST,)

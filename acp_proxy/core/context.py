@@ -19,9 +19,8 @@ def note_context(account: Account, ended: TurnEnded, notes: Notes, used: TurnUsa
             account.used, account.estimated = used.usage.total // (ended.tool_calls + 1), True
         else:
             account.used, account.estimated = account.used + tokens_in(_chars_since(ended, notes)), True
-    elif answered(ended) and (account.used is not None or account.from_start):
-        if chars := _chars_since(ended, notes):
-            account.used, account.estimated = (account.used or 0) + tokens_in(chars), True
+    elif answered(ended) and (account.used or account.from_start) and (chars := _chars_since(ended, notes)):
+        account.used, account.estimated = (account.used or 0) + tokens_in(chars), True
 
 
 def request_context(account: Account, ended: TurnEnded, notes: Notes, used: TurnUsage) -> int | None:

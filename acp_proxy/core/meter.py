@@ -86,7 +86,7 @@ class Meter:
         match event:
             case Initialized(agent=agent):
                 self._profile = profile_of(self._agent_name or agent.name, agent.version, self._profiles)
-            case SessionRequested(how="load" | "resume", session=session) if session not in self._accounts:
+            case SessionRequested(how="load" | "resume", session=session):
                 self._account(session).reopen()
             case SessionOpened():
                 self._opened(event)
@@ -96,12 +96,12 @@ class Meter:
                 self._accounts[session].close()
 
     def _opened(self, event: SessionOpened) -> None:
-        known = event.session in self._accounts
         account = self._account(event.session)
         if event.how == "fork":
             account.fork_of(self._accounts.get(event.parent or ""))
-        elif event.how != "new" and not known:
+        elif event.how != "new":
             account.reopen()
+        account.here = True
         if event.model is not None and event.model != account.option:
             account.choose(event.model)
 
@@ -127,6 +127,7 @@ class Meter:
 
     def _usage_reported(self, event: UsageReported) -> list[Event]:
         account = self._account(event.session)
+        before = account.cost.last
         changed = account.hear(event)
         account.concrete = dialects.claude_model(event.meta) or account.concrete
         counters = dialects.cumulative(event.meta) if account.profile.scope == "session" else None
@@ -140,7 +141,7 @@ class Meter:
         if counters is not None:
             account.count(counters)
         rows = self._between_turns(account, event, counters if event.turn is None else None) if apart else []
-        if rows or not (changed or event.cost is not None):
+        if rows or not (changed or account.cost.last != before):
             return rows
         return [ContextChanged(event.at, account.session, self._state(account))]
 
