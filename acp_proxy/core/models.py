@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+LONGEST = 300  # characters; an ARN has about 150, and nothing that is longer is the id of a model
+
 EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"})
 
 # Where a bare id is looked for. An id that two of these have is the same price in both, or it is in neither:
@@ -124,6 +126,8 @@ def costs_more_by_region(claude: str) -> bool:
 
 def _bare(model: str) -> str | None:
     """Without qwen-code's wrapping, the login, the mode, and what brackets hint at; None when they name a product."""
+    if len(model) > LONGEST:
+        return None
     name = model.strip().lower()
     if name.startswith("$runtime|"):  # qwen-code: $runtime|openai|qwen3-coder-plus(openai)
         name = name.rpartition("|")[2]
@@ -171,7 +175,7 @@ def _spellings(name: str) -> Iterator[str]:
 
 
 def _bedrock_names(name: str) -> Iterator[str]:
-    """`us.anthropic.claude-sonnet-4-5-20250929-v1:0`: Claude at its list or regional price, others by their own rows."""
+    """`us.anthropic.claude-sonnet-4-5-20250929-v1:0`: Claude at its list or regional price, others by own rows."""
     found = _BEDROCK.fullmatch(_BEDROCK_VERSION.sub("", name))
     if found is None:
         return

@@ -138,7 +138,7 @@ def quote(row: PriceRow, at: int, context: int | None, prompt: int) -> Quote:
     if context is not None:
         for tier in step.tiers:
             if context > tier.above:
-                rates, notes = tier.rates, [f"price above {tier.above} tokens of context"]
+                rates, notes = tier.rates, [f"price above {tier.above:,} tokens of context"]
     elif step.tiers and prompt > step.tiers[0].above:
         estimated = True
         notes.append("context unknown: base price")
@@ -171,7 +171,9 @@ def cost(rates: Rates, usage: Usage, written_for: CacheWrite = "5m", cached_writ
             if otherwise is None:
                 return Priced(None, detail=f"no price for {name}")
             estimated = True
-            notes.append(f"no price for {name}: as input" if otherwise == rates.input else f"no price for {name}")
+            notes.append(
+                f"no price for {name}: as {'input' if name != 'cached_write_1h' or write is None else 'other writes'}"
+            )
             rate = otherwise
         total += tokens * (rate or 0)
     money = _money(total, "USD")

@@ -44,7 +44,7 @@ class Decisions:
         return found
 
     def unused(self) -> Iterable[str]:
-        for kind in ("omit", "boundary", "take", "unset"):
+        for kind in ("omit", "boundary", "take", "unset", "window"):
             for entry in self.content.get(kind, ()):
                 if id(entry) not in self.used:
                     yield f"decisions.toml: {kind} {entry['rows']}: nothing to decide any more"
@@ -193,18 +193,17 @@ def _recent(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _with_window(row: Row, name: str, genai: dict[str, Row], decisions: Decisions) -> Row:
-    """A window comes from a decision, the row itself, or the same model at OpenRouter."""
-    windows = decisions.content.get("windows", {})
+    """A window comes from a decision, the row itself, or the same model at OpenRouter or Zhipu."""
+    decided = [entry["tokens"] for entry in decisions.about("window", name)]
     lab, _, model = name.partition("/")
     prefixes = [prefix for prefix, known in models.LAB_OF_PREFIX.items() if known == lab]
-    elsewhere = (genai.get(models.canonical(f"openrouter/{prefix}/{model}")) for prefix in prefixes)
-    return replace(
-        row, window=windows.get(name) or row.window or next((other.window for other in elsewhere if other), None)
-    )
+    names = [*(f"openrouter/{prefix}/{model}" for prefix in prefixes), *([f"zhipuai/{model}"] if lab == "zai" else [])]
+    windows = (genai[name].window for name in names if name in genai)
+    return replace(row, window=next(iter(decided), row.window) or next((window for window in windows if window), None))
 
 
 def _aliases(rows: dict[str, tuple[Row, str]], genai: dict[str, Row], decisions: Decisions) -> dict[str, str]:
-    """Other names of lab's rows. Rows that only repeat another, under a dated name or one given as an alias, go."""
+    """Other names of labs' rows. Rows that only repeat another under a dated name go, and those that decisions rename."""
 
     def same(name: str, other: str) -> bool:
         return [step.prices for step in rows[name][0].steps] == [step.prices for step in rows[other][0].steps]
@@ -215,7 +214,7 @@ def _aliases(rows: dict[str, tuple[Row, str]], genai: dict[str, Row], decisions:
         for also in sorted(also_given - {name}):
             if name.partition("/")[0] not in models.LABS or also.count("/") != 1 or decisions.about("omit", also):
                 continue
-            if also not in rows or (also not in aliases.values() and name not in aliases and same(also, name)):
+            if also not in rows:
                 aliases.setdefault(also, name)
     for name in list(rows):
         others = (_end(row, aliases) for row in models.row_names(name) if row != name)

@@ -131,6 +131,11 @@ def model_prices_rows() -> tuple[dict[str, Row], dict[str, Any]]:
             name, row = _name(lab, base), rows.get(_name(lab, served_as))
             if name not in rows and row:
                 rows[_name(lab, served_as)] = replace(row, also=row.also | {name})
+    for other, served_as in snapshot["aliases"]["models"].items():
+        provider, _, model = served_as.partition("/")
+        name = _name(MODEL_PRICES.get(provider, ""), model)
+        if name in rows:
+            rows[name] = replace(rows[name], also=rows[name].also | {_name(MODEL_PRICES[provider], other)})
     return rows, snapshot
 
 

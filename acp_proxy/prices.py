@@ -1,0 +1,176 @@
+"""What `acp-proxy prices list|show|cost` answers, as text or JSON: every figure exact, nothing stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import Any
+
+import orjson
+
+from acp_proxy.catalog import Catalog, Found
+from acp_proxy.core import pricing
+from acp_proxy.core.pricing import Priced, Quote, Rates, Step
+from acp_proxy.core.usage import Usage
+from acp_proxy.figures import aligned, clean
+
+_TITLES = {
+    "input": "input",
+    "output": "output",
+    "cached_read": "cached read",
+    "cached_write": "cached write",
+    "cached_write_1h": "1 h write",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Of one or more requests. `cached_write_1h` are written for an hour whatever the configuration says of others."""
+
+    usage: Usage
+    cached_write_1h: int = 0
+
+    @property
+    def prompt(self) -> int:
+        return self.usage.prompt + self.cached_write_1h
+
+
+def list_prices(catalog: Catalog, at: int, search: str = "", *, as_json: bool = False) -> str:
+    """Every row whose name contains `search`, with the prices at `at` (Unix ns), base tier."""
+    wanted = search.strip().lower()
+    found = [Found(name, row) for name, row in catalog.rows if wanted in name]
+    if as_json:
+        return _json([_answer(catalog, row.name, row, _quote(row, at)) for row in found])
+    if not found:
+        return f"no model in the catalog has {clean(search)!r} in its name\n"
+    header = ["model", "context", *_TITLES.values()]
+    rows = [[row.name, _tokens(row.row.window), *_cells(_quote(row, at).rates)] for row in found]
+    return f"{aligned([header, *rows], _RIGHT)}US dollars per million tokens; catalog of {catalog.date}\n"
+
+
+def show(catalog: Catalog, model: str, at: int, *, as_json: bool = False) -> str:
+    """What a reported id resolves to, its window, its prices at `at` (Unix ns), since when, and where they are from."""
+    found = catalog.find(model)
+    if as_json:
+        return _json(_answer(catalog, model, found, _quote(found, at) if found else None))
+    if found is None:
+        return _unknown(catalog, model)
+    lines = [["", *_TITLES.values()]]
+    for step in found.row.steps:
+        lines += _step_lines(step, at)
+    peak, window = found.row.peak, catalog.window(model)
+    hours = ", ".join(f"{start:02}–{end:02}" for start, end in peak.hours) if peak else ""
+    return "".join(
+        (
+            f"{clean(model)} is {found.name}\n" if clean(model) != found.name else f"{found.name}\n",
+            f"context {_tokens(window)} tokens\n" if window else "context unknown\n",
+            aligned(lines, [False, *[True] * len(_TITLES)]),
+            f"times {peak.factor} on weekdays {hours} UTC, not on Chinese public holidays\n" if peak else "",
+            "US dollars per million tokens; thinking costs what output costs\n",
+            f"from {found.row.source}\n"
+            if found.configured
+            else f"from {found.row.source}; catalog of {catalog.date}\n",
+        )
+    )
+
+
+def cost(
+    catalog: Catalog, model: str, tokens: Tokens, at: int, context: int | None = None, *, as_json: bool = False
+) -> str:
+    """What tokens cost at `at` (Unix ns). `context` is that of the largest request; without it they are one request."""
+    found = catalog.find(model)
+    if found is None:
+        return _json(_answer(catalog, model, None, None)) if as_json else _unknown(catalog, model)
+    quote = pricing.quote(found.row, at, tokens.prompt if context is None else context, tokens.prompt)
+    priced = pricing.cost(quote.rates, tokens.usage, catalog.cache_write, tokens.cached_write_1h)
+    if as_json:
+        return _json(_answer(catalog, model, found, quote, priced))
+    lines = [
+        [f"{amount:,}", _TITLES[name], "×", rate or "unknown"]
+        for (name, rate), amount in zip(_rates_used(catalog, quote).items(), _amounts(tokens), strict=True)
+        if amount
+    ]
+    notes = [*quote.notes, *([priced.detail] if priced.detail else [])]
+    return "".join(
+        (
+            f"{_dollars(priced)}  {found.name}\n",
+            aligned(lines, (True, False, False, True)) if lines else "",
+            f"US dollars per million tokens; {'; '.join(notes)}\n" if notes else "US dollars per million tokens\n",
+        )
+    )
+
+
+_RIGHT = (False, *[True] * (len(_TITLES) + 1))
+
+
+def _answer(
+    catalog: Catalog, model: str, found: Found | None, quote: Quote | None, priced: Priced | None = None
+) -> dict[str, Any]:
+    """The JSON object of one model. Unknown: `rates` and `cost` are empty, all but `model` else is null."""
+    money = priced.cost if priced else None
+    answer: dict[str, Any] = {
+        "model": model,
+        "resolved": found.name if found else None,
+        "context": catalog.window(model) if found else None,
+        "rates": quote.rates.texts if quote else {},
+        "cost": {money.currency: money.text} if money else {},
+        "since": _day(quote.since) if quote else None,
+        "source": found.row.source if found else None,
+    }
+    if quote and priced:
+        answer["estimated"] = quote.estimated or priced.estimated
+        answer["notes"] = [*quote.notes, *([priced.detail] if priced.detail else [])]
+    return answer
+
+
+def _quote(found: Found, at: int) -> Quote:
+    return pricing.quote(found.row, at, 0, 0)
+
+
+def _step_lines(step: Step, at: int) -> list[list[str]]:
+    day = _day(step.since)
+    when = "price" if day is None else f"{'from' if (step.since or 0) > at else 'since'} {day}"
+    tiers = [[f"  above {_tokens(tier.above)} in a request", *_cells(tier.rates)] for tier in step.tiers]
+    return [[when, *_cells(step.rates)], *tiers]
+
+
+def _rates_used(catalog: Catalog, quote: Quote) -> dict[str, str | None]:
+    rates = quote.rates.texts
+    one_hour = rates["cached_write_1h"] if catalog.cache_write == "1h" else None
+    return rates if one_hour is None else {**rates, "cached_write": one_hour}
+
+
+def _amounts(tokens: Tokens) -> Sequence[int]:
+    usage = tokens.usage
+    return (usage.input, usage.completion, usage.cached_read, usage.cached_write, tokens.cached_write_1h)
+
+
+def _cells(rates: Rates) -> list[str]:
+    return [rate or "-" for rate in rates.texts.values()]
+
+
+def _tokens(count: int | None) -> str:
+    return "-" if count is None else f"{count:,}"
+
+
+def _dollars(priced: Priced) -> str:
+    return "cost unknown" if priced.cost is None else f"${priced.cost.text}"
+
+
+def _day(since: int | None) -> str | None:
+    return None if since is None else datetime.fromtimestamp(since // 1_000_000_000, UTC).date().isoformat()
+
+
+def _unknown(catalog: Catalog, model: str) -> str:
+    name = clean(model)
+    if catalog.is_alias(model):
+        return f'{name}: no fixed model, so no price; [aliases] "{name}" = "…" names one\n'
+    near = get_close_matches(model.lower(), [name for name, _ in catalog.rows], 3, 0.8)
+    hint = f"; similar: {', '.join(near)}" if near else ""
+    return f'{name}: not in the catalog; [pricing.prices."{name}"] gives it a price{hint}\n'
+
+
+def _json(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
