@@ -1,0 +1,205 @@
+"""Tells a `Meter` a story, event by event, and keeps the rows that it makes of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from acp_proxy.core.agents import ProfileOverride
+from acp_proxy.core.entry import Entry, SessionState
+from acp_proxy.core.events import (
+    ContextChanged,
+    Counters,
+    Event,
+    Implementation,
+    Initialized,
+    Opening,
+    SessionClosed,
+    SessionOpened,
+    SessionRequested,
+    SessionRestored,
+    Turn,
+    TurnEnded,
+    TurnMetered,
+    TurnStarted,
+    UpdateSeen,
+    UsageReported,
+)
+from acp_proxy.core.meter import Meter
+from acp_proxy.core.money import Money
+from acp_proxy.core.pricing import Priced
+from acp_proxy.core.usage import Usage
+
+CLAUDE = ("@agentclientprotocol/claude-agent-acp", "0.100.0")
+CLAUDE_049 = ("@agentclientprotocol/claude-agent-acp", "0.49.0")
+CODEX = ("@agentclientprotocol/codex-acp", "2.6.0")
+COPILOT = ("Copilot", "1.0.102")
+FAST = ("fast-agent-acp", "0.10.46")
+GEMINI = ("gemini-cli", "0.61.0")
+GOOSE = ("goose", "1.52.0")
+HERMES = ("hermes-agent", "0.19.0")
+KIMI = ("Kimi Code CLI", "2.1.0")
+OPENCODE = ("OpenCode", "1.18.33")
+OPENHANDS = ("OpenHands CLI ACP Agent", "1.16.0")
+QWEN = ("qwen-code", "0.24.4")
+VIBE = ("@mistralai/mistral-vibe", "3.0.2")
+ZED_CLAUDE = ("@zed-industries/claude-agent-acp", "0.23.1")
+STRANGER = ("my-agent", "1.0")
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPrices:
+    """A `Pricer` with nano-dollars per token: input, cached read, cached write, output and thinking."""
+
+    rates: Mapping[str, tuple[int, int, int, int]]
+    configured: frozenset[str] = frozenset()
+
+    def price(self, model: str | None, usage: Usage, at: int, context: int | None = None) -> Priced:
+        rate = self.rates.get(model or "")
+        if rate is None:
+            return Priced(None)
+        tokens = (usage.input, usage.cached_read, usage.cached_write, usage.completion)
+        nano = sum(count * per_token for count, per_token in zip(tokens, rate, strict=True))
+        return Priced(Money(nano, "USD"), f"fixed/{model}", configured=model in self.configured)
+
+    def window(self, model: str | None) -> int | None:
+        return 200_000 if model in self.rates else None
+
+    def is_alias(self, model: str | None) -> bool:
+        return model in ("auto", "default", "opus")
+
+
+PRICES = FixedPrices(
+    {"claude-opus-5-5": (4000, 200, 5000, 20000), "haiku": (1000, 50, 1250, 5000), "mock": (10, 1, 10, 100)}
+)
+
+
+def usd(text: str) -> Money:
+    return Money.of(Decimal(text), "USD")
+
+
+class Story:
+    """One connection. Time is the number of the event in seconds, sessions are called "s" unless said."""
+
+    def __init__(
+        self,
+        agent: tuple[str, str] = STRANGER,
+        prices: FixedPrices = PRICES,
+        *,
+        profiles: Mapping[str, ProfileOverride] | None = None,
+        estimate: bool = True,
+        agent_name: str | None = None,
+    ) -> None:
+        self._numbers = itertools.count(1)
+        self.meter = Meter(
+            prices, lambda at: self._name("row"), profiles=profiles or {}, estimate=estimate, agent_name=agent_name
+        )
+        self.at = 0
+        self.events: list[Event] = []
+        self.tell(Initialized(self.now(), 1, Implementation(), Implementation(*agent), False))
+
+    def _name(self, what: str) -> str:
+        return f"{what}{next(self._numbers)}"
+
+    def now(self) -> int:
+        self.at += 1
+        return self.at * 1_000_000_000
+
+    def tell(self, event: Event) -> list[Entry]:
+        """The rows that follow from an event."""
+        events = self.meter.on_event(event)
+        self.events += events
+        return [event.entry for event in events if isinstance(event, TurnMetered)]
+
+    def open(
+        self, how: Opening = "new", session: str = "s", *, model: str | None = None, parent: str | None = None
+    ) -> None:
+        if how != "new":
+            self.tell(SessionRequested(self.now(), how, parent or session))
+        self.tell(SessionOpened(self.now(), how, session, parent, model=model))
+
+    def restore(self, state: SessionState | None, session: str = "s", parent: str | None = None) -> list[Entry]:
+        return self.tell(SessionRestored(self.now(), session, state, parent))
+
+    def close(self, session: str = "s") -> None:
+        self.tell(SessionClosed(self.now(), session))
+
+    def begin(self, session: str = "s", *, chars: int = 0) -> Turn:
+        turn = Turn(self._name("turn"), session, "turn", self.now(), chars)
+        self.tell(TurnStarted(turn.started_at, session, turn))
+        return turn
+
+    def report(
+        self,
+        turn: Turn | None = None,
+        *,
+        used: int | None = None,
+        size: int | None = None,
+        cost: Money | str | None = None,
+        meta: Mapping[str, Any] | None = None,
+        session: str = "s",
+        child: str | None = None,
+    ) -> list[Entry]:
+        """A `usage_update`."""
+        money = usd(cost) if isinstance(cost, str) else cost
+        where = turn.session if turn else session
+        return self.tell(UsageReported(self.now(), where, turn, used, size, money, meta=meta or {}, child=child))
+
+    def update(
+        self,
+        turn: Turn | None,
+        meta: Mapping[str, Any],
+        fields: Mapping[str, Any] | None = None,
+        *,
+        replayed: bool = False,
+        session: str = "s",
+    ) -> list[Entry]:
+        """An update with words of the agent's own."""
+        return self.tell(
+            UpdateSeen(self.now(), session, turn, "agent_message_chunk", meta, fields or {}, replayed=replayed)
+        )
+
+    def end(self, turn: Turn, counters: Counters | None = None, *, stop: str = "end_turn", **rest: Any) -> list[Entry]:
+        rest.setdefault("updates", 1)
+        return self.tell(TurnEnded(self.now(), turn.session, turn, stop, counters, **rest))
+
+    def turn(
+        self, counters: Counters | None = None, *, cost: str | None = None, used: int | None = None, **rest: Any
+    ) -> Entry:
+        """A whole turn; its own row."""
+        turn = self.begin(rest.pop("session", "s"), chars=rest.pop("chars", 0))
+        if cost is not None or used is not None:
+            self.report(turn, used=used, size=200_000, cost=cost)
+        return self.end(turn, counters, **rest)[-1]
+
+    @property
+    def rows(self) -> list[Entry]:
+        return [event.entry for event in self.events if isinstance(event, TurnMetered)]
+
+    @property
+    def metered(self) -> TurnMetered:
+        """The last row, with what is known of its session."""
+        return [event for event in self.events if isinstance(event, TurnMetered)][-1]
+
+    @property
+    def changes(self) -> list[ContextChanged]:
+        return [event for event in self.events if isinstance(event, ContextChanged)]
+
+    def booked(self, session: str = "s", currency: str = "USD") -> str:
+        """The cost of all rows of a session."""
+        rows = [row for row in self.rows if row.session == session]
+        costs = [cost for row in rows for cost in row.costs if cost.currency == currency]
+        return Money(sum(cost.nano for cost in costs), currency).text
+
+
+def disjoint(input: int, read: int = 0, write: int = 0, output: int = 0) -> Counters:
+    """Counters as claude and codex send them."""
+    return Counters(input, output, input + read + write + output, None, read, write)
+
+
+def inclusive(input: int, output: int, read: int | None = None, thought: int | None = None) -> Counters:
+    """Counters whose input holds the cached part, and whose output holds thinking."""
+    return Counters(input, output, input + output, thought, read)

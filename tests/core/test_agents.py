@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from acp_proxy.core.agents import UNKNOWN, ProfileOverride, how_it_counts, profile_of
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "scope"),
+    [
+        ("@agentclientprotocol/claude-agent-acp", "0.100.0", "turn"),
+        ("@zed-industries/claude-agent-acp", "0.23.1", "turn"),
+        ("@agentclientprotocol/codex-acp", "2.6.0", "turn"),
+        ("@agentclientprotocol/codex-acp", "2.1.1", "last_call"),
+        ("codex-acp", "0.16.0", "none"),
+        ("gemini-cli", "0.61.0", "turn"),
+        ("qwen-code", "0.24.4", "call"),
+        ("OpenCode", "1.18.33", "last_call"),
+        ("Kilo", "7.7.9", "last_call"),
+        ("goose", "1.52.0", "last_call"),
+        ("Copilot", "1.0.102", "session"),
+        ("@mistralai/mistral-vibe", "3.0.2", "session"),
+        ("hermes-agent", "0.19.0", "session"),
+        ("OpenHands CLI ACP Agent", "1.16.0", "session"),
+        ("fast-agent-acp", "0.10.46", "turn"),
+        ("pi-acp", "0.0.34", "none"),
+        ("Kimi Code CLI", "1.51.0", "none"),
+        ("Kimi Code CLI", "2.1.0", "none"),
+        ("cline", "3.0.65", "none"),
+    ],
+)
+def test_each_released_agent_counts_in_its_own_scope(name: str, version: str, scope: str) -> None:
+    profile = profile_of(name, version)
+    assert profile.known
+    assert profile.scope == scope
+
+
+@pytest.mark.parametrize(
+    ("version", "cost"),
+    [
+        ("0.100.0", "carried"),
+        ("0.101.3-beta.1", "carried"),
+        ("v1.2", "carried"),
+        ("0.99.9", "restarts"),
+        ("0.49.0", "restarts"),
+        ("0.9.9", "restarts"),
+        (None, "carried"),
+        ("nightly", "carried"),
+    ],
+)
+def test_a_version_not_seen_counts_like_the_newest_at_or_below_it_else_like_the_oldest(
+    version: str | None, cost: str
+) -> None:
+    assert profile_of("@agentclientprotocol/claude-agent-acp", version).cost == cost
+
+
+@pytest.mark.parametrize("name", [None, "", "Goose", "claude-agent-acp", "goose-fork"])
+def test_a_name_matches_exactly_or_not_at_all(name: str | None) -> None:
+    assert profile_of(name, "1.52.0") == UNKNOWN
+
+
+def test_the_configuration_decides_how_an_unknown_agent_counts() -> None:
+    profile = profile_of("my-agent", "1", {"my-agent": ProfileOverride("session", "includes_cache")})
+    assert (profile.scope, profile.input, profile.known) == ("session", "includes_cache", True)
+
+
+def test_the_configuration_overrides_only_what_it_says() -> None:
+    profile = profile_of("goose", "1.52.0", {"goose": ProfileOverride(scope="turn"), "other": ProfileOverride("call")})
+    assert (profile.scope, profile.input, profile.repeats) == ("turn", "includes_cache", True)
+    assert not profile.decided
+
+
+def test_the_line_for_people_says_what_is_never_reported() -> None:
+    assert "titles" in how_it_counts(profile_of("OpenCode", "1.18.33"))
+    assert "not in the table" in how_it_counts(UNKNOWN)

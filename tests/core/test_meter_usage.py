@@ -1,0 +1,348 @@
+"""Which tokens a turn used, by how its agent counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_proxy.core.agents import UNKNOWN, InputCounts, Profile, ProfileOverride
+from acp_proxy.core.counters import Cumulative, partition
+from acp_proxy.core.events import Counters, ModelSelected
+from acp_proxy.core.usage import NOTHING, Usage
+from tests.core.story import (
+    CODEX,
+    COPILOT,
+    FAST,
+    GEMINI,
+    HERMES,
+    KIMI,
+    OPENCODE,
+    OPENHANDS,
+    QWEN,
+    STRANGER,
+    VIBE,
+    ZED_CLAUDE,
+    Story,
+    disjoint,
+    inclusive,
+)
+
+
+@pytest.mark.parametrize(
+    ("counters", "usage"),
+    [
+        (Counters(10, 5, 10 + 5 + 3 + 2 + 7, 7, 3, 2), Usage(10, 3, 2, 5, 7)),
+        (Counters(10, 9, 10 + 9 + 3 + 2, 7, 3, 2), Usage(10, 3, 2, 2, 7)),
+        (Counters(10, 9, 10 + 9, 7, 3, 2), Usage(5, 3, 2, 2, 7)),
+        (Counters(10, 9, 10 + 9 + 7, 7, 3, 2), Usage(5, 3, 2, 9, 7)),
+        (Counters(10, 5, 15), Usage(10, 0, 0, 5)),
+        (Counters(10, 5, None), Usage(10, 0, 0, 5)),
+    ],
+    ids=["all disjoint", "thinking in output", "both inside", "caches in input", "no parts", "no total"],
+)
+def test_which_counters_overlap_follows_from_the_first_identity_of_the_total(counters: Counters, usage: Usage) -> None:
+    reading = partition(counters, UNKNOWN)
+    assert reading.usage == usage
+    assert reading.certain
+
+
+def test_counters_that_no_identity_holds_for_are_read_as_the_least_that_they_can_mean() -> None:
+    reading = partition(Counters(10, 5, 1000, 1, 4, 0), UNKNOWN)
+    assert reading.usage == Usage(6, 4, 0, 4, 1)
+    assert not reading.certain
+
+
+@pytest.mark.parametrize(
+    ("input", "usage"), [("excludes_cache", Usage(10, 4, 0, 5)), ("includes_cache", Usage(6, 4, 0, 5))]
+)
+def test_without_an_identity_the_agents_row_decides(input: InputCounts, usage: Usage) -> None:
+    reading = partition(Counters(10, 5, None, None, 4), Profile("turn", input))
+    assert reading.usage == usage
+    assert reading.certain
+
+
+def test_the_users_word_on_caches_is_not_overruled_by_an_identity() -> None:
+    profile = Profile("turn", "includes_cache", decided=True)
+    assert partition(Counters(10, 5, 10 + 5 + 4, None, 4), profile).usage == Usage(6, 4, 0, 5)
+
+
+def test_cached_input_above_an_inclusive_input_leaves_none_uncached() -> None:
+    assert partition(Counters(3, 5, 8, None, 4), UNKNOWN).usage == Usage(0, 4, 0, 5)
+
+
+def test_contradicting_counters_of_an_unknown_agent_have_no_price() -> None:
+    story = Story()
+    story.open(model="mock")
+    row = story.turn(Counters(10, 5, 1000, 1, 4, 0))
+    assert (row.usage_source, row.cost_source, row.costs) == ("partial", "unknown", ())
+    assert row.unpriced
+
+
+# -- scope session
+
+
+def test_cumulative_counters_are_taken_as_differences() -> None:
+    story = Story(COPILOT)
+    story.open()
+    assert story.turn(inclusive(1610, 207, 510, 21)).usage == Usage(1100, 510, 0, 186, 21)
+    assert story.turn(inclusive(3330, 421, 1030, 43)).usage == Usage(1200, 520, 0, 192, 22)
+    assert story.metered.state.counters == inclusive(3330, 421, 1030, 43)
+
+
+def test_a_counter_that_falls_has_restarted_and_counts_in_full() -> None:
+    counters = Cumulative()
+    assert counters.advance(inclusive(100, 10)) == inclusive(100, 10)
+    assert counters.advance(inclusive(150, 5)) == inclusive(150, 5)
+    assert counters.advance(inclusive(160, 9)) == inclusive(10, 4)
+
+
+def test_counters_that_persist_go_on_from_what_the_ledger_knows() -> None:
+    first = Story(VIBE)
+    first.open()
+    first.turn(inclusive(19330, 2171, 5030))
+    second = Story(VIBE)
+    second.open("load")
+    second.restore(first.metered.state)
+    assert second.turn(inclusive(20940, 2378, 5540)).usage == Usage(1100, 510, 0, 207)
+
+
+def test_counters_that_restart_in_a_new_process_do_not_go_on_from_the_ledger() -> None:
+    first = Story(COPILOT)
+    first.open()
+    first.turn(inclusive(100, 10))
+    second = Story(COPILOT)
+    second.open("load")
+    second.restore(first.metered.state)
+    assert second.turn(inclusive(5000, 300)).usage == Usage(5000, 0, 0, 300)
+
+
+def test_where_persistent_counters_stood_is_not_guessed() -> None:
+    story = Story(OPENHANDS)
+    story.open("load")
+    turn = story.begin()
+    story.update(turn, openhands(9000, 500))
+    row = story.end(turn)[-1]
+    assert (row.usage, row.usage_source) == (NOTHING, "none")
+    turn = story.begin()
+    story.update(turn, openhands(9500, 520))
+    assert story.end(turn)[-1].usage == Usage(500, 0, 0, 20)
+
+
+def test_hermes_counts_from_zero_after_another_model_is_chosen() -> None:
+    story = Story(HERMES)
+    story.open(model="mock")
+    story.turn(inclusive(100, 10))
+    story.tell(ModelSelected(story.now(), "s", "other"))
+    assert story.turn(inclusive(300, 30)).usage == Usage(300, 0, 0, 30)
+
+
+def test_a_crashed_turn_of_a_cumulative_agent_has_what_its_updates_told() -> None:
+    story = Story(VIBE)
+    story.open()
+    turn = story.begin()
+    story.report(turn, used=1817, meta={"promptTokens": 1610, "completionTokens": 207, "cachedTokens": 510})
+    row = story.end(turn, stop="crashed")[-1]
+    assert (row.usage, row.usage_source) == (Usage(1100, 510, 0, 207), "partial")
+
+
+# -- scope last_call
+
+
+def test_a_turn_of_one_call_is_all_of_it_and_one_with_tools_is_at_least_that() -> None:
+    story = Story(OPENCODE)
+    story.open()
+    counters = Counters(1200, 192, 1934, 22, 520)
+    assert story.turn(counters).usage_source == "agent"
+    row = story.turn(counters, tool_calls=1)
+    assert (row.usage, row.usage_source) == (Usage(1200, 520, 0, 192, 22), "partial")
+
+
+# -- scope call
+
+
+def qwen_call(input: int, output: int, read: int = 0, parent: str | None = None) -> dict[str, object]:
+    usage = {"inputTokens": input, "outputTokens": output, "totalTokens": input + output, "cachedReadTokens": read}
+    return {"usage": usage} | ({"parentToolCallId": parent} if parent else {})
+
+
+def test_calls_are_summed() -> None:
+    story = Story(QWEN)
+    story.open()
+    turn = story.begin()
+    story.update(turn, qwen_call(6110, 201, 5010))
+    story.update(turn, qwen_call(6220, 202, 5020))
+    row = story.end(turn, tool_calls=1)[-1]
+    assert (row.usage, row.usage_source) == (Usage(2300, 10030, 0, 403), "agent")
+
+
+def test_a_call_between_turns_is_work_of_its_own() -> None:
+    story = Story(QWEN)
+    story.open(model="mock")
+    (row,) = story.update(None, qwen_call(100, 10))
+    assert (row.kind, row.usage, row.cost_source) == ("autonomous", Usage(100, 0, 0, 10), "computed")
+
+
+# -- agents that say little or nothing
+
+
+def test_an_agent_that_reports_nothing_is_estimated_from_characters() -> None:
+    story = Story(KIMI)
+    story.open(model="mock")
+    row = story.turn(chars=40, output_chars=41, thought_chars=4, tool_chars=8)
+    assert (row.usage, row.usage_source, row.cost_source) == (Usage(12, 0, 0, 11, 1), "estimated", "estimated")
+
+
+def test_estimates_can_be_turned_off() -> None:
+    story = Story(KIMI, estimate=False)
+    story.open(model="mock")
+    row = story.turn(chars=40, output_chars=41)
+    assert (row.usage, row.usage_source, row.cost_source, row.costs) == (NOTHING, "none", "unknown", ())
+
+
+def test_gemini_loses_thinking_and_caches_so_its_turns_are_at_least_that() -> None:
+    story = Story(GEMINI)
+    story.open()
+    row = story.turn(quota=Counters(6220, 150))
+    assert (row.usage, row.usage_source) == (Usage(6220, 0, 0, 150), "partial")
+
+
+def test_fast_agent_writes_its_usage_as_text() -> None:
+    story = Story(FAST)
+    story.open()
+    turn = story.begin()
+    for line in ("1,200 in, 9 out", "3,770 in, 449 out, 1 tools"):
+        story.update(turn, {"field_meta": {"openhands.dev/metrics": {"status_line": line}}})
+    row = story.end(turn, tool_calls=1)[-1]
+    assert (row.usage, row.usage_source) == (Usage(3770, 0, 0, 449), "agent")
+
+
+def openhands(input: int, output: int, read: int = 0, cost: object = None) -> dict[str, object]:
+    metrics = {"input_tokens": input, "output_tokens": output, "cache_read_tokens": read, "cost": cost}
+    return {"field_meta": {"openhands.dev/metrics": metrics}}
+
+
+def test_openhands_counts_in_words_of_its_own() -> None:
+    story = Story(OPENHANDS)
+    story.open()
+    for total in (1, 2):
+        turn = story.begin()
+        story.update(turn, openhands(1000 * total, 100 * total, 400 * total))
+        assert story.end(turn)[-1].usage == Usage(600, 400, 0, 100)
+
+
+# -- agents that nobody described
+
+
+def test_an_unknown_agent_counts_per_turn_and_its_rows_say_that_this_is_a_guess() -> None:
+    story = Story(STRANGER)
+    story.open()
+    row = story.turn(disjoint(1000, 50, 0, 100), used=1150)
+    assert row.usage == Usage(1000, 50, 0, 100)
+    assert "unknown agent" in row.detail
+    assert "caches beside input" in row.detail
+
+
+def test_counters_that_outgrow_the_context_mark_an_unknown_agent_as_cumulative() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(inclusive(1000, 100), used=1100)
+    row = story.turn(inclusive(2200, 220), used=1320)
+    assert row.usage == Usage(1200, 0, 0, 120)
+    assert "cumulative" in row.detail
+    assert story.turn(inclusive(3600, 360), used=1540).usage == Usage(1400, 0, 0, 140)
+
+
+def test_counters_that_grow_as_the_context_does_stay_per_turn() -> None:
+    story = Story(STRANGER)
+    story.open()
+    for total in (1000, 1200, 1400):
+        assert story.turn(inclusive(total, 100), used=total + 100).usage == Usage(total, 0, 0, 100)
+
+
+def test_counters_that_fall_take_the_guess_back() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(inclusive(1000, 100), used=1100)
+    story.turn(inclusive(9000, 900), used=1500)
+    for _ in range(2):
+        assert story.turn(inclusive(1600, 100), used=1700).usage == Usage(1600, 0, 0, 100)
+
+
+def test_without_a_context_nothing_marks_an_agent_as_cumulative() -> None:
+    story = Story(STRANGER)
+    story.open()
+    for total in (1000, 2000, 4000):
+        assert story.turn(inclusive(total, 100)).usage == Usage(total, 0, 0, 100)
+
+
+def test_the_configuration_says_what_cannot_be_guessed() -> None:
+    story = Story(STRANGER, profiles={"my-agent": ProfileOverride("session", "includes_cache")})
+    story.open()
+    story.turn(Counters(1000, 100, None, None, 600))
+    assert story.turn(Counters(2200, 220, None, None, 1300)).usage == Usage(500, 700, 0, 120)
+
+
+def test_the_users_name_for_an_agent_wins_over_its_own() -> None:
+    story = Story(("wrapper", "9.9"), agent_name="Copilot")
+    story.open()
+    story.turn(inclusive(100, 10))
+    assert story.turn(inclusive(300, 30)).usage == Usage(200, 0, 0, 20)
+
+
+# -- turns that failed, or ended early
+
+
+def test_an_error_before_any_update_used_nothing() -> None:
+    story = Story(CODEX)
+    story.open(model="mock")
+    row = story.turn(stop="error", updates=0)
+    assert (row.usage, row.usage_source, row.cost_source, row.costs) == (NOTHING, "agent", "computed", ())
+    assert not row.unpriced
+
+
+def test_a_cancelled_turn_with_usage_is_at_least_that() -> None:
+    story = Story(CODEX)
+    story.open()
+    row = story.turn(disjoint(2200, 5120, 312, 212), stop="cancelled")
+    assert (row.usage.total, row.usage_source) == (7844, "partial")
+
+
+def test_a_cancelled_answer_that_nobody_will_ever_report_is_estimated() -> None:
+    story = Story(CODEX)
+    story.open(model="mock")
+    row = story.turn(stop="cancelled", chars=8, output_chars=80)
+    assert (row.usage, row.usage_source, row.cost_source) == (Usage(2, 0, 0, 20), "estimated", "estimated")
+
+
+def test_a_reporting_agent_that_is_silent_about_a_turn_is_not_estimated() -> None:
+    story = Story(CODEX)
+    story.open()
+    row = story.turn(output_chars=80)
+    assert (row.usage, row.usage_source) == (NOTHING, "none")
+
+
+def test_two_prompts_that_are_answered_with_the_same_usage_count_once() -> None:
+    story = Story(OPENCODE)
+    story.open()
+    first, second = story.begin(), story.begin()
+    counters = Counters(1200, 192, 1934, 22, 520)
+    assert story.end(first, counters)[-1].usage.total == 1934
+    row = story.end(second, counters)[-1]
+    assert (row.usage, row.usage_source) == (NOTHING, "none")
+
+
+def test_a_queued_prompt_that_reports_the_sum_of_both_is_charged_its_own_part() -> None:
+    story = Story(ZED_CLAUDE)
+    story.open()
+    first, second = story.begin(), story.begin()
+    story.end(first, disjoint(1700, 5070, 307, 207))
+    assert story.end(second, disjoint(3500, 10150, 615, 415))[-1].usage == Usage(1800, 5080, 308, 208)
+
+
+def test_what_is_reported_while_two_prompts_wait_belongs_to_the_older() -> None:
+    story = Story(OPENCODE)
+    story.open()
+    first, second = story.begin(), story.begin()
+    story.report(first, used=100, cost="0.5")
+    refused = story.end(second, stop="error", updates=0)[-1]
+    assert (refused.costs, refused.usage) == ((), NOTHING)
+    assert story.end(first, Counters(80, 20, 100))[-1].costs[0].text == "0.5"
