@@ -1,0 +1,110 @@
+"""Every command and option of the command line; `cli.py` does what they ask for.
+
+`run` is only described here: `start.py` reads its options by hand, before anything else is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn
+
+from acp_proxy import __version__
+from acp_proxy.report import BY, FILTERS
+
+_MOST_TOKENS = 10**12
+
+
+class UsageError(Exception):
+    """The command line cannot be understood; the text is one line."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The result has `command`, and for commands with more of them `action`."""
+    top = _Parser("acp-proxy", description="Relays the Agent Client Protocol, and meters what agents use.")
+    top.add_argument("--version", action="version", version=f"acp-proxy {__version__}")
+    _add_common(top)
+    commands = top.add_subparsers(metavar="COMMAND", title="commands", dest="command", required=True)
+    for name, says, add_options in (
+        ("run", "relay an agent and meter it", _add_run),
+        ("report", "what was spent", _add_report),
+        ("prices", "what models cost", _add_prices),
+        ("doctor", "check configuration, ledger and catalog", _add_common),
+        ("demo", "a session against a bundled agent, without network or key", _add_common),
+    ):
+        add_options(commands.add_parser(name, help=says, description=f"{says[:1].upper()}{says[1:]}."))
+    return top
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, and takes no abbreviations: an option added later must not change a script."""
+
+    def __init__(self, prog: str, **options: Any) -> None:
+        super().__init__(prog, allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def _add_common(command: argparse.ArgumentParser) -> None:
+    unset = argparse.SUPPRESS  # so that what stands before the command's name is kept
+    command.add_argument("--config", metavar="FILE", default=unset, help="in place of the user's configuration file")
+    command.add_argument("--ledger", metavar="URL", default=unset, help="sqlite:///PATH")
+
+
+def _add_run(command: argparse.ArgumentParser) -> None:
+    command.usage = "acp-proxy [run [OPTIONS]] -- AGENT [ARG...]"
+    command.epilog = "Everything after -- belongs to the agent. Its exit status is the exit status."
+    _add_common(command)
+    command.add_argument("--agent", metavar="NAME", help="in place of the name that the agent reports")
+    command.add_argument("--user", metavar="NAME", help="who pays; by default the login name")
+    command.add_argument("--team", metavar="NAME", help="by default none")
+    command.add_argument("--project", metavar="NAME", help="by default the name of the git repository")
+    command.add_argument("--no-summary", action="store_true", help="no summary on stderr at the end")
+    command.add_argument("--log", metavar="FILE", help="log to a file instead of stderr")
+    command.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning (default) or error")
+
+
+def _add_report(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    command.add_argument("--by", metavar="KEY", choices=BY, default="day", help=f"{', '.join(BY)} (default: day)")
+    command.add_argument("--since", metavar="TIME", help="2026-11-01, an RFC 3339 time, or 7d (also h, m, w)")
+    command.add_argument("--until", metavar="TIME", help="the same, exclusive")
+    command.add_argument("--tz", metavar="ZONE", help="an IANA time zone; by default the local one")
+    for name in FILTERS:
+        part = "part of a session's title" if name == "title" else f"only this {name}"
+        command.add_argument(f"--{name}", metavar="TEXT" if name == "title" else "NAME", help=part)
+    form = command.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="exact figures, for programs")
+    form.add_argument("--csv", action="store_true", help="the same for spreadsheets")
+
+
+def _add_prices(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
+    listed = actions.add_parser("list", help="every model of the catalog")
+    listed.add_argument("search", metavar="TEXT", nargs="?", default="", help="only names that contain it")
+    shown = actions.add_parser("show", help="what a model id resolves to, and its prices")
+    priced = actions.add_parser("cost", help="what tokens cost")
+    for action in (shown, priced):
+        action.add_argument("model", metavar="MODEL", help="as an agent reports it")
+    for name, says in (
+        ("input", "input tokens, but for those read from or written to a cache"),
+        ("output", "output tokens, but for thinking"),
+        ("thought", "tokens of thinking"),
+        ("cached-read", "input tokens read from a cache"),
+        ("cached-write", "input tokens written to a cache; [pricing] cache_write says for how long"),
+        ("cached-write-1h", "input tokens written to a cache for an hour"),
+    ):
+        priced.add_argument(f"--{name}", metavar="N", type=_tokens, default=0, help=says)
+    used = "the largest request's context in tokens; without it all tokens are one request"
+    priced.add_argument("--context-used", metavar="N", type=_tokens, help=used)
+    for action in (listed, shown, priced):
+        _add_common(action)
+        action.add_argument("--at", metavar="TIME", help="prices of that time: 2026-11-01, RFC 3339, or 7d ago")
+        action.add_argument("--json", action="store_true", help="exact figures, for programs")
+
+
+def _tokens(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) <= _MOST_TOKENS:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected a number of tokens, not {text!r}")
