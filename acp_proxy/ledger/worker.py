@@ -138,7 +138,7 @@ class LedgerWorker:
 
     def _take(self, item: _Job | _Stop) -> None:
         if isinstance(item, _Stop):
-            self._deadline = item.deadline
+            self._deadline = self._deadline or item.deadline
         else:
             self._jobs.append(item)
 

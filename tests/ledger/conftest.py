@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -41,3 +44,43 @@ def ledger(another: Open) -> Ledger:
 @pytest.fixture
 def warnings() -> Warnings:
     return Warnings()
+
+
+@pytest.fixture
+def read_only_directory(tmp_path: Path) -> Iterator[Path]:
+    """A directory that nothing can be made in, not even by root."""
+    directory = tmp_path / "read-only"
+    directory.mkdir(0o500)
+    if os.geteuid() != 0:
+        yield directory
+        return
+    with _mounted(directory, "ro,size=1m"):
+        yield directory
+
+
+def make_writable(directory: Path) -> None:
+    """What `read_only_directory` made read-only."""
+    if os.geteuid() != 0:
+        directory.chmod(0o700)
+    else:
+        subprocess.run(["mount", "-o", "remount,rw", str(directory)], check=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 128 KiB."""
+    directory = tmp_path / "small"
+    directory.mkdir()
+    with _mounted(directory, "size=128k"):
+        yield directory
+
+
+@contextmanager
+def _mounted(directory: Path, options: str) -> Iterator[None]:
+    mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(directory)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(directory)], check=True)

@@ -13,7 +13,8 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Ledger, Query, Row, RowRefusedError, Sums
 from tests.ledger.conftest import Open
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, any_row, line, row
+from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
+from tests.ledger.strategies import any_row
 
 DOLLARS = Money.of("1.5", "USD")
 

@@ -1,0 +1,251 @@
+"""The worker's thread: everything arrives, in order and once, however bad the ledger's day is."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+
+from acp_proxy.core.entry import SessionState
+from acp_proxy.core.money import Money
+from acp_proxy.ledger import Query, open_ledger
+from acp_proxy.ledger.journal import Journal, open_journal
+from acp_proxy.ledger.places import canonical_url, default_url
+from acp_proxy.ledger.sqlite import SqliteLedger
+from acp_proxy.ledger.worker import LedgerWorker
+from tests.ledger.conftest import make_writable
+from tests.ledger.processes import Process
+from tests.ledger.rows import ALICE, NOON, Warnings, line, row
+
+WAIT = 30  # seconds after which a test has failed
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger" / "ledger.db"
+
+
+@pytest.fixture
+def journals(tmp_path: Path) -> Path:
+    return tmp_path / "journals"
+
+
+Make = Callable[[Path], LedgerWorker]
+
+
+@pytest.fixture
+def make(journals: Path, warnings: Warnings) -> Iterator[Make]:
+    """Makes workers of one ledger, with a patience short enough for tests, and ends them."""
+    made: list[LedgerWorker] = []
+
+    def make_one(path: Path) -> LedgerWorker:
+        url = canonical_url(f"sqlite:///{path}")
+        open_one = partial(open_ledger, url, patience=0.01, warn=warnings, journals=[journals])
+        made.append(LedgerWorker(open_one, open_journal([journals], url, warnings), warnings))
+        return made[-1]
+
+    yield make_one
+    for worker in made:
+        worker.close(0)
+
+
+def ids(path: Path) -> list[str]:
+    with closing(SqliteLedger(path)) as ledger:
+        return [found.entry.id for found in ledger.rows(Query())]
+
+
+def answer(worker: LedgerWorker, session: str = "s1") -> SessionState | None:
+    """Also waits for everything that the worker was given before."""
+    answers: SimpleQueue[SessionState | None] = SimpleQueue()
+    worker.state_of(ALICE, session, answers.put)
+    return answers.get(timeout=WAIT)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        yield
+        holder.execute("COMMIT")
+
+
+class TestWork:
+    def test_rows_are_in_the_ledger_when_a_later_question_is_answered(self, make: Make, path: Path) -> None:
+        worker = make(path)
+        worker.append(row(line(cost="1"), id="a"))
+        worker.append(row(line(cost="2"), id="b", state=SessionState(model="opus")))
+        assert answer(worker) == SessionState(model="opus", costs=(Money.of("3", "USD"),))
+        assert worker.pending == 0
+        assert ids(path) == ["a", "b"]
+
+    def test_nothing_is_opened_before_there_is_something_to_do(self, make: Make, path: Path) -> None:
+        worker = make(path)
+        assert worker.close(WAIT) == 0
+        assert not path.exists()
+
+    def test_nothing_is_known_of_a_new_session(self, make: Make, path: Path) -> None:
+        assert answer(make(path)) is None
+
+    def test_a_title_is_kept_for_the_rows_before_it(self, make: Make, path: Path) -> None:
+        worker = make(path)
+        worker.append(row(state=SessionState(model="opus")))
+        worker.note_session(ALICE, "s1", "A title", NOON)
+        found = answer(worker)
+        assert found
+        assert found.title == "A title"
+
+    def test_closing_writes_what_is_left_and_removes_the_journal(self, make: Make, path: Path, journals: Path) -> None:
+        worker = make(path)
+        for number in range(600):
+            worker.append(row(id=f"{number:03}"))
+        assert worker.close(WAIT) == 0
+        assert len(ids(path)) == 600
+        assert list(journals.iterdir()) == []
+
+    def test_it_takes_over_what_a_dead_process_left(self, tmp_path: Path, make: Make, path: Path) -> None:
+        worker = make(path)
+        assert answer(worker) is None
+        process = Process("journal", f"sqlite:///{path}", str(tmp_path / "journals"), "3")
+        process.until_ready()
+        process.kill()
+        assert answer(make(path), "s1") == SessionState(model="opus", costs=(Money.of("0.02", "USD"),))
+
+    def test_a_process_killed_with_rows_in_its_worker_loses_none_and_doubles_none(self, tmp_path: Path) -> None:
+        environ = {"HOME": str(tmp_path)}
+        url = default_url(environ)
+        process = Process("work", url, str(tmp_path), "200")
+        process.until_ready()
+        process.kill()
+        directory = tmp_path / ".local" / "state" / "acp-proxy" / "journal"
+        with closing(open_ledger(url, journals=[directory])) as ledger:
+            assert [found.entry.id for found in ledger.rows(Query())] == [f"row-{number:03}" for number in range(200)]
+        assert list(directory.iterdir()) == []
+
+
+class TestTrouble:
+    def test_rows_wait_for_a_locked_ledger_and_the_caller_does_not(
+        self, make: Make, path: Path, warnings: Warnings
+    ) -> None:
+        worker = make(path)
+        assert answer(worker) is None
+        with locked(path):
+            for number in range(20):
+                worker.append(row(id=f"{number:02}"))
+            worker.state_of(ALICE, "s1", lambda _: None)
+            assert worker.pending == 20
+        assert answer(worker)
+        assert ids(path) == [f"{number:02}" for number in range(20)]
+
+    def test_what_cannot_be_written_in_time_is_left_to_the_next_start(
+        self, make: Make, path: Path, journals: Path
+    ) -> None:
+        worker = make(path)
+        assert answer(worker) is None
+        with locked(path):
+            worker.append(row(id="a"))
+            assert worker.close(0.1) == 1
+            assert worker.close(WAIT) == 1
+            assert len(list(journals.iterdir())) == 1
+        assert answer(make(path))
+        assert ids(path) == ["a"]
+        assert len(list(journals.iterdir())) == 1  # that of the second worker
+
+    def test_each_kind_of_trouble_is_told_once(self, make: Make, path: Path, warnings: Warnings) -> None:
+        worker = make(path)
+        assert answer(worker) is None
+        with locked(path):
+            for _ in range(5):
+                worker.append(row())
+            worker.close(0.3)
+        assert warnings.events == ["ledger.unavailable"]
+        assert warnings.told[0][1]["error"] == f"ledger {path}: database is locked"
+
+    def test_rows_arrive_when_a_full_disk_has_room_again(
+        self, make: Make, small_disk: Path, warnings: Warnings
+    ) -> None:
+        path = small_disk / "ledger.db"
+        (small_disk / "ballast").write_bytes(bytes(120 * 1024))
+        worker = make(path)
+        worker.append(row(id="a"))
+        assert warnings.wait("ledger.unavailable")
+        assert worker.pending == 1
+        (small_disk / "ballast").unlink()
+        assert answer(worker)
+        assert ids(path) == ["a"]
+        worker.close(WAIT)
+
+    def test_rows_arrive_when_a_read_only_directory_can_be_written(
+        self, make: Make, read_only_directory: Path, warnings: Warnings
+    ) -> None:
+        worker = make(read_only_directory / "ledger.db")
+        worker.append(row(id="a"))
+        assert warnings.wait("ledger.unavailable")
+        assert worker.pending == 1
+        make_writable(read_only_directory)
+        assert answer(worker)
+        assert ids(read_only_directory / "ledger.db") == ["a"]
+        worker.close(WAIT)
+
+    def test_a_ledger_of_a_newer_version_costs_no_row(self, make: Make, path: Path, warnings: Warnings) -> None:
+        SqliteLedger(path).close()
+        set_version(path, 99)
+        worker = make(path)
+        worker.append(row(id="a"))
+        assert warnings.wait("ledger.unavailable")
+        assert worker.close(0.1) == 1
+        assert worker.close(WAIT) == 1  # its thread has ended: nobody else takes the journal over
+        set_version(path, 1)
+        assert answer(make(path))
+        assert ids(path) == ["a"]
+
+    def test_a_row_that_cannot_be_kept_is_reported_and_stops_no_other(
+        self, make: Make, path: Path, warnings: Warnings, journals: Path
+    ) -> None:
+        worker = make(path)
+        worker.append(row(id="a"))
+        worker.append(row(line(input=2**63), id="too large"))
+        worker.append(row(id="b"))
+        assert worker.close(WAIT) == 0
+        assert ids(path) == ["a", "b"]
+        assert [(event, fields["id"]) for event, fields in warnings.told] == [("ledger.row_refused", "too large")]
+        assert list(journals.iterdir()) == []
+
+    def test_without_a_journal_rows_are_kept_in_memory(self, path: Path, warnings: Warnings) -> None:
+        worker = LedgerWorker(partial(open_ledger, f"sqlite:///{path}", journals=()), Journal(), warnings)
+        worker.append(row(id="a"))
+        assert worker.close(WAIT) == 0
+        assert ids(path) == ["a"]
+
+    def test_rows_beyond_the_journals_bound_are_kept_in_memory_with_a_warning(
+        self, make: Make, path: Path, warnings: Warnings
+    ) -> None:
+        worker = make(path)
+        assert answer(worker) is None
+        with locked(path):
+            for number in range(120):
+                worker.append(row(line("m" * 100_000), id=f"{number:03}"))
+            assert warnings.wait("journal.full")
+        assert answer(worker)
+        assert len(ids(path)) == 120
+
+    def test_a_job_that_fails_by_a_mistake_of_ours_does_not_end_the_thread(
+        self, make: Make, path: Path, warnings: Warnings
+    ) -> None:
+        def mistaken(state: SessionState | None) -> None:
+            raise ZeroDivisionError("ours")
+
+        worker = make(path)
+        worker.state_of(ALICE, "s1", mistaken)
+        worker.append(row(id="a"))
+        assert answer(worker)
+        assert warnings.told == [("ledger.failed", {"error": "ZeroDivisionError: ours"})]
+
+
+def set_version(path: Path, version: int) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
