@@ -1,0 +1,311 @@
+"""What turns cost, and by whose word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from acp_proxy.core.agent_cost import AgentCost, split, weights_of
+from acp_proxy.core.agents import Profile
+from acp_proxy.core.entry import SessionState
+from acp_proxy.core.events import Counters, ModelCounters
+from acp_proxy.core.money import Money
+from acp_proxy.core.usage import Usage
+from tests.core.story import (
+    CLAUDE,
+    CLAUDE_049,
+    CODEX,
+    GOOSE,
+    OPENCODE,
+    OPENHANDS,
+    PRICES,
+    STRANGER,
+    VIBE,
+    Story,
+    disjoint,
+    inclusive,
+    usd,
+)
+
+CALL = disjoint(1100, 5010, 301, 201)  # 0.010927 by PRICES
+MODEL = {"_claude/model": "claude-opus-5-5"}
+
+
+def known(cost: str | None = None, agent_cost: str | None = None) -> SessionState:
+    """A session that the ledger knows."""
+    return SessionState(
+        costs=(usd(cost),) if cost else (), agent_cost=usd(agent_cost) if agent_cost else None, context_used=7000
+    )
+
+
+def test_a_cumulative_cost_is_booked_as_increases_that_add_up_to_it() -> None:
+    story = Story(OPENCODE)
+    story.open()
+    for value in ("0.002322", "0.0047799999999999995", "0.010103999999999998"):
+        assert story.turn(inclusive(100, 10), cost=value).cost_source == "agent"
+    assert [row.costs[0].text for row in story.rows] == ["0.002322", "0.002458", "0.005324"]
+    assert story.booked() == "0.010104"
+    assert story.metered.state.costs == (usd("0.010104"),)
+
+
+def test_the_agents_own_cost_wins_over_the_catalog() -> None:
+    story = Story(CLAUDE)
+    story.open(model="claude-opus-5-5")
+    row = story.turn(CALL, cost="0.5")
+    assert (row.costs, row.cost_source) == ((usd("0.5"),), "agent")
+
+
+def test_a_price_in_the_configuration_wins_over_the_agents_own_cost() -> None:
+    story = Story(CLAUDE, replace(PRICES, configured=frozenset({"claude-opus-5-5"})))
+    story.open(model="claude-opus-5-5")
+    row = story.turn(CALL, cost="0.5")
+    assert (row.costs, row.cost_source) == ((usd("0.010927"),), "computed")
+
+
+def test_a_cost_of_zero_with_tokens_is_unknown_and_left_to_the_catalog() -> None:
+    story = Story(OPENCODE)
+    story.open(model="mock")
+    row = story.turn(inclusive(100, 10), cost="0")
+    assert (row.costs, row.cost_source) == ((usd("0.000002"),), "computed")
+    assert story.metered.state.agent_cost is None
+
+
+def test_an_unknown_price_is_unknown_and_never_zero() -> None:
+    story = Story(OPENCODE)
+    story.open(model="nobody/knows")
+    row = story.turn(inclusive(100, 10), cost="0.0")
+    assert (row.costs, row.cost_source, row.unpriced) == ((), "unknown", True)
+
+
+def test_openhands_writes_its_cost_beside_its_counters() -> None:
+    story = Story(OPENHANDS)
+    story.open()
+    for total in (1, 2):
+        turn = story.begin()
+        metrics = {"input_tokens": 100 * total, "output_tokens": total, "cost": Decimal("0.25") * total}
+        story.update(turn, {"field_meta": {"openhands.dev/metrics": metrics}})
+        assert story.end(turn)[-1].costs == (usd("0.25"),)
+
+
+def test_a_cancelled_turn_costs_what_the_agent_says_though_its_tokens_are_not_told() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    row = story.turn(disjoint(0), cost="0.011781", stop="cancelled", output_chars=50)
+    assert (row.usage.total, row.usage_source) == (0, "partial")
+    assert (row.costs, row.cost_source) == ((usd("0.011781"),), "agent")
+
+
+def test_money_that_the_agent_will_tell_later_is_not_estimated() -> None:
+    story = Story(CLAUDE_049)
+    story.open(model="mock")
+    cancelled = story.turn(stop="cancelled", output_chars=400)
+    assert (cancelled.usage_source, cancelled.costs) == ("none", ())
+    (late,) = story.report(cost="0.25")
+    assert (late.kind, late.costs, late.usage_source) == ("autonomous", (usd("0.25"),), "none")
+
+
+def test_a_turn_priced_before_the_agent_told_its_cost_is_not_paid_twice() -> None:
+    story = Story(STRANGER)
+    story.open(model="claude-opus-5-5")
+    story.turn(CALL, cost="0.02")
+    assert story.turn(CALL).costs == (usd("0.010927"),)
+    assert story.turn(CALL, cost="0.06").costs == (usd("0.029073"),)
+    assert story.booked() == "0.06"
+
+
+def test_a_late_cost_pays_only_what_was_not_booked_ahead() -> None:
+    story = Story(STRANGER)
+    story.open(model="claude-opus-5-5")
+    story.turn(CALL, cost="0.01")
+    story.turn(CALL)
+    (late,) = story.report(cost="0.03")
+    assert late.costs == (usd("0.009073"),)
+    assert story.booked() == "0.03"
+
+
+# -- the same session in another process
+
+
+def test_a_carried_over_cost_goes_on_from_the_ledger_and_what_nobody_reported_is_a_row_of_its_own() -> None:
+    story = Story(CLAUDE)
+    story.open("load")
+    story.restore(known("0.058226", "0.058226"))
+    turn = story.begin()
+    story.report(turn, used=6612, cost="0.08477699999999999", meta=MODEL)
+    unseen, own = story.end(turn, CALL)
+    assert (unseen.kind, unseen.costs, unseen.usage.total) == ("autonomous", (usd("0.015624"),), 0)
+    assert (own.kind, own.costs, own.cost_source) == ("turn", (usd("0.010927"),), "agent")
+    assert story.metered.state.costs == (usd("0.084777"),)
+    assert story.turn(CALL, cost="0.096").costs == (usd("0.011223"),)
+
+
+def test_a_carried_over_cost_without_a_known_price_belongs_to_the_turn() -> None:
+    story = Story(OPENCODE)
+    story.open("load", model="nobody/knows")
+    story.restore(known("0.025794", "0.025794"))
+    assert story.turn(inclusive(100, 10), cost="0.02798").costs == (usd("0.002186"),)
+    assert len(story.rows) == 1
+
+
+def test_a_session_that_the_ledger_does_not_know_is_priced_from_tokens_first() -> None:
+    story = Story(CLAUDE)
+    story.open("load", model="claude-opus-5-5")
+    story.restore(None)
+    first = story.turn(CALL, cost="5.5")
+    assert (first.costs, first.cost_source) == ((usd("0.010927"),), "computed")
+    assert story.turn(CALL, cost="5.52").costs == (usd("0.02"),)
+
+
+def test_the_ledgers_answer_may_come_after_the_first_cost() -> None:
+    story = Story(OPENCODE)
+    story.open("load")
+    turn = story.begin()
+    story.report(turn, cost="0.02798")
+    story.restore(known("0.025794", "0.025794"))
+    assert story.end(turn, inclusive(100, 10))[-1].costs == (usd("0.002186"),)
+
+
+def test_the_ledgers_answer_is_nothing_once_rows_were_booked_here() -> None:
+    story = Story(OPENCODE)
+    story.open("load")
+    story.turn(inclusive(100, 10), cost="0.02798")
+    assert story.restore(known("0.025794", "0.025794")) == []
+    assert story.turn(inclusive(100, 10), cost="0.03").costs == (usd("0.00202"),)
+
+
+def test_a_cost_that_restarts_in_a_new_process_counts_in_full() -> None:
+    story = Story(CLAUDE_049)
+    story.open("load")
+    story.restore(known("0.01", "0.01"))
+    assert story.turn(CALL, cost="0.02").costs == (usd("0.02"),)
+    assert story.metered.state.costs == (usd("0.03"),)
+
+
+def test_a_cost_that_restarts_after_close_and_resume_counts_in_full() -> None:
+    story = Story(CLAUDE_049)
+    story.open()
+    story.turn(CALL, cost="0.01")
+    story.close()
+    story.open("resume")
+    assert story.turn(CALL, cost="0.02").costs == (usd("0.02"),)
+
+
+def test_a_load_in_the_same_process_changes_nothing() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    story.turn(CALL, cost="0.04627")
+    story.open("load")
+    assert story.turn(CALL, cost="0.07581").costs == (usd("0.02954"),)
+    assert [row.kind for row in story.rows] == ["turn", "turn"]
+
+
+@pytest.mark.parametrize("agent", [GOOSE, STRANGER])
+def test_a_cost_that_fell_has_restarted(agent: tuple[str, str]) -> None:
+    story = Story(agent)
+    story.open()
+    story.turn(inclusive(100, 10), cost="0.279")
+    assert story.turn(inclusive(110, 10), cost="0.0286").costs == (usd("0.0286"),)
+
+
+def test_a_carried_cost_that_fell_all_the_same_is_only_a_new_baseline() -> None:
+    story = Story(OPENCODE)
+    story.open(model="mock")
+    story.turn(inclusive(100, 10), cost="0.279")
+    row = story.turn(inclusive(100, 10), cost="0.0286")
+    assert (row.costs, row.cost_source) == ((usd("0.000002"),), "computed")
+    assert story.turn(inclusive(100, 10), cost="0.03").costs == (usd("0.0014"),)
+
+
+def test_a_fork_of_opencode_begins_with_its_parents_cost() -> None:
+    story = Story(OPENCODE)
+    story.open()
+    story.turn(inclusive(100, 10), cost="0.035354")
+    story.open("fork", "f", parent="s")
+    assert story.turn(inclusive(100, 10), session="f", cost="0.038084").costs == (usd("0.00273"),)
+    assert story.metered.state.costs == (usd("0.00273"),)
+
+
+def test_a_fork_of_a_session_that_only_the_ledger_knows_begins_there_too() -> None:
+    story = Story(OPENCODE)
+    story.open("fork", "f", parent="s")
+    story.restore(known("0.035354", "0.035354"), "f", parent="s")
+    assert story.turn(inclusive(100, 10), session="f", cost="0.038084").costs == (usd("0.00273"),)
+    assert story.metered.state.costs == (usd("0.00273"),)
+
+
+def test_the_fork_of_another_agent_begins_at_zero() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    story.turn(CALL, cost="0.04")
+    story.open("fork", "f", parent="s")
+    assert story.turn(CALL, session="f", cost="0.016051").costs == (usd("0.016051"),)
+
+
+def test_vibes_cost_moves_with_the_model_without_anything_being_spent() -> None:
+    story = Story(VIBE)
+    story.open()
+    before = {"promptTokens": 1610, "completionTokens": 207, "cachedTokens": 510, "totalTokens": 1817}
+    after = {"promptTokens": 3440, "completionTokens": 428, "cachedTokens": 1040, "totalTokens": 3868}
+    turn = story.begin()
+    story.report(turn, cost="0.002186", meta=before)
+    story.end(turn, Counters(1610, 207, 1817, None, 510))
+    assert story.report(cost="0.00529", meta=before) == []
+    turn = story.begin()
+    story.report(turn, cost="0.00529", meta=before)
+    story.report(turn, cost="0.0113", meta=after)
+    assert story.end(turn, Counters(3440, 428, 3868, None, 1040))[-1].costs == (usd("0.00601"),)
+
+
+# -- money by itself
+
+
+def test_parts_of_an_amount_add_up_to_it() -> None:
+    assert [part.nano for part in split(Money(100, "USD"), [1, 1, 1])] == [34, 33, 33]
+    assert [part.nano for part in split(Money(7, "USD"), [0, 0])] == [7, 0]
+
+
+def test_lines_share_a_cost_by_price_where_all_prices_are_known_else_by_tokens() -> None:
+    usages = [Usage(100), Usage(300)]
+    assert weights_of([usd("0.000000002"), usd("0.000000001")], usages) == [2, 1]
+    assert weights_of([usd("1"), None], usages) == [100, 300]
+
+
+def test_a_turn_of_two_models_splits_the_agents_cost_by_their_prices() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    rows = (
+        ModelCounters("claude-opus-5-5", disjoint(100, 0, 0, 10)),  # 0.0006
+        ModelCounters("haiku", disjoint(100, 0, 0, 20)),  # 0.0002
+    )
+    row = story.turn(disjoint(200, 0, 0, 30), cost="0.008", model_usage=rows)
+    assert {line.model: line.cost for line in row.lines} == {"claude-opus-5-5": usd("0.006"), "haiku": usd("0.002")}
+
+
+def test_currencies_are_never_mixed() -> None:
+    story = Story(STRANGER)
+    story.open()
+    turn = story.begin()
+    story.report(turn, cost=usd("0.5"))
+    story.report(turn, cost=Money.of("3", "credits"))
+    row = story.end(turn, inclusive(100, 10))[-1]
+    assert row.costs == (usd("0.5"), Money.of("3", "credits"))
+
+
+def test_a_counter_taken_twice_is_empty_the_second_time() -> None:
+    cost = AgentCost(Profile("turn", cost="unknown"))
+    cost.report(usd("1"))
+    assert cost.take().amounts == (usd("1"),)
+    assert cost.take().amounts == ()
+
+
+def test_codex_is_priced_from_the_catalog_for_it_reports_no_cost() -> None:
+    story = Story(CODEX)
+    story.open(model="claude-opus-5-5")
+    row = story.turn(CALL, used=6612)
+    assert (row.costs, row.cost_source, row.lines[0].price_row) == (
+        (usd("0.010927"),),
+        "computed",
+        "fixed/claude-opus-5-5",
+    )
