@@ -1,0 +1,242 @@
+"""The recorder: rows of a session's turns in the ledger, and what the ledger knows announced."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from acp_proxy.core.entry import Entry, Origin, SessionState
+from acp_proxy.core.events import (
+    Event,
+    Implementation,
+    Initialized,
+    SessionClosed,
+    SessionInfoChanged,
+    SessionOpened,
+    SessionRequested,
+    SessionRestored,
+    TurnMetered,
+)
+from acp_proxy.core.money import Money
+from acp_proxy.interceptors.recorder import LONGEST_TITLE, Recorder
+from acp_proxy.ledger import Ledger, Query, Row, SessionInfo, open_ledger
+from acp_proxy.ledger.places import default_url, journal_directories
+from acp_proxy.ledger.recovery import left
+from acp_proxy.ledger.worker import LedgerWorker
+from tests.ledger.rows import NOON, Warnings, line, row
+
+IDENTITY = Origin("default", "alice", "core", "cwd-project", "laptop", "claude-wrapper", None, None)
+INITIALIZED = Initialized(1, 1, Implementation("zed", "1.0"), Implementation("claude-agent-acp", "0.100.0"), False)
+PARENT_COST = Money.of("0.01", "USD")
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path)}
+
+
+class Recording:
+    """A recorder with its ledger, and what it announces."""
+
+    def __init__(self, environ: dict[str, str], **options: object) -> None:
+        self.environ = environ
+        self.announced: asyncio.Queue[SessionRestored] = asyncio.Queue()
+        self.worker = LedgerWorker.at(default_url(environ), environ, Warnings())
+        self.recorder = Recorder(self.worker, IDENTITY, self.announced.put_nowait, clock=lambda: 42, **options)  # type: ignore[arg-type]
+
+    def see(self, *events: Event) -> None:
+        for event in events:
+            assert list(self.recorder.on_event(event)) == []
+
+    async def rows(self) -> list[Row]:
+        await asyncio.to_thread(self.worker.close, 30)
+        with ledger_of(self.environ) as ledger:
+            return list(ledger.rows(Query()))
+
+    async def sessions(self) -> list[SessionInfo]:
+        await asyncio.to_thread(self.worker.close, 30)
+        with ledger_of(self.environ) as ledger:
+            return list(ledger.sessions(Query()))
+
+
+def ledger_of(environ: dict[str, str]) -> closing[Ledger]:
+    return closing(open_ledger(default_url(environ), journals=()))
+
+
+@asynccontextmanager
+async def recording(environ: dict[str, str], **options: object) -> AsyncIterator[Recording]:
+    made = Recording(environ, **options)
+    try:
+        yield made
+    finally:
+        await made.recorder.aclose()
+
+
+def metered(entry: Entry | None = None, state: SessionState | None = None) -> TurnMetered:
+    return TurnMetered(NOON, entry or row().entry, state or SessionState(), reported_usage=False, reported_cost=False)
+
+
+async def test_a_metered_turn_is_one_row_with_who_and_where(environ: dict[str, str]) -> None:
+    entry = row(line(), line("haiku")).entry
+    async with recording(environ) as made:
+        made.see(INITIALIZED, metered(entry))
+        origin = replace(IDENTITY, agent="claude-agent-acp", agent_version="0.100.0", client="zed")
+        assert await made.rows() == [Row(origin, entry)]
+
+
+async def test_the_row_is_in_the_journal_when_the_event_has_been_seen(environ: dict[str, str]) -> None:
+    # The ledger cannot be made where a directory stands in its place, so the journal is where the row can be.
+    ledger = Path(environ["HOME"]) / ".local/state/acp-proxy/ledger.db"
+    ledger.mkdir(parents=True)
+    made = Recording(environ)
+    made.see(metered(row(id="a").entry))
+    await made.recorder.aclose()
+    [journal] = left(journal_directories(environ))
+    assert journal.contents
+    assert [found.entry.id for found in journal.contents.rows] == ["a"]
+
+
+async def test_an_agent_that_has_not_told_its_name_goes_by_its_commands(environ: dict[str, str]) -> None:
+    async with recording(environ) as made:
+        made.see(metered())
+        nameless = replace(INITIALIZED, agent=Implementation(None, "3"))
+        made.see(nameless, metered())
+        assert [(found.origin.agent, found.origin.agent_version) for found in await made.rows()] == [
+            ("claude-wrapper", None),
+            ("claude-wrapper", "3"),
+        ]
+
+
+async def test_the_users_name_for_the_agent_wins(environ: dict[str, str]) -> None:
+    async with recording(environ, agent="mine") as made:
+        made.see(metered(), INITIALIZED, metered())
+        assert [found.origin.agent for found in await made.rows()] == ["mine", "mine"]
+
+
+@pytest.mark.parametrize("how", ["load", "resume"])
+async def test_a_session_that_is_asked_for_is_announced_with_what_is_known(environ: dict[str, str], how: str) -> None:
+    state = SessionState(context_used=5, model="opus")
+    async with recording(environ) as made:
+        made.see(INITIALIZED, metered(state=state))
+        made.see(SessionRequested(NOON, how, "s1"))  # type: ignore[arg-type]
+        known = replace(state, costs=(PARENT_COST,))
+        assert await made.announced.get() == SessionRestored(42, "s1", known)
+
+
+async def test_a_new_session_is_announced_too_for_agents_use_ids_again(environ: dict[str, str]) -> None:
+    async with recording(environ) as made:
+        made.see(INITIALIZED, SessionOpened(NOON, "new", "s1"))
+        assert await made.announced.get() == SessionRestored(42, "s1", None)
+
+
+async def test_a_loaded_session_is_asked_for_once(environ: dict[str, str]) -> None:
+    async with recording(environ) as made:
+        made.see(INITIALIZED, SessionRequested(NOON, "load", "s1"), SessionOpened(NOON, "load", "s1"))
+        made.see(SessionOpened(NOON, "new", "s2"))
+        assert [(await made.announced.get()).session for _ in range(2)] == ["s1", "s2"]
+
+
+async def test_a_fork_is_announced_with_the_state_of_its_parent(environ: dict[str, str]) -> None:
+    async with recording(environ) as made:
+        made.see(INITIALIZED, metered(state=SessionState(model="opus")))
+        made.see(SessionRequested(NOON, "fork", "s1"), SessionOpened(NOON, "fork", "child", parent="s1"))
+        known = SessionState(model="opus", costs=(PARENT_COST,))
+        assert await made.announced.get() == SessionRestored(42, "child", known, parent="s1")
+
+
+async def test_another_agents_session_of_the_same_id_is_not_known(environ: dict[str, str]) -> None:
+    async with recording(environ) as made:
+        made.see(INITIALIZED, metered())
+        made.see(replace(INITIALIZED, agent=Implementation("codex-acp")), SessionRequested(NOON, "load", "s1"))
+        assert (await made.announced.get()).state is None
+
+
+async def test_a_title_is_kept_and_is_not_the_whole_prompt(environ: dict[str, str]) -> None:
+    async with recording(environ) as made:
+        made.see(metered(), SessionInfoChanged(NOON + 10**12, "s1", "x" * 5000, None, {}))
+        assert [session.title for session in await made.sessions()] == ["x" * LONGEST_TITLE]
+
+
+async def test_a_title_that_came_before_the_first_row_is_kept_with_it(environ: dict[str, str]) -> None:
+    async with recording(environ) as made:
+        made.see(SessionInfoChanged(NOON, "s1", "A title", None, {}))
+        made.see(metered(state=SessionState(title="A title" + "!" * 5000)))
+        [session] = await made.sessions()
+        assert session.title == ("A title" + "!" * 5000)[:LONGEST_TITLE]
+
+
+async def test_a_change_without_a_title_leaves_the_title(environ: dict[str, str]) -> None:
+    async with recording(environ) as made:
+        made.see(metered(state=SessionState(title="A title")))
+        made.see(SessionInfoChanged(NOON * 2, "s1", None, "2026-11-21T12:00:00Z", {}))
+        assert [session.title for session in await made.sessions()] == ["A title"]
+
+
+async def test_a_sessions_project_is_that_of_its_own_directory(environ: dict[str, str]) -> None:
+    async with recording(environ, project_of=lambda cwd: f"project of {cwd}") as made:
+        made.see(SessionOpened(NOON, "new", "s1", cwd="/src/web"), SessionOpened(NOON, "new", "s2"))
+        projects_found()
+        made.see(metered(row(session="s1").entry), metered(row(session="s2").entry))
+        made.see(SessionClosed(NOON, "s1"), metered(row(session="s1").entry))
+        assert [found.origin.project for found in await made.rows()] == [
+            "project of /src/web",
+            "cwd-project",
+            "cwd-project",
+        ]
+
+
+async def test_a_turn_does_not_wait_for_its_project(environ: dict[str, str]) -> None:
+    found = threading.Event()
+
+    def slow(cwd: Path) -> str:
+        found.wait(30)
+        return "late"
+
+    async with recording(environ, project_of=slow) as made:
+        made.see(SessionOpened(NOON, "new", "s1", cwd="/src/web"), metered())
+        found.set()
+        projects_found()
+        made.see(metered())
+        assert [one.origin.project for one in await made.rows()] == ["cwd-project", "late"]
+
+
+def projects_found() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "acp-proxy project":
+            thread.join(30)
+
+
+async def test_names_that_are_no_text_are_kept_as_well_as_they_can_be(environ: dict[str, str]) -> None:
+    worker = LedgerWorker.at(default_url(environ), environ, Warnings())
+    recorder = Recorder(worker, replace(IDENTITY, project="caf\udce9"), print)
+    recorder.on_event(metered())
+    await asyncio.to_thread(worker.close, 30)
+    with ledger_of(environ) as ledger:
+        assert [found.origin.project for found in ledger.rows(Query())] == ["caf?"]
+
+
+async def test_an_answer_after_the_end_of_the_loop_is_dropped(environ: dict[str, str]) -> None:
+    warnings = Warnings()
+    worker = LedgerWorker.at(default_url(environ), environ, warnings)
+
+    async def ask() -> None:
+        Recorder(worker, IDENTITY, print).on_event(SessionOpened(NOON, "new", "s1"))
+
+    await asyncio.to_thread(asyncio.run, ask())
+    assert await asyncio.to_thread(worker.close, 30) == 0
+    assert warnings.told == []
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    yield
+    for thread in threading.enumerate():
+        if thread.name.startswith("acp-proxy"):
+            thread.join(30)
+            assert not thread.is_alive()
