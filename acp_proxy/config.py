@@ -246,7 +246,7 @@ def _ledger(section: dict[str, Any], environ: Mapping[str, str]) -> LedgerChoice
 
 
 def _pricing(settings: Layer) -> Pricing:
-    prices = {model: Price(**rates) for model, rates in _tables(settings, "pricing", "prices").items()}
+    prices = {model: Price(**rates) for model, rates in _tables(settings, "prices").items()}
     return Pricing(**_section(settings, "pricing"), prices=prices)
 
 

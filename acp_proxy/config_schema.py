@@ -93,12 +93,12 @@ KEYS: Mapping[str, Check] = {
     "ledger.on_unavailable": one_of("open", "closed", "local"),
     "ledger.admission_timeout": duration,
     "pricing.cache_write": one_of("5m", "1h"),
-    "pricing.prices.*.input": price,
-    "pricing.prices.*.output": price,
-    "pricing.prices.*.cached_read": price,
-    "pricing.prices.*.cached_write": price,
-    "pricing.prices.*.cached_write_1h": price,
-    "pricing.prices.*.context": tokens,
+    "prices.*.input": price,
+    "prices.*.output": price,
+    "prices.*.cached_read": price,
+    "prices.*.cached_write": price,
+    "prices.*.cached_write_1h": price,
+    "prices.*.context": tokens,
     "aliases.*": text,
     "agents.*.scope": one_of("turn", "session", "last_call", "call"),
     "agents.*.input": one_of("excludes_cache", "includes_cache"),
@@ -122,9 +122,7 @@ def check_of(key: Key) -> Check | None:
 def pattern_of(key: Key) -> Key:
     """The key with `*` for the part that the user chose."""
     match key:
-        case ("pricing", "prices", _, *rest):
-            return ("pricing", "prices", "*", *rest)
-        case ("aliases" | "agents" as table, _, *rest):
+        case ("prices" | "aliases" | "agents" as table, _, *rest):
             return (table, "*", *rest)
     return key
 

@@ -251,7 +251,7 @@ def _footer(report: Report) -> str:
     total = report.total
     notes = [
         (total.cost_at_least, f"{AT_LEAST}at least: the cost of {{}} is unknown or incomplete"),
-        (total.unpriced, "no price is known for {}: `acp-proxy prices show MODEL` tells, [pricing] sets one"),
+        (total.unpriced, "no price is known for {}: `acp-proxy prices show MODEL` tells, [prices] sets one"),
         (total.partial, "tokens at least: the agent reported only a part of {}"),
         (total.estimated, "estimated: {}"),
         (total.without_usage, "no usage was reported for {}"),

@@ -30,7 +30,7 @@ on_unavailable = "closed"
 admission_timeout = "2s"
 [pricing]
 cache_write = "1h"
-[pricing.prices."my-gateway/big-model"]
+[prices."my-gateway/big-model"]
 input = "1.20"
 output = "6"
 cached_read = "0.12"
@@ -132,8 +132,8 @@ def test_what_the_administrator_set_is_final_and_the_rest_is_free(machine: Machi
 
 
 def test_an_administrators_price_is_final_as_a_whole(machine: Machine) -> None:
-    machine.admin('[pricing.prices.m]\ninput = "5"\noutput = "25"\n')
-    machine.user('[pricing.prices.m]\ncached_read = "0"\n[pricing.prices.other]\ninput = "1"\n')
+    machine.admin('[prices.m]\ninput = "5"\noutput = "25"\n')
+    machine.user('[prices.m]\ncached_read = "0"\n[prices.other]\ninput = "1"\n')
     assert machine.load().pricing.prices == {"m": Price("5", "25"), "other": Price("1")}
 
 
@@ -180,7 +180,7 @@ def test_an_empty_variable_is_not_set_and_others_are_not_ours(machine: Machine) 
 
 def test_tables_with_names_of_the_user_can_be_set_in_the_environment(machine: Machine) -> None:
     config = machine.load(
-        {}, {"ACP_PROXY_ALIASES__DEFAULT": "openai/gpt", "ACP_PROXY_PRICING__PRICES__my-model__CONTEXT": "1000"}
+        {}, {"ACP_PROXY_ALIASES__DEFAULT": "openai/gpt", "ACP_PROXY_PRICES__my-model__CONTEXT": "1000"}
     )
     assert config.aliases == {"default": "openai/gpt"}
     assert config.pricing.prices == {"my-model": Price(context=1000)}
@@ -233,20 +233,20 @@ def test_a_user_without_any_variable_is_still_named(tmp_path: Path) -> None:
         ('[ledger]\nurl = "/tmp/x"\n', "FILE:2: ledger.url: expected sqlite:///PATH"),
         ('[ledger]\nurl = "sqlite:///"\n', "FILE:2: ledger.url: expected sqlite:///PATH"),
         (
-            '[pricing.prices."a/b.c"]\ninput = 1.2\n',
-            'FILE:2: pricing.prices."a/b.c".input: expected a decimal in quotes, such as "1.20": write "1.2"',
+            '[prices."a/b.c"]\ninput = 1.2\n',
+            'FILE:2: prices."a/b.c".input: expected a decimal in quotes, such as "1.20": write "1.2"',
         ),
         (
-            '[pricing.prices]\nx = { input = "1", output = "-1" }\n',
-            f"FILE:2: pricing.prices.x.output: {A_PRICE}",
+            '[prices]\nx = { input = "1", output = "-1" }\n',
+            f"FILE:2: prices.x.output: {A_PRICE}",
         ),
         (
-            '[pricing.prices.x]\ninput = "1e3"\n',
-            f"FILE:2: pricing.prices.x.input: {A_PRICE}",
+            '[prices.x]\ninput = "1e3"\n',
+            f"FILE:2: prices.x.input: {A_PRICE}",
         ),
         (
-            "[pricing.prices.x]\ncontext = 0\n",
-            "FILE:2: pricing.prices.x.context: expected a number of tokens above 0",
+            "[prices.x]\ncontext = 0\n",
+            "FILE:2: prices.x.context: expected a number of tokens above 0",
         ),
         ("[ledger\n", "FILE:1: not valid TOML: expected ']' at the end of a table declaration"),
         ("[run]\nsummary = \n", "FILE:2: not valid TOML: invalid value"),

@@ -314,7 +314,7 @@ def test_plain_text_is_aligned_rounded_and_says_what_it_misses(ledger: Ledger) -
         "total                2  20,010     75%         600  20,610  ≥ $0.0460\n"
         "\n"
         "≥ at least: the cost of 1 row is unknown or incomplete\n"
-        "no price is known for 1 row: `acp-proxy prices show MODEL` tells, [pricing] sets one\n"
+        "no price is known for 1 row: `acp-proxy prices show MODEL` tells, [prices] sets one\n"
     )
 
 
