@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
 
+from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.events import Counters, Turn, TurnEnded, TurnStarted, UsageReported
+from acp_proxy.core.jsonrpc import Notification, Request, Response
 from tests.core.talk import AGENT, CLIENT, Talk, the
 
 END: dict[str, Any] = {"stopReason": "end_turn"}
@@ -163,6 +166,14 @@ def test_a_prompt_that_is_not_accepted_during_a_run_begins_the_next() -> None:
     assert the(TurnStarted, talk.state("running")).turn.id == "t2"
     talk.state("idle")
     assert talk.turns == [("t1", "end_turn"), ("t2", "end_turn")]
+
+
+def test_a_run_is_of_the_prompt_that_was_accepted() -> None:
+    talk = Talk(2)
+    talk.prompt(1)
+    talk.prompt(2)
+    talk.answer(2, {"messageId": "m"})
+    assert the(TurnStarted, talk.state("running")).turn.id == "t2"
 
 
 def test_idle_again_ends_nothing_again() -> None:
@@ -434,3 +445,47 @@ def test_a_prompt_that_is_never_answered_takes_nothing_from_those_after_it() -> 
     assert the(TurnEnded, talk.answer(2, END)).output_chars == 3
     talk.close(AGENT)
     assert talk.turns == [("t2", "end_turn"), ("t1", "crashed")]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_long_session_keeps_no_more_than_a_short_one(version: int) -> None:
+    conversation = Conversation(lambda at: "t")
+    conversation.receive(CLIENT, Request(0, "initialize", {}), 0, 1)
+    conversation.receive(AGENT, Response(0, {"protocolVersion": version}), 0, 1)
+
+    def turns(first: int, last: int) -> None:
+        for number in range(first, last):
+            one_turn(conversation, number, version)
+
+    turns(1, 1100)
+    tracemalloc.start()
+    turns(1100, 1200)
+    before, _ = tracemalloc.get_traced_memory()
+    turns(1200, 2000)
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after - before < 20_000  # bytes; the ids of their tool calls alone would be 90,000
+
+
+def one_turn(conversation: Conversation, number: int, version: int) -> None:
+    def update(**fields: Any) -> None:
+        params = {"sessionId": "s", "update": fields}
+        conversation.receive(AGENT, Notification("session/update", params), number, 1)
+
+    conversation.receive(CLIENT, Request(number, "session/prompt", {"sessionId": "s", "prompt": []}), number, 1)
+    if version == 2:
+        conversation.receive(AGENT, Response(number, {"messageId": str(number)}), number, 1)
+        update(sessionUpdate="state_update", state="running")
+    call = f"call-{number:060}"
+    update(sessionUpdate="tool_call", toolCallId=call, rawInput={"a": number})
+    update(sessionUpdate="tool_call_update", toolCallId=call, _meta={"a": number})
+    update(sessionUpdate="session_info_update", title=f"title {number}", _meta={"a": {"b": number}})
+    update(sessionUpdate="usage_update", used=number, size=number)
+    permission = {"sessionId": "s", "toolCall": {"toolCallId": call}}
+    conversation.receive(AGENT, Request(number, "session/request_permission", permission), number, 1)
+    conversation.receive(CLIENT, Response(number, {}), number, 1)
+    if version == 2:
+        update(sessionUpdate="state_update", state="idle")
+    else:
+        (ended,) = conversation.receive(AGENT, Response(number, END), number, 1)
+        assert isinstance(ended, TurnEnded)
