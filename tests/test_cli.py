@@ -1,0 +1,255 @@
+"""The installed command: what it answers, how it ends, and that no mistake of a user is a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from acp_proxy import __version__
+from acp_proxy.core.entry import SessionState
+from acp_proxy.ledger import open_ledger
+from acp_proxy.ledger.journal import open_journal
+from tests.ledger.rows import NOON, Warnings, line, row
+
+COMMAND = [sys.executable, "-m", "acp_proxy"]
+
+
+@dataclass
+class Machine:
+    """A home directory of its own, and the command run in it."""
+
+    home: Path
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.home}/.local/state/acp-proxy/ledger.db"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {"HOME": str(self.home), "PATH": os.environ["PATH"], "TZ": "UTC", "USER": "alice"}
+
+    def fill(self, count: int = 1) -> None:
+        ledger = open_ledger(self.url, journals=())
+        titled = SessionState(title="Fix the tests")
+        ledger.append(
+            [row(line("claude-sonnet-5", "0.045989"), at=NOON + number, state=titled) for number in range(count)]
+        )
+        ledger.close()
+
+    def run(self, *arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            env={**self.environ, **(environ or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    def answer(self, *arguments: str) -> str:
+        """What a run that must succeed writes to stdout."""
+        done = self.run(*arguments)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    def complaint(self, *arguments: str, environ: Mapping[str, str] | None = None) -> str:
+        """The one line of a run that must fail."""
+        done = self.run(*arguments, environ=environ)
+        assert (done.returncode, done.stdout) == (2, "")
+        (only,) = done.stderr.splitlines()
+        return only
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_the_version_is_that_of_the_package(machine: Machine) -> None:
+    assert machine.answer("--version") == f"acp-proxy {__version__}\n"
+
+
+def test_help_lists_the_commands_and_run_has_help_of_its_own(machine: Machine) -> None:
+    top = machine.answer("--help")
+    assert [
+        name
+        for name in ("run", "report", "prices", "doctor", "demo")
+        if f"\n  {name} " not in top and f" {name} " not in top
+    ] == []
+    assert "-- AGENT [ARG...]" in machine.answer("run", "--help")
+    assert "--no-summary" in machine.answer("run", "--agent", "x", "--help")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((), "acp-proxy: the following arguments are required: COMMAND; see acp-proxy --help"),
+        (("report", "--nonsense"), "acp-proxy: unrecognized arguments: --nonsense; see acp-proxy --help"),
+        (("report", "--sinc", "7d"), "acp-proxy: unrecognized arguments: --sinc 7d; see acp-proxy --help"),
+        (
+            ("report", "--since", "soon"),
+            "acp-proxy: --since: expected a date such as 2026-11-01, an RFC 3339 time or 7d, not 'soon'",
+        ),
+        (("report", "--tz", "Mars"), "acp-proxy: --tz: expected a time zone such as Europe/Berlin or UTC, not 'Mars'"),
+        (("report", "--ledger", "mysql://u:secret@h/d"), "acp-proxy: --ledger: expected sqlite:///PATH"),
+        (
+            ("prices", "cost", "m", "--input", "many"),
+            "acp-proxy: argument --input: expected a number of tokens, not 'many'; see acp-proxy prices cost --help",
+        ),
+        (
+            ("--config", "/nowhere.toml", "report"),
+            "acp-proxy: /nowhere.toml: cannot be read: no such file or directory",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(machine: Machine, arguments: tuple[str, ...], complaint: str) -> None:
+    assert machine.complaint(*arguments) == complaint
+
+
+def test_a_key_that_does_not_exist_names_its_choices(machine: Machine) -> None:
+    assert "invalid choice: 'weekday'" in machine.complaint("report", "--by", "weekday")
+    assert "argument --csv: not allowed with argument --json" in machine.complaint("report", "--json", "--csv")
+
+
+def test_a_ledger_that_cannot_be_read_is_one_line(machine: Machine) -> None:
+    (machine.home / "file").write_text("")
+    assert machine.complaint("report", "--ledger", f"sqlite:///{machine.home}/file/ledger.db").startswith("acp-proxy: ")
+
+
+def test_a_mistake_in_the_environment_names_the_variable(machine: Machine) -> None:
+    complaint = machine.complaint("report", environ={"ACP_PROXY_LEDGER__URI": "x"})
+    assert complaint == "acp-proxy: ACP_PROXY_LEDGER__URI: unknown key; did you mean ledger.url?"
+
+
+def test_an_empty_ledger_is_no_error_in_any_form(machine: Machine) -> None:
+    assert machine.answer("report").startswith("Nothing in the ledger yet.")
+    assert machine.answer("report", "--since", "7d") == "Nothing in the ledger matches.\n"
+    assert json.loads(machine.answer("report", "--json"))["rows"] == []
+    assert machine.answer("report", "--csv").count("\n") == 1
+
+
+def test_ledger_and_config_may_stand_before_or_after_the_command(machine: Machine) -> None:
+    machine.fill()
+    empty = f"sqlite:///{machine.home}/empty.db"
+    config = machine.home / "other.toml"
+    config.write_text(f'[ledger]\nurl = "{empty}"\n')
+    assert "2026-11-21" in machine.answer("report")
+    for arguments in (
+        ("--ledger", empty, "report"),
+        ("report", "--ledger", empty),
+        ("--config", str(config), "report"),
+    ):
+        assert "Nothing in the ledger yet." in machine.answer(*arguments)
+    assert "2026-11-21" in machine.answer("--config", str(config), "report", "--ledger", machine.url)
+
+
+def test_a_report_in_a_pipe_is_plain(machine: Machine) -> None:
+    machine.fill()
+    assert machine.answer("report", "--by", "model") == (
+        "model            turns  prompt  cached  completion  total     cost\n"
+        "claude-sonnet-5      1     100      0%          10    110  $0.0460\n"
+        "total                1     100      0%          10    110  $0.0460\n"
+    )
+
+
+def test_filters_and_times_reach_the_ledger(machine: Machine) -> None:
+    machine.fill()
+    options = ("--title", "TESTS", "--agent", "claude-agent-acp", "--since", "2026-11-21", "--tz", "Europe/Berlin")
+    found = json.loads(machine.answer("report", "--json", "--until", "2026-11-22T00:00:00+01:00", *options))
+    assert (found["since"], found["until"], found["timezone"]) == (
+        "2026-11-20T23:00:00Z",
+        "2026-11-21T23:00:00Z",
+        "Europe/Berlin",
+    )
+    assert found["total"]["turns"] == 1
+    assert json.loads(machine.answer("report", "--json", "--title", "other"))["total"]["turns"] == 0
+
+
+def test_a_report_has_the_rows_that_a_killed_proxy_left_in_its_journal(machine: Machine) -> None:
+    journal = open_journal([machine.home / ".local/state/acp-proxy/journal"], machine.url, Warnings())
+    journal.write(row())
+    journal.close()
+    assert json.loads(machine.answer("report", "--json"))["total"]["turns"] == 1
+
+
+def test_a_terminal_gets_colours_and_bars_that_fit_it(machine: Machine) -> None:
+    machine.fill()
+    shown = in_terminal(machine, 80, "report", "--by", "turn")
+    assert "\x1b[" in shown
+    assert "█" in shown
+    assert "\x1b[" not in in_terminal(machine, 80, "report", TERM="dumb")
+
+
+def test_a_reader_that_goes_away_is_no_error(machine: Machine) -> None:
+    machine.fill(3000)  # more than a pipe holds
+    command = subprocess.Popen(
+        [*COMMAND, "report", "--by", "turn", "--json"],
+        env=machine.environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert command.stdout
+    assert command.stderr
+    assert command.stdout.read(1) == b"{"
+    command.stdout.close()
+    assert (command.stderr.read(), command.wait(30)) == (b"", 0)
+    command.stderr.close()
+
+
+def test_prices_list_show_and_cost_answer_in_text_and_json(machine: Machine) -> None:
+    assert "anthropic/claude-sonnet-4-5 " in machine.answer("prices", "list", "sonnet-4-5")
+    assert json.loads(machine.answer("prices", "show", "claude-sonnet-4-5", "--json"))["context"] == 200_000
+    tokens = ("--input", "1200", "--output", "700", "--thought", "100", "--cached-read", "0")
+    assert json.loads(machine.answer("prices", "cost", "claude-sonnet-4-5", *tokens, "--json"))["cost"] == {
+        "USD": "0.0156"
+    }
+    assert machine.answer("prices", "cost", "claude-sonnet-4-5", *tokens).startswith("$0.0156 ")
+
+
+def test_prices_know_the_configuration_and_what_is_unknown(machine: Machine) -> None:
+    config = machine.home / ".config/acp-proxy/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[prices.mine]\ninput = "7"\n[aliases]\ndefault = "mine"\n')
+    assert json.loads(machine.answer("prices", "cost", "default", "--input", "1000", "--json"))["cost"] == {
+        "USD": "0.007"
+    }
+    unknown = json.loads(machine.answer("prices", "cost", "nobody-knows", "--input", "1", "--json"))
+    assert (unknown["resolved"], unknown["cost"]) == (None, {})
+
+
+def test_prices_depend_on_the_time_and_on_the_largest_context(machine: Machine) -> None:
+    def cost(model: str, *options: str) -> str:
+        found = json.loads(machine.answer("prices", "cost", model, "--input", "1000000", "--json", *options))
+        return str(found["cost"]["USD"])
+
+    assert cost("gemini-3.8-flash", "--at", "2027-01-01") != cost("gemini-3.8-flash", "--at", "2026-12-31")
+    assert cost("gemini-2.5-pro", "--context-used", "1000") != cost("gemini-2.5-pro")
+
+
+def test_doctor_ends_with_1_when_something_fails(machine: Machine) -> None:
+    assert "ok   ledger: " in machine.answer("doctor")
+    done = machine.run("doctor", environ={"ACP_PROXY_LEDGER__URI": "x"})
+    assert done.returncode == 1
+    assert done.stdout.startswith("FAIL config: ACP_PROXY_LEDGER__URI: unknown key")
+
+
+def in_terminal(machine: Machine, width: int, *arguments: str, **environ: str) -> str:
+    """What the command writes to a terminal of so many columns."""
+    ours, its = pty.openpty()
+    try:
+        environment = {**machine.environ, "COLUMNS": str(width), "TERM": "xterm-256color", **environ}
+        subprocess.run(
+            [*COMMAND, *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=its, check=True, timeout=60
+        )
+        return os.read(ours, 1 << 20).decode()
+    finally:
+        os.close(ours)
+        os.close(its)
