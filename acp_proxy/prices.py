@@ -167,9 +167,10 @@ def _unknown(catalog: Catalog, model: str) -> str:
     name = clean(model)
     if catalog.is_alias(model):
         return f'{name}: no fixed model, so no price; [aliases] "{name}" = "…" names one\n'
-    near = get_close_matches(model.lower(), [name for name, _ in catalog.rows], 3, 0.8)
+    known = {short: row for row, _ in catalog.rows for short in (row, row.partition("/")[2])}
+    near = dict.fromkeys(known[short] for short in get_close_matches(model.lower()[:80], known, 3, 0.85))
     hint = f"; similar: {', '.join(near)}" if near else ""
-    return f'{name}: not in the catalog; [pricing.prices."{name}"] gives it a price{hint}\n'
+    return f'{name}: not in the catalog; [prices."{name}"] gives it a price{hint}\n'
 
 
 def _json(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:

@@ -20,7 +20,7 @@ from acp_proxy.core.usage import Usage
 
 
 class OwnPrice(Protocol):
-    """A `[pricing.prices."…"]`: US dollars per million tokens as decimal text, None where the user did not say."""
+    """A `[prices."…"]`: US dollars per million tokens as decimal text, None where the user did not say."""
 
     @property
     def input(self) -> str | None: ...

@@ -67,7 +67,7 @@ class Rates:
 
     @property
     def texts(self) -> dict[str, str | None]:
-        """Units per million tokens as exact decimal text, by the keys of `[pricing.prices]`."""
+        """Units per million tokens as exact decimal text, by the keys of `[prices]`."""
         return {name: _per_million(getattr(self, name)) for name in self.__slots__}
 
     def times(self, factor: int) -> Rates:
@@ -192,6 +192,8 @@ def _per_token(per_million: str | None) -> int | None:
         return None
     try:
         price = Decimal(per_million)
+        if price.adjusted() > _PLACES:
+            raise ValueError("too large")
         rate = int(price.scaleb(_PLACES))
         exact = Decimal(rate).scaleb(-_PLACES) == price
     except (InvalidOperation, ValueError, OverflowError) as error:

@@ -10,13 +10,11 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from acp_proxy.core import models
 from catalog.sources import FIELDS, Rates, Row, Step, genai_rows, model_prices_rows
 
-DECISIONS = Path(__file__).with_name("decisions.toml")
 HISTORY_FROM = datetime(2026, 7, 1, tzinfo=UTC)  # older prices are of no use: a settled row is never priced again
 REGIONAL = Decimal("1.1")
 
@@ -50,9 +48,9 @@ class Decisions:
                     yield f"decisions.toml: {kind} {entry['rows']}: nothing to decide any more"
 
 
-def catalog_text() -> str:
-    """Raises DisagreementError."""
-    decisions = Decisions(tomllib.loads(DECISIONS.read_text(encoding="utf-8")))
+def catalog_text(decided: str) -> str:
+    """`decided` is the text of decisions.toml. Raises DisagreementError."""
+    decisions = Decisions(tomllib.loads(decided))
     genai = {name: row for name, row in genai_rows().items() if not decisions.about("omit", name)}
     recorded, snapshot = model_prices_rows()
     recorded = {
@@ -158,11 +156,11 @@ def _bounded(name: str, row: Row, decisions: Decisions) -> Row:
 
 
 def _unset(name: str, row: Row, decisions: Decisions) -> Row:
-    """Without the rates that a decision takes away, and without free cache writes: models.dev's 0 means no price."""
+    """Without the rates that a decision takes away, and without free caches: models.dev's 0 means no price."""
     gone = {FIELDS.index(entry["field"]) for entry in decisions.about("unset", name)}
 
     def clean(rates: Rates) -> Rates:
-        return tuple(None if i in gone or (i >= 3 and not rate) else rate for i, rate in enumerate(rates))
+        return tuple(None if i in gone or (i >= 2 and not rate) else rate for i, rate in enumerate(rates))
 
     steps = (Step(s.since, clean(s.rates), tuple((above, clean(rates)) for above, rates in s.tiers)) for s in row.steps)
     return replace(row, steps=tuple(steps))
@@ -184,8 +182,8 @@ def _recent(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Without repetitions, and without what was over when the history begins."""
     kept: list[Step] = []
     for step in steps:
-        if kept and kept[-1].prices == step.prices:
-            continue
+        if not any(step.rates[:2]) or (kept and kept[-1].prices == step.prices):
+            continue  # nothing is free: that was the price before there was one
         if kept and step.since and step.since <= HISTORY_FROM:
             kept.clear()
         kept.append(step)
@@ -203,7 +201,7 @@ def _with_window(row: Row, name: str, genai: dict[str, Row], decisions: Decision
 
 
 def _aliases(rows: dict[str, tuple[Row, str]], genai: dict[str, Row], decisions: Decisions) -> dict[str, str]:
-    """Other names of labs' rows. Rows that only repeat another under a dated name go, and those that decisions rename."""
+    """Other names of labs' rows. Rows that only repeat another under a dated name go, and so do renamed ones."""
 
     def same(name: str, other: str) -> bool:
         return [step.prices for step in rows[name][0].steps] == [step.prices for step in rows[other][0].steps]

@@ -194,9 +194,11 @@ def _equal_names(match: Any) -> set[str]:
 
 
 def _recorded_step(entry: dict[str, Any]) -> Step:
+    """A price that comes back after a discount keeps its first date in `valid_from`: `start` is when it holds again."""
     rates = entry["rates"]
-    recorded = datetime.fromisoformat(rates["valid_from"])
-    since = recorded.replace(second=0) if rates["valid_from_basis"] == "documented" else _day(recorded)
+    start = datetime.fromisoformat(entry["start"] or rates["valid_from"])
+    noticed = rates["valid_from_basis"] != "documented" and entry["start"] in (None, rates["valid_from"])
+    since = _day(start) if noticed else start.replace(second=0)
     multiple = rates.get("cache_write_1h_multiple")
     tiers = tuple((tier["above"], _rates({**rates, **tier}, multiple)) for tier in rates.get("tiers") or ())
     return Step(since, _rates(rates, multiple), tiers)

@@ -1,0 +1,267 @@
+"""The packaged prices and windows, against worked cases and the sources they are made of."""
+
+import json
+import sys
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_proxy.catalog import Catalog
+from acp_proxy.core import models, pricing
+from acp_proxy.core.money import Money
+from acp_proxy.core.pricing import PriceRow
+from acp_proxy.core.usage import Usage
+
+HERE = Path(__file__).parent
+CASES: list[dict[str, Any]] = json.loads((HERE / "data/prices_golden.json").read_text(encoding="utf-8"))["cases"]
+RATES = {
+    "input": "input",
+    "output": "output",
+    "cache_read": "cached_read",
+    "cache_write_5m": "cached_write",
+    "cache_write_1h": "cached_write_1h",
+}
+NOW = int(datetime(2026, 11, 20, 15, tzinfo=UTC).timestamp()) * 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A price of the user's, as the configuration holds it."""
+
+    input: str | None = None
+    output: str | None = None
+    cached_read: str | None = None
+    cached_write: str | None = None
+    cached_write_1h: str | None = None
+    context: int | None = None
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return Catalog.load()
+
+
+def at(text: str) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()) * 1_000_000_000
+
+
+def cost_of(catalog: Catalog, model: str, usage: Usage, moment: str, context: int | None = None) -> str | None:
+    money = catalog.price(model, usage, at(moment), context).cost
+    return None if money is None else money.text
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_a_worked_case_costs_exactly_what_was_worked_out(case: dict[str, Any], catalog: Catalog) -> None:
+    billable, expected = case.get("billable", {}), case["expected"]
+    one_hour = billable.get("cw1", 0)
+    if one_hour:
+        catalog = catalog.with_overrides(cache_write="1h")
+    usage = Usage(
+        billable.get("inp", 0), billable.get("cr", 0), billable.get("cw5", 0) + one_hour, billable.get("out", 0)
+    )
+    moment = at(case["at"].removesuffix("Z"))
+    context = case.get("largest_request_prompt_tokens")
+    priced = catalog.price(case["reported_model"], usage, moment, context)
+
+    assert (priced.cost and priced.cost.text) == expected["cost_usd"]
+    assert priced.row == expected["provider_model"]
+    assert not priced.estimated
+    assert ("5-minute" in priced.detail) == ("cache_write_ttl_assumed_5m" in expected.get("flags", []))
+    windows = expected.get("context_window_any_of", [expected["context_window"]])
+    assert catalog.window(case["reported_model"]) in windows
+    found = catalog.find(case["reported_model"])
+    if found is None:
+        assert catalog.is_alias(case["reported_model"])
+        return
+    texts = pricing.quote(found.row, moment, context, usage.prompt).rates.texts
+    decimals = {name: text and Decimal(text) for name, text in expected["rates_usd_per_mtok"].items()}
+    assert {name: (text := texts[ours]) and Decimal(text) for name, ours in RATES.items()} == decimals
+
+
+@pytest.mark.parametrize(
+    ("model", "day_before", "day", "before", "after"),
+    [
+        ("claude-sonnet-5-5", "2026-10-06T23:59:59", "2026-10-07", "0.2", "0.1"),
+        ("gpt-5.6-sol", "2026-08-20T23:59:59", "2026-08-21", "0.5", "0.4"),
+        ("gpt-5.6", "2026-08-20T23:59:59", "2026-08-21", "0.5", "0.4"),
+        ("gemini-3.8-flash", "2026-12-31T23:59:59", "2027-01-01", "0.075", "0.15"),
+        ("gemini-4-argon", "2026-11-30T23:59:59", "2026-12-01", "0.1", "0.2"),
+    ],
+)
+def test_a_known_price_step_takes_effect_at_midnight_utc(
+    catalog: Catalog, model: str, day_before: str, day: str, before: str, after: str
+) -> None:
+    usage = Usage(cached_read=1_000_000)
+    assert cost_of(catalog, model, usage, day_before, context=1000) == before
+    assert cost_of(catalog, model, usage, day, context=1000) == after
+
+
+@pytest.mark.parametrize(
+    ("model", "threshold", "base", "above"),
+    [
+        ("claude-haiku-5-5", 100_000, "0.1", "0.5"),
+        ("gpt-6.1-sol", 272_000, "2", "4"),
+        ("gpt-5.5", 272_000, "5", "10"),
+        ("gemini-2.5-pro", 200_000, "1.25", "2.5"),
+        ("qwen3-coder-plus", 32_000, "1", "1.8"),
+        ("grok-4.7", 199_999, "2", "4"),
+    ],
+)
+def test_a_long_context_costs_more_by_the_largest_request(
+    catalog: Catalog, model: str, threshold: int, base: str, above: str
+) -> None:
+    usage = Usage(input=1_000_000)
+    assert cost_of(catalog, model, usage, "2026-11-20", threshold) == base
+    assert cost_of(catalog, model, usage, "2026-11-20", threshold + 1) == above
+    unknown = catalog.price(model, usage, NOW)
+    assert unknown.cost == Money.of(base, "USD")
+    assert unknown.estimated
+
+
+def test_deepseek_doubles_in_its_peak_hours_but_not_at_weekends(catalog: Catalog) -> None:
+    usage = Usage(input=1_000_000)
+    assert cost_of(catalog, "deepseek-v4-pro", usage, "2026-11-20T02:30") == "1.32"
+    assert cost_of(catalog, "deepseek-v4-pro", usage, "2026-11-20T15:00") == "0.66"
+    assert cost_of(catalog, "deepseek-v4-pro", usage, "2026-11-21T02:30") == "0.66"
+
+
+@pytest.mark.parametrize(
+    ("reported", "lab_row"),
+    [
+        ("us.anthropic.claude-opus-5-5", "anthropic/claude-opus-5-5"),
+        ("eu.anthropic.claude-fable-5-1-v1:0", "anthropic/claude-fable-5-1"),
+    ],
+)
+def test_a_regional_claude_costs_ten_percent_more(catalog: Catalog, reported: str, lab_row: str) -> None:
+    usage = Usage(1_000_000, 1_000_000, 1_000_000, 1_000_000, 1_000_000)
+    regional, listed = (catalog.price(model, usage, NOW).cost for model in (reported, lab_row))
+    assert regional is not None
+    assert listed is not None
+    assert regional.nano * 10 == listed.nano * 11
+
+
+@pytest.mark.parametrize("model", [None, "", "default", "no-such-model", "opencode/claude-opus-5-5", "x" * 100_000])
+def test_an_unknown_model_has_no_price_and_no_window(catalog: Catalog, model: str | None) -> None:
+    priced = catalog.price(model, Usage(input=1_000), NOW)
+    assert (priced.cost, priced.row) == (None, None)
+    assert catalog.window(model) is None
+
+
+def test_a_window_hint_wins_over_the_rows_window(catalog: Catalog) -> None:
+    assert catalog.window("claude-sonnet-4-5") == 200_000
+    assert catalog.window("claude-sonnet-4-5[1m]") == 1_000_000
+    assert catalog.window("no-such-model[1m]") is None
+
+
+def test_a_configured_price_wins_and_says_that_it_is_configured(catalog: Catalog) -> None:
+    own = Own("1.20", "6", "0.12", context=200_000)
+    configured = catalog.with_overrides({"My-Gateway/Big-Model": own, "claude-opus-5-5": own})
+    for model in ("my-gateway/big-model", "My-Gateway/Big-Model", "claude-opus-5.5[1m]", "anthropic/claude-opus-5-5"):
+        priced = configured.price(model, Usage(input=1_000_000, output=1_000_000), NOW)
+        assert (priced.cost, priced.configured) == (Money.of("7.2", "USD"), True)
+    assert configured.window("my-gateway/big-model") == 200_000
+    assert configured.price("claude-sonnet-5", Usage(input=1), NOW).configured is False
+    assert catalog.find("my-gateway/big-model") is None
+
+
+def test_a_configured_price_of_a_dated_model_leaves_its_siblings_alone(catalog: Catalog) -> None:
+    configured = catalog.with_overrides({"openai/gpt-4o": Own("1", "1")})
+    assert configured.price("gpt-4o", Usage(input=1), NOW).configured
+    assert configured.price("gpt-4o-2024-08-06", Usage(input=1), NOW).configured
+    assert not configured.price("gpt-4o-2024-05-13", Usage(input=1), NOW).configured
+    assert not configured.price("openrouter/openai/gpt-4o", Usage(input=1), NOW).configured
+
+
+def test_a_lab_model_that_the_catalog_lacks_can_be_configured_with_or_without_its_lab(catalog: Catalog) -> None:
+    for key in ("openai/gpt-99", "gpt-99"):
+        configured = catalog.with_overrides({key: Own("1", "2")})
+        assert configured.price("gpt-99[high]", Usage(input=1_000_000), NOW).cost == Money.of("1", "USD")
+
+
+def test_a_configured_window_alone_leaves_the_catalogs_price(catalog: Catalog) -> None:
+    configured = catalog.with_overrides({"claude-opus-5-5": Own(context=123_456)})
+    priced = configured.price("claude-opus-5-5", Usage(input=1_000_000), NOW)
+    assert (priced.cost, priced.configured) == (Money.of("4", "USD"), False)
+    assert configured.window("claude-opus-5-5") == 123_456
+
+
+def test_a_configured_alias_names_a_model(catalog: Catalog) -> None:
+    aliased = catalog.with_overrides(aliases={"default": "anthropic/claude-opus-5-5", "Opus": "claude-opus-5-5"})
+    assert not aliased.is_alias("default")
+    assert aliased.price("default", Usage(input=1_000_000), NOW).row == "anthropic/claude-opus-5-5"
+    assert aliased.price("opus[1m]", Usage(input=1_000_000), NOW).row == "anthropic/claude-opus-5-5"
+    assert aliased.is_alias("sonnet")
+
+
+def test_aliases_that_name_each_other_are_unknown(catalog: Catalog) -> None:
+    circular = catalog.with_overrides(aliases={"default": "auto", "auto": "default"})
+    assert circular.price("default", Usage(input=1), NOW).cost is None
+    assert circular.is_alias("default")
+
+
+def test_every_row_is_readable_and_says_where_it_is_from(catalog: Catalog) -> None:
+    rows = dict(catalog.rows)
+    assert len(rows) > 450
+    for name, row in rows.items():
+        assert _faults(row) == [], name
+        assert next((found for known in models.row_names(name) if (found := known) in rows), None) == name
+    assert catalog.date >= date(2026, 11, 1)
+
+
+def _faults(row: PriceRow) -> list[str]:
+    dates = [step.since for step in row.steps[1:]]
+    rates = [*(step.rates for step in row.steps), *(tier.rates for step in row.steps for tier in step.tiers)]
+    return [
+        fault
+        for fault, found in {
+            "no source": not row.source,
+            "no window in tokens": row.window is not None and row.window < 1_000,
+            "later steps without a date": None in dates,
+            "dates out of order": dates != sorted(dates, key=lambda since: since or 0),
+            "no input price": any(not each.input for each in rates),
+            "no output price": any(not each.output for each in rates),
+            "free caches": any(0 in (each.cached_read, each.cached_write) for each in rates),
+            "cached input dearer than input": any((each.cached_read or 0) > (each.input or 0) for each in rates),
+        }.items()
+        if found
+    ]
+
+
+def test_the_table_is_read_at_the_first_question_only() -> None:
+    catalog = Catalog.load().with_overrides({"a": Own("1", "1")}, {"b": "a"})
+    assert "_table" not in vars(catalog)
+    catalog.window("claude-opus-5-5")
+    assert "_table" in vars(catalog)
+
+
+def test_the_packaged_table_is_what_sources_and_decisions_make() -> None:
+    packaged = HERE.parent / "acp_proxy/catalog/catalog.json"
+    assert packaged.read_text(encoding="utf-8") == build().catalog_text(decisions())
+
+
+def test_a_disagreement_without_a_decision_stops_the_build() -> None:
+    undecided = decisions().replace('rows = ["moonshotai/kimi-k2-turbo-preview"]', 'rows = ["moonshotai/nothing"]')
+    with pytest.raises(build().DisagreementError) as stopped:
+        build().catalog_text(undecided)
+    unneeded, disagreement = str(stopped.value).splitlines()
+    assert unneeded == "decisions.toml: take ['moonshotai/nothing']: nothing to decide any more"
+    assert disagreement.startswith("moonshotai/kimi-k2-turbo-preview on ")
+    assert "input 2.4 (model-prices) / 1.15 (genai-prices)" in disagreement
+
+
+def decisions() -> str:
+    return (HERE.parent / "scripts/catalog/decisions.toml").read_text(encoding="utf-8")
+
+
+def build() -> Any:
+    for source in ("genai_prices", "model_prices"):
+        pytest.importorskip(source, reason="the dependency group `catalog` is not installed")
+    scripts = str(HERE.parent / "scripts")
+    if scripts not in sys.path:
+        sys.path.insert(0, scripts)
+    return import_module("catalog.build")

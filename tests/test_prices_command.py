@@ -1,0 +1,163 @@
+"""What `acp-proxy prices` answers."""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from acp_proxy import prices
+from acp_proxy.catalog import Catalog
+from acp_proxy.core.usage import Usage
+from acp_proxy.prices import Tokens
+
+NOW = int(datetime(2026, 11, 20, 15, tzinfo=UTC).timestamp()) * 1_000_000_000
+SOL = Tokens(Usage(input=4_000, cached_read=50_000, output=1_500))
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    input: str | None = None
+    output: str | None = None
+    cached_read: str | None = None
+    cached_write: str | None = None
+    cached_write_1h: str | None = None
+    context: int | None = None
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return Catalog.load()
+
+
+def cost(catalog: Catalog, model: str, tokens: Tokens, at: int = NOW, context: int | None = None) -> dict[str, Any]:
+    answer = json.loads(prices.cost(catalog, model, tokens, at, context, as_json=True))
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_a_cost_as_json_has_the_model_its_row_window_rates_and_exact_cost(catalog: Catalog) -> None:
+    answer = cost(catalog, "gpt-6.1-sol[high]", SOL)
+    assert answer["model"] == "gpt-6.1-sol[high]"
+    assert answer["resolved"] == "openai/gpt-6.1-sol"
+    assert answer["context"] == 1_050_000
+    assert answer["rates"] == {
+        "input": "2",
+        "output": "10",
+        "cached_read": "0.1",
+        "cached_write": "2.5",
+        "cached_write_1h": None,
+    }
+    assert answer["cost"] == {"USD": "0.028"}
+    assert not answer["estimated"]
+
+
+@pytest.mark.parametrize("model", ["default", "no-such-model"])
+def test_what_is_unknown_is_null_or_empty_and_never_zero(catalog: Catalog, model: str) -> None:
+    answer = cost(catalog, model, SOL)
+    assert (answer["model"], answer["resolved"], answer["context"]) == (model, None, None)
+    assert (answer["rates"], answer["cost"]) == ({}, {})
+
+
+def test_without_a_context_the_tokens_are_one_request(catalog: Catalog) -> None:
+    tokens = Tokens(Usage(input=100_001, output=1_000))
+    assert cost(catalog, "claude-haiku-5-5", tokens)["cost"] == {"USD": "0.0525005"}
+    assert cost(catalog, "claude-haiku-5-5", tokens, context=52_000)["cost"] == {"USD": "0.0105001"}
+
+
+def test_the_moment_decides_between_dated_prices(catalog: Catalog) -> None:
+    tokens = Tokens(Usage(cached_read=1_000_000))
+    before = int(datetime(2026, 10, 1, tzinfo=UTC).timestamp()) * 1_000_000_000
+    old, new = cost(catalog, "claude-sonnet-5-5", tokens, before), cost(catalog, "claude-sonnet-5-5", tokens)
+    assert (old["cost"], new["cost"]) == ({"USD": "0.2"}, {"USD": "0.1"})
+    assert (old["since"], new["since"]) == ("2026-09-28", "2026-10-07")
+
+
+def test_both_kinds_of_cache_write_may_be_given(catalog: Catalog) -> None:
+    tokens = Tokens(Usage(cached_write=1_000_000), cached_write_1h=1_000_000)
+    assert cost(catalog, "claude-opus-5-5", tokens)["cost"] == {"USD": "13"}
+    assert cost(catalog.with_overrides(cache_write="1h"), "claude-opus-5-5", tokens)["cost"] == {"USD": "16"}
+
+
+def test_a_cost_as_text_shows_how_it_is_made_up(catalog: Catalog) -> None:
+    text = prices.cost(catalog, "claude-opus-5.5", Tokens(Usage(1_000, 45_000, 5_000, 1_200, 300)), NOW)
+    assert text.splitlines() == [
+        "$0.068  anthropic/claude-opus-5-5",
+        " 1,000  input         ×    4",
+        " 1,500  output        ×   20",
+        "45,000  cached read   ×  0.2",
+        " 5,000  cached write  ×    5",
+        "US dollars per million tokens; cache writes at the 5-minute price",
+    ]
+
+
+def test_a_cost_as_text_multiplies_what_was_charged(catalog: Catalog) -> None:
+    text = prices.cost(
+        catalog.with_overrides(cache_write="1h"), "claude-opus-5-5", Tokens(Usage(cached_write=1_000)), NOW
+    )
+    assert "1,000  cached write  ×  8" in text
+
+
+def test_show_tells_window_steps_tiers_and_source(catalog: Catalog) -> None:
+    text = prices.show(catalog, "gpt-5.6-sol[high]", NOW)
+    assert text.startswith("gpt-5.6-sol[high] is openai/gpt-5.6-sol\ncontext 1,050,000 tokens\n")
+    assert "since 2026-08-21 " in text
+    assert "  above 272,000 in a request " in text
+    assert f"from genai-prices 0.2.3, model-prices 0.0.5; catalog of {catalog.date}\n" in text
+
+
+def test_show_tells_what_is_announced_and_what_depends_on_the_hour(catalog: Catalog) -> None:
+    assert "from 2027-01-01 " in prices.show(catalog, "gemini-3.8-flash", NOW)
+    assert "times 2 on weekdays 01–04, 06–10 UTC" in prices.show(catalog, "deepseek-v4-pro", NOW)
+
+
+def test_show_as_json_says_since_when_and_from_where(catalog: Catalog) -> None:
+    answer = json.loads(prices.show(catalog, "claude-sonnet-5-5[1m]", NOW, as_json=True))
+    assert answer["rates"]["cached_read"] == "0.1"
+    assert answer["context"] == 1_000_000
+    assert answer["cost"] == {}
+    assert answer["since"] == "2026-10-07"
+    assert answer["source"] == "genai-prices 0.2.3, model-prices 0.0.5"
+
+
+def test_show_tells_a_price_of_the_users_own(catalog: Catalog) -> None:
+    own = catalog.with_overrides({"my-gateway/big-model": Own("1.20", "6", context=200_000)})
+    text = prices.show(own, "my-gateway/big-model", NOW)
+    assert "context 200,000 tokens" in text
+    assert text.endswith("from configuration\n")
+
+
+def test_an_unknown_model_is_told_with_what_sets_it_and_what_is_similar(catalog: Catalog) -> None:
+    text = prices.show(catalog, "gpt-6.1-so", NOW)
+    assert text.startswith('gpt-6.1-so: not in the catalog; [prices."gpt-6.1-so"] gives it a price')
+    assert "openai/gpt-6.1-sol" in text
+    assert '[aliases] "opus" = "…"' in prices.show(catalog, "opus", NOW)
+
+
+def test_escape_sequences_in_a_model_id_do_not_reach_the_terminal(catalog: Catalog) -> None:
+    for text in (
+        prices.show(catalog, "\x1b[31mred\x07", NOW),
+        prices.cost(catalog, "\x1b[31mred\x07", SOL, NOW),
+        prices.list_prices(catalog, NOW, "\x1b[31mred\x07"),
+    ):
+        assert "\x1b" not in text
+        assert "\x07" not in text
+
+
+def test_list_shows_every_row_or_those_whose_name_has_the_text(catalog: Catalog) -> None:
+    lines = prices.list_prices(catalog, NOW).splitlines()
+    assert len(lines) == 2 + sum(1 for _ in catalog.rows)
+    few = prices.list_prices(catalog, NOW, "OPUS-5-5").splitlines()
+    assert any(line.startswith("anthropic/claude-opus-5-5 ") for line in few)
+    assert all("opus-5-5" in line for line in few[1:-1])
+    assert (
+        prices.list_prices(catalog, NOW, "no-such-model") == "no model in the catalog has 'no-such-model' in its name\n"
+    )
+
+
+def test_list_as_json_is_an_array_of_the_same_objects(catalog: Catalog) -> None:
+    listed = json.loads(prices.list_prices(catalog, NOW, "anthropic/claude-opus-5-5", as_json=True))
+    shown = json.loads(prices.show(catalog, "anthropic/claude-opus-5-5", NOW, as_json=True))
+    assert shown in listed
+    assert all(row["model"] == row["resolved"] for row in listed)
