@@ -62,7 +62,8 @@ class Rows:
             rows.append(self._row(ended, account, "autonomous", (line,), "none", "agent", why))
         retried = "a retried stream, by the agent's rows" if parts.retried else ""
         detail = "; ".join(part for part in (used.detail, retried, bill.detail) if part)
-        return [*rows, self._row(ended, account, ended.turn.kind, bill.lines, used.source, bill.source, detail)]
+        own = self._row(ended, account, ended.turn.kind, bill.lines, used.source, bill.source, detail, own=True)
+        return [*rows, own]
 
     def between_turns(self, account: Account, at: int, usage: Usage, increase: Increase, kind: Kind) -> Entry | None:
         """What was used while no prompt ran, or told after its turn had ended. None when that is nothing."""
@@ -113,9 +114,10 @@ class Rows:
         usage_source: UsageSource,
         cost_source: CostSource,
         detail: str,
+        *,
+        own: bool = False,
     ) -> Entry:
         turn = ended.turn
-        own = kind == turn.kind
         return Entry(
             id=turn.id if own else self._new_id(ended.at),
             session=account.session,
