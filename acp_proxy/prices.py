@@ -12,6 +12,7 @@ import orjson
 
 from acp_proxy.catalog import Catalog, Found
 from acp_proxy.core import pricing
+from acp_proxy.core.models import LABS
 from acp_proxy.core.pricing import Priced, Quote, Rates, Step
 from acp_proxy.core.usage import Usage
 from acp_proxy.figures import aligned, clean
@@ -167,10 +168,15 @@ def _unknown(catalog: Catalog, model: str) -> str:
     name = clean(model)
     if catalog.is_alias(model):
         return f'{name}: no fixed model, so no price; [aliases] "{name}" = "…" names one\n'
-    known = {short: row for row, _ in catalog.rows for short in (row, row.partition("/")[2])}
-    near = dict.fromkeys(known[short] for short in get_close_matches(model.lower()[:80], known, 3, 0.85))
+    rows = {_without_lab(row): row for row, _ in catalog.rows}
+    near = [rows[other] for other in get_close_matches(_without_lab(model.lower()[:80]), rows, 3, 0.85)]
     hint = f"; similar: {', '.join(near)}" if near else ""
     return f'{name}: not in the catalog; [prices."{name}"] gives it a price{hint}\n'
+
+
+def _without_lab(name: str) -> str:
+    lab, _, model = name.partition("/")
+    return model if lab in LABS else name
 
 
 def _json(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
