@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 PROMPTS = ("What does this project do?", "Fix the failing test.", "Why did that help? One sentence.")
-REPORTS = ("report --by turn", "report --by model --json")
+REPORTS = ("report --by turn", "report --by model")
 SECONDS = 20  # many times what a healthy run takes
 
 NEXT = """\
@@ -112,15 +112,13 @@ class _Installation:
     @contextmanager
     def editor(self) -> Iterator[_Editor]:
         agent = ["run", *self.options, "--", sys.executable, "-m", "acp_proxy.demo_agent"]
-        with tempfile.TemporaryFile() as stderr:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "acp_proxy", *agent],
-                cwd=self.project,
-                env=self.environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-            )
+        command, pipe = [sys.executable, "-m", "acp_proxy", *agent], subprocess.PIPE
+        with (
+            tempfile.TemporaryFile() as stderr,
+            subprocess.Popen(
+                command, cwd=self.project, env=self.environment, stdin=pipe, stdout=pipe, stderr=stderr
+            ) as process,
+        ):
             late = threading.Timer(SECONDS, process.kill)
             late.start()
             try:
@@ -133,7 +131,6 @@ class _Installation:
             finally:
                 late.cancel()
                 process.kill()
-                process.wait()
 
     def run(self, command: list[str]) -> None:
         """Runs one of the commands that read the ledger; its output goes where ours goes."""

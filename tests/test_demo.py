@@ -1,0 +1,50 @@
+"""`acp-proxy demo` as a newcomer runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from acp_proxy import demo_agent
+
+Run = tuple[subprocess.CompletedProcess[str], float, Path]  # what it printed, seconds, its home directory
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    home = tmp_path_factory.mktemp("home")
+    environment = os.environ | {"HOME": str(home), "XDG_STATE_HOME": str(home), "TMPDIR": str(home), "NO_COLOR": "1"}
+    began = time.monotonic()
+    command = [sys.executable, "-m", "acp_proxy", "demo"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    return done, time.monotonic() - began, home
+
+
+def test_it_ends_well_within_ten_seconds(run: Run) -> None:
+    done, seconds, _ = run
+    assert (done.returncode, done.stderr) == (0, "")
+    assert seconds < 10
+
+
+def test_it_shows_what_the_editor_gets_after_each_turn(run: Run) -> None:
+    shown = [line for line in run[0].stdout.splitlines() if "acp-proxy adds this" in line]
+    assert len(shown) == len(demo_agent.SCRIPT)
+    assert all("context" in line and "USD" in line for line in shown)
+
+
+def test_the_report_at_its_end_has_every_token_of_the_script(run: Run) -> None:
+    total = sum(turn.usage()["totalTokens"] for turn in demo_agent.SCRIPT)
+    assert f"{total:,}" in run[0].stdout.rpartition("$ acp-proxy report")[2]
+
+
+def test_it_ends_with_what_to_type_next(run: Run) -> None:
+    assert "acp-proxy run -- AGENT" in run[0].stdout.rpartition("To meter a real agent")[2]
+
+
+def test_it_leaves_nothing_behind(run: Run) -> None:
+    assert list(run[2].iterdir()) == []

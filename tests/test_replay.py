@@ -1,0 +1,147 @@
+"""Recorded sessions of real agents through the installed command: the wire is untouched, and the ledger is right."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.replay import Replay, play, recorded
+
+TRANSCRIPTS = Path(__file__).parent / "transcripts"
+SCHEMAS = Path(__file__).parent / "schema"
+COMMAND = [str(Path(sys.executable).parent / "acp-proxy")]
+FIRST_PART = {"load": "basic", "reload": "sessions"}  # these continue the other's sessions in a new agent process
+
+
+def chains() -> Iterator[list[Path]]:
+    """Recordings that share a ledger, in order."""
+    for path in sorted(TRANSCRIPTS.glob("*/*.jsonl")):
+        first = FIRST_PART.get(path.stem)
+        before = [path.with_stem(first)] if first else []
+        if not any(FIRST_PART.get(other.stem) == path.stem for other in path.parent.glob("*.jsonl")):
+            yield [*before, path]
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    recordings: list[Path]
+    replays: list[Replay]
+    rows: list[dict[str, Any]]
+
+
+def name(chain: list[Path]) -> str:
+    return f"{chain[0].parent.name}-{'+'.join(path.stem for path in chain)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """The installed command, with a ledger and an empty configuration in a directory of its own."""
+
+    home: Path
+
+    def words(self, command: str, *more: str) -> list[str]:
+        config = self.home / "config.toml"
+        config.touch()
+        return [*COMMAND, command, "--config", str(config), "--ledger", f"sqlite:///{self.home / 'ledger.db'}", *more]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return os.environ | {"XDG_STATE_HOME": str(self.home)}
+
+    def play(self, recording: Path, seed: int | None = None) -> Replay:
+        return play(self.words("run", "--"), recording, seed=seed, environment=self.environment)
+
+    def turns(self) -> list[dict[str, Any]]:
+        command = self.words("report", "--by", "turn", "--json")
+        done = subprocess.run(command, env=self.environment, capture_output=True, check=True, timeout=30)
+        return sorted(json.loads(done.stdout)["rows"], key=lambda row: (row["started_at"], row["key"]))
+
+
+@pytest.fixture(scope="module", params=list(chains()), ids=name)
+def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    proxy = Proxy(tmp_path_factory.mktemp("home"))
+    replays = [proxy.play(recording) for recording in request.param]
+    return Played(request.param, replays, proxy.turns())
+
+
+def test_nothing_is_lost_changed_or_slipped_to_the_agent(played: Played) -> None:
+    for replay in played.replays:
+        assert replay.client.missing == replay.agent.missing == replay.agent.added == []
+        assert replay.status == 0
+
+
+def test_only_valid_usage_updates_of_our_own_are_added(played: Played) -> None:
+    for recording, replay in zip(played.recordings, played.replays, strict=True):
+        for line in replay.client.added:
+            assert_is_usage_update_of_ours(json.loads(line), protocol_version(recording))
+
+
+def assert_is_usage_update_of_ours(message: dict[str, Any], version: int) -> None:
+    update = message["params"]["update"]
+    assert (message["method"], update["sessionUpdate"]) == ("session/update", "usage_update")
+    assert set(update["_meta"]["acp-proxy"]) >= {"source", "estimated"}
+    schema = json.loads((SCHEMAS / f"acp-v{version}.schema.unstable.json").read_text())
+    name = "SessionNotification" if "SessionNotification" in schema["$defs"] else "UpdateSessionNotification"
+    jsonschema.validate(message["params"], {"$ref": f"#/$defs/{name}", "$defs": schema["$defs"]})
+
+
+def protocol_version(recording: Path) -> int:
+    lines = [line.raw for line in recorded(recording) if line.sender == "a2c" and b'"protocolVersion"' in line.raw]
+    return int(json.loads(lines[0])["result"]["protocolVersion"])
+
+
+def test_the_report_has_one_row_for_each_turn(played: Played) -> None:
+    rows = [row for row in played.rows if row["kind"] == "turn"]
+    assert [row["session"] for row in rows] == [turn["session"] for turn in true_turns(played)]
+    assert len({row["key"] for row in played.rows}) == len(played.rows)
+
+
+def test_tokens_are_what_the_model_really_served(played: Played) -> None:
+    rows = [row for row in played.rows if row["kind"] == "turn"]
+    for row, turn in zip(rows, true_turns(played), strict=True):
+        served = tokens_served(turn)
+        match row["usage_source"]:
+            case "agent":
+                assert row["tokens"] == served
+            case "partial":
+                assert row["tokens"]["total"] <= served["total"]
+            case "none":
+                assert row["tokens"]["total"] == 0
+            case source:
+                assert source == "estimated"
+
+
+def true_turns(played: Played) -> list[dict[str, Any]]:
+    return [
+        turn
+        for recording in played.recordings
+        for turn in json.loads(recording.with_suffix(".truth.json").read_text())["turns"]
+    ]
+
+
+def tokens_served(turn: dict[str, Any]) -> dict[str, int]:
+    kinds = ("input", "cached_read", "cached_write", "output", "thought")
+    calls = [call["tokens"] for call in turn["calls"] if call["kind"] == "main"]
+    tokens = {kind: sum(call[kind] for call in calls) for kind in kinds}
+    return tokens | {"total": sum(tokens.values())}
+
+
+def largest_of_each_agent() -> list[Path]:
+    return [max(agent.glob("*.jsonl"), key=lambda path: path.stat().st_size) for agent in sorted(TRANSCRIPTS.iterdir())]
+
+
+@pytest.mark.parametrize("recording", largest_of_each_agent(), ids=lambda path: name([path]))
+def test_lines_that_arrive_in_pieces_pass_the_same(recording: Path, tmp_path: Path) -> None:
+    replay = Proxy(tmp_path).play(recording, seed=len(recording.read_bytes()))
+    assert replay.client.missing == replay.agent.missing == replay.agent.added == []
+    for line in replay.client.added:
+        assert_is_usage_update_of_ours(json.loads(line), protocol_version(recording))
