@@ -43,7 +43,7 @@ def list_prices(catalog: Catalog, at: int, search: str = "", *, as_json: bool = 
     wanted = search.strip().lower()
     found = [Found(name, row) for name, row in catalog.rows if wanted in name]
     if as_json:
-        return _json([_answer(catalog, row.name, row, _quote(row, at)) for row in found])
+        return _json([_answer(row.name, row, _quote(row, at)) for row in found])
     if not found:
         return f"no model in the catalog has {clean(search)!r} in its name\n"
     header = ["model", "context", *_TITLES.values()]
@@ -55,13 +55,13 @@ def show(catalog: Catalog, model: str, at: int, *, as_json: bool = False) -> str
     """What a reported id resolves to, its window, its prices at `at` (Unix ns), since when, and where they are from."""
     found = catalog.find(model)
     if as_json:
-        return _json(_answer(catalog, model, found, _quote(found, at) if found else None))
+        return _json(_answer(model, found, _quote(found, at) if found else None))
     if found is None:
         return _unknown(catalog, model)
     lines = [["", *_TITLES.values()]]
     for step in found.row.steps:
         lines += _step_lines(step, at)
-    peak, window = found.row.peak, catalog.window(model)
+    peak, window = found.row.peak, found.row.window
     hours = ", ".join(f"{start:02}–{end:02}" for start, end in peak.hours) if peak else ""
     return "".join(
         (
@@ -83,11 +83,11 @@ def cost(
     """What tokens cost at `at` (Unix ns). `context` is that of the largest request; without it they are one request."""
     found = catalog.find(model)
     if found is None:
-        return _json(_answer(catalog, model, None, None)) if as_json else _unknown(catalog, model)
+        return _json(_answer(model, None, None)) if as_json else _unknown(catalog, model)
     quote = pricing.quote(found.row, at, tokens.prompt if context is None else context, tokens.prompt)
     priced = pricing.cost(quote.rates, tokens.usage, catalog.cache_write, tokens.cached_write_1h)
     if as_json:
-        return _json(_answer(catalog, model, found, quote, priced))
+        return _json(_answer(model, found, quote, priced))
     lines = [
         [f"{amount:,}", _TITLES[name], "×", rate or "unknown"]
         for (name, rate), amount in zip(_rates_used(catalog, quote).items(), _amounts(tokens), strict=True)
@@ -106,15 +106,13 @@ def cost(
 _RIGHT = (False, *[True] * (len(_TITLES) + 1))
 
 
-def _answer(
-    catalog: Catalog, model: str, found: Found | None, quote: Quote | None, priced: Priced | None = None
-) -> dict[str, Any]:
+def _answer(model: str, found: Found | None, quote: Quote | None, priced: Priced | None = None) -> dict[str, Any]:
     """The JSON object of one model. Unknown: `rates` and `cost` are empty, all but `model` else is null."""
     money = priced.cost if priced else None
     answer: dict[str, Any] = {
         "model": model,
         "resolved": found.name if found else None,
-        "context": catalog.window(model) if found else None,
+        "context": found.row.window if found else None,
         "rates": quote.rates.texts if quote else {},
         "cost": {money.currency: money.text} if money else {},
         "since": _day(quote.since) if quote else None,

@@ -156,6 +156,9 @@ def test_a_window_hint_wins_over_the_rows_window(catalog: Catalog) -> None:
     assert catalog.window("claude-sonnet-4-5") == 200_000
     assert catalog.window("claude-sonnet-4-5[1m]") == 1_000_000
     assert catalog.window("no-such-model[1m]") is None
+    aliased = catalog.with_overrides({"claude-sonnet-5": Own(context=50_000)}, {"sonnet": "claude-sonnet-4-5[1m]"})
+    assert aliased.window("sonnet") == 1_000_000
+    assert aliased.window("claude-sonnet-5[1m]") == 50_000
 
 
 def test_a_configured_price_wins_and_says_that_it_is_configured(catalog: Catalog) -> None:

@@ -91,9 +91,7 @@ class Catalog:
 
     def window(self, model: str | None) -> int | None:
         found = self.find(model)
-        if found is None or model is None:
-            return None
-        return models.window_hint(model) or found.row.window
+        return found.row.window if found else None
 
     def is_alias(self, model: str | None) -> bool:
         return model is not None and models.is_alias(model) and self.find(model) is None
@@ -110,28 +108,27 @@ class Catalog:
     @property
     def rows(self) -> Iterator[tuple[str, PriceRow]]:
         """All rows of the packaged table, by name."""
-        return ((name, self._row(name)) for name in sorted(self._table.rows))
+        return ((name, self._table.row(name)) for name in sorted(self._table.rows))
 
     def _resolve(self, model: str) -> Found | None:
-        for name in models.alias_names(model):
-            if name in self._aliases:
-                return self._find(self._aliases[name])
-        return self._find(model)
+        alias = next((name for name in models.alias_names(model) if name in self._aliases), None)
+        meant = model if alias is None else self._aliases[alias]
+        return self._find(meant, models.window_hint(model) or models.window_hint(meant))
 
-    def _find(self, model: str) -> Found | None:
+    def _find(self, model: str, window: int | None) -> Found | None:
         own = next((name for name in map(models.canonical, models.alias_names(model)) if name in self._prices), None)
-        row = None
-        for name in models.row_names(model):
-            row = self._table.name(name)
-            own = own or next((key for key in (name, row, _without_lab(row)) if key in self._prices), None)
-            if own or row:
+        name = None
+        for candidate in models.row_names(model):
+            name = self._table.name(candidate)
+            own = own or next((key for key in (candidate, name, _without_lab(name)) if key in self._prices), None)
+            if own or name:
                 break
+        row = self._table.row(name) if name else None
+        if row and window:
+            row = replace(row, window=window)
         if own is not None:
-            return _configured(row or own, self._prices[own], self._row(row) if row else None)
-        return None if row is None else Found(row, self._row(row))
-
-    def _row(self, name: str) -> PriceRow:
-        return self._table.row(name)
+            return _configured(name or own, self._prices[own], row)
+        return Found(name, row) if name and row else None
 
     @cached_property
     def _table(self) -> Table:

@@ -13,8 +13,8 @@ LONGEST = 300  # characters; an ARN has about 150, and nothing that is longer is
 
 EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"})
 
-# Where a bare id is looked for. An id that two of these have is the same price in both, or it is in neither:
-# scripts/build-catalog sees to it, so that the order decides nothing.
+# Where a bare id is looked for. No two of these sell one id, so that the order decides nothing: scripts/build-catalog
+# sees to it.
 LABS = (
     "anthropic",
     "openai",

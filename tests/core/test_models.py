@@ -1,7 +1,9 @@
 """Which names a reported model id stands for."""
 
+import re
+
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from acp_proxy.core import models
@@ -28,6 +30,7 @@ ROWS = frozenset(
         "github-copilot/gpt-5.5",
     }
 )
+BARE = frozenset(row.partition("/")[2] for row in ROWS)
 PIECES = [
     *"ab-./@()[],:|$ \né\ud800",
     *(
@@ -186,8 +189,6 @@ def test_reading_an_id_never_fails_and_a_row_resolves_to_itself(model: str) -> N
 def test_an_id_that_only_begins_or_ends_like_a_row_is_another_one(row: str, more: str) -> None:
     """A date is the one ending that may be dropped, and the lab the one beginning."""
     name = row.partition("/")[2]
-    longer, earlier = f"{name}{more}", f"{more}{name}"
-    assert resolve(longer) in {None, *(known for known in ROWS if known.endswith(f"/{longer}"))} or models._DATE.search(
-        longer
-    )
-    assert resolve(f"x{earlier}") is None
+    assume(f"{name}{more}" not in BARE and not re.search(r"-20\d\d-?\d\d-?\d\d$", f"{name}{more}"))
+    assert resolve(f"{name}{more}") is None
+    assert resolve(f"x{more}{name}") is None
