@@ -6,15 +6,11 @@ Byte patterns would be slower and wrong: key order is free, and `session\\/promp
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import msgspec
 
-from acp_proxy.core.jsonrpc import Message, Notification, Request, Response
-
 ABSENT = msgspec.Raw()
-HEAD = 1 << 16  # bytes at either end of a line that are looked at when it is too long to be held
 
 
 class Update(msgspec.Struct, gc=False):
@@ -80,75 +76,3 @@ def split_lines(run: bytes) -> list[bytes]:
     if last:
         lines.append(last)
     return lines
-
-
-def peek_head(head: bytes) -> Message | None:
-    """What a line is, from its first bytes; None when they do not settle it (its id may come last, say).
-
-    Of `params` only the members that stand before the bulk; of a response nothing but the id.
-    """
-    import json  # only lines over 1 MiB come here
-
-    text = head.decode("utf-8", "surrogateescape")
-    decoder = json.JSONDecoder()
-    fields: dict[str, Any] = {}
-    with contextlib.suppress(ValueError, IndexError, RecursionError):  # the text ends somewhere: that is the point
-        _walk(text, 0, decoder, fields, ("params", "result", "error"))
-    method = fields.get("method")
-    if isinstance(method, str):
-        params = fields.get("params")
-        if not isinstance(params, dict):
-            return None
-        return Request(fields["id"], method, params) if "id" in fields else Notification(method, params)
-    if "id" in fields and ("result" in fields or "error" in fields):
-        return Response(fields["id"])
-    return None
-
-
-def _walk(text: str, at: int, decoder: Any, fields: dict[str, Any], opened: tuple[str, ...]) -> None:
-    """Reads the members of an object into `fields` until the text runs out; walks into those named in `opened`."""
-    at = _skip(text, at)
-    if text[at] != "{":
-        raise ValueError("not an object")
-    at = _skip(text, at + 1)
-    while text[at] != "}":
-        key, at = decoder.raw_decode(text, at)
-        at = _skip(text, at)
-        if not isinstance(key, str) or text[at] != ":":
-            raise ValueError("not a member")
-        at = _skip(text, at + 1)
-        if key in opened and text[at] == "{":
-            inner: dict[str, Any] = {}
-            fields[key] = inner
-            _walk(text, at, decoder, inner, ("update",))
-            return
-        if key in opened:
-            fields[key] = None  # it is there, though its value may be too long to be read
-        fields[key], at = decoder.raw_decode(text, at)
-        at = _skip(text, at)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-
-
-def _skip(text: str, at: int) -> int:
-    while text[at] in " \t\r\n":
-        at += 1
-    return at
-
-
-def meta_in_tail(tail: bytes) -> dict[str, Any] | None:
-    """The last `_meta` object that lies whole within the last bytes of a line."""
-    import json
-
-    text = tail.decode("utf-8", "surrogateescape")
-    at = text.rfind('"_meta"')
-    if at < 0:
-        return None
-    try:
-        at = _skip(text, at + len('"_meta"'))
-        if text[at] != ":":
-            return None
-        value, _ = json.JSONDecoder().raw_decode(text, _skip(text, at + 1))
-    except (ValueError, IndexError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_proxy.core.jsonrpc import Notification, Request, Response, parse
-from acp_proxy.core.peek import Peek, meta_in_tail, peek_head, peek_line, peek_run, split_lines
+from acp_proxy.core.long_lines import meta_in_tail, peek_head
+from acp_proxy.core.peek import Peek, peek_line, peek_run, split_lines
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10)
 values = st.recursive(
@@ -76,7 +77,7 @@ def test_a_head_never_raises_and_never_contradicts_the_whole_line(line: bytes, c
         case Request() | Notification():
             assert isinstance(whole, Request | Notification)
             assert whole.method == head.method
-        case Response():
+        case Response() if b'"method"' not in line[cut:]:  # both in one message is no JSON-RPC
             assert isinstance(whole, Response)
             assert repr(whole.id) == repr(head.id)
 

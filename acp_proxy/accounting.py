@@ -1,0 +1,103 @@
+"""Tells everyone what passes: messages become events, events reach the meter and the interceptors, effects come back.
+
+This is the boundary that keeps the relay alive: whatever fails here is logged, without content, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from acp_proxy.core.conversation import Conversation
+from acp_proxy.core.effects import Effect
+from acp_proxy.core.events import Event, Side
+from acp_proxy.core.jsonrpc import Message
+from acp_proxy.core.meter import Meter
+from acp_proxy.interceptor import Interceptor
+
+
+class Log(Protocol):
+    """One event with fields; never content of the session."""
+
+    def __call__(self, level: str, event: str, **fields: Any) -> None: ...
+
+
+class Accounting:
+    """`carry_out` gets the effects in order; `clock` gives Unix ns."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        meter: Meter,
+        interceptors: Sequence[Interceptor],
+        carry_out: Callable[[Effect], None],
+        *,
+        clock: Callable[[], int],
+        log: Log,
+    ) -> None:
+        self.interceptors = interceptors
+        self.failures = 0
+        self._conversation = conversation
+        self._meter = meter
+        self._carry_out = carry_out
+        self._clock = clock
+        self._log = log
+
+    def message(self, sender: Side, message: Message, size: int) -> None:
+        """A message of `size` bytes passed, or is about to."""
+        try:
+            events = self._conversation.receive(sender, message, self._clock(), size)
+        except Exception as error:  # a fault of our own must not stop the relay
+            self.failed(self._conversation, error)
+            return
+        self.publish(events)
+
+    def close(self, side: Side) -> None:
+        """That side is gone: what is open ends."""
+        try:
+            events = self._conversation.close(side, self._clock())
+        except Exception as error:  # as above
+            self.failed(self._conversation, error)
+            return
+        self.publish(events)
+
+    def publish(self, events: Iterable[Event]) -> None:
+        """To the interceptors, each event before what the meter makes of it."""
+        for event in events:
+            self._tell(event)
+            try:
+                derived = self._meter.on_event(event)
+            except Exception as error:  # as above
+                self.failed(self._meter, error)
+                continue
+            for each in derived:
+                self._tell(each)
+
+    def failed(self, who: object, error: Exception) -> None:
+        self.failures += 1
+        self._log("error", "interceptor failed", who=type(who).__name__, error=type(error).__name__, at=_place(error))
+
+    async def aclose(self) -> None:
+        for interceptor in self.interceptors:
+            try:
+                await interceptor.aclose()
+            except Exception as error:  # an interceptor's failure stays its own
+                self.failed(interceptor, error)
+
+    def _tell(self, event: Event) -> None:
+        for interceptor in self.interceptors:
+            try:
+                effects = list(interceptor.on_event(event))
+            except Exception as error:  # an interceptor's failure stays its own
+                self.failed(interceptor, error)
+                continue
+            for effect in effects:
+                self._carry_out(effect)
+
+
+def _place(error: BaseException) -> str:
+    """Where an exception came from, without its text: that may hold content of the session."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else f"{trace.tb_frame.f_code.co_qualname}:{trace.tb_lineno}"

@@ -1,0 +1,93 @@
+"""Requests that wait until every interceptor has admitted them, and the later lines of their sessions behind them.
+
+Only clients' requests wait, each for at most the timeout; everything else of the connection goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from acp_proxy.accounting import Accounting
+from acp_proxy.core import acp
+from acp_proxy.core.events import Side
+from acp_proxy.core.jsonrpc import Message, Notification, Request
+from acp_proxy.interceptor import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What becomes of a request that waited. `behind` are its session's later lines, to be looked at anew."""
+
+    request: Request
+    line: bytes
+    refusal: Refusal | None
+    behind: tuple[bytes, ...]
+
+
+class Admission:
+    """`decided` is called in the event loop. `timeout` in seconds bounds each interceptor's say."""
+
+    def __init__(self, accounting: Accounting, decided: Callable[[Decided], None], timeout: float) -> None:
+        self._accounting = accounting
+        self._decided = decided
+        self._timeout = timeout
+        self._behind: dict[str | None, deque[bytes]] = {}  # by session
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.methods = frozenset[str]().union(*(each.admits for each in accounting.interceptors))
+        self.held = 0  # bytes
+
+    @property
+    def idle(self) -> bool:
+        """Nothing waits now."""
+        return not self._behind
+
+    def delays(self, session: str | None) -> bool:
+        """Whether a line of this session has to stand in line."""
+        return session in self._behind
+
+    def wanted(self, message: Message) -> bool:
+        """Whether a client's message waits: to be admitted, or behind one of its session that does."""
+        if not isinstance(message, Request | Notification) or not (self._behind or self.methods):
+            return False
+        if acp.session_of(message) in self._behind:
+            return True
+        return isinstance(message, Request) and message.method in self.methods
+
+    def hold(self, message: Message, line: bytes) -> None:
+        """Take a line that is `wanted`."""
+        session = acp.session_of(message)
+        self.held += len(line)
+        if session in self._behind:
+            self._behind[session].append(line)
+        elif isinstance(message, Request):
+            self._behind[session] = deque()
+            task = asyncio.ensure_future(self._decide(session, message, line))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def _decide(self, session: str | None, request: Request, line: bytes) -> None:
+        refusal = await self._verdict(request)
+        behind = tuple(self._behind.pop(session))
+        self.held -= len(line) + sum(map(len, behind))
+        self._decided(Decided(request, line, refusal, behind))
+
+    async def _verdict(self, request: Request) -> Refusal | None:
+        for interceptor in self._accounting.interceptors:
+            if request.method not in interceptor.admits:
+                continue
+            try:
+                async with asyncio.timeout(self._timeout):
+                    refusal = await interceptor.admit(Side.CLIENT, request)
+            except Exception as error:  # a faulty enforcer must not lock people out of their editor
+                self._accounting.failed(interceptor, error)
+                continue
+            if refusal is not None:
+                return refusal
+        return None

@@ -1,0 +1,112 @@
+"""Lines too long to be held: what their two ends say, while the bulk goes by unread.
+
+The head settles what a line is when method, id and session stand before the bulk, as they do in 99 % of what agents
+and clients send; usage may stand at either end. Only lines over 1 MiB come here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from json import JSONDecoder
+from typing import Any
+
+from acp_proxy.core import acp
+from acp_proxy.core.jsonrpc import Message, Notification, Request, Response
+
+END = 1 << 16  # bytes at either end that are looked at
+
+
+class LongLine:
+    """A line that goes out in pieces. `delayed` are lines of our own that wait until it is through."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._tail = b""
+        self.size = 0
+        self.delayed: list[bytes] = []
+
+    def keep(self, piece: bytes) -> None:
+        """The next piece; only the two ends are kept."""
+        self.size += len(piece)
+        if len(self._head) < END:
+            self._head += piece[: END - len(self._head)]
+        self._tail = piece[-END:] if len(piece) >= END else (self._tail + piece)[-END:]
+
+    def message(self) -> Message | None:
+        """What the ends tell of the message: of `params` what stands before the bulk, and an update's `_meta`."""
+        message = peek_head(self._head)
+        if not isinstance(message, Notification) or message.method != acp.SESSION_UPDATE:
+            return message
+        update = message.params.get("update")
+        meta = meta_in_tail(self._tail)
+        if meta is None or not isinstance(update, dict) or "_meta" in update:
+            return message
+        return Notification(message.method, message.params | {"update": update | {"_meta": meta}})
+
+
+def peek_head(head: bytes) -> Message | None:
+    """What a line is, from its first bytes; None when they do not settle it (its id may come last, say).
+
+    Of `params` only the members that stand before the bulk; of a response nothing but the id.
+    """
+    text = head.decode("utf-8", "surrogateescape")
+    decoder = JSONDecoder()
+    fields: dict[str, Any] = {}
+    with contextlib.suppress(ValueError, IndexError, RecursionError):  # the text ends somewhere: that is the point
+        _walk(text, 0, decoder, fields, ("params", "result", "error"))
+    method = fields.get("method")
+    if isinstance(method, str):
+        params = fields.get("params")
+        if not isinstance(params, dict):
+            return None
+        return Request(fields["id"], method, params) if "id" in fields else Notification(method, params)
+    if "id" in fields and ("result" in fields or "error" in fields):
+        return Response(fields["id"])
+    return None
+
+
+def _walk(text: str, at: int, decoder: JSONDecoder, fields: dict[str, Any], opened: tuple[str, ...]) -> None:
+    """Reads the members of an object into `fields` until the text runs out; walks into those named in `opened`."""
+    at = _skip(text, at)
+    if text[at] != "{":
+        raise ValueError("not an object")
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        key, at = decoder.raw_decode(text, at)
+        at = _skip(text, at)
+        if not isinstance(key, str) or text[at] != ":":
+            raise ValueError("not a member")
+        at = _skip(text, at + 1)
+        if key in opened and text[at] == "{":
+            inner: dict[str, Any] = {}
+            fields[key] = inner
+            _walk(text, at, decoder, inner, ("update",))
+            return
+        if key in opened:
+            fields[key] = None  # it is there, though its value may be too long to be read
+        fields[key], at = decoder.raw_decode(text, at)
+        at = _skip(text, at)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def meta_in_tail(tail: bytes) -> dict[str, Any] | None:
+    """The last `_meta` object that lies whole within the last bytes of a line."""
+    text = tail.decode("utf-8", "surrogateescape")
+    at = text.rfind('"_meta"')
+    if at < 0:
+        return None
+    try:
+        at = _skip(text, at + len('"_meta"'))
+        if text[at] != ":":
+            return None
+        value, _ = JSONDecoder().raw_decode(text, _skip(text, at + 1))
+    except (ValueError, IndexError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
