@@ -39,7 +39,8 @@ class Profile:
     fork_inherits: bool = False  # a fork's cost begins with its parent's
     repeats: bool = False  # a turn that failed or was cancelled repeats the usage of the one before
     slips: bool = False  # usage comes a turn late after a failure, and a prompt that waited reports the sum of both
-    loses_thought: bool = False  # thinking and the cached part of input are never told
+    loses_thought: bool = False  # thinking is never told
+    hides_cache: bool = False  # nor how much of the input was cached
     used_includes_output: bool = False  # `used` of a `usage_update` holds what the call wrote, not only its prompt
     unreported: str = ""  # paid model calls that never show in its reports
 
@@ -97,6 +98,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
                 "includes_cache",
                 thought_inside=False,
                 loses_thought=True,
+                hides_cache=True,
                 unreported="thinking; the router's calls; cancelled turns",
             ),
         ),
@@ -105,7 +107,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
         ("0.24.4", Profile("call", "includes_cache", unreported="background subagents, suggestions, compression")),
     ),
     "OpenCode": (("1.18.33", _OPENCODE),),
-    "Kilo": (("7.7.9", _OPENCODE),),
+    "Kilo": (("7.7.7", replace(_OPENCODE, fork_inherits=False)),),
     "goose": (
         (
             "1.52.0",
@@ -114,6 +116,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
                 "includes_cache",
                 cost="unknown",
                 repeats=True,
+                hides_cache=True,
                 used_includes_output=True,
                 unreported="titles; all but the last call of a turn with tools; cancelled turns",
             ),
@@ -137,7 +140,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
     ),
     "hermes-agent": (("0.19.0", Profile("session", "includes_cache", counters_restart=True, restarts_on_model=True)),),
     "OpenHands CLI ACP Agent": (("1.16.0", Profile("session", "includes_cache", cost="carried")),),
-    "fast-agent-acp": (("0.10.46", Profile("turn", "includes_cache")),),
+    "fast-agent-acp": (("0.10.46", Profile("turn", "includes_cache", hides_cache=True)),),
     "pi-acp": (("0.0.34", _SILENT),),
     "Kimi Code CLI": (("1.51.0", _SILENT), ("2.1.0", _SILENT)),
     "cline": (("3.0.65", _SILENT),),

@@ -61,7 +61,8 @@ class Rows:
             why = "spent before the session was loaded here"
             rows.append(self._row(ended, account, "autonomous", (line,), "none", "agent", why))
         retried = "a retried stream, by the agent's rows" if parts.retried else ""
-        detail = "; ".join(part for part in (used.detail, retried, bill.detail) if part)
+        hidden = "cached input is not told, and priced in full" if _overpriced(account, bill) else ""
+        detail = "; ".join(part for part in (used.detail, retried, hidden, bill.detail) if part)
         own = self._row(ended, account, ended.turn.kind, bill.lines, used.source, bill.source, detail, own=True)
         return [*rows, own]
 
@@ -136,6 +137,10 @@ class Rows:
 
     def _size(self, account: Account) -> int | None:
         return account.size or self._pricer.window(account.model)
+
+
+def _overpriced(account: Account, bill: Bill) -> bool:
+    return account.profile.hides_cache and bill.source in ("computed", "estimated")
 
 
 def _beside(notes: Notes, account: Account, parts: Spread) -> Iterator[_Beside]:

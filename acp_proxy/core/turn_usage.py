@@ -11,6 +11,7 @@ from acp_proxy.core.account import Account, Ended, Notes
 from acp_proxy.core.agent_cost import Increase
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.counters import Reading, is_empty, partition
+from acp_proxy.core.dialects import status_line
 from acp_proxy.core.entry import UsageSource
 from acp_proxy.core.estimate import answered, estimated_usage
 from acp_proxy.core.events import Counters, TurnEnded
@@ -46,7 +47,8 @@ def turn_usage(
     if reported is not None and (reported.source != "agent" or not cut_short):
         return reported
     if increase.amounts:
-        return TurnUsage(NOTHING, "partial", f"{_why(ended)}: the agent tells its cost, not its tokens")
+        why = _why(ended) if cut_short else ""
+        return TurnUsage(NOTHING, "partial", _joined(why, "the agent tells its cost, not its tokens"))
     if cut_short:
         return _cut_short(ended, account, estimate)
     if profile.scope == "none" or (not profile.known and account.before is None):
@@ -75,12 +77,12 @@ def _reported(
         return None
     if before is not None and not increase.amounts and _repeats(ended, reading.usage, before, profile):
         return TurnUsage(NOTHING, "none", "the agent repeats the usage of the turn before")
-    if profile.scope == "last_call" and ended.tool_calls:
+    if profile.scope == "last_call" and (ended.tool_calls or account.open):  # a prompt that waits may be in it
         return TurnUsage(reading.usage, "partial", "the last of several model calls")
     if profile.slips and before is not None and ended.turn.started_at < before.at:
         reading = replace(reading, usage=_without(reading.usage, before.partition))
     if profile.loses_thought:
-        return TurnUsage(reading.usage, "partial", "thinking and cached input are not told")
+        return TurnUsage(reading.usage, "partial", "thinking is not told")
     return _read(reading)
 
 
@@ -89,7 +91,7 @@ def _read(reading: Reading) -> TurnUsage:
 
 
 def _counters_of(ended: TurnEnded, notes: Notes) -> Counters | None:
-    found = (ended.counters, ended.quota, notes.status)
+    found = (ended.counters, ended.quota, status_line(ended.meta) or notes.status)
     return next((counters for counters in found if counters is not None and not is_empty(counters)), None)
 
 
@@ -135,7 +137,7 @@ def _cut_short(ended: TurnEnded, account: Account, estimate: bool) -> TurnUsage:
 
     After a failure most of what was said is the error's own text.
     """
-    why = f"{_why(ended)}: the agent reports nothing of it"
+    why = _joined(_why(ended), "the agent reports nothing of it")
     told_later = account.profile.scope == "session" or account.agent_tells_cost
     if ended.stop_reason == "error" or told_later or not answered(ended):
         return TurnUsage(NOTHING, "none", why)

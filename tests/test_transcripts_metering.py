@@ -1,0 +1,219 @@
+"""Recordings of released agents, metered: against the model calls that really happened, and against the agents' cost.
+
+`python -m tests.test_transcripts_metering` writes the rows of all recordings anew.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_proxy.catalog import Catalog
+from acp_proxy.core.conversation import Conversation
+from acp_proxy.core.entry import Entry, SessionState
+from acp_proxy.core.events import (
+    Event,
+    SessionOpened,
+    SessionRequested,
+    SessionRestored,
+    Side,
+    TurnMetered,
+    UsageReported,
+)
+from acp_proxy.core.jsonrpc import parse
+from acp_proxy.core.meter import Meter
+from acp_proxy.core.money import Money
+from acp_proxy.core.pricing import Pricer
+from acp_proxy.core.usage import NOTHING, Usage
+from tests.core.story import PRICES
+
+HERE = Path(__file__).parent
+RECORDINGS = sorted(path.relative_to(HERE / "transcripts") for path in (HERE / "transcripts").glob("*/*.jsonl"))
+ROWS = HERE / "data" / "metered_rows.txt"
+BEGIN = 1_795_294_800_000_000_000  # 2026-11-21T21:00Z, when most of them were recorded
+
+# What loads a session in a new process, and the recording in which it began.
+CONTINUES = {"load": "basic", "reload": "sessions"}
+
+# Where the agent itself reports calls with another turn than that which caused them.
+MISPLACED = {
+    "opencode-1.18.33/concurrent.jsonl",  # the first of two prompts gets the usage of the second
+    "zed-claude-agent-acp-0.23.1/cancel.jsonl",  # usage comes a turn late
+    "zed-claude-agent-acp-0.23.1/errors.jsonl",
+}
+IN_PLACE = [path for path in RECORDINGS if str(path) not in MISPLACED]
+
+
+@dataclass(slots=True)
+class Metered:
+    rows: list[Entry] = field(default_factory=list)
+    states: dict[str, SessionState] = field(default_factory=dict)
+    reports: list[UsageReported] = field(default_factory=list)
+    parents: dict[str, str] = field(default_factory=dict)
+
+    def booked(self, session: str) -> int:
+        return sum(cost.nano for row in self.rows if row.session == session for cost in row.costs)
+
+
+def events_of(recording: Path) -> Iterator[Event]:
+    numbers = itertools.count(1)
+    conversation = Conversation(lambda at: f"turn{next(numbers)}")
+    with (HERE / "transcripts" / recording).open() as lines:
+        for line in map(json.loads, lines):
+            raw = line.get("raw", "").encode()
+            message = parse(raw)
+            if message is not None:
+                side = Side.CLIENT if line["dir"] == "c2a" else Side.AGENT
+                yield from conversation.receive(side, message, BEGIN + int(line["t"] * 1e9), len(raw))
+        yield from conversation.close(Side.AGENT, BEGIN + int(line["t"] * 1e9))
+
+
+def metered(recording: Path, pricer: Pricer = PRICES) -> Metered:
+    """A recording, after the one whose sessions it loads: the ledger knows them."""
+    first = CONTINUES.get(recording.stem)
+    earlier = recording.with_name(f"{first}.jsonl")
+    known = metered(earlier, pricer).states if first and earlier in RECORDINGS else {}
+    numbers = itertools.count(1)
+    meter, result = Meter(pricer, lambda at: f"row{next(numbers)}"), Metered()
+    for event in events_of(recording):
+        made = meter.on_event(event)
+        if isinstance(event, SessionRequested) and event.how != "fork":
+            made += meter.on_event(SessionRestored(event.at, event.session, known.get(event.session)))
+        if isinstance(event, UsageReported):
+            result.reports.append(event)
+        if isinstance(event, SessionOpened) and event.parent:
+            result.parents[event.session] = event.parent
+        for row in made:
+            if isinstance(row, TurnMetered):
+                result.rows.append(row.entry)
+                result.states[row.entry.session] = row.state
+    return result
+
+
+def truth_of(recording: Path) -> list[dict[str, Any]]:
+    turns = json.loads((HERE / "transcripts" / recording.with_suffix(".truth.json")).read_text())["turns"]
+    return [turn for turn in turns if isinstance(turn["session"], str)]
+
+
+def side_by_side(recording: Path) -> list[tuple[Entry, dict[str, Any]]]:
+    """Each turn's row, and what really happened; turns of one session end in the order of their prompts."""
+    rows = sorted((row for row in metered(recording).rows if row.kind == "turn"), key=lambda row: row.session)
+    return list(zip(rows, sorted(truth_of(recording), key=lambda turn: str(turn["session"])), strict=True))
+
+
+def used(calls: list[dict[str, Any]], *kinds: str) -> Usage:
+    return sum((Usage(**call["tokens"]) for call in calls if call["kind"] in kinds and call["delivered"]), NOTHING)
+
+
+def told(usage: Usage, agent: str) -> tuple[int, ...]:
+    """As much of a partition as the agent tells apart."""
+    if agent.startswith(("goose", "fast-agent")):
+        return (usage.prompt, usage.completion)
+    if agent.startswith("mistral"):
+        return (usage.input, usage.cached_read, usage.completion)
+    return (usage.input, usage.cached_read, usage.cached_write, usage.output, usage.thought)
+
+
+@pytest.mark.parametrize("recording", RECORDINGS, ids=str)
+def test_each_prompt_makes_one_row_of_kind_turn(recording: Path) -> None:
+    rows = [row for row in metered(recording).rows if row.kind == "turn"]
+    assert len({row.id for row in rows}) == len(rows)
+    assert sorted(row.session for row in rows) == sorted(turn["session"] for turn in truth_of(recording))
+
+
+@pytest.mark.parametrize("recording", IN_PLACE, ids=str)
+def test_each_turn_used_what_its_model_calls_used_or_at_least_that_is_said(recording: Path) -> None:
+    for row, turn in side_by_side(recording):
+        main = used(turn["calls"], "main")
+        if not main.total:  # a command of the agent's own, as /compact
+            main = used(turn["calls"], "side")
+        match row.usage_source:
+            case "agent" if row.usage.total:
+                assert told(row.usage, recording.parts[0]) == told(main, recording.parts[0]), turn["text"]
+            case "partial":
+                assert row.usage.prompt <= main.prompt, turn["text"]
+                assert row.usage.completion <= main.completion, turn["text"]
+            case "none":
+                assert row.usage == NOTHING
+
+
+@pytest.mark.parametrize("recording", IN_PLACE, ids=str)
+def test_no_turn_that_was_paid_is_silently_nothing(recording: Path) -> None:
+    for row, turn in side_by_side(recording):
+        if used(turn["calls"], "main").total and not row.usage.total:
+            assert row.usage_source in ("none", "partial"), turn["text"]
+            assert row.detail, turn["text"]
+
+
+@pytest.mark.parametrize("recording", RECORDINGS, ids=str)
+def test_the_rows_of_a_session_cost_what_its_agent_says_to_the_nano(recording: Path) -> None:
+    result = metered(recording)
+    inherits = recording.parts[0].startswith("opencode")
+    before = CONTINUES.get(recording.stem)
+    earlier = metered(recording.with_name(f"{before}.jsonl")).states if before else {}
+    restarts = recording.parts[0].startswith(("claude-agent-acp-0.49", "zed-claude"))
+    stands: dict[str, int] = {}
+    costs: dict[str, int] = {}
+    for report in result.reports:
+        if report.cost is None:
+            continue
+        session, value = report.session, report.cost.nano
+        if session not in stands:
+            state, parent = earlier.get(session), result.parents.get(session)
+            carried = state.agent_cost.nano if state and state.agent_cost and not restarts else 0
+            stands[session] = stands.get(parent, 0) if parent and inherits else carried
+        costs[session] = costs.get(session, 0) + value - (stands[session] if value >= stands[session] else 0)
+        stands[session] = value
+    assert {session: result.booked(session) for session in costs} == costs
+
+
+def test_what_claude_spent_unseen_before_a_load_is_told_apart_by_the_catalogs_prices() -> None:
+    result = metered(Path("claude-agent-acp-0.100.0/reload.jsonl"), Catalog.load())
+    unseen, turn, *_ = result.rows
+    assert (unseen.kind, unseen.costs) == ("autonomous", (Money(15_624_000, "USD"),))
+    assert (turn.kind, turn.costs, turn.cost_source) == ("turn", (Money(10_927_000, "USD"),), "agent")
+
+
+def test_the_catalog_agrees_with_what_claude_says_its_calls_cost() -> None:
+    for row in metered(Path("claude-agent-acp-0.100.0/basic.jsonl"), Catalog.load()).rows[:1]:
+        (line,) = row.lines
+        assert Catalog.load().price(line.model, line.usage, row.ended_at).cost == line.cost
+
+
+def lines_of(recording: Path) -> list[str]:
+    return [
+        " ".join(
+            (
+                row.kind,
+                row.stop_reason or "-",
+                f"{row.usage_source}/{row.cost_source}",
+                *(f"{line.model} {tokens(line.usage)} {line.cost.text if line.cost else '-'}" for line in row.lines),
+                f"context {row.context_used or '-'}/{row.context_size or '-'}",
+            )
+        )
+        for row in metered(recording).rows
+    ]
+
+
+def tokens(usage: Usage) -> str:
+    return f"{usage.input}/{usage.cached_read}/{usage.cached_write}/{usage.output}/{usage.thought}"
+
+
+def written() -> dict[str, list[str]]:
+    sections = ROWS.read_text().split("\n\n")
+    return {name: rows for name, *rows in (section.splitlines() for section in sections if section.strip())}
+
+
+@pytest.mark.parametrize(("recording", "rows"), written().items() if ROWS.exists() else [])
+def test_a_recording_makes_the_rows_that_were_reviewed(recording: str, rows: list[str]) -> None:
+    assert lines_of(Path(recording)) == rows
+
+
+if __name__ == "__main__":
+    ROWS.write_text("\n\n".join("\n".join((str(path), *lines_of(path))) for path in RECORDINGS) + "\n")
