@@ -7,6 +7,7 @@ and clients send; usage may stand at either end. Only lines over 1 MiB come here
 from __future__ import annotations
 
 import contextlib
+from decimal import Decimal
 from json import JSONDecoder
 from typing import Any
 
@@ -50,7 +51,7 @@ def peek_head(head: bytes) -> Message | None:
     Of `params` only the members that stand before the bulk; of a response nothing but the id.
     """
     text = head.decode("utf-8", "surrogateescape")
-    decoder = JSONDecoder()
+    decoder = JSONDecoder(parse_float=Decimal)
     fields: dict[str, Any] = {}
     with contextlib.suppress(ValueError, IndexError, RecursionError):  # the text ends somewhere: that is the point
         _walk(text, 0, decoder, fields, ("params", "result", "error"))
@@ -106,7 +107,7 @@ def meta_in_tail(tail: bytes) -> dict[str, Any] | None:
         at = _skip(text, at + len('"_meta"'))
         if text[at] != ":":
             return None
-        value, _ = JSONDecoder().raw_decode(text, _skip(text, at + 1))
+        value, _ = JSONDecoder(parse_float=Decimal).raw_decode(text, _skip(text, at + 1))
     except (ValueError, IndexError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
