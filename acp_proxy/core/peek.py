@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from acp_proxy.core.jsonrpc import Notification, Request, Response, parse
+
 ABSENT = msgspec.Raw()
 
 
@@ -34,13 +36,7 @@ class Peek(msgspec.Struct, gc=False):
     params: Params | None = None
 
 
-class _Loose(msgspec.Struct, gc=False):
-    id: Any = None
-    method: str | None = None
-
-
 _strict = msgspec.json.Decoder(Peek)
-_loose = msgspec.json.Decoder(_Loose)
 _NO_MESSAGE = Peek()
 
 
@@ -62,11 +58,15 @@ def peek_line(line: bytes) -> Peek:
         return _strict.decode(line)
     except (msgspec.DecodeError, ValueError, RecursionError):
         pass
-    try:  # params of another shape: a list, or an update that is no object
-        loose = _loose.decode(line)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return _NO_MESSAGE
-    return Peek(loose.id, loose.method)
+    # Params of another shape, half a surrogate pair, or no message at all: rare enough to be parsed in full.
+    match parse(line):
+        case Request(id=id, method=method):
+            return Peek(id, method)
+        case Notification(method=method):
+            return Peek(None, method)
+        case Response(id=id):
+            return Peek(id)
+    return _NO_MESSAGE
 
 
 def split_lines(run: bytes) -> list[bytes]:

@@ -94,6 +94,12 @@ def test_a_head_without_an_id_before_the_bulk_settles_nothing() -> None:
     assert peek_head(b'{"jsonrpc":"2.0","result":"AAAA') is None
 
 
+def test_half_a_surrogate_pair_hides_no_message() -> None:
+    line = b'{"id":1,"method":"session/prompt","params":{"sessionId":"a","prompt":[{"type":"text","text":"\\ud83d"}]}}'
+    assert peek_line(line).method == "session/prompt"
+    assert [peek.method for peek in peek_run(line + b"\n" + line + b"\n")] == ["session/prompt", "session/prompt"]
+
+
 def test_usage_at_the_end_of_a_long_update_is_found() -> None:
     tail = b'AAAA"}},"_meta":{"usage":{"inputTokens":5}}}}}\n'
     assert meta_in_tail(tail) == {"usage": {"inputTokens": 5}}
