@@ -42,7 +42,7 @@ TOOL_UPDATES = frozenset(
 PLAIN_UPDATES = (
     OUTPUT_UPDATES
     | THOUGHT_UPDATES
-    | (TOOL_UPDATES - {"tool_call_update"})  # whose id and `rawOutput` are read
+    | (TOOL_UPDATES - {"tool_call", "tool_call_update"})  # whose ids are read: calls are told apart by them
     | {
         "user_message_chunk",
         "user_message",
