@@ -65,7 +65,7 @@ def _rendered(found: Report, arguments: argparse.Namespace) -> str:
     if not found.lines:
         return report_text.empty(filtered=found.query != Query())
     if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-        return report_text.coloured(found, shutil.get_terminal_size().columns)
+        return report_text.coloured(found, shutil.get_terminal_size().columns, os.environ)
     return report_text.plain(found)
 
 

@@ -97,15 +97,17 @@ def cut(text: str, width: int) -> str:
     return f"{text.rstrip()}…" if width > 0 else ""
 
 
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    space = " " * (width - width_of(text))
+    return space + text if right else text + space
+
+
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
     """Rows as lines, two spaces between columns; `right` says which columns are aligned to the right."""
     widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
-    return "".join(f"{_line(row, widths, right)}\n" for row in rows)
-
-
-def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    cells = []
-    for cell, width, to_right in zip(row, widths, right, strict=True):
-        space = " " * (width - width_of(cell))
-        cells.append(space + cell if to_right else cell + space)
-    return "  ".join(cells).rstrip()
+    shape = list(zip(widths, right, strict=True))
+    lines = (
+        "  ".join(padded(cell, width, right=to_right) for cell, (width, to_right) in zip(row, shape, strict=True))
+        for row in rows
+    )
+    return "".join(f"{line.rstrip()}\n" for line in lines)

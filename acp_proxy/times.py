@@ -71,15 +71,17 @@ def parse(text: str, zone: Zone, now: int) -> int:
 
 def rfc3339(at: int) -> str:
     """In UTC, with the second's fraction where there is one: 2026-11-01T00:00:00Z, 2026-11-01T09:30:12.25Z."""
-    text = datetime.fromtimestamp(at // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     fraction = f".{at % SECOND:09d}".rstrip("0").rstrip(".")
-    return f"{text}{fraction}Z"
+    return f"{_seconds(at)}{fraction}Z"
 
 
 def milliseconds(at: int) -> str:
     """In UTC, always with three digits, so that text sorts as time does: 2026-11-01T09:30:12.250Z."""
-    text = datetime.fromtimestamp(at // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    return f"{text}.{at % SECOND // 1_000_000:03d}Z"
+    return f"{_seconds(at)}.{at % SECOND // 1_000_000:03d}Z"
+
+
+def _seconds(at: int) -> str:
+    return datetime.fromtimestamp(at // SECOND, UTC).isoformat()[:19]
 
 
 def _nanoseconds(moment: datetime) -> int:

@@ -297,7 +297,7 @@ def test_control_characters_of_names_reach_no_terminal(ledger: Ledger) -> None:
         one = report(ledger, by, Query(), times.UTC_ZONE)
         written = [report_text.plain(one), report_json.as_json(one), report_json.as_csv(one)]
         assert [text for text in written if not text.replace("\n", "").isprintable()] == []
-        coloured = report_text.coloured(one, 100)
+        coloured = report_text.coloured(one, 100, {})
         assert not [sign for sign in ("\x1b]", "\x1b[2J", "\x9b", "\u202e", "\x07") if sign in coloured]
     assert as_json(report(ledger, "model", Query(), times.UTC_ZONE))["rows"][0]["key"] == EVIL
 
@@ -339,24 +339,22 @@ def test_a_table_fits_its_terminal(ledger: Ledger, by: str, width: int) -> None:
         for cost, currency in (("1234.5", "USD"), ("0.001", "EUR"), (None, "USD"))
         for tokens in (2, 9)
     ]
-    text = report_text.coloured(found(ledger, by, *rows), width)
+    text = report_text.coloured(found(ledger, by, *rows), width, {})
     assert max(width_of(_uncoloured(line)) for line in text.splitlines()) <= width
     assert "total" in text or width < 60
 
 
 def test_a_terminal_gets_a_bar_per_row_as_long_as_its_cost(ledger: Ledger) -> None:
     rows = [row(line("all", "4")), row(line("half", "2")), row(line("none", None))]
-    lines = report_text.coloured(found(ledger, "model", *rows), 80).splitlines()
+    lines = report_text.coloured(found(ledger, "model", *rows), 80, {}).splitlines()
     bars = {name: line.count("█") for line in lines for name in ("all", "half", "none") if f"{name} " in line}
     assert bars["none"] == 0
     assert bars["all"] == 2 * bars["half"] > 0
 
 
-def test_a_full_context_is_coloured_by_the_thresholds(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.delenv("NO_COLOR", raising=False)
+def test_a_full_context_is_coloured_by_the_thresholds(ledger: Ledger) -> None:
     rows = [row(context_used=used, context_size=100) for used in (74, 75, 90, 96)]
-    text = report_text.coloured(found(ledger, "turn", *rows), 140)
+    text = report_text.coloured(found(ledger, "turn", *rows), 140, {})
     assert [_colour_before(percent, text) for percent in ("74%", "75%", "90%", "96%")] == [
         "",
         "\x1b[33m",
@@ -365,10 +363,10 @@ def test_a_full_context_is_coloured_by_the_thresholds(ledger: Ledger, monkeypatc
     ]
 
 
-def test_no_color_is_respected(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    text = report_text.coloured(found(ledger, "turn", row(context_used=96, context_size=100)), 140)
-    assert not re.search(r"\x1b\[[0-9;]*3[0-9]", text)
+def test_no_color_is_respected(ledger: Ledger) -> None:
+    ledger.append([row(context_used=96, context_size=100)])
+    one = report(ledger, "turn", Query(), times.UTC_ZONE)
+    assert report_text.coloured(one, 140, {"NO_COLOR": "1"}) == _uncoloured(report_text.coloured(one, 140, {}))
 
 
 def _uncoloured(text: str) -> str:
