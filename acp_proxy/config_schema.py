@@ -149,7 +149,7 @@ def unknown(key: Key) -> str:
     elsewhere = {known.rpartition(".")[2]: tuple(known.split(".")) for known in KEYS if "*" not in known}
     if meant := around.get(closest(name, around)) or elsewhere.get(name):
         return f"unknown key; did you mean {dotted(meant)}?"
-    return f"unknown key; {f'[{dotted(table)}]' if table else 'the file'} may have {_listed(around, 'and')}"
+    return f"unknown key; {f'[{dotted(table)}] has' if table else 'known are'} {_listed(around, 'and')}"
 
 
 def suggestion(value: str, choices: Iterable[str]) -> str:
