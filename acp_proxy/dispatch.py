@@ -21,6 +21,8 @@ from acp_proxy.core.peek import Peek, peek_line, peek_run, split_lines
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.lane import Lane, Outlet
 
+_AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of which characters are counted, not JSON
+
 
 class Dispatcher:
     """The relay's `Inspector`. One per connection; everything runs in the event loop's thread."""
@@ -125,8 +127,7 @@ class Dispatcher:
             params = peek.params
             if peek.method == acp.SESSION_UPDATE and params is not None and (update := params.update) is not None:
                 if update.kind in acp.PLAIN_UPDATES and not len(update.meta):
-                    chars = len(update.content) + len(update.raw_input) + len(update.raw_output)
-                    tally(params.session, update.kind, chars)
+                    tally(params.session, update.kind, max(0, len(update.content) - _AROUND_TEXT))
                     continue
                 return index
             if peek.method is None:

@@ -19,8 +19,6 @@ class Update(msgspec.Struct, gc=False):
     kind: str | None = msgspec.field(name="sessionUpdate", default=None)
     meta: msgspec.Raw = msgspec.field(name="_meta", default=ABSENT)
     content: msgspec.Raw = ABSENT
-    raw_input: msgspec.Raw = msgspec.field(name="rawInput", default=ABSENT)
-    raw_output: msgspec.Raw = msgspec.field(name="rawOutput", default=ABSENT)
 
 
 class Params(msgspec.Struct, gc=False):
