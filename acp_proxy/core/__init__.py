@@ -1,1 +1,4 @@
-"""The sans-IO core: bytes and messages in, events and effects out. Imports itself only; no clock, no environment, no I/O."""
+"""The sans-IO core: bytes and messages in, events and effects out.
+
+Imports itself only; no clock, no environment, no I/O.
+"""

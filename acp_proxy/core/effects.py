@@ -1,4 +1,4 @@
-"""What an interceptor asks the relay to do, imperative: the relay carries it out in order, or drops it when a side is gone."""
+"""What an interceptor asks the relay to do: carried out in order, or dropped when that side is gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened on the wire, past tense: facts that the conversation reads off messages, and what the meter made of them.
+"""What happened on the wire, past tense: facts that the conversation reads off messages, and the meter's word on them.
 
 An event never carries content of a session: no prompt, answer, path of a file, or tool argument, only counts of
 characters. `meta` is the `_meta` object of the message; only `core/agents.py` looks inside. `at` is Unix time in
