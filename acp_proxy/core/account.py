@@ -111,7 +111,7 @@ class Account:
         if not forked:
             self.tokens.restore(state.counters)
             self.title = self.title or state.title
-            self._earlier, self.restorable = state.costs, False
+            self._earlier = state.costs
 
     def begin_turn(self, turn: Turn) -> None:
         if not self.open:

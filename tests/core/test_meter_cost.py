@@ -141,6 +141,14 @@ def test_a_carried_over_cost_goes_on_from_the_ledger_and_what_nobody_reported_is
     assert story.turn(CALL, cost="0.096").costs == (usd("0.011223"),)
 
 
+def test_a_carried_over_cost_that_only_rounds_otherwise_than_the_catalog_holds_nothing_unseen() -> None:
+    story = Story(CLAUDE)
+    story.open("load", model="claude-opus-5-5")
+    story.restore(known("0.05", "0.05"))
+    assert story.turn(CALL, cost="0.061").costs == (usd("0.011"),)
+    assert [row.kind for row in story.rows] == ["turn"]
+
+
 def test_a_carried_over_cost_without_a_known_price_belongs_to_the_turn() -> None:
     story = Story(OPENCODE)
     story.open("load", model="nobody/knows")

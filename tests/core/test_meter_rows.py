@@ -66,6 +66,17 @@ def test_what_rows_hold_beyond_the_usage_is_a_row_beside_the_turn() -> None:
     assert {line.model: line.usage.total for line in side.lines} == {"haiku": 11, "claude-opus-5-5": 130}
 
 
+def test_the_turns_own_model_is_served_first_from_the_rows_however_large_others_are() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    turn = story.begin()
+    story.report(turn, used=120, cost="0.01", meta=OPUS)
+    rows = (ModelCounters("haiku", disjoint(9000, 0, 0, 90)), ModelCounters("claude-opus-5-5", disjoint(100, 0, 0, 20)))
+    side, own = story.end(turn, disjoint(100, 0, 0, 20), model_usage=rows)
+    assert [line.model for line in own.lines] == ["claude-opus-5-5"]
+    assert [line.model for line in side.lines] == ["haiku"]
+
+
 def test_rows_that_are_smaller_than_the_usage_are_right() -> None:
     story = Story(CLAUDE)
     story.open()
@@ -169,6 +180,15 @@ def test_a_background_tasks_cost_is_not_the_cost_of_the_prompt_that_waits() -> N
     assert (row.kind, row.costs) == ("autonomous", (usd("0.013"),))
     story.report(turn, cost="0.02", meta={"_claude/origin": {"kind": "human"}})
     assert story.end(turn, disjoint(1, 0, 0, 1))[-1].costs == (usd("0.007"),)
+
+
+def test_a_background_tasks_cost_after_the_prompts_own_cannot_be_told_apart() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    turn = story.begin()
+    story.report(turn, cost="0.01", meta={"_claude/origin": {"kind": "human"}})
+    assert story.report(turn, cost="0.03", meta={"_claude/origin": {"kind": "task-notification"}}) == []
+    assert story.end(turn, disjoint(1, 0, 0, 1))[-1].costs == (usd("0.03"),)
 
 
 def test_a_run_without_a_prompt_is_its_own_row() -> None:
@@ -333,6 +353,18 @@ def test_costs_add_up_over_processes() -> None:
     story.restore(SessionState(costs=(usd("1"),)))
     story.turn(disjoint(1000))
     assert story.metered.state.costs == (usd("1.004"),)
+
+
+def test_a_later_answer_of_the_ledger_replaces_an_earlier_one_until_rows_are_booked_here() -> None:
+    story = Story(CODEX)
+    story.open("load", model="claude-opus-5-5")
+    for total in ("1", "2"):
+        story.restore(SessionState(costs=(usd(total),)))
+        story.open("load", model="claude-opus-5-5")
+    story.turn(disjoint(1000))
+    story.restore(SessionState(costs=(usd("2.004"),)))
+    story.turn(disjoint(1000))
+    assert story.metered.state.costs == (usd("2.008"),)
 
 
 def test_a_cost_in_mid_turn_is_in_the_state_before_its_row_is() -> None:

@@ -313,11 +313,25 @@ def test_a_cancelled_answer_that_nobody_will_ever_report_is_estimated() -> None:
     assert (row.usage, row.usage_source, row.cost_source) == (Usage(2, 0, 0, 20), "estimated", "estimated")
 
 
+def test_what_was_said_in_a_turn_that_failed_is_mostly_the_error_and_not_estimated() -> None:
+    story = Story(CODEX)
+    story.open(model="mock")
+    row = story.turn(stop="error", chars=8, output_chars=80)
+    assert (row.usage, row.usage_source, row.detail) == (NOTHING, "none", "failed; the agent reports nothing of it")
+
+
 def test_a_reporting_agent_that_is_silent_about_a_turn_is_not_estimated() -> None:
     story = Story(CODEX)
     story.open()
     row = story.turn(output_chars=80)
     assert (row.usage, row.usage_source) == (NOTHING, "none")
+
+
+def test_a_last_call_is_not_all_of_a_turn_while_another_prompt_waits() -> None:
+    story = Story(OPENCODE)
+    story.open()
+    first, _ = story.begin(), story.begin()
+    assert story.end(first, Counters(2000, 150, 2150))[-1].usage_source == "partial"
 
 
 def test_two_prompts_that_are_answered_with_the_same_usage_count_once() -> None:
