@@ -17,7 +17,7 @@ from acp_proxy.core.events import Event, Side
 from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, parse
 from acp_proxy.core.long_lines import peek_head
 from acp_proxy.core.meter import Meter
-from acp_proxy.core.peek import Peek, peek_line, peek_run, split_lines
+from acp_proxy.core.peek import ABSENT, Peek, peek_line, peek_run, split_lines
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.lane import Lane, Outlet
 
@@ -126,7 +126,7 @@ class Dispatcher:
             peek = peeked[index]
             params = peek.params
             if peek.method == acp.SESSION_UPDATE and params is not None and (update := params.update) is not None:
-                if update.kind in acp.PLAIN_UPDATES and not len(update.meta):
+                if update.kind in acp.PLAIN_UPDATES and update.meta is ABSENT and params.meta is ABSENT:
                     tally(params.session, update.kind, max(0, len(update.content) - _AROUND_TEXT))
                     continue
                 return index

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_proxy.core.effects import Effect, Send
-from acp_proxy.core.events import Event, Side, TurnEnded, TurnMetered, TurnStarted, UsageReported
+from acp_proxy.core.events import Event, Side, TurnEnded, TurnMetered, TurnStarted, UpdateSeen, UsageReported
 from acp_proxy.core.jsonrpc import Request
 from acp_proxy.interceptor import Interceptor, Refusal
 from tests.ends import SESSION, Ends, answer, chunk, encoded, prompt, request, update
@@ -133,6 +133,19 @@ def test_a_turn_is_seen_from_a_chunk_that_holds_all_of_it() -> None:
     )
     ended = [event for event in watcher.seen if isinstance(event, TurnEnded)]
     assert [(event.stop_reason, event.updates) for event in ended] == [("end_turn", 1), ("cancelled", 1)]
+
+
+def test_meta_beside_an_update_is_seen_like_meta_in_it() -> None:
+    watcher = Speaks()
+    ends = Ends([watcher])
+    ends.open_session()
+    beside = chunk("a")
+    beside["params"]["_meta"] = {"field_meta": {"x": 1}}
+    ends.agent_says(beside, chunk("b"), update("agent_message_chunk", _meta={"y": 2}))
+    assert [dict(event.meta) for event in watcher.seen if isinstance(event, UpdateSeen)] == [
+        {"field_meta": {"x": 1}},
+        {"y": 2},
+    ]
 
 
 async def test_a_waiting_prompt_delays_only_later_lines_of_its_session() -> None:

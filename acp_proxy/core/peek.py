@@ -23,6 +23,7 @@ class Update(msgspec.Struct, gc=False):
 
 class Params(msgspec.Struct, gc=False):
     session: str | None = msgspec.field(name="sessionId", default=None)
+    meta: msgspec.Raw = msgspec.field(name="_meta", default=ABSENT)
     update: Update | None = None
 
 
