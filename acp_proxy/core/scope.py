@@ -1,0 +1,69 @@
+"""Whom and what a budget is about: patterns over who asks and what is used. Compared exactly, but for `*`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Dimension = Literal["user", "team", "project", "agent", "model"]
+DIMENSIONS: tuple[Dimension, ...] = ("user", "team", "project", "agent", "model")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Values or patterns with `*` for any text; one of each that is given must match, and empty is any."""
+
+    user: tuple[str, ...] = ()
+    team: tuple[str, ...] = ()
+    project: tuple[str, ...] = ()
+    agent: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()
+
+    def of(self, dimension: Dimension) -> tuple[str, ...]:
+        patterns: tuple[str, ...] = getattr(self, dimension)
+        return patterns
+
+    def accepts(self, dimension: Dimension, value: str | None) -> bool:
+        """What has no value, as who is in no team, matches only where the scope says nothing of it."""
+        patterns = self.of(dimension)
+        return not patterns or (value is not None and any(fits(pattern, value) for pattern in patterns))
+
+    @property
+    def texts(self) -> Mapping[str, list[str]]:
+        """What is given, by the keys of a configuration."""
+        return {dimension: list(self.of(dimension)) for dimension in DIMENSIONS if self.of(dimension)}
+
+
+EVERYTHING = Scope()
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Who wants to use what. `model` is a concrete one, or None where only an alias or nothing is known.
+
+    `session` is the ACP id; None, as for a question without a session, stands for a session without rows. `process`
+    names one run of the proxy, for a budget given as its flag.
+    """
+
+    organisation: str
+    user: str
+    team: str | None
+    project: str | None
+    host: str
+    agent: str
+    model: str | None = None
+    session: str | None = None
+    process: str | None = None
+
+    def of(self, dimension: Dimension) -> str | None:
+        value: str | None = getattr(self, dimension)
+        return value
+
+
+def fits(pattern: str, value: str) -> bool:
+    """Whether `value` is `pattern`, where each `*` stands for any text, also none."""
+    if "*" not in pattern:
+        return pattern == value
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), value, re.DOTALL) is not None

@@ -1,0 +1,108 @@
+"""Over which time a budget counts: named windows, calendar ones in the budget's own time zone.
+
+Pure: the zone comes in as a `tzinfo`. Times are Unix nanoseconds, intervals half-open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import Literal, cast
+
+SECOND = 1_000_000_000
+HOUR = 3600 * SECOND
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = timedelta(days=1)
+_LONGEST = 87_600  # hours, ten years: the start stays far inside of what a ledger column holds
+
+WindowName = Literal["turn", "session", "day", "week", "month", "quarter", "total", "rolling"]
+_NAMES = ("turn", "session", "day", "week", "month", "quarter", "total")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Which start times count: `start <= t < end` in Unix ns; None is open on that side."""
+
+    start: int | None = None
+    end: int | None = None
+
+    def cover(self, at: int) -> bool:
+        return (self.start is None or self.start <= at) and (self.end is None or at < self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`hours` is only given, and then above 0, with the name "rolling"."""
+
+    name: WindowName
+    hours: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Window:
+        """From the word of a configuration, `day` or `rolling:24h`. Raises ValueError with a line for the user."""
+        if text in _NAMES:
+            return cls(cast(WindowName, text))
+        hours = text.removeprefix("rolling:").removesuffix("h")
+        digits = hours.isascii() and hours.isdigit() and len(hours) <= len(str(_LONGEST))
+        if digits and text == f"rolling:{hours}h" and 0 < int(hours) <= _LONGEST:
+            return cls("rolling", int(hours))
+        raise ValueError(f"expected {', '.join(_NAMES)} or rolling:24h (1 to {_LONGEST:,} hours), not {text!r}")
+
+    @property
+    def text(self) -> str:
+        """As a configuration says it."""
+        return f"rolling:{self.hours}h" if self.name == "rolling" else self.name
+
+    def bounds(self, at: int, zone: tzinfo) -> Bounds:
+        """The window that `at` is in.
+
+        A calendar window begins with the first instant of its first day in `zone`: local midnight, the first of two,
+        or where the clock skips midnight, the moment it does. Weeks begin on Monday. A rolling window has no end, so
+        that rows still count after the clock was set back.
+        """
+        match self.name:
+            case "turn" | "session" | "total":
+                return Bounds()
+            case "rolling":
+                return Bounds(at - self.hours * HOUR)
+        first = self._first_day((_EPOCH + timedelta(seconds=at // SECOND)).astimezone(zone).date())
+        following = self._next(first)
+        while (end := _start_of(following, zone)) <= at:  # the clock was set back over midnight: the day goes on
+            first, following = following, self._next(following)
+        return Bounds(_start_of(first, zone), end)
+
+    def _first_day(self, day: date) -> date:
+        match self.name:
+            case "week":
+                return day - day.weekday() * _DAY
+            case "month":
+                return day.replace(day=1)
+            case "quarter":
+                return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
+        return day
+
+    def _next(self, first: date) -> date:
+        """The first day of the window after the one that begins on `first`."""
+        days = {"week": 7, "month": 31, "quarter": 92}.get(self.name, 1)  # at least as long, and shorter than two
+        return self._first_day(first + days * _DAY)
+
+
+def _start_of(day: date, zone: tzinfo) -> int:
+    """The first instant at which the local date is `day` or later."""
+    midnight = datetime.combine(day, time.min, zone)  # fold 0: of two midnights the first
+    start = midnight.astimezone(UTC)
+    if start.astimezone(zone).replace(tzinfo=None) != midnight.replace(tzinfo=None):
+        start = _end_of_gap(midnight)
+    return (start - _EPOCH) // timedelta(seconds=1) * SECOND
+
+
+def _end_of_gap(skipped: datetime) -> datetime:
+    """When the clock was put forward over the local time `skipped`; it may skip a day, at the date line."""
+    before, after = skipped.replace(fold=1).astimezone(UTC), skipped.astimezone(UTC)
+    while after - before > timedelta(seconds=1):
+        middle = before + (after - before) // timedelta(seconds=2) * timedelta(seconds=1)
+        if middle.astimezone(skipped.tzinfo).replace(tzinfo=None) < skipped.replace(tzinfo=None):
+            before = middle
+        else:
+            after = middle
+    return after
