@@ -140,7 +140,8 @@ class Rows:
 
 
 def _overpriced(account: Account, bill: Bill) -> bool:
-    return account.profile.hides_cache and bill.source in ("computed", "estimated")
+    priced = any(line.usage.input and line.cost for line in bill.lines)
+    return priced and account.profile.hides_cache and bill.source != "agent"
 
 
 def _beside(notes: Notes, account: Account, parts: Spread) -> Iterator[_Beside]:
