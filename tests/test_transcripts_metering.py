@@ -114,7 +114,7 @@ def used(calls: list[dict[str, Any]], kind: str, *, cut_off: bool = False) -> Us
 
 
 def possible(calls: list[dict[str, Any]]) -> list[Usage]:
-    """What a turn may be said to have used, the most last. A command of the agent's own, as /compact, has side calls."""
+    """What a turn may be said to have used, the most last. Commands of the agent's own have side calls."""
     main = [used(calls, "main"), used(calls, "main", cut_off=True)]
     return main if main[1].total else [used(calls, "side")]
 
