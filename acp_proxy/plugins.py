@@ -9,8 +9,8 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
+from acp_proxy.accounting import Log
 from acp_proxy.interceptor import Interceptor
-from acp_proxy.log import Log
 
 GROUP = "acp_proxy.interceptors"
 

@@ -15,6 +15,7 @@ from acp_proxy.core.events import (
     Event,
     SessionClosed,
     SessionOpened,
+    SessionRequested,
     Side,
     TurnMetered,
     UsageReported,
@@ -45,7 +46,9 @@ class UsageUpdates(Interceptor):
             case UsageReported(session=session, used=int(used), size=int(size), child=None) if used or size:
                 self._reported.add(session)
                 self._last[session] = (used, size, self._cost_shown(event))
-            case SessionClosed():
+            case SessionRequested(how="load" | "resume", session=session):
+                self._opened.discard(session)  # until the response says that it is open
+            case SessionClosed(deleted=True):
                 self._forget(event.session)
             case _:
                 pass

@@ -1,0 +1,124 @@
+"""What the editor is shown, and when it is shown nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from acp_proxy.core.entry import SessionState
+from acp_proxy.core.events import Counters, SessionRestored
+from acp_proxy.core.money import Money
+from acp_proxy.interceptors.usage_updates import UsageUpdates
+from tests.ends import SESSION, Ends, answer, chunk, prompt, request, update
+
+USED = {"inputTokens": 1000, "outputTokens": 10, "totalTokens": 1010}
+KNOWN = SessionState(
+    context_used=5000, context_size=200_000, costs=(Money.of("0.25", "USD"),), model="gemini-3.8-flash"
+)
+
+
+def shown(ends: Ends) -> list[dict[str, Any]]:
+    """The updates of the proxy's own among what the client got."""
+    updates = [message["params"]["update"] for message in ends.client.messages if "params" in message]
+    return [each for each in updates if "acp-proxy" in each.get("_meta", {})]
+
+
+def turn(ends: Ends, id: int, *before: Any, **result: Any) -> None:
+    ends.client_says(prompt(id))
+    ends.agent_says(chunk("hi"), *before, answer(id, stopReason="end_turn", **result))
+
+
+def restored(state: SessionState | None, parent: str | None = None) -> SessionRestored:
+    return SessionRestored(1, SESSION, state, parent)
+
+
+def test_an_agent_that_says_nothing_gets_context_and_cost_before_its_turn_ends() -> None:
+    ends = Ends([UsageUpdates()])
+    ends.open_session(agent="someone", model="claude-sonnet-5")
+    turn(ends, 2, usage=USED)
+    (told,) = shown(ends)
+    assert (told["used"], told["size"]) == (1010, 1_000_000)
+    assert told["cost"] == {"amount": 0.0021, "currency": "USD"}
+    assert told["_meta"] == {"acp-proxy": {"source": "meter", "estimated": False}}
+    assert ends.client.messages[-1]["id"] == 2
+
+
+def test_cost_is_cumulative_over_the_turns_of_a_session() -> None:
+    ends = Ends([UsageUpdates()])
+    ends.open_session(agent="someone", model="claude-sonnet-5")
+    turn(ends, 2, usage=USED)
+    turn(ends, 3, usage={"inputTokens": 2000, "outputTokens": 20, "totalTokens": 2020})
+    assert [each["cost"]["amount"] for each in shown(ends)] == [0.0021, 0.0063]
+
+
+def test_an_agent_that_reports_context_and_cost_itself_is_left_alone() -> None:
+    ends = Ends([UsageUpdates()])
+    ends.open_session()
+    own = update("usage_update", used=5, size=10, cost={"amount": 1, "currency": "USD"})
+    turn(ends, 2, own, usage=USED)
+    assert shown(ends) == []
+
+
+def test_a_cost_is_added_to_the_context_that_an_agent_reports_without_one() -> None:
+    ends = Ends([UsageUpdates()])
+    ends.open_session(agent="@agentclientprotocol/codex-acp", version="2.6.0", model="gpt-5.4")
+    turn(ends, 2, update("usage_update", used=1010, size=258_400), usage=USED)
+    (told,) = shown(ends)
+    assert (told["used"], told["size"]) == (1010, 258_400)
+    assert told["cost"]["amount"] > 0
+
+
+def test_nothing_is_shown_while_context_or_window_is_unknown() -> None:
+    ends = Ends([UsageUpdates()])
+    ends.open_session(agent="someone", model="a-model-nobody-knows")
+    turn(ends, 2, usage=USED)
+    assert shown(ends) == []
+
+
+def test_the_same_figures_are_never_shown_twice() -> None:
+    ends = Ends([UsageUpdates()])
+    ends.open_session()
+    ends.dispatcher.announce(restored(KNOWN))
+    ends.client_says(request(2, "session/resume", sessionId=SESSION, cwd="/x", mcpServers=[]))
+    ends.agent_says(answer(2))
+    ends.dispatcher.announce(restored(KNOWN))
+    assert len(shown(ends)) == 1
+
+
+def test_a_session_that_the_ledger_knows_is_shown_when_it_is_open_again() -> None:
+    ends = Ends([UsageUpdates()])
+    ends.open_session()
+    ends.client_says(request(2, "session/load", sessionId=SESSION, cwd="/x", mcpServers=[]))
+    ends.dispatcher.announce(restored(KNOWN))
+    assert shown(ends) == []
+    ends.agent_says(answer(2))
+    (told,) = shown(ends)
+    assert (told["used"], told["size"], told["cost"]["amount"]) == (5000, 200_000, 0.25)
+    assert told["_meta"]["acp-proxy"]["source"] == "ledger"
+    assert ends.client.messages[0]["id"] == 2
+
+
+def test_the_ledgers_answer_may_come_after_the_agents() -> None:
+    ends = Ends([UsageUpdates()])
+    ends.open_session()
+    ends.client_says(request(2, "session/resume", sessionId=SESSION, cwd="/x", mcpServers=[]))
+    ends.agent_says(answer(2))
+    assert shown(ends) == []
+    ends.dispatcher.announce(restored(KNOWN))
+    assert len(shown(ends)) == 1
+
+
+def test_what_the_agent_said_of_a_reopened_session_stands() -> None:
+    ends = Ends([UsageUpdates()])
+    ends.open_session()
+    ends.client_says(request(2, "session/load", sessionId=SESSION, cwd="/x", mcpServers=[]))
+    ends.agent_says(update("usage_update", used=7, size=10), answer(2))
+    ends.dispatcher.announce(restored(KNOWN))
+    assert shown(ends) == []
+
+
+def test_a_session_that_the_ledger_does_not_know_shows_nothing() -> None:
+    ends = Ends([UsageUpdates()])
+    ends.open_session()
+    ends.dispatcher.announce(restored(None))
+    ends.dispatcher.announce(restored(SessionState(counters=Counters(input=5))))
+    assert shown(ends) == []

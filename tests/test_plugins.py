@@ -1,0 +1,62 @@
+"""Interceptors of other packages are found where they are installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_proxy.plugins import installed
+
+
+class Said:
+    def __init__(self) -> None:
+        self.events: list[tuple[str, str, dict[str, Any]]] = []
+
+    def __call__(self, level: str, event: str, **fields: Any) -> None:
+        self.events.append((level, event, fields))
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of installed packages, importable."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def install(site: Path, module: str, code: str, group: str = "acp_proxy.interceptors") -> None:
+    (site / f"{module}.py").write_text(code)
+    info = site / f"{module}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{group}]\nwatcher = {module}:Watcher\n")
+
+
+def test_an_interceptor_that_a_package_names_is_made_once(site: Path) -> None:
+    install(site, "plugin_good", "from acp_proxy.interceptor import Interceptor\nclass Watcher(Interceptor): pass\n")
+    said = Said()
+    assert [type(each).__name__ for each in installed(said, [str(site)])] == ["Watcher"]
+    assert said.events == []
+
+
+@pytest.mark.parametrize(
+    ("module", "code", "reason"),
+    [
+        ("plugin_raises", "raise RuntimeError('no')\n", "RuntimeError: no"),
+        ("plugin_other", "class Watcher: pass\n", "it is no acp_proxy.interceptor.Interceptor"),
+        ("plugin_needs", "class Watcher:\n    def __init__(self, a): pass\n", "TypeError"),
+    ],
+)
+def test_one_that_cannot_be_loaded_is_logged_and_left_out(site: Path, module: str, code: str, reason: str) -> None:
+    install(site, module, code)
+    said = Said()
+    assert installed(said, [str(site)]) == []
+    ((level, event, fields),) = said.events
+    assert (level, event, fields["name"]) == ("error", "interceptor not loaded", "watcher")
+    assert reason in fields["error"]
+
+
+def test_packages_without_interceptors_cost_no_import(site: Path) -> None:
+    install(site, "plugin_foreign", "raise RuntimeError('imported')\n", group="another.group")
+    assert installed(Said(), [str(site), str(site / "missing")]) == []
