@@ -145,10 +145,11 @@ class SqliteLedger:
                 raise
 
     def _connect(self) -> sqlite3.Connection:
+        before = identity(self.path)  # asked later, it might be that of the sound file that another process has begun
         try:
             connection = connect(self.path, self._patience)
         except LedgerDamagedError as error:
-            self._set_aside(error, identity(self.path))
+            self._set_aside(error, before)
             connection = connect(self.path, self._patience)
         self._identity = identity(self.path)
         return connection

@@ -136,8 +136,7 @@ def set_aside(path: Path, damaged: tuple[int, int] | None) -> Path | None:
         if damaged is None or identity(path) != damaged:
             return None
         aside = path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}")
-        path.rename(aside)
-        for suffix in ("-wal", "-shm"):
+        for suffix in ("-wal", "-shm", ""):  # the file last: from then on these names are another's
             with suppress(FileNotFoundError):
                 path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
         return aside

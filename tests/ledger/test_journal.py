@@ -14,6 +14,7 @@ import pytest
 from acp_proxy.ledger import Ledger, LedgerUnavailableError, Query, open_ledger
 from acp_proxy.ledger.journal import FIRST_SIZE, LARGEST_SIZE, Journal, open_journal
 from acp_proxy.ledger.places import journal_directories, network_file_system, state_directory
+from acp_proxy.ledger.records import Contents, read_journal
 from acp_proxy.ledger.recovery import left, recover
 from acp_proxy.ledger.sqlite import SqliteLedger
 from tests.ledger.processes import Process
@@ -74,6 +75,16 @@ class TestWriting:
             assert first is not None
             journal.done(first)
             assert journal.write(row()) == first
+
+    def test_a_row_that_is_begun_where_a_done_one_was_is_not_taken_for_a_torn_one(self, directory: Path) -> None:
+        with closing(open_journal([directory], "sqlite:////l", Warnings())) as journal:
+            slot = journal.write(row())
+            assert slot is not None
+            journal.done(slot)
+            assert journal.path
+            data = bytearray(journal.path.read_bytes())
+            data[slot + 40] ^= 1  # the first that the next row writes
+            assert read_journal(bytes(data)) == Contents("sqlite:////l", ())
 
     def test_it_grows_to_its_bound_and_then_keeps_no_more(self, directory: Path) -> None:
         large = row(line("m" * 100_000))

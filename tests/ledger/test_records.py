@@ -76,6 +76,9 @@ def test_what_was_there_before_the_start_over_does_not_come_back(written: Writte
     written.tail = len(head(URL))
     written.write(encode(row(id="new", session="a much longer name than before, so that it covers what is behind it")))
     assert written.ids() == ["new"]
+    contents = read_journal(written.map[:])
+    assert contents
+    assert contents.torn == 0
 
 
 @pytest.mark.parametrize("damaged", range(4))

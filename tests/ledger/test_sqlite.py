@@ -14,7 +14,7 @@ import pytest
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.sqlite import SqliteLedger
-from acp_proxy.ledger.sqlite_file import connect, patiently
+from acp_proxy.ledger.sqlite_file import connect, identity, patiently, set_aside
 from tests.ledger.processes import Process
 from tests.ledger.rows import NOON, Warnings, line, row
 
@@ -204,6 +204,15 @@ class TestDamage:
             first.append([row(id="a")])
             second.append([row(id="b")])
         assert sorted(ids(path)) == ["a", "b"]
+
+    def test_a_file_that_another_process_has_replaced_is_not_set_aside(self, path: Path) -> None:
+        path.write_bytes(b"damaged")
+        damaged = identity(path)
+        path.with_name("sound").write_bytes(b"sound")
+        assert set_aside(path, damaged)
+        path.with_name("sound").rename(path)
+        assert set_aside(path, damaged) is None
+        assert path.read_bytes() == b"sound"
 
     def test_what_is_sound_again_is_not_set_aside_by_who_comes_second(self, path: Path) -> None:
         path.write_bytes(b"not a database" * 1000)
