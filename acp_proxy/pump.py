@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 READ = 1 << 16  # a pipe's size: larger reads are slower
 HOLDING_AT_MOST = 4 << 20  # bytes of client lines that wait for admission
+HIGH, LOW = 2 * READ, READ  # bytes that wait when a pump pauses and goes on: pausing costs 30 us
 PIPE_AT_MOST = 1 << 20  # what a pipe can hold at all
 
 
@@ -32,16 +33,20 @@ class Outlet:
         self._may_go_on = may_go_on
         self._on_loss = on_loss
         self._waiting: deque[memoryview] = deque()
+        self._waits = 0  # bytes
         self._finishing = False
         self._open = True
-        self.congested = False  # the kernel did not take all; the pump that feeds this outlet pauses
+        self.congested = False  # so much waits that the pump which feeds this outlet pauses
         self.lost = False  # nobody reads the other end
         self.moved = 0  # bytes that the kernel took so far
 
+    def start(self) -> None:
+        self._end.watch_loss(self.lose)
+
     def write(self, data: bytes) -> None:
         """Whole lines, or a piece of one. Never blocks; dropped when nobody is there to read it."""
-        if self.congested:
-            self._waiting.append(memoryview(data))
+        if self._waiting:
+            self._wait(memoryview(data))
             return
         if not self._open:
             return
@@ -54,53 +59,66 @@ class Outlet:
             return
         self.moved += taken
         if taken < len(data):
-            self._waiting.append(memoryview(data)[taken:])
-            self.congested = True
+            self._wait(memoryview(data)[taken:])
             self._end.watch(self._flush)
 
     def resume_reading(self) -> None:
         """The inspector holds less than it did: its source may be read again."""
         self._may_go_on()
 
+    @property
+    def delivered(self) -> bool:
+        """Whether the kernel has all."""
+        return not self._waiting
+
     def finish(self) -> None:
-        """Closes once all is taken: half of the connection ends."""
+        """Closes once all is delivered: half of the connection ends."""
         self._finishing = True
-        if not self.congested:
+        if not self._waiting:
             self.close()
 
     def lose(self) -> None:
-        self.lost = True
-        self.close()
-        self._on_loss()
+        """The other end is gone."""
+        if not self.lost:
+            self.lost = True
+            self.close()
+            self._on_loss()
 
     def close(self) -> None:
         """At once; what waits is dropped."""
         if self._open:
-            self._open = False
-            self.congested = False
+            self._open = self.congested = False
             self._waiting.clear()
             self._end.close()
 
+    def _wait(self, rest: memoryview) -> None:
+        self._waiting.append(rest)
+        self._waits += len(rest)
+        self.congested = self._waits > HIGH
+
     def _flush(self) -> None:
         waiting = self._waiting
-        while waiting:
-            try:
+        try:
+            while waiting:
                 taken = self._take(waiting[0])
-            except BlockingIOError:
-                return
-            except OSError:
-                self.lose()
-                return
-            self.moved += taken
-            if taken < len(waiting[0]):
-                waiting[0] = waiting[0][taken:]
-                return
-            waiting.popleft()
-        self.congested = False
-        self._end.unwatch()
-        if self._finishing:
-            self.close()
-        self._may_go_on()
+                self.moved += taken
+                self._waits -= taken
+                if taken < len(waiting[0]):
+                    waiting[0] = waiting[0][taken:]
+                    break
+                waiting.popleft()
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.lose()
+            return
+        if not waiting:
+            self._end.unwatch()
+            if self._finishing:
+                self.close()
+        if self._waits <= LOW:
+            self.congested = False
+            self._may_go_on()
 
 
 class Pump:
@@ -114,36 +132,37 @@ class Pump:
         self._read = source.read
         self._outlet = outlet
         self._inspector = inspector
+        self._lines = inspector.lines
         self._on_end = on_end
         self._framer = Framer(partial(inspector.streams, sender))
-        self._holds = sender is Side.CLIENT  # only clients' lines wait for admission
-        self._paused = True
-        self._left: int | None = None  # bytes that may still come, once it was cut
+        self._holding = inspector.holding if sender is Side.CLIENT else None  # only clients' lines wait for admission
+        self._reading = False
+        self._cut = False
         self.ended = False
 
     def start(self) -> None:
         """Reads a first time unasked: epoll never tells of a named pipe whose writer left before we came."""
-        asyncio.get_running_loop().call_soon(self._ready)
+        asyncio.get_running_loop().call_soon(self._first)
         self._resume()
 
     def balance(self) -> None:
-        """Pauses or resumes, as the outlet and the inspector's held lines demand."""
-        pause = self._outlet.congested or (self._holds and self._inspector.holding() > HOLDING_AT_MOST)
-        if pause is self._paused or self.ended:
+        """Stops or resumes reading, as the outlet and the inspector's held lines demand."""
+        if self._is_full() is not self._reading or self.ended:
             return
-        if pause:
+        if self._reading:
             self.stop()
         else:
             self._resume()
 
     def stop(self) -> None:
-        self._paused = True
+        self._reading = False
         self._source.unwatch()
 
     def cut(self) -> None:
         """The stream ends with what is in the pipe by now."""
-        self._left = PIPE_AT_MOST
-        if not self._paused:
+        self._cut = True
+        if self._reading:
+            self.stop()
             self._resume()
 
     def finish(self) -> None:
@@ -159,38 +178,59 @@ class Pump:
     def close(self) -> None:
         self._source.close()
 
+    def _is_full(self) -> bool:
+        return self._outlet.congested or (self._holding is not None and self._holding() > HOLDING_AT_MOST)
+
     def _resume(self) -> None:
-        self._paused = False
-        if self._left is None:
+        self._reading = True
+        if self._cut:
+            self._read_the_rest()
+        else:
             self._source.watch(self._ready)
-            return
-        self._source.unwatch()
-        while not (self.ended or self._paused):
+
+    def _first(self) -> None:
+        if self._reading:
             self._ready()
 
     def _ready(self) -> None:
-        if self._paused:
-            return
-        held = self._framer.held
+        """The path of every byte: what can be asked once is not asked here."""
+        framer = self._framer
+        held = framer.held
         try:  # no more than fits into a pipe with what is held, or writing the run would take two turns
             data = self._read(READ - held if held < READ // 2 else READ)
         except BlockingIOError:
-            if self._left is not None:
-                self.finish()
             return
         except OSError:
             data = b""
-        if self._left is not None:
-            self._left -= len(data)
-        if data:
+        if framer.between_lines and data.endswith(b"\n"):
+            self._lines(self._sender, data)
+        elif data:
+            self._show(framer.feed(data))
+        else:
+            self.finish()
+            return
+        if self._outlet.congested or (self._holding and self._holding() > HOLDING_AT_MOST):
+            self.stop()
+
+    def _read_the_rest(self) -> None:
+        """Up to what a pipe can hold: whoever still has its other end may write for ever."""
+        left = PIPE_AT_MOST
+        while self._reading and left > 0:
+            try:
+                data = self._read(READ)
+            except OSError:
+                break
+            if not data:
+                break
+            left -= len(data)
             self._show(self._framer.feed(data))
             self.balance()
-        if not data or (self._left is not None and self._left <= 0):
+        if self._reading:
             self.finish()
 
     def _show(self, pieces: list[bytes | Part]) -> None:
         for piece in pieces:
             if isinstance(piece, bytes):
-                self._inspector.lines(self._sender, piece)
+                self._lines(self._sender, piece)
             else:
                 self._inspector.part(self._sender, piece.data, piece.first, piece.last)

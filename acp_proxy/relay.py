@@ -73,6 +73,7 @@ class Relay:
         self._open()
         with self._taking_signals():
             gc.freeze()
+            self._to_client.start()
             self._from_client.start()
             self._from_agent.start()
             await self._until(lambda: self._agent_exited or self._client_is_leaving)
@@ -86,11 +87,15 @@ class Relay:
     def _open(self) -> None:
         started = self._started
         self._agent = AgentProcess(started.pid, adopts=started.adopts, exited=self._stirred.set)
-        self._to_client = Outlet(shared_end(started.to_client, writes=True), self._agent_may_go_on, self._client_lost)
-        self._to_agent = Outlet(own_end(started.to_agent, writes=True), self._client_may_go_on)
-        client, agent = shared_end(started.from_client, writes=False), own_end(started.from_agent, writes=False)
-        self._from_client = Pump(Side.CLIENT, client, self._to_agent, self._inspector, self._client_ended)
-        self._from_agent = Pump(Side.AGENT, agent, self._to_client, self._inspector, self._agent_ended)
+        client_in, client_out = (
+            shared_end(started.from_client, writes=False),
+            shared_end(started.to_client, writes=True),
+        )
+        agent_in, agent_out = own_end(started.to_agent, writes=True), own_end(started.from_agent, writes=False)
+        self._to_client = Outlet(client_out, self._agent_may_go_on, self._client_lost)
+        self._to_agent = Outlet(agent_in, self._client_may_go_on)
+        self._from_client = Pump(Side.CLIENT, client_in, self._to_agent, self._inspector, self._client_ended)
+        self._from_agent = Pump(Side.AGENT, agent_out, self._to_client, self._inspector, self._agent_ended)
         self._inspector.attach(self._to_client, self._to_agent)
 
     def _close(self) -> None:
@@ -173,7 +178,7 @@ class Relay:
 
     @property
     def _delivered(self) -> bool:
-        return self._to_client.lost or (self._from_agent.ended and not self._to_client.congested)
+        return self._to_client.lost or (self._from_agent.ended and self._to_client.delivered)
 
     async def _until(self, condition: Callable[[], bool], seconds: float | None = None) -> bool:
         """Whether the condition came true in time; looked at whenever something stirs."""

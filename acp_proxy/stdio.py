@@ -31,6 +31,9 @@ class End(Protocol):
 
     def unwatch(self) -> None: ...
 
+    def watch_loss(self, lost: Callable[[], object]) -> None:
+        """Calls `lost` when nobody reads the other end any more, where that can be known without writing."""
+
     def close(self) -> None: ...
 
 
@@ -65,7 +68,7 @@ class PollableEnd:
     """A pipe or a terminal."""
 
     def __init__(self, fd: int, *, writes: bool) -> None:
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         self.fd = fd
         self.read = partial(os.read, fd)
         self.write = partial(os.write, fd)
@@ -79,8 +82,14 @@ class PollableEnd:
     def unwatch(self) -> None:
         self._remove(self.fd)
 
+    def watch_loss(self, lost: Callable[[], object]) -> None:
+        # The end of a pipe that is only written is never readable, but always polled for errors (Linux).
+        if sys.platform == "linux" and stat.S_ISFIFO(os.fstat(self.fd).st_mode):
+            self._loop.add_reader(self.fd, lost)
+
     def close(self) -> None:
-        self.unwatch()
+        self._loop.remove_reader(self.fd)
+        self._loop.remove_writer(self.fd)
         os.close(self.fd)
 
 
@@ -93,9 +102,8 @@ class BorrowedEnd(PollableEnd):
         os.set_blocking(fd, False)
 
     def close(self) -> None:
-        self.unwatch()
         os.set_blocking(self.fd, self._was_blocking)
-        os.close(self.fd)
+        super().close()
 
 
 class SocketEnd:
@@ -106,8 +114,9 @@ class SocketEnd:
 
     def __init__(self, fd: int, *, writes: bool) -> None:
         self._loop = asyncio.get_running_loop()
+        self.fd = fd
         self._socket = socket.socket(fileno=fd)
-        self._poll = select.epoll()
+        self._poll, self._loss = select.epoll(), select.epoll()
         self._poll.register(fd, select.EPOLLOUT if writes else select.EPOLLIN | select.EPOLLRDHUP)
 
     def read(self, size: int, /) -> bytes:
@@ -122,9 +131,14 @@ class SocketEnd:
     def unwatch(self) -> None:
         self._loop.remove_reader(self._poll.fileno())
 
+    def watch_loss(self, lost: Callable[[], object]) -> None:
+        self._loss.register(self._socket, 0)  # errors and the hang-up of both directions are always told
+        self._loop.add_reader(self._loss.fileno(), lost)
+
     def close(self) -> None:
-        self.unwatch()
-        self._poll.close()
+        for poll in (self._poll, self._loss):
+            self._loop.remove_reader(poll.fileno())
+            poll.close()
         self._socket.close()
 
 
@@ -133,7 +147,7 @@ class FileEnd:
 
     def __init__(self, fd: int) -> None:
         self._loop = asyncio.get_running_loop()
-        self._fd = fd
+        self.fd = fd
         self._next: asyncio.Handle | None = None
         self.read = partial(os.read, fd)
         self.write = partial(os.write, fd)
@@ -150,6 +164,9 @@ class FileEnd:
             self._next.cancel()
             self._next = None
 
+    def watch_loss(self, lost: Callable[[], object]) -> None:
+        """A file is never lost."""
+
     def close(self) -> None:
         self.unwatch()
-        os.close(self._fd)
+        os.close(self.fd)

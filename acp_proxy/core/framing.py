@@ -33,22 +33,23 @@ class Framer:
     def __init__(self, streams: Callable[[bytes], bool]) -> None:
         self._streams = streams
         self._streaming = False
-        self._asked = False
+        self._storing = False
         self._line = io.BytesIO()  # the incomplete line; its getvalue() does not copy
         self.held = 0  # bytes of it
+        self.between_lines = True  # then a chunk that ends with a newline is a run as it is
 
     def feed(self, chunk: bytes) -> list[bytes | Part]:
         """What can go on: runs of whole lines, each as one `bytes`, and parts of a huge line. `chunk` is not empty."""
+        if self.between_lines and chunk.endswith(b"\n"):
+            return [chunk]
         if self._streaming:
             return self._pass_on(chunk)
-        if not self.held and chunk.endswith(b"\n"):
-            return [chunk]
         end = chunk.rfind(b"\n") + 1
         if not end:
             return self._hold(chunk)
         view = memoryview(chunk)
         run = self._take(view[:end])
-        return [run, *self._hold(view[end:])]
+        return [run, *self._hold(view[end:])] if end < len(chunk) else [run]
 
     def finish(self) -> list[bytes | Part]:
         """The stream ended: the unterminated last line, if any."""
@@ -61,22 +62,24 @@ class Framer:
         end = chunk.find(b"\n") + 1
         if not end:
             return [Part(chunk, first=False, last=False)]
-        self._streaming = False
+        self._streaming, self.between_lines = False, True
         part = Part(chunk[:end], first=False, last=True)
         return [part, *self.feed(chunk[end:])] if end < len(chunk) else [part]
 
     def _hold(self, data: bytes | memoryview) -> list[bytes | Part]:
+        self.between_lines = False
         self.held += self._line.write(data)
-        if self.held <= HELD_AT_MOST or self._asked:
+        if self.held <= HELD_AT_MOST or self._storing:
             return []
-        self._asked = True
         if not self._streams(bytes(self._line.getbuffer()[:HEAD])):
+            self._storing = True
             return []
-        self._streaming = True
-        return [Part(self._take(b""), first=True, last=False)]
+        begun = Part(self._take(b""), first=True, last=False)
+        self._streaming, self.between_lines = True, False
+        return [begun]
 
     def _take(self, end: bytes | memoryview) -> bytes:
         line, self._line = self._line, io.BytesIO()
-        self.held, self._asked = 0, False
+        self.held, self._storing, self.between_lines = 0, False, True
         line.write(end)
         return line.getvalue()
