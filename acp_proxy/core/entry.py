@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from acp_proxy.core.events import Counters
 from acp_proxy.core.money import Money, summed
-from acp_proxy.core.usage import Usage
+from acp_proxy.core.usage import Counters, Usage
 
 Kind = Literal["turn", "autonomous", "subagent", "compaction", "side"]
 UsageSource = Literal["agent", "partial", "estimated", "none"]

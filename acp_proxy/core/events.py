@@ -10,12 +10,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.money import Money
-
-if TYPE_CHECKING:
-    from acp_proxy.core.entry import Entry, SessionState
+from acp_proxy.core.usage import Counters as Counters
 
 Meta = Mapping[str, Any]
 Opening = Literal["new", "load", "resume", "fork"]
@@ -26,21 +25,6 @@ class Side(enum.Enum):
 
     CLIENT = "client"
     AGENT = "agent"
-
-
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """Token counters as one message carried them; None where a field was absent or malformed.
-
-    They overlap in ways that differ by agent: this is not a partition, `Usage` is.
-    """
-
-    input: int | None = None
-    output: int | None = None
-    total: int | None = None
-    thought: int | None = None
-    cached_read: int | None = None
-    cached_write: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Tokens as a disjoint partition: every token of a model call is in exactly one of five counters.
 
-How an agent's own numbers map to it is in `core/agents.py`; nothing here knows an agent.
+`Counters` are what agents report; how they map to the partition is in `core/agents.py`, nothing here knows an agent.
 """
 
 from __future__ import annotations
@@ -70,3 +70,18 @@ class Usage:
 
 
 NOTHING = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Token counters as one message carried them; None where a field was absent or malformed.
+
+    They overlap in ways that differ by agent: this is not a partition, `Usage` is.
+    """
+
+    input: int | None = None
+    output: int | None = None
+    total: int | None = None
+    thought: int | None = None
+    cached_read: int | None = None
+    cached_write: int | None = None
