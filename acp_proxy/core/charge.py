@@ -1,0 +1,48 @@
+"""What a row of the ledger adds to an account. Ledgers sum in their own way, and must come to the same."""
+
+from __future__ import annotations
+
+from acp_proxy.core.budget import Account
+from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.scope import DIMENSIONS
+
+
+def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, process: str | None = None) -> int:
+    """In the account's unit, 0 for a row that it does not count. `process` is the run of the proxy that made the row.
+
+    By the row's start, and by the models that were used, whatever was expected at admission. Costs in other currencies
+    and unknown ones add nothing: a ledger reports them beside the sum. Only with `on_unpriced = "estimate"` a row that
+    misses a price is charged at least its turn's `hold`.
+    """
+    lines = _lines(account, origin, entry, process)
+    match account.unit:
+        case "turns":
+            return int(bool(lines) and entry.kind == "turn")
+        case "tokens":
+            return sum(line.usage.total for line in lines)
+    known = sum(line.cost.nano for line in lines if line.cost is not None and line.cost.currency == account.unit)
+    missing = entry.cost_source != "parent" and any(line.cost is None and line.usage.total for line in lines)
+    return max(known, hold) if missing and account.budget.on_unpriced == "estimate" else known
+
+
+def _lines(account: Account, origin: Origin, entry: Entry, process: str | None) -> list[UsageLine]:
+    """Those lines of the row that are in the account's window, subject and scope."""
+    values = {
+        "organisation": origin.organisation,
+        "user": origin.user,
+        "team": origin.team,
+        "project": origin.project,
+        "host": origin.host,
+        "agent": origin.agent,
+        "session": entry.session,
+        "turn": entry.id,
+        "process": process,
+    }
+    scope = account.filter.scope
+    if not account.bounds.cover(entry.started_at):
+        return []
+    if any(values[dimension] != value for dimension, value in account.filter.where):
+        return []
+    if not all(scope.accepts(dimension, values[dimension]) for dimension in DIMENSIONS if dimension != "model"):
+        return []
+    return [line for line in entry.lines if scope.accepts("model", line.model)]

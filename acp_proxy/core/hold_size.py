@@ -1,0 +1,54 @@
+"""How much of a budget a turn holds while it runs: what such turns cost lately, within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from acp_proxy.core.budget import Budget, Limit
+from acp_proxy.core.money import NANO
+
+RECENT = 50  # turns to look back on
+_LEAST_MONEY = NANO // 100
+_MOST_TOKENS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class HoldSize:
+    """In the limit's unit: `wanted` is held where so much is left, and below `floor`, at least 1, nothing is begun."""
+
+    wanted: int
+    floor: int
+
+    @classmethod
+    def of(cls, budget: Budget, own: Sequence[int] = (), agents: Sequence[int] = ()) -> HoldSize:
+        """From what the last `RECENT` turns took, in the limit's unit and in any order; without those of unknown price.
+
+        `own` are turns of the same agent, model and user, `agents` of the same agent. What was fixed is no longer
+        bounded, and it may be below the floor of automatic sizes.
+        """
+        floor, ceiling = _range(budget.limit)
+        if budget.hold != "auto":
+            wanted = max(budget.hold, 1)
+            return cls(wanted, min(floor, wanted))
+        recent = own or agents
+        size = _p90(recent) if recent else budget.limit.amount // 100
+        return cls(max(floor, min(size, ceiling)), floor)
+
+    def within(self, left: int) -> int | None:
+        """What is held where `left` is left; None when that is too little."""
+        return min(self.wanted, left) if left >= self.floor else None
+
+
+def _range(limit: Limit) -> tuple[int, int]:
+    match limit.unit:
+        case "turns":
+            return 1, 1
+        case "tokens":
+            return 1, _MOST_TOKENS
+    return _LEAST_MONEY, limit.amount // 10
+
+
+def _p90(amounts: Sequence[int]) -> int:
+    """The smallest amount that covers nine of ten: nearest rank, never between two amounts."""
+    return sorted(amounts)[-(len(amounts) // 10) - 1]

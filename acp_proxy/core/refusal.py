@@ -1,0 +1,119 @@
+"""What a user reads of a budget: a refusal, a warning, and what a budget cannot count. One paragraph each, plain text.
+
+Some clients give wrong advice where they read "context" or "token" in an error: no text here has these words, but
+for figures of a budget that counts tokens, and names that a user chose.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.money import NANO, decimal_text
+from acp_proxy.core.windows import SECOND
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MUCH = {"tokens": "500000"}  # a grant worth asking for; of money and turns it is 5
+
+
+def refusal_text(standing: Standing, now: int, zone: tzinfo, *, unpriced_model: str | None = None) -> str:
+    """Which budget, used, limit, reset and how to get more. `zone` is the budget's, `now` Unix ns.
+
+    With `unpriced_model` the reason is not the limit, but that the model has no price.
+    """
+    account = standing.account
+    if unpriced_model is not None:
+        return (
+            f"Not sent to the agent: {_name(account)} allows no model without a known price, and {unpriced_model} has "
+            "none. Choose another model, or set its price in the configuration."
+        )
+    return (
+        f"Not sent to the agent: {_name(account)} has too little left. {_figures(standing)} "
+        f"{reset_text(account, now, zone)} {_how_to_get_more(account)}"
+    )
+
+
+def warning_text(standing: Standing, threshold: int, now: int, zone: tzinfo) -> str:
+    """A threshold in percent was reached."""
+    account = standing.account
+    after = "Further prompts will be refused. " if threshold >= 100 and account.enforced else ""
+    return f"{threshold} % of {_name(account)} is used. {_figures(standing)} {after}{reset_text(account, now, zone)}"
+
+
+def uncounted_text(standing: Standing) -> str | None:
+    """What was spent without being counted, None when that is nothing."""
+    parts = [f"{money.text} {money.currency}" for money in standing.not_counted]
+    if standing.unpriced:
+        parts.append(f"the cost of {standing.unpriced:,} {_plural('turn', standing.unpriced)} without a known price")
+    if not parts:
+        return None
+    return f"Not counted by {_name(standing.account)}, which counts {standing.account.unit}: {', '.join(parts)}."
+
+
+def reset_text(account: Account, now: int, zone: tzinfo) -> str:
+    """When the account is empty again, as a sentence."""
+    match account.budget.window.name:
+        case "turn":
+            return "It is for each turn by itself."
+        case "session":
+            return "It is for this session: a new one starts at 0."
+        case "rolling":
+            return f"It is for the last {account.budget.window.hours} h, and comes free as they pass."
+    if account.bounds.end is None:
+        return "It does not reset."
+    end = (_EPOCH + timedelta(seconds=account.bounds.end // SECOND)).astimezone(zone)
+    return (
+        f"It resets on {end:%Y-%m-%d} at {end:%H:%M} {account.budget.zone}, in {_duration(account.bounds.end - now)}."
+    )
+
+
+def _name(account: Account) -> str:
+    whose = f" ({account.budget.per} {account.value})" if account.budget.per else ""
+    return f'budget "{account.budget.name}"{whose}'
+
+
+def _figures(standing: Standing) -> str:
+    unit = standing.account.unit
+    spent, held, allowed, granted = (
+        _amount(amount, standing) for amount in (standing.spent, standing.held, standing.allowed, standing.granted)
+    )
+    more = f" ({granted} of it granted)" if standing.granted else ""
+    running = f", and running turns hold {held}, some of which may come free" if standing.held > 0 else ""
+    return f"Used: {spent} of {allowed} {unit}{more}{running}."
+
+
+def _amount(amount: int, standing: Standing) -> str:
+    """Rounded for people, finer where the limit is small."""
+    if not standing.account.budget.limit.is_money:
+        return f"{amount:,}"
+    decimals = 2 if standing.allowed >= 10 * NANO else 4 if standing.allowed >= NANO // 10 else 9
+    return decimal_text(round(amount, decimals - 9))
+
+
+def _how_to_get_more(account: Account) -> str:
+    if account.budget.layer == "flag":
+        return "To go on, start the agent with a larger --budget."
+    amount = _MUCH.get(account.unit, "5")
+    command = f'acp-proxy budget grant {_quoted(account.budget.name)} --amount {amount} --for 2h --reason "…"'
+    return f"To go on now, run `{command}` and send the prompt again."
+
+
+def _quoted(name: str) -> str:
+    """As a shell takes it for one word."""
+    if re.fullmatch(r"\w[\w@%+=:,./-]*", name, re.ASCII):
+        return name
+    return "'" + name.replace("'", "'\"'\"'") + "'"
+
+
+def _duration(nanoseconds: int) -> str:
+    """The two largest parts, rounded up to a minute: `3 d 4 h`, `5 h 12 min`, `1 min`."""
+    minutes = max(1, -(-nanoseconds // (60 * SECOND)))
+    days, hours, rest = minutes // 1440, minutes // 60 % 24, minutes % 60
+    if days:
+        return f"{days} d {hours} h"
+    return f"{hours} h {rest} min" if hours else f"{rest} min"
+
+
+def _plural(noun: str, number: int) -> str:
+    return noun if number == 1 else f"{noun}s"
