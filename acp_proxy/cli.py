@@ -12,12 +12,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from acp_proxy import report_json, report_text, times
+from acp_proxy import times
 from acp_proxy.arguments import UsageError, parser
 from acp_proxy.config import Config, ConfigError, load
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import LedgerError, Query, open_ledger
-from acp_proxy.report import FILTERS, Report, query, report
+from acp_proxy.report import FILTERS, Report, formats, query, report, tables
 
 USAGE_STATUS = 2
 
@@ -59,14 +59,14 @@ def _report(arguments: argparse.Namespace) -> int:
 
 def _rendered(found: Report, arguments: argparse.Namespace) -> str:
     if arguments.json:
-        return report_json.as_json(found)
+        return formats.as_json(found)
     if arguments.csv:
-        return report_json.as_csv(found)
+        return formats.as_csv(found)
     if not found.lines:
-        return report_text.empty(filtered=found.query != Query())
+        return tables.empty(filtered=found.query != Query())
     if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-        return report_text.coloured(found, shutil.get_terminal_size().columns, os.environ)
-    return report_text.plain(found)
+        return tables.coloured(found, shutil.get_terminal_size().columns, os.environ)
+    return tables.plain(found)
 
 
 def _zone(name: str | None) -> times.Zone:

@@ -41,7 +41,7 @@ CORE_MAY_IMPORT = {
 }
 
 # Commands that people read; everywhere else stdout is the wire.
-MAY_WRITE_TO_STDOUT = {"cli.py", "demo.py", "demo_agent.py", "doctor.py", "prices.py", "report.py", "report_text.py"}
+MAY_WRITE_TO_STDOUT = {"cli.py", "demo.py", "demo_agent.py", "doctor.py", "prices.py"}
 
 
 def imports(path: Path) -> Iterator[str]:

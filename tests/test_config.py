@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.config import AgentCounts, Config, ConfigError, Price, load
-from acp_proxy.config_files import line_of
+from acp_proxy.config.files import line_of
 
 EVERYTHING = """\
 share_titles = true

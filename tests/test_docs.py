@@ -13,7 +13,7 @@ import pytest
 
 from acp_proxy import config
 from acp_proxy.arguments import parser
-from acp_proxy.config_schema import KEYS, NOT_BUILT, check_of, pattern_of
+from acp_proxy.config.schema import KEYS, NOT_BUILT, check_of, pattern_of
 from acp_proxy.report import BY
 
 ROOT = Path(__file__).parent.parent

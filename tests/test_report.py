@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_proxy import report_json, report_text, times
+from acp_proxy import times
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import Usage
 from acp_proxy.figures import width_of
 from acp_proxy.ledger import Ledger, Query, Row, open_ledger
-from acp_proxy.report import BY, Report, query, report
+from acp_proxy.report import BY, Report, formats, query, report, tables
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
@@ -46,7 +46,7 @@ def keys(report: Report) -> list[str]:
 
 
 def as_json(report: Report) -> Any:
-    return json.loads(report_json.as_json(report))
+    return json.loads(formats.as_json(report))
 
 
 def test_the_json_is_as_documented(ledger: Ledger) -> None:
@@ -235,7 +235,7 @@ def test_the_start_of_an_interval_is_in_it_and_the_end_is_not(ledger: Ledger) ->
 def test_an_empty_ledger_has_an_empty_report(ledger: Ledger, by: str) -> None:
     empty = as_json(found(ledger, by))
     assert (empty["rows"], empty["total"]["turns"], empty["total"]["cost"]) == ([], 0, {})
-    assert report_json.as_csv(report(ledger, by, Query(), times.UTC_ZONE)).startswith("key,turns,input,cached_read,")
+    assert formats.as_csv(report(ledger, by, Query(), times.UTC_ZONE)).startswith("key,turns,input,cached_read,")
 
 
 MADE = st.tuples(
@@ -272,7 +272,7 @@ def test_every_key_adds_up_to_the_same_total(tmp_path_factory: pytest.TempPathFa
 
 def test_csv_has_a_column_for_each_currency_and_exact_figures(ledger: Ledger) -> None:
     rows = [row(line("opus", "0.000000001", thought=2)), row(line("credits", "3", "credits"))]
-    text = report_json.as_csv(found(ledger, "model", *rows))
+    text = formats.as_csv(found(ledger, "model", *rows))
     read = list(csv.DictReader(io.StringIO(text)))
     assert [(one["key"], one["cost_USD"], one["cost_credits"], one["thought"]) for one in read] == [
         ("opus", "0.000000001", "", "2"),
@@ -283,7 +283,7 @@ def test_csv_has_a_column_for_each_currency_and_exact_figures(ledger: Ledger) ->
 def test_csv_gives_a_spreadsheet_no_formula_and_keeps_names_of_agents(ledger: Ledger) -> None:
     origin = replace(ALICE, agent="@scope/agent")
     titled = row(origin=origin, state=SessionState(title='=HYPERLINK("http://x")\n'))
-    (only,) = csv.DictReader(io.StringIO(report_json.as_csv(found(ledger, "session", titled))))
+    (only,) = csv.DictReader(io.StringIO(formats.as_csv(found(ledger, "session", titled))))
     assert (only["title"], only["agent"]) == ('\'=HYPERLINK("http://x")', "@scope/agent")
 
 
@@ -295,9 +295,9 @@ def test_control_characters_of_names_reach_no_terminal(ledger: Ledger) -> None:
     ledger.append(rows)
     for by in BY:
         one = report(ledger, by, Query(), times.UTC_ZONE)
-        written = [report_text.plain(one), report_json.as_json(one), report_json.as_csv(one)]
+        written = [tables.plain(one), formats.as_json(one), formats.as_csv(one)]
         assert [text for text in written if not text.replace("\n", "").isprintable()] == []
-        coloured = report_text.coloured(one, 100, {})
+        coloured = tables.coloured(one, 100, {})
         assert not [sign for sign in ("\x1b]", "\x1b[2J", "\x9b", "\u202e", "\x07") if sign in coloured]
     assert as_json(report(ledger, "model", Query(), times.UTC_ZONE))["rows"][0]["key"] == EVIL
 
@@ -307,7 +307,7 @@ def test_plain_text_is_aligned_rounded_and_says_what_it_misses(ledger: Ledger) -
         row(line("claude-sonnet-5", "0.045989", input=5_000, cached_read=15_000, output=600)),
         row(line("unpriced", None, input=10)),
     ]
-    assert report_text.plain(found(ledger, "model", *rows)) == (
+    assert tables.plain(found(ledger, "model", *rows)) == (
         "model            turns  prompt  cached  completion   total       cost\n"
         "claude-sonnet-5      1  20,000     75%         600  20,600    $0.0460\n"
         "unpriced             1      10      0%           0      10          ?\n"
@@ -320,7 +320,7 @@ def test_plain_text_is_aligned_rounded_and_says_what_it_misses(ledger: Ledger) -
 
 def test_several_currencies_have_a_column_each(ledger: Ledger) -> None:
     rows = [row(line("opus", "1")), row(line("opus", "2")), row(line("other", "3", "credits"))]
-    assert report_text.plain(found(ledger, "model", *rows)).splitlines()[1:] == [
+    assert tables.plain(found(ledger, "model", *rows)).splitlines()[1:] == [
         "opus       2     200      0%          20    220  $3.0000",
         "other      1     100      0%          10    110           3.0000 credits",
         "total      3     300      0%          30    330  $3.0000  3.0000 credits",
@@ -339,14 +339,14 @@ def test_a_table_fits_its_terminal(ledger: Ledger, by: str, width: int) -> None:
         for cost, currency in (("1234.5", "USD"), ("0.001", "EUR"), (None, "USD"))
         for tokens in (2, 9)
     ]
-    text = report_text.coloured(found(ledger, by, *rows), width, {})
+    text = tables.coloured(found(ledger, by, *rows), width, {})
     assert max(width_of(_uncoloured(line)) for line in text.splitlines()) <= width
     assert "total" in text or width < 60
 
 
 def test_a_terminal_gets_a_bar_per_row_as_long_as_its_cost(ledger: Ledger) -> None:
     rows = [row(line("all", "4")), row(line("half", "2")), row(line("none", None))]
-    lines = report_text.coloured(found(ledger, "model", *rows), 80, {}).splitlines()
+    lines = tables.coloured(found(ledger, "model", *rows), 80, {}).splitlines()
     bars = {name: line.count("█") for line in lines for name in ("all", "half", "none") if f"{name} " in line}
     assert bars["none"] == 0
     assert bars["all"] == 2 * bars["half"] > 0
@@ -354,7 +354,7 @@ def test_a_terminal_gets_a_bar_per_row_as_long_as_its_cost(ledger: Ledger) -> No
 
 def test_a_full_context_is_coloured_by_the_thresholds(ledger: Ledger) -> None:
     rows = [row(context_used=used, context_size=100) for used in (74, 75, 90, 96)]
-    text = report_text.coloured(found(ledger, "turn", *rows), 140, {})
+    text = tables.coloured(found(ledger, "turn", *rows), 140, {})
     assert [_colour_before(percent, text) for percent in ("74%", "75%", "90%", "96%")] == [
         "",
         "\x1b[33m",
@@ -366,7 +366,7 @@ def test_a_full_context_is_coloured_by_the_thresholds(ledger: Ledger) -> None:
 def test_no_color_is_respected(ledger: Ledger) -> None:
     ledger.append([row(context_used=96, context_size=100)])
     one = report(ledger, "turn", Query(), times.UTC_ZONE)
-    assert report_text.coloured(one, 140, {"NO_COLOR": "1"}) == _uncoloured(report_text.coloured(one, 140, {}))
+    assert tables.coloured(one, 140, {"NO_COLOR": "1"}) == _uncoloured(tables.coloured(one, 140, {}))
 
 
 def _uncoloured(text: str) -> str:

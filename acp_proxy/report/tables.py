@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from acp_proxy.figures import AT_LEAST, aligned, counted, cut, padded, width_of
 from acp_proxy.report import Line, Report
-from acp_proxy.report_columns import Column, columns, currencies
+from acp_proxy.report.columns import Column, columns, currencies
 
 _GAP = "  "
 _BAR = (6, 24)  # a bar's least and greatest width

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from acp_proxy.config_files import ConfigError, TomlFile, expanded, read, state_dir, user_file
-from acp_proxy.config_schema import (
+from acp_proxy.config.files import ConfigError, TomlFile, expanded, read, state_dir, user_file
+from acp_proxy.config.schema import (
     NOT_BUILT,
     PREFIX,
     Key,
