@@ -20,7 +20,15 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn, log_warning
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import sqlite_url
-from acp_proxy.ledger.sqlite_file import LedgerDamagedError, connect, identity, patiently, set_aside, translated
+from acp_proxy.ledger.sqlite_file import (
+    Identity,
+    LedgerDamagedError,
+    connect,
+    identity,
+    patiently,
+    set_aside,
+    translated,
+)
 from acp_proxy.ledger.sqlite_read import read_rows, read_sessions, read_sums
 
 _INSERT_TURN = f"INSERT INTO turn VALUES ({', '.join('?' * 21)}) ON CONFLICT DO NOTHING"
@@ -65,7 +73,7 @@ FROM turn t JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
 WHERE t.org_id = ? AND t.user_id = ? AND t.host = ? AND t.agent = ? AND t.session = ? AND l.cost_nano IS NOT NULL
 ORDER BY t.id, l.position
 """
-_NO_FILE = (-1, -1)
+_NO_FILE: Identity = (-1, -1)
 
 
 class SqliteLedger:
@@ -83,6 +91,8 @@ class SqliteLedger:
             self._append(rows)
         except LedgerDamagedError as error:
             self._begin_anew(error)
+            self._append(rows)
+        if identity(self.path) != self._file:  # set aside since the transaction began, and the rows with it
             self._append(rows)
 
     def _append(self, rows: Sequence[Row]) -> None:
@@ -145,33 +155,30 @@ class SqliteLedger:
                 raise
 
     def _connect(self) -> sqlite3.Connection:
-        before = identity(self.path)  # asked later, it might be that of the sound file that another process has begun
         try:
-            connection = connect(self.path, self._patience)
+            connection, self._file = connect(self.path, self._patience)
         except LedgerDamagedError as error:
-            self._set_aside(error, before)
-            connection = connect(self.path, self._patience)
-        self._identity = identity(self.path)
+            self._set_aside(error, error.file)
+            connection, self._file = connect(self.path, self._patience)
         return connection
 
     def _follow_file(self) -> None:
         """Reopen when another process has set the file aside, or someone has removed it: rows would go nowhere."""
-        if identity(self.path) != self._identity:
+        if identity(self.path) != self._file:
             self._reconnect()
 
     def _begin_anew(self, error: LedgerDamagedError) -> None:
         self._connection.close()
-        self._set_aside(error, self._identity)
+        self._set_aside(error, self._file)
         self._reconnect()
 
     def _reconnect(self) -> None:
-        self._identity = _NO_FILE  # until it succeeds, each call tries again
+        self._file = _NO_FILE  # until it succeeds, each call tries again
         self._connection.close()
         self._connection = self._connect()
 
-    def _set_aside(self, error: LedgerDamagedError, damaged: tuple[int, int] | None) -> None:
-        with translated(self.path):
-            moved = set_aside(self.path, damaged)
+    def _set_aside(self, error: LedgerDamagedError, damaged: Identity | None) -> None:
+        moved = set_aside(self.path, damaged, self._patience)
         if moved:
             self._warn("ledger.damaged", error=str(error), moved_to=str(moved))
 

@@ -12,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -38,27 +39,47 @@ _PASSING = _BUSY | {
 _VALUE_ERRORS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 
 
+Identity = tuple[int, int]  # device and inode
+
+
 class LedgerDamagedError(LedgerUnavailableError):
-    """The file is no sound database (any more)."""
+    """The file is no sound database (any more). `file` is which one, where that is known."""
+
+    file: Identity | None = None
 
 
-def connect(path: Path, patience: float) -> sqlite3.Connection:
-    """A connection in autocommit mode to the ledger at `path`, made and migrated when needed. Raises LedgerError."""
+def connect(path: Path, patience: float) -> tuple[sqlite3.Connection, Identity | None]:
+    """A connection in autocommit mode to the ledger at `path`, made and migrated when needed, and to which file.
+
+    Raises LedgerError.
+    """
     network = network_file_system(path)
     if network:
         raise LedgerError(f"ledger {path}: on a network file system ({network}), where SQLite's locks do not hold")
     with translated(path):
         private_directory(path.parent)
-        _create(path)
-        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
-        try:
-            _use_wal(connection, patience)
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.create_function("casefold", 1, _casefold, deterministic=True)
-            migrate(connection, lambda begin: patiently(lambda: connection.execute(begin), patience))
-        except BaseException:
-            connection.close()
-            raise
+        # A file that is set aside meanwhile would be read with the log of the one that takes its place.
+        with _directory_lock(path.parent, fcntl.LOCK_SH, patience):
+            _create(path)
+            file = identity(path)
+            try:
+                with translated(path):
+                    return _connect(path, patience), file
+            except LedgerDamagedError as error:
+                error.file = file
+                raise
+
+
+def _connect(path: Path, patience: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
+    try:
+        _use_wal(connection, patience)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.create_function("casefold", 1, _casefold, deterministic=True)
+        migrate(connection, lambda begin: patiently(lambda: connection.execute(begin), patience))
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -97,8 +118,9 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except LedgerError as error:
-        text = str(error)
-        raise type(error)(text if text.startswith("ledger ") else f"ledger {path}: {text}") from error
+        if not str(error).startswith("ledger "):
+            error.args = (f"ledger {path}: {error}",)
+        raise
     except (*_VALUE_ERRORS, OverflowError, UnicodeEncodeError) as error:
         raise RowRefusedError(f"ledger {path}: a value that does not fit its column ({error})") from error
     except sqlite3.Error as error:
@@ -119,7 +141,7 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def identity(path: Path) -> tuple[int, int] | None:
+def identity(path: Path) -> Identity | None:
     """What tells whether the file at `path` is still the one that was opened."""
     try:
         status = path.stat()
@@ -128,17 +150,32 @@ def identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def set_aside(path: Path, damaged: tuple[int, int] | None) -> Path | None:
-    """Move the damaged file and its WAL to `NAME.corrupt-TIME`, unless another process was first: then None."""
-    lock = os.open(path.parent / f".{path.name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+def set_aside(path: Path, damaged: Identity | None, patience: float) -> Path | None:
+    """Move the damaged file and its log to `NAME.corrupt-TIME`, unless another process was first: then None."""
+    with translated(path), _directory_lock(path.parent, fcntl.LOCK_EX, patience):
         if damaged is None or identity(path) != damaged:
             return None
-        aside = path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}")
-        for suffix in ("-wal", "-shm", ""):  # the file last: from then on these names are another's
+        aside = path.with_name(f"{path.name}.corrupt-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
+        for suffix in ("-wal", "-shm", ""):
             with suppress(FileNotFoundError):
                 path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
         return aside
+
+
+@contextmanager
+def _directory_lock(directory: Path, kind: int, patience: float) -> Iterator[None]:
+    """Shared while a file in it is opened, exclusive while one is set aside; leaves nothing behind."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    deadline = time.monotonic() + patience
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(random.uniform(*RETRY_BETWEEN))  # noqa: S311  (jitter, not a secret)
+        yield
     finally:
-        os.close(lock)
+        os.close(descriptor)

@@ -159,7 +159,7 @@ class TestManyWriters:
                 holder.execute("COMMIT")
             return waiting.execute("BEGIN IMMEDIATE")
 
-        with closing(connect(path, 1)) as holder, closing(connect(path, 1)) as waiting:
+        with closing(connect(path, 1)[0]) as holder, closing(connect(path, 1)[0]) as waiting:
             holder.execute("BEGIN IMMEDIATE")
             patiently(begin, 60)
             assert tries == 3
@@ -209,9 +209,9 @@ class TestDamage:
         path.write_bytes(b"damaged")
         damaged = identity(path)
         path.with_name("sound").write_bytes(b"sound")
-        assert set_aside(path, damaged)
+        assert set_aside(path, damaged, 1)
         path.with_name("sound").rename(path)
-        assert set_aside(path, damaged) is None
+        assert set_aside(path, damaged, 1) is None
         assert path.read_bytes() == b"sound"
 
     def test_what_is_sound_again_is_not_set_aside_by_who_comes_second(self, path: Path) -> None:
