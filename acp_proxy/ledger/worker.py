@@ -6,7 +6,6 @@ order, and tries again; the relay is neither stopped nor slowed.
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections import deque
@@ -122,7 +121,8 @@ class LedgerWorker:
                 delay = 0.0
             except LedgerError as error:
                 self._tell_once("ledger.unavailable", str(error), pending=self.pending)
-                delay = _longer(delay) if self._deadline is None else _SHORTEST_DELAY
+                longer = min(2 * delay or _SHORTEST_DELAY, _LONGEST_DELAY)
+                delay = longer if self._deadline is None else _SHORTEST_DELAY
             except Exception as error:  # the one boundary: a job that cannot be done must not end the thread
                 self._tell_once("ledger.failed", f"{type(error).__name__}: {error}")
                 self._jobs.popleft()
@@ -176,8 +176,3 @@ class LedgerWorker:
         if (event, error) not in self._told:
             self._told.add((event, error))
             self._warn(event, error=error, **fields)
-
-
-def _longer(delay: float) -> float:
-    """So that proxies which lost the same ledger do not all come back at once."""
-    return min(2 * delay or _SHORTEST_DELAY, _LONGEST_DELAY) * random.uniform(0.8, 1.0)  # noqa: S311  (no secret)
