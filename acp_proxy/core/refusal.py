@@ -38,7 +38,7 @@ def warning_text(standing: Standing, threshold: int, now: int, zone: tzinfo) -> 
     """A threshold in percent was reached."""
     account = standing.account
     after = "Further prompts will be refused. " if threshold >= 100 and account.enforced else ""
-    return f"{threshold} % of {_name(account)} is used. {_figures(standing)} {after}{reset_text(account, now, zone)}"
+    return f"{threshold} % of {_name(account)} is reached. {_figures(standing)} {after}{reset_text(account, now, zone)}"
 
 
 def uncounted_text(standing: Standing) -> str | None:
@@ -87,7 +87,7 @@ def _amount(amount: int, standing: Standing) -> str:
     """Rounded for people, finer where the limit is small."""
     if not standing.account.budget.limit.is_money:
         return f"{amount:,}"
-    decimals = 2 if standing.allowed >= 10 * NANO else 4 if standing.allowed >= NANO // 10 else 9
+    decimals = 2 if standing.allowed >= 100 * NANO else 4 if standing.allowed >= NANO // 10 else 9
     return decimal_text(round(amount, decimals - 9))
 
 
