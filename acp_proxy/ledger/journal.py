@@ -15,7 +15,7 @@ from mmap import mmap
 from pathlib import Path
 
 from acp_proxy.ledger import Row, Warn
-from acp_proxy.ledger.places import network_file_system, private_directory
+from acp_proxy.ledger.places import canonical_url, network_file_system, private_directory
 from acp_proxy.ledger.records import commit, encode, end_at, head, room, tick_off
 
 FIRST_SIZE = 256 * 1024  # a few hundred rows
@@ -70,11 +70,12 @@ class Journal:
             self._file = None
 
 
-def open_journal(directories: Iterable[Path], ledger: str, warn: Warn) -> Journal:
-    """A journal for rows of `ledger` (a URL without credentials) in the first directory that can hold one.
+def open_journal(directories: Iterable[Path], url: str, warn: Warn) -> Journal:
+    """A journal for rows of the ledger at `url` in the first directory that can hold one.
 
-    Where none can it warns, and the journal keeps nothing.
+    Where none can it warns, and the journal keeps nothing. Raises LedgerError for a bad URL.
     """
+    ledger = canonical_url(url)  # however it is spelt, whoever recovers the journal must know it again
     reasons = []
     for directory in directories:
         try:

@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.ledger import Ledger, LedgerError, Row, Warn, open_ledger
 from acp_proxy.ledger.journal import Journal, open_journal
-from acp_proxy.ledger.places import canonical_url, journal_directories
+from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.recovery import append_all
 
 _PATIENCE = 1.0  # seconds that one try waits for other writers
@@ -77,7 +77,7 @@ class LedgerWorker:
     def at(cls, url: str, environ: Mapping[str, str], warn: Warn) -> LedgerWorker:
         """For the ledger at `url`, with a journal where the platform keeps state. Raises LedgerError for a bad URL."""
         directories = journal_directories(environ)
-        journal = open_journal(directories, canonical_url(url), warn)
+        journal = open_journal(directories, url, warn)
         return cls(partial(open_ledger, url, patience=_PATIENCE, warn=warn, journals=directories), journal, warn)
 
     @property

@@ -224,6 +224,12 @@ class TestRecovery:
             with closing(open_ledger(url, journals=[directory])) as ledger:
                 assert ids(ledger) == ["a", "b"]
 
+    def test_a_ledger_is_known_again_however_its_url_is_spelt(self, directory: Path, tmp_path: Path) -> None:
+        (tmp_path / "link").symlink_to(tmp_path)
+        abandoned(directory, f"sqlite:///{tmp_path}/link/../{tmp_path.name}/l.db", "a")
+        with closing(open_ledger(f"sqlite:///{tmp_path}/l.db", journals=[directory])) as ledger:
+            assert ids(ledger) == ["a"]
+
     def test_rows_that_the_ledger_has_already_do_not_come_twice(self, directory: Path, ledger: Ledger) -> None:
         ledger.append([row(id="a")])
         abandoned(directory, ledger.url, "a", "b")
