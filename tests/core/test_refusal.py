@@ -23,10 +23,11 @@ def test_a_refusal_says_which_budget_used_limit_reset_and_how_to_get_more() -> N
     mine = budget("30 USD", name="developer-daily", per="user", zone="Europe/Berlin")
     now = standing(mine, usd("29.99"), usd("0.0035"))
     assert refusal_text(now, NOW, BERLIN) == (
-        'Not sent to the agent: budget "developer-daily" (user alice) has too little left. Used: 30 of 30 USD, and '
-        "running turns hold 0, some of which may come free. It resets on 2026-11-22 at 00:00 Europe/Berlin, in 13 h 0 "
-        'min. To go on now, run `acp-proxy budget grant developer-daily --amount 5 --for 2h --reason "…"` and send the '
-        "prompt again."
+        'Not sent to the agent: budget "developer-daily" (user alice) has too little left. '
+        "Used: 29.99 of 30 USD, and running turns hold 0.0035, some of which may come free. "
+        "It resets on 2026-11-22 at 00:00 Europe/Berlin, in 13 h 0 min. "
+        'To go on now, run `acp-proxy budget grant developer-daily --amount 5 --for 2h --reason "…"` '
+        "and send the prompt again."
     )
 
 
