@@ -72,10 +72,10 @@ def faults(seen: Run) -> list[str]:
         return [f"{len(rows)} rows for {len(seen.turns)} turns"]
     found = []
     for number, (row, turn) in enumerate(zip(rows, seen.turns, strict=True), 1):
-        tokens = {name: count for name, count in row["tokens"].items() if name != "total"}
-        served = {name: getattr(turn.main, name) for name in tokens}
-        if row["usage_source"] == "agent" and tokens != served:
-            found.append(f"turn {number}: {tokens} is not {served}")
+        counted = Tokens(**{name: count for name, count in row["tokens"].items() if name != "total"})
+        told, served = (counted.prompt, counted.completion), (turn.main.prompt, turn.main.completion)
+        if row["usage_source"] == "agent" and told != served:
+            found.append(f"turn {number}: {told} is not {served}")
         if row["usage_source"] == "partial" and row["tokens"]["total"] > turn.main.total + turn.side.total:
             found.append(f"turn {number}: more than was served")
     return found
@@ -85,13 +85,16 @@ def _cells(seen: Run) -> list[str]:
     main = sum((turn.main for turn in seen.turns), Tokens())
     side = sum((turn.side for turn in seen.turns), Tokens())
     turns = [row for row in seen.rows if row["kind"] == "turn"]
-    beside = [row for row in seen.rows if row["kind"] != "turn"]
+    beside: Counter[str] = Counter()
+    for row in seen.rows:
+        if row["kind"] != "turn":
+            beside[row["kind"]] += row["tokens"]["total"]
     return [
         str(len(seen.turns)),
         str(len(seen.rows)),
         f"{main.total:,}" + (f" + {side.total:,}" if side.total else ""),
         f"{sum(row['tokens']['total'] for row in turns):,}",
-        ", ".join(f"{row['kind']} {row['tokens']['total']:,}" for row in beside) or "–",
+        ", ".join(f"{kind} {total:,}" for kind, total in beside.items()) or "–",
         _counted(row["usage_source"] for row in turns),
         _counted(row["cost_source"] for row in turns),
     ]

@@ -55,8 +55,16 @@ class Tokens:
         )
 
     @property
+    def prompt(self) -> int:
+        return self.input + self.cached_read + self.cached_write
+
+    @property
+    def completion(self) -> int:
+        return self.output + self.thought
+
+    @property
     def total(self) -> int:
-        return self.input + self.cached_read + self.cached_write + self.output + self.thought
+        return self.prompt + self.completion
 
 
 @dataclass(frozen=True, slots=True)
