@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,6 @@ from acp_proxy.ids import uuid7
 from acp_proxy.interceptors.recorder import Recorder
 from acp_proxy.interceptors.summary import Summary
 from acp_proxy.interceptors.usage_updates import UsageUpdates
-from acp_proxy.ledger import Ledger
-from acp_proxy.ledger.journal import open_journal
-from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.log import Log
 from acp_proxy.plugins import installed
@@ -50,7 +48,7 @@ async def _relay(started: Started, command: Sequence[str], config: Config) -> in
     )
     summary = Summary()
     recorder = Recorder(
-        _worker(config, log),
+        LedgerWorker.at(config.ledger.url, os.environ, partial(log, "warning")),
         _origin(config, command),
         lambda restored: dispatcher.announce(restored),
         agent=config.run.agent,
@@ -70,19 +68,6 @@ async def _relay(started: Started, command: Sequence[str], config: Config) -> in
         _say(summary, log)
     await dispatcher.aclose()
     return status
-
-
-def _worker(config: Config, log: Log) -> LedgerWorker:
-    def warn(event: str, **fields: object) -> None:
-        log("warning", event, **fields)
-
-    def open_it() -> Ledger:
-        from acp_proxy.ledger import open_ledger
-
-        return open_ledger(config.ledger.url, warn=warn, journals=journals)
-
-    journals = journal_directories(os.environ)
-    return LedgerWorker(open_it, open_journal(journals, config.ledger.url, warn), warn)
 
 
 def _origin(config: Config, command: Sequence[str]) -> Origin:
