@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+PIDFD_OPEN: Callable[[int], int] | None = getattr(os, "pidfd_open", None)  # Linux
 POLL = 0.02  # seconds between looks at a tree that is ending
-UNCLAIMED = 5.0  # seconds after which a dead child is an orphan that nobody but us will reap
+UNCLAIMED = 1.0  # seconds after which a dead child is an orphan that nobody but us will reap
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,14 @@ class AgentProcess:
     `adopts`: orphans of the agent's tree become our children (Linux's subreaper), and are reaped here.
     """
 
-    def __init__(self, pid: int, *, adopts: bool = False, exited: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        pid: int,
+        *,
+        exited: Callable[[], object],
+        adopts: bool = False,
+        pidfd_open: Callable[[int], int] | None = PIDFD_OPEN,
+    ) -> None:
         self.status: int | None = None
         self._loop = asyncio.get_running_loop()
         self._pid = pid
@@ -49,12 +57,7 @@ class AgentProcess:
         self._sweep: asyncio.TimerHandle | None = None
         if adopts:
             signal.signal(signal.SIGCHLD, self._child_died)
-        try:
-            self._pidfd = os.pidfd_open(pid)
-        except (AttributeError, OSError):
-            threading.Thread(target=self._wait, name="agent-exit", daemon=True).start()
-        else:
-            self._loop.add_reader(self._pidfd, self._readable)
+        self._watch(pidfd_open)
 
     def signal_tree(self, number: int) -> None:
         """Signals the agent, if it has not exited, and every descendant in its session."""
@@ -96,6 +99,14 @@ class AgentProcess:
             for pid, known in self._signalled.items()
             if (process := table.get(pid)) and process.started == known.started and not process.dead
         ]
+
+    def _watch(self, pidfd_open: Callable[[int], int] | None) -> None:
+        if pidfd_open:
+            with contextlib.suppress(OSError):  # a kernel before 5.3, or a sandbox
+                self._pidfd = pidfd_open(self._pid)
+                self._loop.add_reader(self._pidfd, self._readable)
+                return
+        threading.Thread(target=self._wait, name="agent-exit", daemon=True).start()
 
     def _readable(self) -> None:
         pid, status = os.waitpid(self._pid, os.WNOHANG)
@@ -148,7 +159,7 @@ def descendants(table: dict[int, Process], roots: Iterable[int]) -> list[Process
 def process_table(pids: Iterable[int] | None = None) -> dict[int, Process]:
     """All processes, or those of `pids` that exist."""
     if sys.platform != "linux":
-        return _table_of_ps(None if pids is None else set(pids))
+        return table_of_ps(None if pids is None else set(pids))
     if pids is None:
         pids = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
     return {pid: process for pid in pids if (process := _process(pid))}
@@ -163,7 +174,8 @@ def _process(pid: int) -> Process | None:
     return Process(pid, int(fields[1]), int(fields[3]), int(fields[19]), fields[0] in b"ZX")
 
 
-def _table_of_ps(pids: set[int] | None) -> dict[int, Process]:
+def table_of_ps(pids: set[int] | None) -> dict[int, Process]:
+    """The same where there is no /proc."""
     listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, check=False, text=True).stdout
     table = {}
     for line in listing.splitlines():

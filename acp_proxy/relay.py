@@ -56,10 +56,11 @@ def run(main: Callable[[], Coroutine[Any, Any, int]]) -> int:
 
 
 class Relay:
-    """`run` once, on the loop's main thread when `signals` are to be taken."""
+    """`run` once, on the loop's main thread when `signals` are to be taken. `grace` is in seconds."""
 
-    def __init__(self, started: Started, inspector: Inspector, *, signals: bool = True) -> None:
+    def __init__(self, started: Started, inspector: Inspector, *, signals: bool = True, grace: float = GRACE) -> None:
         self._started = started
+        self._grace = grace
         self._inspector = inspector
         self._signals = signals
         self._signalled = False
@@ -153,13 +154,13 @@ class Relay:
             if self._agent.is_gone():
                 return
             self._agent.signal_tree(number)
-            await self._agent.gone(within=GRACE)
+            await self._agent.gone(within=self._grace)
 
     async def _quiet(self) -> None:
         """Returns when no byte has moved for the time of grace, or the agent exited, or a signal came."""
         clock = asyncio.get_running_loop().time
         moved, since = self._moved, clock()
-        while clock() - since < GRACE:
+        while clock() - since < self._grace:
             if await self._until(lambda: self._agent_exited or self._signalled, TICK):
                 return
             if self._moved != moved and not self._to_client.lost:

@@ -88,6 +88,13 @@ def spawn(agent: list[str], *, tied: bool = True) -> Started:
     )
 
 
+def hold_standard_descriptors() -> None:
+    """Where fd 0, 1 or 2 came closed, /dev/null takes the place: a pipe of the agent's must not."""
+    while (fd := os.open("/dev/null", os.O_RDWR)) <= 2:
+        os.set_inheritable(fd, True)
+    os.close(fd)
+
+
 def become(agent: list[str]) -> NoReturn:
     """Replaces this process by the agent. Raises NotStarted."""
     for number in _IGNORED_BY_PYTHON:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from acp_proxy.spawn import NotStarted, become, spawn
+from acp_proxy.spawn import NotStarted, become, hold_standard_descriptors, spawn
 
 TYPE_CHECKING = False  # `typing` is not imported yet
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def main(argv: Sequence[str]) -> int:
 
         return command(list(argv))
     status = run(*parsed)
-    sys.stderr.flush()
+    if sys.stderr:
+        sys.stderr.flush()
     os._exit(status)  # all is flushed; taking the interpreter down would cost the client 20 ms
 
 
@@ -105,7 +106,7 @@ def run(options: Mapping[str, str], agent: list[str]) -> int:
     """Starts and relays the agent; returns the exit status, which is the agent's."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # until the relay handles it: no traceback out of an import
-    _hold_standard_descriptors()
+    hold_standard_descriptors()
     terminal = os.isatty(0) and os.isatty(1)
     configured = terminal or _may_be_wrong(options)
     try:
@@ -130,13 +131,6 @@ def run(options: Mapping[str, str], agent: list[str]) -> int:
     return run_relay(started, agent, config)
 
 
-def _hold_standard_descriptors() -> None:
-    """Where fd 0, 1 or 2 came closed, /dev/null takes the place: a pipe of the agent's must not."""
-    while (fd := os.open("/dev/null", os.O_RDWR)) <= 2:
-        os.set_inheritable(fd, True)
-    os.close(fd)
-
-
 def _may_be_wrong(options: Mapping[str, str]) -> bool:
     """Whether there is any configuration that could be in error."""
     if any(key in options for key in CHECKED) or any(name.startswith("ACP_PROXY_") for name in os.environ):
@@ -158,8 +152,9 @@ def _load(options: Mapping[str, str]) -> Config:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"acp-proxy: {text}\n")
-    sys.stderr.flush()
+    if sys.stderr:  # None where fd 2 came closed
+        sys.stderr.write(f"acp-proxy: {text}\n")
+        sys.stderr.flush()
 
 
 def _complain(text: str, status: int) -> int:

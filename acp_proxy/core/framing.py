@@ -26,12 +26,13 @@ class Part:
 class Framer:
     """One direction of the wire.
 
-    `streams(head)` is asked once for a line longer than 1 MiB: True lets its pieces pass as they come, False has it
-    stored to its end, whatever its size.
+    `streams(head)` is asked once for a line longer than `held_at_most` bytes: True lets its pieces pass as they come,
+    False has it stored to its end, whatever its size.
     """
 
-    def __init__(self, streams: Callable[[bytes], bool]) -> None:
+    def __init__(self, streams: Callable[[bytes], bool], held_at_most: int = HELD_AT_MOST) -> None:
         self._streams = streams
+        self._held_at_most = held_at_most
         self._streaming = False
         self._storing = False
         self._line = io.BytesIO()  # the incomplete line; its getvalue() does not copy
@@ -69,7 +70,7 @@ class Framer:
     def _hold(self, data: bytes | memoryview) -> list[bytes | Part]:
         self.between_lines = False
         self.held += self._line.write(data)
-        if self.held <= HELD_AT_MOST or self._storing:
+        if self.held <= self._held_at_most or self._storing:
             return []
         if not self._streams(bytes(self._line.getbuffer()[:HEAD])):
             self._storing = True

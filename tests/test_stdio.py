@@ -1,0 +1,197 @@
+"""The ends of the wire, on both loops: they never block, and leave no trace on what others share with us."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import socket
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from acp_proxy.stdio import End, FileEnd, own_end, shared_end
+
+LOOPS = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+Loop = Callable[[], asyncio.AbstractEventLoop]
+
+
+def on(loop: Loop, test: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(20):
+            await test()
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(bounded())
+
+
+async def ready(end: End) -> None:
+    """Waits until the end says that it is."""
+    event = asyncio.Event()
+    end.watch(event.set)
+    await event.wait()
+    end.unwatch()
+
+
+async def read_all(end: End) -> bytes:
+    data = b""
+    while True:
+        await ready(end)
+        try:
+            chunk = end.read(65536)
+        except BlockingIOError:
+            continue
+        if not chunk:
+            end.close()
+            return data
+        data += chunk
+
+
+def fill(end: End) -> int:
+    """Writes until nothing is taken any more; how much was."""
+    taken = 0
+    while True:
+        try:
+            taken += end.write(b"x" * 65536)
+        except BlockingIOError:
+            return taken
+
+
+@LOOPS
+def test_a_pipe_is_read_and_written_without_making_it_non_blocking_for_others(loop: Loop) -> None:
+    async def test() -> None:
+        r, w = os.pipe()
+        source, sink = shared_end(os.dup(r), writes=False), shared_end(os.dup(w), writes=True)
+        await ready(sink)
+        taken = fill(sink)
+        await ready(source)
+        assert os.get_blocking(r)
+        assert os.get_blocking(w)
+        with pytest.raises(BlockingIOError):
+            sink.write(b"more")
+        sink.close()
+        os.close(w)
+        assert len(await read_all(source)) == taken
+        os.close(r)
+
+    on(loop, test)
+
+
+@LOOPS
+def test_one_socket_serves_both_directions_and_stays_blocking(loop: Loop) -> None:
+    async def test() -> None:
+        ours, peer = socket.socketpair()
+        with ours, peer:
+            source = shared_end(os.dup(ours.fileno()), writes=False)
+            sink = shared_end(os.dup(ours.fileno()), writes=True)
+            with pytest.raises(BlockingIOError):
+                source.read(1)
+            peer.sendall(b"hello")
+            await ready(source)
+            assert source.read(65536) == b"hello"
+            await ready(sink)
+            fill(sink)
+            assert os.get_blocking(ours.fileno())
+            peer.shutdown(socket.SHUT_WR)
+            assert await read_all(source) == b""
+            sink.close()
+
+    on(loop, test)
+
+
+@LOOPS
+def test_a_terminal_keeps_its_flags(loop: Loop) -> None:
+    async def test() -> None:
+        leader, follower = pty.openpty()
+        source = shared_end(os.dup(follower), writes=False)
+        os.write(leader, b"typed\n")
+        await ready(source)
+        assert source.read(65536) == b"typed\n"
+        assert os.get_blocking(follower)
+        source.close()
+        os.close(leader)
+        os.close(follower)
+
+    on(loop, test)
+
+
+@LOOPS
+def test_a_file_is_read_to_its_end_and_dev_null_ends_at_once(loop: Loop) -> None:
+    async def test() -> None:
+        with tempfile.TemporaryFile() as file:
+            file.write(b"line\n" * 100_000)
+            file.seek(0)
+            assert await read_all(shared_end(os.dup(file.fileno()), writes=False)) == b"line\n" * 100_000
+        assert await read_all(shared_end(os.open("/dev/null", os.O_RDONLY), writes=False)) == b""
+
+    on(loop, test)
+
+
+@LOOPS
+def test_a_file_takes_all_that_is_written(loop: Loop, tmp_path: Path) -> None:
+    async def test() -> None:
+        sink = shared_end(os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT), writes=True)
+        assert isinstance(sink, FileEnd)
+        assert sink.write(b"x" * 1_000_000) == 1_000_000
+        sink.close()
+        assert (tmp_path / "out").stat().st_size == 1_000_000
+
+    on(loop, test)
+
+
+@LOOPS
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_the_loss_of_the_reader_is_told_without_a_write(loop: Loop, kind: str) -> None:
+    async def test() -> None:
+        if kind == "pipe":
+            theirs, fd = os.pipe()
+        else:
+            pair = socket.socketpair()
+            theirs, fd = pair[0].detach(), pair[1].detach()
+        sink = shared_end(fd, writes=True)
+        lost = asyncio.Event()
+        sink.watch_loss(lost.set)
+        await ready(sink)
+        assert not lost.is_set()
+        os.close(theirs)
+        await lost.wait()
+        with pytest.raises(OSError, match="Broken pipe"):
+            sink.write(b"to nobody")
+        sink.close()
+
+    on(loop, test)
+
+
+@LOOPS
+def test_a_pipe_that_cannot_be_reopened_is_given_back_as_it_was(loop: Loop, tmp_path: Path) -> None:
+    async def test() -> None:
+        os.mkfifo(tmp_path / "pipe")
+        r = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+        w = os.open(tmp_path / "pipe", os.O_WRONLY)
+        os.close(r)  # the kernel opens no named pipe for writing that nobody reads
+        sink = shared_end(os.dup(w), writes=True)
+        assert not os.get_blocking(w)
+        with pytest.raises(BrokenPipeError):
+            sink.write(b"x")
+        sink.close()
+        assert os.get_blocking(w)
+        os.close(w)
+
+    on(loop, test)
+
+
+@LOOPS
+def test_a_pipe_of_our_own_never_blocks(loop: Loop) -> None:
+    async def test() -> None:
+        r, w = os.pipe()
+        source, sink = own_end(r, writes=False), own_end(w, writes=True)
+        with pytest.raises(BlockingIOError):
+            source.read(1)
+        fill(sink)
+        sink.close()
+        source.close()
+
+    on(loop, test)
