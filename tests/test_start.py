@@ -1,0 +1,214 @@
+"""The command line of `run`, and what is known, loaded and started when."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_proxy.start import HelpWanted, UsageError, parse
+from tests.agents.client import line, python, running
+
+COMMAND = (sys.executable, "-m", "acp_proxy")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """The environment of a user who has configured nothing."""
+    bare = {name: value for name, value in os.environ.items() if not name.startswith(("ACP_PROXY_", "XDG_"))}
+    return bare | {"HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[1])}
+
+
+def outcome(*arguments: str, env: dict[str, str], **options: Any) -> tuple[int, bytes, bytes]:
+    """Exit status, stdout and stderr of a command whose stdin is at its end."""
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        env=env,
+        timeout=30,
+        **options,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+# Reading the command line.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ("run -- agent", {}),
+        ("-- agent", {}),
+        ("run --user alice --team=core -- agent", {"user": "alice", "team": "core"}),
+        ("--config f --ledger=sqlite:///x run -- agent", {"config": "f", "ledger": "sqlite:///x"}),
+        ("--config f -- agent", {"config": "f"}),
+        ("--no-summary -- agent", {"no_summary": "true"}),
+        ("run --log-level debug --log f --budget 3 -- agent", {"log_level": "debug", "log": "f", "budget": "3"}),
+        ("run --project= --agent -x -- agent", {"project": "", "agent": "-x"}),
+        ("run --user a --user b -- agent", {"user": "b"}),
+    ],
+)
+def test_options_may_stand_before_the_agent_with_a_space_or_an_equals_sign(
+    arguments: str, options: dict[str, str]
+) -> None:
+    assert parse(arguments.split()) == (options, ["agent"])
+
+
+def test_everything_after_the_dashes_belongs_to_the_agent() -> None:
+    agent = ["agent", "--user", "x", "--", "-h", "run", ""]
+    assert parse(["run", "--", *agent]) == ({}, agent)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ("run", "no agent given"),
+        ("run --", "no agent given"),
+        ("run --user x", "no agent given"),
+        ("run --bogus=3 -- agent", "unknown option --bogus"),
+        ("run -v -- agent", "unknown option -v"),
+        ("run --no-summary=yes -- agent", "unknown option --no-summary"),
+        ("run --user", "--user needs a value"),
+        ("run --user -- agent", "--user needs a value"),
+        ("--config", "--config needs a value"),
+        ("run agent", "the agent's command must follow --"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_refused_in_one_line(arguments: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match="^" + complaint) as refused:
+        parse(arguments.split())
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("arguments", ["", "report", "--config f report --by day", "--ledger x doctor", "--help", "-h"])
+def test_other_commands_are_left_to_their_own_parser(arguments: str) -> None:
+    assert parse(arguments.split()) is None
+
+
+@pytest.mark.parametrize("arguments", ["run -h", "run --user x --help", "run --help -- agent"])
+def test_help_is_wanted_before_the_agent_is(arguments: str) -> None:
+    with pytest.raises(HelpWanted):
+        parse(arguments.split())
+
+
+# Starting the agent.
+
+
+def test_run_relays_and_returns_the_agents_status(home: dict[str, str]) -> None:
+    status, out, err = outcome("run", "--", "sh", "-c", "echo out; echo err >&2; exit 3", env=home)
+    assert (status, out, err) == (3, b"out\n", b"err\n")
+
+
+def test_an_agent_that_is_not_found_is_said_so_with_127(home: dict[str, str]) -> None:
+    status, out, err = outcome("run", "--", "no-such-agent", "--flag", env=home)
+    assert (status, out, err) == (127, b"", b"acp-proxy: agent not found: no-such-agent\n")
+
+
+def test_an_agent_that_is_not_executable_is_said_so_with_126(home: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "agent").write_text("not a program")
+    status, out, err = outcome("run", "--", str(tmp_path / "agent"), env=home)
+    assert (status, out) == (126, b"")
+    assert err == f"acp-proxy: agent cannot be executed: {tmp_path}/agent: Permission denied\n".encode()
+
+
+def test_usage_errors_are_one_line_with_status_2(home: dict[str, str]) -> None:
+    status, out, err = outcome("run", "--bogus", "--", "touch", "started", env=home)
+    assert (status, out) == (2, b"")
+    assert err.startswith(b"acp-proxy: unknown option --bogus;")
+    assert err.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("how", ["file", "environment", "--log-level", "--config"])
+def test_a_configuration_in_error_is_told_before_the_agent_is_started(
+    home: dict[str, str], tmp_path: Path, how: str
+) -> None:
+    options = []
+    match how:
+        case "file":
+            (tmp_path / ".config/acp-proxy").mkdir(parents=True)
+            (tmp_path / ".config/acp-proxy/config.toml").write_text("[run]\nnonsense = 1\n")
+        case "environment":
+            home |= {"ACP_PROXY_NONSENSE": "1"}
+        case option:
+            options = [option, "nonsense"]
+    status, out, err = outcome("run", *options, "--", "touch", "started", env=home, cwd=tmp_path)
+    assert (status, out) == (2, b"")
+    assert err.startswith(b"acp-proxy: ")
+    assert err.count(b"\n") == 1
+    assert (b"--log-level" if how == "--log-level" else b"nonsense") in err.lower()
+    assert not (tmp_path / "started").exists()
+
+
+def test_the_agent_inherits_environment_directory_and_arguments(home: dict[str, str], tmp_path: Path) -> None:
+    agent = python("import os, sys; print(os.getcwd(), os.environ['KEY'], sys.argv[1:])")
+    status, out, _ = outcome("--", *agent, "a b", "", "--", env=home | {"KEY": "välue"}, cwd=tmp_path)
+    assert (status, out) == (0, f"{tmp_path} välue ['a b', '', '--']\n".encode())
+
+
+def test_nothing_heavy_is_loaded_before_the_agent_runs() -> None:
+    root = Path(__file__).parents[1]
+    code = f"import sys; sys.path.insert(0, {str(root)!r}); import acp_proxy.__main__; print(*sys.modules)"
+    bare, ours = (
+        set(subprocess.check_output([sys.executable, "-I", "-S", "-c", text], text=True, timeout=30).split())
+        for text in ("import sys; print(*sys.modules)", code)
+    )
+    assert ours - bare <= {
+        "__future__", "acp_proxy", "acp_proxy.__main__", "acp_proxy.spawn", "acp_proxy.start",
+        "abc", "stat", "_stat", "posixpath", "genericpath", "os.path", "os", "_abc", "_collections_abc",
+    }  # fmt: skip
+
+
+def test_the_agent_reads_its_first_line_long_before_the_relay_is_up(home: dict[str, str]) -> None:
+    """The pipe is there from the start: what the client says early is not lost."""
+    with running(*COMMAND, "--", "cat", env=home) as relay:
+        relay.stdin.write(b"early\n")
+        assert line(relay.stdout) == b"early\n"
+
+
+# A terminal on both sides.
+
+
+def in_terminal(*arguments: str, env: dict[str, str]) -> tuple[int, bytes]:
+    """Exit status and what the terminal shows."""
+    terminal, ours = pty.openpty()
+    with os.fdopen(ours, "rb+", buffering=0) as end:
+        process = subprocess.Popen([*COMMAND, *arguments], stdin=end, stdout=end, stderr=end, env=env)
+    shown = b""
+    with os.fdopen(terminal, "rb", buffering=0) as screen, contextlib.suppress(OSError):  # EIO when all have left
+        while data := screen.read(4096):
+            shown += data
+    return process.wait(20), shown.replace(b"\r\n", b"\n")
+
+
+def test_between_terminals_the_agent_takes_our_place(home: dict[str, str]) -> None:
+    status, shown = in_terminal("run", "--", "sh", "-c", "test -t 0 && test -t 1 && echo here; exit 4", env=home)
+    assert (status, shown) == (4, b"acp-proxy: terminal: not relayed, not metered\nhere\n")
+
+
+def test_between_terminals_the_configuration_is_checked_all_the_same(home: dict[str, str]) -> None:
+    status, shown = in_terminal("run", "--log-level", "x", "--", "echo", "started", env=home)
+    assert status == 2
+    assert shown.startswith(b"acp-proxy: --log-level:")
+    assert b"started" not in shown
+
+
+def test_between_terminals_an_agent_that_is_not_found_gives_127(home: dict[str, str]) -> None:
+    status, shown = in_terminal("--", "no-such-agent", env=home)
+    assert status == 127
+    assert shown.endswith(b"acp-proxy: agent not found: no-such-agent\n")
+
+
+def test_an_interrupt_while_we_start_leaves_no_traceback(home: dict[str, str]) -> None:
+    agent = python("import os; os.kill(os.getppid(), 2); os.read(0, 1)")
+    with running(*COMMAND, "--", *agent, env=home) as relay:
+        assert relay.wait(20) in (-signal.SIGINT, 128 + signal.SIGTERM)
+        assert b"Traceback" not in relay.stderr.read()
