@@ -28,6 +28,8 @@ class Notes:
     used: bool = False  # ... with a context
     compacted: bool = False  # or the agent said how much is left after a compaction
     most_used: int | None = None  # the largest context of a call, tokens
+    contexts: int = 0  # how many that differed from the one before
+    contexts_sum: int = 0
     calls: Usage | None = None  # the sum, where an agent tells each call
     subagents: dict[str, Call] = field(default_factory=dict)  # told once, by tool call
     subagent_calls: dict[str, Usage] = field(default_factory=dict)  # told call by call, by tool call
@@ -71,6 +73,8 @@ class Account:
         self.used: int | None = None
         self.size: int | None = None
         self.estimated = False  # `used` is
+        self.grounded = False  # ... though it goes on from a figure that the agent told
+        self.told: int | None = None  # the last `used` of the agent's own: the same again is no news
         self.here = False  # opened or used in this process, not only named
         self.from_start = True  # every turn of it was seen: it began here
         self.option: str | None = None  # the model as chosen, often an alias
@@ -82,6 +86,13 @@ class Account:
         self._booked: tuple[Money, ...] = ()
 
     # -- what happens to it
+
+    def begin_anew(self) -> None:
+        """Agents reuse ids: what another session of this id had, here or in the ledger, is no baseline of this one."""
+        if self.here:
+            self.cost.begin(at_zero=True)
+            self.tokens.begin(at_zero=True)
+            self.heard = self.before = self.told = None
 
     def reopen(self) -> None:
         """Loaded or resumed. Had by another process before, its counters stand where the agent or the ledger says."""
@@ -96,6 +107,7 @@ class Account:
         self.here, self.from_start = True, False
         if parent is not None:
             self.used, self.size, self.estimated = parent.used, parent.size, parent.estimated
+            self.grounded = parent.grounded
         if self.profile.fork_inherits:
             self.cost.begin(at_zero=False)
             if parent is not None and parent.cost.last is not None:
@@ -105,6 +117,8 @@ class Account:
         """The ledger's word on it (of a fork: on its parent), as far as the agent has not spoken yet."""
         if self.used is None:
             self.used, self.size, self.estimated = state.context_used, state.context_size, state.context_estimated
+            self.grounded = self.used is not None and not self.estimated
+            self.told = self.used if self.grounded else None
         self.option = self.option or state.model
         if not forked or self.profile.fork_inherits:
             self.cost.restore(state.agent_cost or _nothing_like(state.costs))
@@ -152,7 +166,11 @@ class Account:
         before = (self.used, self.size, self.estimated)
         self.notes.reported = True
         if report.used:
-            self.used, self.estimated = report.used, False
+            if report.used != self.told:
+                self.notes.contexts += 1
+                self.notes.contexts_sum += report.used
+            self.told = report.used
+            self.stand(report.used)
             self.notes.used = True
             self.notes.most_used = max(report.used, self.notes.most_used or 0)
         if report.size:
@@ -166,7 +184,12 @@ class Account:
 
     def shrink(self, used: int, *, estimated: bool) -> None:
         """The context after a compaction."""
-        self.used, self.estimated, self.notes.compacted = used, estimated, True
+        self.stand(used, estimated=estimated)
+        self.notes.compacted = True
+
+    def stand(self, used: int, *, estimated: bool = False) -> None:
+        """The context, by a figure of the agent's."""
+        self.used, self.estimated, self.grounded = used, estimated, True
 
     def choose(self, model: str) -> None:
         self.option, self.concrete = model, None

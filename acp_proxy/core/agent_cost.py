@@ -80,7 +80,10 @@ class AgentCost:
 
     def report(self, value: Money) -> None:
         last, known = self.last, self._known
-        self.last, self._known, self._reported = value, True, True
+        self._reported = True
+        if self._goes_on and not value.nano and self.positive:
+            return  # a gap in what the agent knows: its cost never falls
+        self.last, self._known = value, True
         if last is None and not known:
             self._adopted, self._baseless = value, True
         elif last is None or last.currency != value.currency:

@@ -42,6 +42,7 @@ class Profile:
     loses_thought: bool = False  # thinking is never told
     hides_cache: bool = False  # nor how much of the input was cached
     used_includes_output: bool = False  # `used` of a `usage_update` holds what the call wrote, not only its prompt
+    used_in_turn: bool = False  # a new `used` stands for one more model call, and comes before its turn ends
     unreported: str = ""  # paid model calls that never show in its reports
 
 
@@ -74,9 +75,11 @@ _CODEX = Profile(
     "turn",
     "excludes_cache",
     used_includes_output=True,
+    used_in_turn=True,
     unreported="titles and reviewers; turns cut short or failed",
 )
 _SILENT = Profile("none", used_includes_output=True, unreported="everything")
+_SILENT_BUT_USED = replace(_SILENT, used_in_turn=True)
 
 # Versions ascend. A version that was not seen counts like the newest at or below it, else like the oldest.
 _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
@@ -89,7 +92,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
         ("2.1.1", replace(_CODEX, scope="last_call")),
         ("2.6.0", _CODEX),
     ),
-    "codex-acp": (("0.16.0", _SILENT),),
+    "codex-acp": (("0.16.0", _SILENT_BUT_USED),),
     "gemini-cli": (
         (
             "0.61.0",
@@ -114,10 +117,11 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
             Profile(
                 "last_call",
                 "includes_cache",
-                cost="unknown",
+                cost="carried",
                 repeats=True,
                 hides_cache=True,
                 used_includes_output=True,
+                used_in_turn=True,
                 unreported="titles; all but the last call of a turn with tools; cancelled turns",
             ),
         ),
@@ -141,7 +145,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
     "hermes-agent": (("0.19.0", Profile("session", "includes_cache", counters_restart=True, restarts_on_model=True)),),
     "OpenHands CLI ACP Agent": (("1.16.0", Profile("session", "includes_cache", cost="carried")),),
     "fast-agent-acp": (("0.10.46", Profile("turn", "includes_cache", hides_cache=True)),),
-    "pi-acp": (("0.0.34", _SILENT),),
+    "pi-acp": (("0.0.34", _SILENT_BUT_USED),),
     "Kimi Code CLI": (("1.51.0", _SILENT), ("2.1.0", _SILENT)),
     "cline": (("3.0.65", _SILENT),),
 }
@@ -171,7 +175,7 @@ def how_it_counts(profile: Profile) -> str:
         "session": "cumulative usage, taken as differences",
         "last_call": "usage of the last call only: turns with tools are at least that",
         "call": "usage of each call, summed",
-        "none": "no usage: estimated from characters",
+        "none": "no usage: estimated from its context and from characters",
     }[profile.scope]
     if not profile.known:
         return f"not in the table: {what}, until its counters say otherwise"

@@ -97,10 +97,13 @@ class Meter:
 
     def _opened(self, event: SessionOpened) -> None:
         account = self._account(event.session)
-        if event.how == "fork":
-            account.fork_of(self._accounts.get(event.parent or ""))
-        elif event.how != "new":
-            account.reopen()
+        match event.how:
+            case "new":
+                account.begin_anew()
+            case "fork":
+                account.fork_of(self._accounts.get(event.parent or ""))
+            case _:
+                account.reopen()
         account.here = True
         if event.model is not None and event.model != account.option:
             account.choose(event.model)

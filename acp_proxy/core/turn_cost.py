@@ -83,7 +83,7 @@ def _agents(
 ) -> Bill:
     amount, *others = increase.amounts
     unseen = None
-    if increase.carried_over and used.usage.total:
+    if increase.carried_over and used.usage.total and used.source == "agent":  # else its own calls may be the excess
         unseen = _unseen(amount, [*priced, *prices.beside(beside)])
         amount = amount.minus(unseen) if unseen else amount
     parts = split(amount, weights_of([price.cost for price in priced], [usage for _, usage in own]))

@@ -70,6 +70,11 @@ def test_the_configuration_overrides_only_what_it_says() -> None:
     assert not profile.decided
 
 
+def test_only_a_carried_cost_goes_on_in_a_new_process() -> None:
+    agents = {"goose": "carried", "OpenCode": "carried", "@zed-industries/claude-agent-acp": "restarts"}
+    assert {name: profile_of(name, None).cost for name in agents} == agents
+
+
 def test_the_line_for_people_says_what_is_never_reported() -> None:
     assert "titles" in how_it_counts(profile_of("OpenCode", "1.18.33"))
     assert "not in the table" in how_it_counts(UNKNOWN)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
-import pytest
-
 from acp_proxy.core.agent_cost import AgentCost, split, weights_of
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.entry import SessionState
@@ -209,9 +207,87 @@ def test_a_load_in_the_same_process_changes_nothing() -> None:
     assert [row.kind for row in story.rows] == ["turn", "turn"]
 
 
-@pytest.mark.parametrize("agent", [GOOSE, STRANGER])
-def test_a_cost_that_fell_has_restarted(agent: tuple[str, str]) -> None:
-    story = Story(agent)
+def test_a_cost_of_goose_goes_on_in_a_new_process_which_repeats_the_last_one_first() -> None:
+    story = Story(GOOSE)
+    story.open("load")
+    story.restore(known("0.036171", "0.036171"))
+    assert story.report(used=7844, size=1_000_000, cost="0.036171") == []
+    row = story.turn(inclusive(6411, 201), used=6612, cost="0.04511775")
+    assert (row.costs, row.cost_source) == ((usd("0.00894675"),), "agent")
+    assert [row.kind for row in story.rows] == ["turn"]
+    assert story.metered.state.costs == (usd("0.04511775"),)
+
+
+def test_a_cost_of_goose_that_no_ledger_knows_goes_on_from_what_it_repeats_at_load() -> None:
+    story = Story(GOOSE)
+    story.open("load")
+    story.report(used=7844, size=1_000_000, cost="0.036171")
+    assert story.turn(inclusive(6411, 201), used=6612, cost="0.04511775").costs == (usd("0.00894675"),)
+
+
+def test_a_new_session_of_an_id_that_the_ledger_knows_begins_at_zero() -> None:
+    story = Story(GOOSE)
+    story.open("new", "20261121_1")
+    story.restore(known("0.036171", "0.036171"), "20261121_1")
+    assert story.turn(inclusive(1752, 214), session="20261121_1", cost="0.007086").costs == (usd("0.007086"),)
+    assert story.turn(inclusive(1974, 228), session="20261121_1", cost="0.0401").costs == (usd("0.033014"),)
+
+
+def test_a_new_session_of_an_id_that_was_had_here_begins_at_zero() -> None:
+    story = Story(GOOSE)
+    for _ in range(2):
+        story.open()
+        assert story.turn(inclusive(1752, 214), cost="0.007086").costs == (usd("0.007086"),)
+    assert story.booked() == "0.014172"
+
+
+def test_goose_prices_a_call_whose_stream_broke() -> None:
+    story = Story(GOOSE)
+    story.open()
+    story.turn(inclusive(6966, 206), used=7172, cost="0.03005775")
+    row = story.turn(inclusive(7077, 1), used=7078, cost="0.037845000000000004", output_chars=60)
+    assert (row.usage.total, row.usage_source, row.costs) == (7078, "agent", (usd("0.00778725"),))
+
+
+def test_of_a_retried_stream_claude_tells_the_cost_but_zero_tokens() -> None:
+    story = Story(CLAUDE_049)
+    story.open()
+    story.turn(CALL, cost="0.030358749999999997")
+    row = story.turn(disjoint(0), used=6948, cost="0.04687875", output_chars=100)
+    assert (row.usage.total, row.usage_source, row.detail) == (0, "partial", "the agent tells its cost, not its tokens")
+    assert (row.costs, row.cost_source) == ((usd("0.01652"),), "agent")
+
+
+def test_a_late_update_that_repeats_the_cost_after_a_cancel_is_no_spend() -> None:
+    story = Story(CLAUDE_049)
+    story.open()
+    story.turn(CALL, cost="0.01491125")
+    turn = story.begin()
+    story.report(turn, used=6523, size=1_000_000)
+    row = story.end(turn, stop="cancelled", output_chars=80)[-1]
+    assert (row.usage_source, row.cost_source, row.costs) == ("none", "unknown", ())
+    assert story.report(used=6523, size=1_000_000, cost="0.01491125") == []
+    assert story.turn(CALL, cost="0.030895").costs == (usd("0.01598375"),)
+
+
+def test_a_cost_of_zero_after_a_carried_one_is_a_gap_and_no_new_baseline() -> None:
+    story = Story(OPENCODE)
+    story.open()
+    story.turn(inclusive(100, 10), cost="0.25")
+    assert story.turn(inclusive(0, 0), cost="0", stop="cancelled").costs == ()
+    assert story.turn(inclusive(100, 10), cost="0.3").costs == (usd("0.05"),)
+
+
+def test_what_several_calls_cost_of_which_only_the_last_is_told_is_not_taken_for_unseen_spend() -> None:
+    story = Story(OPENCODE)
+    story.open("load", model="mock")
+    story.restore(known("0.25", "0.25"))
+    story.turn(inclusive(100, 10), cost="0.26", tool_calls=1)
+    assert [(row.kind, row.costs) for row in story.rows] == [("turn", (usd("0.01"),))]
+
+
+def test_a_cost_that_fell_has_restarted() -> None:
+    story = Story(STRANGER)
     story.open()
     story.turn(inclusive(100, 10), cost="0.279")
     assert story.turn(inclusive(110, 10), cost="0.0286").costs == (usd("0.0286"),)

@@ -157,6 +157,7 @@ def test_events_in_any_order_never_raise_and_never_make_a_row_that_takes_back(
             assert all(line.cost is None or line.cost.nano >= 0 for line in entry.lines)
             assert all(min(line.usage.input, line.usage.output, line.usage.thought) >= 0 for line in entry.lines)
             assert not entry.costs or entry.cost_source not in ("unknown", "parent")
+            assert entry.costs or not entry.usage.total or entry.cost_source in ("unknown", "parent")
             assert entry.usage_source != "none" or not entry.usage.total
 
 
