@@ -157,6 +157,23 @@ def test_no_turn_that_was_paid_is_silently_nothing(recording: Path) -> None:
             assert row.detail, turn["text"]
 
 
+@pytest.mark.parametrize("recording", [path for path in IN_PLACE if path.stem != "concurrent"], ids=str)
+def test_an_estimate_that_knows_the_context_is_no_more_than_what_was_used_and_no_less_than_a_call(
+    recording: Path,
+) -> None:
+    for row, turn in side_by_side(recording):
+        happened = possible(turn["calls"])[-1].total
+        if row.usage_source == "estimated" and "four characters" not in row.detail and happened:
+            assert 0.9 * happened / len(turn["calls"]) <= row.usage.total <= 1.1 * happened, turn["text"]
+
+
+@pytest.mark.parametrize("scenario", ["basic", "tools", "reload", "sessions"])
+def test_where_each_call_tells_its_context_an_estimate_has_the_right_total(scenario: str) -> None:
+    for row, turn in side_by_side(Path("zed-codex-acp-0.16.0", f"{scenario}.jsonl")):
+        assert row.usage_source == "estimated"
+        assert row.usage.total == used(turn["calls"], "main").total
+
+
 @pytest.mark.parametrize("recording", RECORDINGS, ids=str)
 def test_the_rows_of_a_session_cost_what_its_agent_says_to_the_nano(recording: Path) -> None:
     result = metered(recording)

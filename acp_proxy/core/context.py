@@ -14,9 +14,9 @@ def note_context(account: Account, ended: TurnEnded, notes: Notes, used: TurnUsa
         return
     if used.source in ("agent", "partial") and used.usage.total:
         if not ended.tool_calls:
-            account.used, account.estimated = used.usage.total, False  # one model call: its prompt and its answer
+            account.stand(used.usage.total)  # one model call: its prompt and its answer
         elif account.used is None:
-            account.used, account.estimated = used.usage.total // (ended.tool_calls + 1), True
+            account.stand(used.usage.total // (ended.tool_calls + 1), estimated=True)
         else:
             account.used, account.estimated = account.used + tokens_in(_chars_since(ended, notes)), True
     elif answered(ended) and (account.used or account.from_start) and (chars := _chars_since(ended, notes)):
@@ -28,7 +28,7 @@ def request_context(account: Account, ended: TurnEnded, notes: Notes, used: Turn
     if used.source in ("agent", "partial") and used.usage.total and not ended.tool_calls:
         return used.usage.prompt
     if notes.most_used is None:
-        return None
+        return used.usage.prompt if used.source == "estimated" else None  # as one call, that is
     written = used.usage.completion // (ended.tool_calls + 1) if account.profile.used_includes_output else 0
     return max(0, notes.most_used - written)
 

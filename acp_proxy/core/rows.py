@@ -13,6 +13,7 @@ from acp_proxy.core.agent_cost import Increase
 from acp_proxy.core.context import note_context, request_context
 from acp_proxy.core.counters import partition
 from acp_proxy.core.entry import CostSource, Entry, Kind, UsageLine, UsageSource
+from acp_proxy.core.estimate import Estimate, estimate
 from acp_proxy.core.events import TurnEnded
 from acp_proxy.core.guess import ScopeGuess
 from acp_proxy.core.model_rows import Share, Spread, read_rows, spread, without
@@ -39,11 +40,15 @@ class Rows:
         self._pricer = pricer
         self._new_id = new_id
         self._estimate = estimate
-        self._guess = ScopeGuess()
+        self._scope = ScopeGuess()
 
     def of_turn(self, ended: TurnEnded, account: Account, notes: Notes, increase: Increase) -> list[Entry]:
         """The turn's own row comes last: it stands at the end of all that it caused."""
-        used = turn_usage(ended, account, notes, increase, self._guess, estimate=self._estimate)
+
+        def guess() -> Estimate | None:
+            return estimate(ended, account, notes, self._size(account)) if self._estimate else None
+
+        used = turn_usage(ended, account, notes, increase, self._scope, guess)
         parts = self._parts(ended, account, used)
         model = parts.own[0][0]
         if not self._pricer.is_alias(model):

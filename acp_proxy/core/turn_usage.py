@@ -5,6 +5,7 @@ Knows nothing of money. What an agent reports beyond its turns (titles, subagent
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from acp_proxy.core.account import Account, Ended, Notes
@@ -13,12 +14,12 @@ from acp_proxy.core.agents import Profile
 from acp_proxy.core.counters import Reading, is_empty, partition
 from acp_proxy.core.dialects import status_line
 from acp_proxy.core.entry import UsageSource
-from acp_proxy.core.estimate import answered, estimated_usage
+from acp_proxy.core.estimate import Estimate, answered, cut_short
 from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.guess import ScopeGuess
 from acp_proxy.core.usage import NOTHING, Usage
 
-_CUT_SHORT = frozenset({"cancelled", "error", "crashed", "disconnected"})
+Guess = Callable[[], Estimate | None]  # None where nothing may be guessed
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,32 +33,32 @@ class TurnUsage:
 
 
 def turn_usage(
-    ended: TurnEnded, account: Account, notes: Notes, increase: Increase, guess: ScopeGuess, *, estimate: bool
+    ended: TurnEnded, account: Account, notes: Notes, increase: Increase, scope: ScopeGuess, guess: Guess
 ) -> TurnUsage:
     """The tokens of a turn during which the agent's cost grew by `increase`. Moves the account's counters on."""
     profile = account.profile
-    reported = _reported(ended, account, notes, increase, guess)
-    cut_short = ended.stop_reason in _CUT_SHORT
+    reported = _reported(ended, account, notes, increase, scope)
+    short = cut_short(ended)
     if reported is not None and reported.usage.total:
-        if cut_short and reported.source == "agent":
+        if short and reported.source == "agent":
             return replace(reported, source="partial", detail=_joined(reported.detail, _why(ended)))
         return reported
     if ended.stop_reason == "error" and not ended.updates and not increase.amounts:
         return TurnUsage(NOTHING, "agent", "failed before it used anything")
-    if reported is not None and (reported.source != "agent" or not cut_short):
+    if reported is not None and (reported.source != "agent" or not short):
         return reported
     if increase.amounts:
-        why = _why(ended) if cut_short else ""
+        why = _why(ended) if short else ""
         return TurnUsage(NOTHING, "partial", _joined(why, "the agent tells its cost, not its tokens"))
-    if cut_short:
-        return _cut_short(ended, account, estimate)
+    if short:
+        return _cut_short(ended, account, notes, guess)
     if profile.scope == "none" or (not profile.known and account.before is None):
-        return _estimated(ended, "the agent reports no usage", estimate)
+        return _estimated("the agent reports no usage", guess)
     return TurnUsage(NOTHING, "none", "the agent reported no usage of this turn")
 
 
 def _reported(
-    ended: TurnEnded, account: Account, notes: Notes, increase: Increase, guess: ScopeGuess
+    ended: TurnEnded, account: Account, notes: Notes, increase: Increase, scope: ScopeGuess
 ) -> TurnUsage | None:
     """What the agent said; None when it said nothing that can be counted."""
     profile = account.profile
@@ -72,7 +73,7 @@ def _reported(
     context = account.used if notes.used else None
     before, account.before = account.before, Ended(ended.at, counters, reading.usage, context)
     if not profile.known:
-        reading = _guessed(reading, account, before, guess)
+        reading = _guessed(reading, account, before, scope)
     if not reading.usage.total and not _is_zero(ended, profile, increase):
         return None
     if before is not None and not increase.amounts and _repeats(ended, reading.usage, before, profile):
@@ -104,14 +105,14 @@ def _since_last(now: Counters | None, account: Account, profile: Profile) -> Tur
     return _read(reading) if reading.usage.total else None
 
 
-def _guessed(reading: Reading, account: Account, before: Ended | None, guess: ScopeGuess) -> Reading:
+def _guessed(reading: Reading, account: Account, before: Ended | None, scope: ScopeGuess) -> Reading:
     """An agent that is not in the table counts per turn, until its counters show that they go on."""
     now = account.before
-    if now is not None and guess.judge(before, now) == "session":
+    if now is not None and scope.judge(before, now) == "session":
         if account.tokens.last is None and before is not None:
             account.tokens.stand_at(before.counters)
         reading = partition(account.tokens.advance(now.counters) or now.counters, account.profile)
-    return replace(reading, detail=_joined(guess.reason, reading.detail))
+    return replace(reading, detail=_joined(scope.reason, reading.detail))
 
 
 def _is_zero(ended: TurnEnded, profile: Profile, increase: Increase) -> bool:
@@ -132,23 +133,24 @@ def _without(sum_of_both: Usage, first: Usage) -> Usage:
     return sum_of_both.minus(first) if sum_of_both.covers(first) else sum_of_both
 
 
-def _cut_short(ended: TurnEnded, account: Account, estimate: bool) -> TurnUsage:
+def _cut_short(ended: TurnEnded, account: Account, notes: Notes, guess: Guess) -> TurnUsage:
     """Nothing is known although the model may have been paid: say so, and guess only where nobody will ever tell.
 
-    After a failure most of what was said is the error's own text.
+    A new context proves a call. Without one, most of what was said in a turn that failed is the error's own text.
     """
     why = _joined(_why(ended), "the agent reports nothing of it")
     told_later = account.profile.scope == "session" or account.agent_tells_cost
-    if ended.stop_reason == "error" or told_later or not answered(ended):
+    called = notes.contexts or (answered(ended) and ended.stop_reason != "error")
+    if told_later or not called:
         return TurnUsage(NOTHING, "none", why)
-    return _estimated(ended, why, estimate)
+    return _estimated(why, guess)
 
 
-def _estimated(ended: TurnEnded, why: str, estimate: bool) -> TurnUsage:
-    usage = estimated_usage(ended) if estimate else NOTHING
-    if not usage.total:
+def _estimated(why: str, guess: Guess) -> TurnUsage:
+    estimate = guess()
+    if estimate is None or not estimate.usage.total:
         return TurnUsage(NOTHING, "none", why)
-    return TurnUsage(usage, "estimated", f"{why}: a token for four characters")
+    return TurnUsage(estimate.usage, "estimated", f"{why}: {estimate.basis}")
 
 
 def _why(ended: TurnEnded) -> str:

@@ -35,6 +35,7 @@ from acp_proxy.core.usage import Usage
 
 CLAUDE = ("@agentclientprotocol/claude-agent-acp", "0.100.0")
 CLAUDE_049 = ("@agentclientprotocol/claude-agent-acp", "0.49.0")
+CLINE = ("cline", "3.0.65")
 CODEX = ("@agentclientprotocol/codex-acp", "2.6.0")
 COPILOT = ("Copilot", "1.0.102")
 FAST = ("fast-agent-acp", "0.10.46")
@@ -47,6 +48,7 @@ OPENHANDS = ("OpenHands CLI ACP Agent", "1.16.0")
 QWEN = ("qwen-code", "0.24.4")
 VIBE = ("@mistralai/mistral-vibe", "3.0.2")
 ZED_CLAUDE = ("@zed-industries/claude-agent-acp", "0.23.1")
+ZED_CODEX = ("codex-acp", "0.16.0")
 STRANGER = ("my-agent", "1.0")
 
 

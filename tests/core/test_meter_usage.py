@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from acp_proxy.core.agents import UNKNOWN, InputCounts, Profile, ProfileOverride
 from acp_proxy.core.counters import Cumulative, partition
+from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import Counters, ModelSelected
 from acp_proxy.core.usage import NOTHING, Usage
 from tests.core.story import (
+    CLINE,
     CODEX,
     COPILOT,
     FAST,
@@ -21,6 +25,7 @@ from tests.core.story import (
     STRANGER,
     VIBE,
     ZED_CLAUDE,
+    ZED_CODEX,
     Story,
     disjoint,
     inclusive,
@@ -227,6 +232,117 @@ def test_openhands_counts_in_words_of_its_own() -> None:
         turn = story.begin()
         story.update(turn, openhands(1000 * total, 100 * total, 400 * total))
         assert story.end(turn)[-1].usage == Usage(600, 400, 0, 100)
+
+
+def test_openhands_begins_a_session_at_zero_and_replays_a_loaded_one_without_counters() -> None:
+    story = Story(OPENHANDS)
+    story.open()
+    turn = story.begin()
+    story.update(turn, openhands(0, 0, cost=Decimal("0.0")))
+    story.update(turn, openhands(6110, 201, 5010, Decimal("0.0")))
+    assert story.end(turn)[-1].usage == Usage(1100, 5010, 0, 201)
+    again = Story(OPENHANDS)
+    again.open("load")
+    assert again.update(None, {"field_meta": None}, replayed=True) == []
+    again.restore(story.metered.state)
+    turn = again.begin()
+    again.update(turn, openhands(12330, 403, 10030, Decimal("0.0")))
+    assert again.end(turn)[-1].usage == Usage(1200, 5020, 0, 202)
+
+
+# -- estimates
+
+
+def test_each_context_that_a_silent_agent_tells_in_a_turn_is_one_call_of_it() -> None:
+    story = Story(ZED_CODEX)
+    story.open()
+    turn = story.begin(chars=40)
+    for used in (6612, 6724, 6724):  # the last one is repeated
+        story.report(turn, used=used, size=258_400)
+    row = story.end(turn, tool_calls=1, output_chars=40, thought_chars=8, tool_chars=400)[-1]
+    assert (row.usage, row.usage_source) == (Usage(13336 - 12, 0, 0, 10, 2), "estimated")
+    assert "by the context of each call" in row.detail
+
+
+def test_a_context_that_is_repeated_from_before_the_turn_is_no_call() -> None:
+    story = Story(ZED_CODEX)
+    story.open()
+    story.turn(used=6612, output_chars=40)
+    row = story.turn(used=6612, chars=8, output_chars=4)
+    assert (row.usage, row.usage_source) == (Usage(2, 0, 0, 1), "estimated")
+
+
+def test_a_call_that_was_cut_short_sent_the_context_before_it() -> None:
+    story = Story(ZED_CODEX)
+    story.open()
+    story.turn(used=6612, output_chars=40)
+    row = story.turn(used=6612, stop="cancelled", chars=20, output_chars=60)
+    assert (row.usage, row.usage_source) == (Usage(6617, 0, 0, 15), "estimated")
+    assert "as one call with the context before it" in row.detail
+
+
+def test_a_context_told_before_a_failure_proves_a_call() -> None:
+    story = Story(ZED_CODEX)
+    story.open()
+    row = story.turn(used=6612, stop="error", output_chars=40)
+    assert (row.usage, row.usage_source) == (Usage(6602, 0, 0, 10), "estimated")
+
+
+def test_an_agent_that_tells_its_context_after_its_turns_sent_at_least_that_with_the_next() -> None:
+    story = Story(KIMI)
+    story.open(model="mock")
+    assert story.turn(chars=12, output_chars=32).usage == Usage(3, 0, 0, 8)  # nothing is known yet
+    story.report(used=1817, size=128_000)
+    assert story.turn(chars=16, output_chars=32).usage == Usage(1821, 0, 0, 8)
+
+
+def test_a_cancelled_turn_of_an_agent_whose_usage_told_its_context_is_not_guessed_from_characters_alone() -> None:
+    story = Story(GEMINI)
+    story.open()
+    story.turn(quota=Counters(6220, 150))
+    row = story.turn(stop="cancelled", chars=20, output_chars=64)
+    assert (row.usage, row.usage_source) == (Usage(6375, 0, 0, 16), "estimated")
+
+
+def test_a_context_that_was_itself_only_guessed_is_no_ground_for_more() -> None:
+    story = Story(CLINE)
+    story.open()
+    for _ in range(3):
+        assert story.turn(chars=40, output_chars=40).usage == Usage(10, 0, 0, 10)
+
+
+def test_a_context_that_the_ledger_knows_is_that_before_the_first_turn() -> None:
+    story = Story(KIMI)
+    story.open("load")
+    story.restore(SessionState(context_used=2753, context_size=128_000))
+    assert story.turn(chars=40, output_chars=40).usage == Usage(2763, 0, 0, 10)
+
+
+def test_an_estimate_is_never_more_than_the_window_holds() -> None:
+    told, before, nothing = Story(ZED_CODEX), Story(KIMI), Story(CLINE)
+    for story in (told, before, nothing):
+        story.open(model="mock")  # a window of 200,000
+    assert told.turn(used=300_000, output_chars=40).usage == Usage(199_990, 0, 0, 10)
+    before.report(used=150_000)
+    assert before.turn(chars=400_000, output_chars=40).usage == Usage(199_990, 0, 0, 10)
+    assert nothing.turn(tool_chars=4_000_000, tool_calls=1, output_chars=40).usage.total == 400_000
+
+
+def test_an_estimate_says_that_the_prompt_is_not_in_it() -> None:
+    story = Story(KIMI)
+    story.open()
+    assert "without the prompt" in story.turn(output_chars=40).detail
+    assert "without the prompt" not in story.turn(chars=4, output_chars=40).detail
+
+
+def test_of_an_agent_that_nobody_described_several_contexts_in_a_turn_may_be_one_growing_call() -> None:
+    story = Story(STRANGER)
+    story.open()
+    turn = story.begin(chars=40)
+    for used in (6412, 6500, 6612):
+        story.report(turn, used=used, size=200_000)
+    row = story.end(turn, output_chars=40)[-1]
+    assert (row.usage, row.usage_source) == (Usage(6612, 0, 0, 10), "estimated")
 
 
 # -- agents that nobody described
