@@ -23,6 +23,7 @@ ODD = {
     "America/Sao_Paulo": "2018-11-04T03:00",  # midnight is skipped
     "Asia/Beirut": "2026-03-28T22:00",  # midnight is skipped
     "America/St_Johns": "2010-11-07T02:31",  # set back from 00:01 to 23:01 of the day before
+    "America/Toronto": "1919-03-31T04:30",  # set forward from 23:30 to 00:30
     "America/Havana": "2026-11-01T05:00",  # midnight comes twice
     "Atlantic/Azores": "2026-10-25T01:00",  # midnight comes twice
     "Pacific/Apia": "2011-12-30T10:00",  # a day is left out
