@@ -23,7 +23,7 @@ from acp_proxy.ledger.places import network_file_system, private_directory
 T = TypeVar("T")
 
 BUSY_TIMEOUT = 0.001  # SQLite's own wait sleeps in growing steps, which is unfair to those who waited long
-RETRY_BETWEEN = (0.0002, 0.004)  # with 50 writers the p99 of an append is a third of that with SQLite's wait alone
+RETRY_BETWEEN = (0.0002, 0.004)  # seconds, drawn anew each time: whoever waits has the same chance
 
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})

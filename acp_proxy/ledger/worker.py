@@ -23,6 +23,7 @@ from acp_proxy.ledger.recovery import append_all
 
 _PATIENCE = 1.0  # seconds that one try waits for other writers
 _SHORTEST_DELAY, _LONGEST_DELAY = 0.05, 5.0  # seconds between two tries
+_MOST_UNKEPT = 10_000  # rows that wait in memory only: some 20 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ class LedgerWorker:
         self._told: set[tuple[str, str]] = set()
         self._given = 0  # rows; counted by the relay's thread
         self._settled = 0  # rows; counted by the worker's
+        self._unkept = [0, 0]  # rows that no journal keeps: given, counted by the relay's thread; and settled
+        self.dropped = 0  # rows that came when too many of those waited
 
     @classmethod
     def at(cls, url: str, environ: Mapping[str, str], warn: Warn) -> LedgerWorker:
@@ -86,9 +89,18 @@ class LedgerWorker:
         return self._given - self._settled
 
     def append(self, row: Row) -> None:
-        """Keep a row: when this returns it is in the journal, and soon in the ledger."""
+        """Keep a row: when this returns it is in the journal, and soon in the ledger.
+
+        Where there is no journal, or it is full, so many wait in memory; those beyond are dropped and counted.
+        """
+        slot = self._journal.write(row)
+        if slot is None:
+            if self._unkept[0] - self._unkept[1] >= _MOST_UNKEPT:
+                self.dropped += 1
+                return
+            self._unkept[0] += 1
         self._given += 1
-        self._put(_Append(row, self._journal.write(row)))
+        self._put(_Append(row, slot))
 
     def note_session(self, origin: Origin, session: str, title: str, at: int) -> None:
         """Keep a session's title."""
@@ -126,6 +138,10 @@ class LedgerWorker:
             except Exception as error:  # the one boundary: a job that cannot be done must not end the thread
                 self._tell_once("ledger.failed", f"{type(error).__name__}: {error}")
                 self._jobs.popleft()
+            if self.dropped:
+                self._tell_once("ledger.rows_dropped", "too many rows wait in memory", most=_MOST_UNKEPT)
+        if self.dropped:
+            self._warn("ledger.rows_dropped", rows=self.dropped)
         if self._ledger:
             self._ledger.close()
 
@@ -169,7 +185,9 @@ class LedgerWorker:
         for job in leading:
             self._jobs.popleft()
             self._settled += 1
-            if job.slot is not None:
+            if job.slot is None:
+                self._unkept[1] += 1
+            else:
                 self._journal.done(job.slot)
 
     def _tell_once(self, event: str, error: str, **fields: object) -> None:

@@ -221,6 +221,23 @@ class TestTrouble:
         assert worker.close(WAIT) == 0
         assert ids(path) == ["a"]
 
+    def test_rows_beyond_the_bound_of_memory_are_dropped_told_once_and_counted(
+        self, path: Path, warnings: Warnings
+    ) -> None:
+        worker = LedgerWorker(
+            partial(open_ledger, f"sqlite:///{path}", patience=0.01, journals=()), Journal(), warnings
+        )
+        assert answer(worker) is None
+        with locked(path):
+            for number in range(10_003):
+                worker.append(row(id=f"{number:05}"))
+            assert (worker.pending, worker.dropped) == (10_000, 3)
+            assert warnings.wait("ledger.rows_dropped")
+        assert worker.close(WAIT) == 0
+        assert len(ids(path)) == 10_000
+        dropped = [fields for event, fields in warnings.told if event == "ledger.rows_dropped"]
+        assert dropped == [{"error": "too many rows wait in memory", "most": 10_000}, {"rows": 3}]
+
     def test_rows_beyond_the_journals_bound_are_kept_in_memory_with_a_warning(
         self, make: Make, path: Path, warnings: Warnings
     ) -> None:
