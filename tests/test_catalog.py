@@ -242,6 +242,12 @@ def test_the_table_is_read_at_the_first_question_only() -> None:
     assert "_table" in vars(catalog)
 
 
+def test_a_catalog_can_be_read_before_the_first_question() -> None:
+    catalog = Catalog.load().with_overrides({"a": Own("1", "1")}, {"b": "a"})
+    catalog.warm()
+    assert "_table" in vars(catalog)
+
+
 def test_the_packaged_table_is_what_sources_and_decisions_make() -> None:
     packaged = HERE.parent / "acp_proxy/catalog/catalog.json"
     assert packaged.read_text(encoding="utf-8") == build().catalog_text(decisions())

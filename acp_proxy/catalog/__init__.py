@@ -1,6 +1,6 @@
 """Prices and context windows of models: data that scripts/build-catalog makes, and the user's own above it.
 
-Read at the first question, never at start, and never from the network.
+Read at the first question, or when somebody wants it `warm`; never at start, and never from the network.
 """
 
 from __future__ import annotations
@@ -65,6 +65,10 @@ class Catalog:
     def load(cls) -> Catalog:
         """The packaged catalog, read when it is first asked."""
         return cls()
+
+    def warm(self) -> None:
+        """Read the table now, so that no question waits for it: 2 ms. May be called in any thread."""
+        _ = self._table
 
     def with_overrides(
         self,
