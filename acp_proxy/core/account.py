@@ -82,8 +82,7 @@ class Account:
         self.title: str | None = None
         self.compacted = False  # between turns, and what it used is not booked yet
         self.restorable = True  # nothing was booked here that the ledger's answer would hold too
-        self._earlier: tuple[Money, ...] = ()  # booked in other processes
-        self._booked: tuple[Money, ...] = ()
+        self._booked: tuple[Money, ...] = ()  # in other processes, too
 
     # -- what happens to it
 
@@ -117,7 +116,7 @@ class Account:
         """The ledger's word on it (of a fork: on its parent), as far as the agent has not spoken yet."""
         if self.used is None:
             self.used, self.size, self.estimated = state.context_used, state.context_size, state.context_estimated
-            self.grounded = self.used is not None and not self.estimated
+            self.grounded = self.used is not None and not (self.estimated or self.from_start)  # a new one has its own
             self.told = self.used if self.grounded else None
         self.option = self.option or state.model
         if not forked or self.profile.fork_inherits:
@@ -125,7 +124,7 @@ class Account:
         if not forked:
             self.tokens.restore(state.counters)
             self.title = self.title or state.title
-            self._earlier = state.costs
+            self._booked = state.costs
 
     def begin_turn(self, turn: Turn) -> None:
         if not self.open:
@@ -197,7 +196,8 @@ class Account:
             self.tokens.begin(at_zero=True)
 
     def book(self, entry: Entry) -> None:
-        self._booked = summed((*self._booked, *entry.costs))
+        if costs := entry.costs:
+            self._booked = summed((*self._booked, *costs))
         self.restorable = False
 
     # -- what is known of it
@@ -215,11 +215,12 @@ class Account:
 
     def state(self, window: int | None) -> SessionState:
         """`window` is the context size where the agent says none. Costs include what is reported but not booked."""
+        pending = self.cost.pending
         return SessionState(
             context_used=self.used,
             context_size=self.size or window,
             context_estimated=self.estimated,
-            costs=summed((*self._earlier, *self._booked, *self.cost.pending)),
+            costs=summed((*self._booked, *pending)) if pending else self._booked,
             agent_cost=self.cost.last if self.cost.positive else None,
             counters=self.tokens.last,
             model=self.model,

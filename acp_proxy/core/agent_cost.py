@@ -114,7 +114,7 @@ class AgentCost:
             amount = Money(amount.nano - booked, amount.currency)
             self._ahead = Money(ahead.nano - booked, ahead.currency) if ahead.nano > booked else None
         if amount.nano:
-            self._pending = summed((*self._pending, amount))
+            self._pending = summed((*self._pending, amount)) if self._pending else (amount,)
 
 
 def split(amount: Money, weights: Sequence[int]) -> list[Money]:

@@ -27,6 +27,8 @@ def read_rows(
 ) -> tuple[Share, ...]:
     """One share per model; that of an alias (`auto`) belongs to the concrete model beside it."""
     shares = _merged((row.model, partition(row.counters, profile).usage) for row in rows)
+    if len(shares) < 2:
+        return shares
     concrete = next((model for model, _ in shares if not is_alias(model)), None)
     return _merged((concrete if concrete and is_alias(model) else model, usage) for model, usage in shares)
 

@@ -51,7 +51,7 @@ class Rows:
         used = turn_usage(ended, account, notes, increase, self._scope, guess)
         parts = self._parts(ended, account, used)
         model = parts.own[0][0]
-        if not self._pricer.is_alias(model):
+        if model != account.concrete and not self._pricer.is_alias(model):
             account.concrete = model
         beside = list(_beside(notes, account, parts))
         prices = Prices(self._pricer, ended.at, request_context(account, ended, notes, used))

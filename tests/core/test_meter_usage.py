@@ -318,6 +318,13 @@ def test_a_context_that_the_ledger_knows_is_that_before_the_first_turn() -> None
     assert story.turn(chars=40, output_chars=40).usage == Usage(2763, 0, 0, 10)
 
 
+def test_the_context_of_an_earlier_session_of_the_same_id_is_not_that_of_a_new_one() -> None:
+    story = Story(KIMI)
+    story.open("new")
+    story.restore(SessionState(context_used=2753, context_size=128_000))
+    assert story.turn(chars=40, output_chars=40).usage == Usage(10, 0, 0, 10)
+
+
 def test_an_estimate_is_never_more_than_the_window_holds() -> None:
     told, before, nothing = Story(ZED_CODEX), Story(KIMI), Story(CLINE)
     for story in (told, before, nothing):
