@@ -30,11 +30,15 @@ class RowRefusedError(LedgerError):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An entry with its dimensions. `state` is the session after it, for whoever continues the session."""
+    """An entry with its dimensions. `state` is the session after it, for whoever continues the session.
+
+    `process` names the run of the proxy that made it, where a budget counts by that; it is not read back.
+    """
 
     origin: Origin
     entry: Entry
     state: SessionState | None = None
+    process: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ class Ledger(Protocol):
         """Keep a title as of `at`. Does nothing for a session without rows, or when a later title is kept."""
 
     def rows(self, query: Query) -> Iterator[Row]:
-        """Matching rows by start time, then id, without `state`. About 20 µs a row: to add many up use `summed`."""
+        """Matching rows by start time, then id, without `state` and `process`. About 20 µs a row: to add many up use `summed`."""
 
     def summed(self, query: Query, by: Sequence[str]) -> list[Sums]:
         """Matching rows added up by dimensions, in no order; those of `Query`, and "quarter_hour".

@@ -1,0 +1,139 @@
+"""What a ledger does for budgets: holds, standings, grants, announcements, counts of decisions. Types only.
+
+A hold counts against its accounts from admission until its turn's row is appended: both in one transaction, so that
+no moment shows both or neither. Nothing is ever decremented, holds are rows that come and go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from acp_proxy.core.budget import Account, Layer, Standing
+from acp_proxy.core.entry import Origin
+from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.core.verdict import Admission
+from acp_proxy.core.verdict import Decision as Verdict
+from acp_proxy.core.windows import SECOND
+from acp_proxy.ledger import Ledger
+from acp_proxy.ledger.owners import Owner
+
+BEAT = 10 * SECOND  # how often a running turn's owner says that it lives
+EXPIRY = 60 * SECOND  # after the last beat a hold no longer counts
+ABANDONED = 24 * 3600 * SECOND  # after its expiry a turn of another host is booked by whoever finds it
+
+Decision = Verdict | Literal["cancel", "grant", "fail_open", "fail_closed"]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTurn:
+    """A turn that is about to begin. Should its owner die, it is booked with what is known of it here."""
+
+    id: str  # the UUIDv7 of hold, journal and row
+    origin: Origin
+    session: str
+    started_at: int  # Unix ns
+    owner: Owner
+    model: str | None = None
+    process: str | None = None  # as `Row.process`
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The answer to `hold`: `standings` belong to the accounts one by one, `held` in them is what others hold."""
+
+    admission: Admission
+    standings: tuple[Standing, ...]
+
+    @property
+    def admitted(self) -> bool:
+        return self.admission.admitted
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """More for a budget for a while: counts from `at` until before `until` (Unix ns), and leaves the limit alone."""
+
+    id: str
+    organisation: str
+    layer: Layer
+    budget: str  # its name
+    value: str | None  # of the dimension that the budget is `per`; None: each of them has it
+    amount: int  # in `unit`, like a `Limit`
+    unit: str
+    at: int
+    until: int
+    who: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionCount:
+    """How often a budget decided so, since the ledger began."""
+
+    layer: Layer
+    budget: str
+    decision: Decision
+    count: int
+
+
+class BudgetLedger(Ledger, Protocol):
+    """Times are Unix ns; amounts are in the unit of their account. All raise LedgerError, as `Ledger` says."""
+
+    def hold(
+        self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, until: int, *, unpriced: bool = False
+    ) -> Held:
+        """Decide with `core/verdict.py` on a turn, and hold what it admits until `until`: all accounts or none.
+
+        One transaction, that also counts what each budget decided. The same turn again is answered as it was: it
+        holds nothing twice, and nothing more once its row is there.
+        """
+
+    def release(self, organisation: str, turn: str) -> None:
+        """Give up the holds of a turn that used nothing; `append` does so for one that has a row."""
+
+    def beat(self, organisation: str, turns: Sequence[str], until: int) -> None:
+        """Running turns hold until `until`, also those whose holds had expired."""
+
+    def settle_dead(self, now: int) -> int:
+        """Book turns whose owner died without a row, at what they held, `estimated`; how many those were.
+
+        Those of owners of this host that are gone, unless their journal still waits to be read, and of any host after
+        `ABANDONED`. A journal knows better: recover journals first.
+        """
+
+    def standing(self, accounts: Sequence[Account], now: int) -> list[Standing]:
+        """How accounts stand, one by one."""
+
+    def recent_costs(
+        self,
+        organisation: str,
+        agent: str,
+        unit: str,
+        *,
+        model: str | None = None,
+        user: str | None = None,
+        n: int = 50,
+    ) -> list[int]:
+        """What the last `n` turns of an agent took in `unit`, the latest first; of one model and user where given.
+
+        Without those whose price is unknown; only the last 1000 turns are looked through.
+        """
+
+    def grant(self, grant: Grant) -> None:
+        """Add a grant; one whose id is there is skipped."""
+
+    def grants(self, organisation: str, at: int | None = None) -> list[Grant]:
+        """All grants of an organisation in the order in which they begin, or those that count at a time."""
+
+    def announce(self, account: Account, threshold: int) -> bool:
+        """Whether it is the caller's to announce that an account reached a threshold: true for one caller, ever."""
+
+    def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:
+        """Count decisions made outside of `hold`, which counts its own."""
+
+    def decision_counts(self, organisation: str) -> list[DecisionCount]: ...
+
+    def rebuild(self) -> None:
+        """Make the running totals anew from the rows; writers wait meanwhile."""
