@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from acp_proxy.accounting import Accounting, Log
 from acp_proxy.admission import Admission, Decided
 from acp_proxy.core import acp
+from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side
@@ -121,21 +122,35 @@ class Dispatcher:
         """The index of the next line that needs more than a glance, or the end; counts those before it."""
         if sender is Side.CLIENT:
             return next((i for i in range(start, len(peeked)) if self._client_matters(peeked[i])), len(peeked))
-        tally = self._conversation.tally
+        # Bursts are of one kind: it is counted when it changes. This loop is most of what a relayed line costs.
+        session: str | None = None
+        kind, updates, chars = "", 0, 0
         for index in range(start, len(peeked)):
             peek = peeked[index]
             params = peek.params
-            if peek.method == acp.SESSION_UPDATE and params is not None and (update := params.update) is not None:
-                if update.kind in acp.PLAIN_UPDATES and update.meta is ABSENT and params.meta is ABSENT:
-                    tally(params.session, update.kind, max(0, len(update.content) - _AROUND_TEXT))
+            if params is not None and peek.method == SESSION_UPDATE and (update := params.update) is not None:
+                seen = update.kind
+                if seen is not None and seen in PLAIN_UPDATES and update.meta is ABSENT and params.meta is ABSENT:
+                    if seen != kind or params.session != session:
+                        if updates:
+                            self._conversation.tally(session, kind, chars, updates)
+                        session, kind, updates, chars = params.session, seen, 0, 0
+                    updates += 1
+                    chars += max(0, len(update.content) - _AROUND_TEXT)
                     continue
-                return index
-            if peek.method is None:
-                if self._conversation.awaits(sender, peek.id):
-                    return index
-            elif peek.method in acp.AGENT_METHODS:
-                return index
-        return len(peeked)
+                break
+            if self._agent_matters(peek):
+                break
+        else:
+            index = len(peeked)
+        if updates:
+            self._conversation.tally(session, kind, chars, updates)
+        return index
+
+    def _agent_matters(self, peek: Peek) -> bool:
+        if peek.method is None:
+            return self._conversation.awaits(Side.AGENT, peek.id)
+        return peek.method in acp.AGENT_METHODS
 
     def _client_matters(self, peek: Peek) -> bool:
         if peek.method is None:

@@ -92,11 +92,11 @@ class Conversation:
         """Whether a response with this id from this side answers a request that is followed."""
         return self._asked.peek(sender, id) is not None
 
-    def tally(self, session: str | None, update: str, chars: int) -> None:
-        """Count an agent's update of which nothing matters but its kind and its characters."""
+    def tally(self, session: str | None, update: str, chars: int, updates: int = 1) -> None:
+        """Count an agent's updates of one kind of which nothing matters but that and their characters."""
         known = self._sessions.get(session) if session is not None else None
         if known is not None and not known.replays:
-            known.tally.count(update, chars)
+            known.tally.count(update, chars, updates)
 
     def close(self, side: Side, at: int) -> list[Event]:
         """One side is gone: every open turn ends, and late responses answer nothing any more."""

@@ -44,16 +44,16 @@ class Tally:
     def now(self) -> Counts:
         return Counts(self._updates, self._announced, self._named, self._output, self._thought, self._tool)
 
-    def count(self, kind: str, chars: int) -> None:
-        """One update of this kind, with so many characters."""
-        self._updates += 1
+    def count(self, kind: str, chars: int, updates: int = 1) -> None:
+        """Updates of this kind, with so many characters in all."""
+        self._updates += updates
         if kind in OUTPUT_UPDATES:
             self._output += chars
         elif kind in THOUGHT_UPDATES:
             self._thought += chars
         elif kind in TOOL_UPDATES:
             self._tool += chars
-            self._announced += kind == "tool_call"
+            self._announced += updates if kind == "tool_call" else 0
 
     def count_tool(self, kind: str, call: str | None, input_chars: int, output_chars: int) -> None:
         """The same where the tool call is named: what several updates repeat of one call counts once."""
