@@ -196,6 +196,28 @@ def test_the_rows_of_a_session_cost_what_its_agent_says_to_the_nano(recording: P
     assert {session: result.booked(session) for session in costs} == costs
 
 
+@pytest.mark.parametrize(
+    "recording",
+    [
+        Path("claude-agent-acp-0.100.0/reload.jsonl"),
+        Path("goose-anthropic-1.52.0/reload.jsonl"),
+        Path("kilo-7.7.7/reload.jsonl"),
+        Path("mistral-vibe-3.0.2/load.jsonl"),
+        Path("opencode-1.18.33/load.jsonl"),
+        Path("opencode-1.18.33/reload.jsonl"),
+    ],
+    ids=str,
+)
+def test_the_rows_of_two_processes_cost_what_an_agent_says_that_goes_on_counting(recording: Path) -> None:
+    result = metered(recording)
+    last = {report.session: report.cost for report in result.reports if report.cost is not None}
+    continued = result.states.keys() - result.parents.keys()  # a fork may begin with its parent's cost
+    assert continued
+    assert {session: result.states[session].costs for session in continued} == {
+        session: (last[session],) for session in continued
+    }
+
+
 def test_what_claude_spent_unseen_before_a_load_is_told_apart_by_the_catalogs_prices() -> None:
     result = metered(Path("claude-agent-acp-0.100.0/reload.jsonl"), Catalog.load())
     unseen, turn, *_ = result.rows

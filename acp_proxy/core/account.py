@@ -106,7 +106,7 @@ class Account:
         self.here, self.from_start = True, False
         if parent is not None:
             self.used, self.size, self.estimated = parent.used, parent.size, parent.estimated
-            self.grounded = parent.grounded
+            self.grounded, self.told = parent.grounded, parent.told
         if self.profile.fork_inherits:
             self.cost.begin(at_zero=False)
             if parent is not None and parent.cost.last is not None:

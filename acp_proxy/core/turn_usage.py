@@ -76,7 +76,7 @@ def _reported(
         reading = _guessed(reading, account, before, scope)
     if not reading.usage.total and not _is_zero(ended, profile, increase):
         return None
-    if before is not None and not increase.amounts and _repeats(ended, reading.usage, before, profile):
+    if not increase.amounts and _repeats(ended, reading.usage, before, notes, profile):
         return TurnUsage(NOTHING, "none", "the agent repeats the usage of the turn before")
     if profile.scope == "last_call" and (ended.tool_calls or account.open):  # a prompt that waits may be in it
         return TurnUsage(reading.usage, "partial", "the last of several model calls")
@@ -117,14 +117,19 @@ def _guessed(reading: Reading, account: Account, before: Ended | None, scope: Sc
 
 def _is_zero(ended: TurnEnded, profile: Profile, increase: Increase) -> bool:
     """Whether zeros are to be believed: no model was called, as for an agent's own slash commands."""
-    if increase.amounts or profile.scope == "last_call":
+    if increase.amounts or profile.scope == "last_call" or profile.slips:
         return False
-    return not answered(ended) or (profile.known and not profile.slips and not profile.loses_thought)
+    return not answered(ended) or (profile.known and not profile.loses_thought)
 
 
-def _repeats(ended: TurnEnded, usage: Usage, before: Ended, profile: Profile) -> bool:
-    """Whether a last call's usage is that of the turn before: sent again for a failed one, or for a queued one."""
-    if profile.scope != "last_call" or usage != before.partition:
+def _repeats(ended: TurnEnded, usage: Usage, before: Ended | None, notes: Notes, profile: Profile) -> bool:
+    """Whether a last call's usage is that of the turn before: sent again for a failed one, or for a queued one.
+
+    After a load the turn before is not known here; then its context gives it away, which is sent again, too.
+    """
+    if profile.repeats and notes.used and not notes.contexts:
+        return True
+    if profile.scope != "last_call" or before is None or usage != before.partition:
         return False
     return profile.repeats or ended.turn.started_at < before.at
 

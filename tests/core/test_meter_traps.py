@@ -15,6 +15,7 @@ from tests.core.story import (
     OPENCODE,
     QWEN,
     VIBE,
+    ZED_CLAUDE,
     Story,
     disjoint,
     inclusive,
@@ -91,6 +92,23 @@ def test_a_usage_repeated_on_a_cancelled_turn_is_the_turn_befores() -> None:
         row = story.turn(inclusive(1752, 214), used=1966, cost="0.007086", stop=stop, output_chars=400)
         assert (row.usage, row.usage_source, row.costs) == (NOTHING, "none", ())
     assert story.turn(inclusive(2196, 242), used=2438, cost="0.015819").usage.total == 2438
+
+
+def test_a_usage_repeated_on_the_first_turn_after_a_load_is_of_another_process() -> None:
+    story = Story(GOOSE)
+    story.open("load")
+    story.report(used=7844, size=1_000_000, cost="0.036171")
+    row = story.turn(inclusive(7632, 212), used=7844, cost="0.036171", output_chars=60)
+    assert (row.usage, row.usage_source, row.costs) == (NOTHING, "none", ())
+    row = story.turn(inclusive(6411, 201), used=6612, cost="0.04511775")
+    assert (row.usage.total, row.costs) == (6612, (usd("0.00894675"),))
+
+
+def test_zeros_of_an_agent_whose_usage_comes_a_turn_late_are_not_believed() -> None:
+    story = Story(ZED_CLAUDE)
+    story.open()
+    row = story.turn(disjoint(0), updates=0)
+    assert (row.usage, row.usage_source, row.cost_source) == (NOTHING, "none", "unknown")
 
 
 def test_zeros_of_a_cancelled_turn_are_no_usage_and_no_context() -> None:
