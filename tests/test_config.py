@@ -201,7 +201,7 @@ def test_a_user_without_any_variable_is_still_named(tmp_path: Path) -> None:
         ('[ledger]\nurll = "x"\n', "FILE:2: ledger.urll: unknown key; did you mean ledger.url?"),
         ('team = "core"\n', "FILE:1: team: unknown key; did you mean identity.team?"),
         ("[idenity]\n", "FILE:1: idenity: unknown key; did you mean identity?"),
-        ("[run]\nfoo = 1\n", "FILE:2: run.foo: unknown key; [run] has agent, summary and estimate"),
+        ("[run]\nfoo = 1\n", "FILE:2: run.foo: unknown key; [run] has agent, summary, estimate and budget"),
         (
             '[agents."a b"]\nscop = "turn"\n',
             'FILE:2: agents."a b".scop: unknown key; did you mean agents."a b".scope?',
@@ -253,7 +253,7 @@ def test_a_user_without_any_variable_is_still_named(tmp_path: Path) -> None:
         ('[[budget]]\nname = "a"\n', "FILE:1: budget: budgets are not built yet and would not be enforced; remove it"),
         (
             '[refusal]\nstyle = "error"\n',
-            "FILE:1: refusal: budgets are not built yet, so nothing is refused; remove it",
+            "FILE:2: refusal.style: budgets are not built yet, so nothing is refused; remove it",
         ),
         (
             '\n[[notify]]\nurl = "x"\n',

@@ -49,9 +49,9 @@ def test_the_table_of_keys_is_the_configuration() -> None:
 
 def test_the_example_of_the_whole_file_has_every_key_and_is_valid() -> None:
     (example,) = re.findall(r"```toml\n(.*?)```", CONFIGURATION, re.DOTALL)
-    found = dict(leaves(tomllib.loads(example)))
-    assert {".".join(pattern_of(key)) for key in found} == set(KEYS)
-    for key, value in found.items():
+    found = list(leaves(tomllib.loads(example)))
+    assert {".".join(pattern_of(key)) for key, _ in found} == set(KEYS)
+    for key, value in found:
         check = check_of(key)
         assert check
         check(value)
@@ -110,5 +110,7 @@ def leaves(table: dict[str, object], above: tuple[str, ...] = ()) -> Iterator[tu
     for name, value in table.items():
         if isinstance(value, dict):
             yield from leaves(value, (*above, name))
+        elif isinstance(value, list) and value and isinstance(value[0], dict):  # an array of tables
+            yield from (leaf for each in value for leaf in leaves(each, (*above, name)))
         else:
             yield (*above, name), value

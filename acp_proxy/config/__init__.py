@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from acp_proxy.config.files import ConfigError, TomlFile, expanded, read, state_dir, user_file
 from acp_proxy.config.schema import (
@@ -23,6 +23,9 @@ from acp_proxy.config.schema import (
     pattern_of,
     unknown,
 )
+
+if TYPE_CHECKING:
+    from acp_proxy.core.budget import Budget
 
 __all__ = ["Config", "ConfigError", "load"]
 
@@ -57,6 +60,7 @@ class Run:
     agent: str | None = None  # in place of the name that the agent reports
     summary: bool = True
     estimate: bool = True  # characters / 4 for agents that report nothing
+    budget: int | None = None  # nano US dollars over all sessions of this process; also in `Config.budgets`
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,8 @@ class Config:
     aliases: Mapping[str, str]
     agents: Mapping[str, AgentCounts]
     share_titles: bool
+    budgets: tuple[Budget, ...]  # the administrator's, the user's, the flag's
+    refusal_style: Literal["message", "error"]
     files: tuple[Path, ...]  # that were read, the administrator's last
     overruled: tuple[str, ...]  # keys that were set, but differently by the administrator
 
@@ -122,6 +128,7 @@ def load(options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: 
     lower = _of_file(own) | _of_environment(environ) | _of_flags(options)
     final = _of_file(admin)
     settings = _defaults(environ) | _outside_of(final, lower) | final
+    _keep_the_lowest_budget(settings, lower, final)
     return Config(
         identity=Identity(**_section(settings, "identity")),
         run=Run(**_section(settings, "run")),
@@ -131,6 +138,8 @@ def load(options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: 
         aliases=_section(settings, "aliases"),
         agents={name: AgentCounts(**counts) for name, counts in _tables(settings, "agents").items()},
         share_titles=settings.get(("share_titles",), False),
+        budgets=_budgets(own, admin, settings, final),
+        refusal_style=settings.get(("refusal", "style"), "message"),
         files=tuple(file.path for file in (own, admin) if file),
         overruled=tuple(dotted(key) for key in lower if key in final and lower[key] != final[key]),
     )
@@ -165,6 +174,8 @@ def _of_file(file: TomlFile | None) -> Layer:
 def _settings(file: TomlFile, table: Mapping[str, Any], above: Key) -> Iterator[tuple[Key, Any]]:
     for name, value in table.items():
         key = (*above, name)
+        if key == ("budget",) and not NOT_BUILT.get("budget"):
+            continue  # they add up, and have a reader of their own
         if isinstance(value, dict) and children(key):
             yield from _settings(file, value, key)
         else:
@@ -177,6 +188,10 @@ def _of_environment(environ: Mapping[str, str]) -> Layer:
     for variable, value in environ.items():
         if variable.startswith(PREFIX) and value:
             key = tuple(part.lower() if part.isupper() else part for part in variable[len(PREFIX) :].split("__"))
+            if key[0] == "budget":
+                raise ConfigError(
+                    f"{variable}: a budget stands in a file, as [[budget]]; only {PREFIX}RUN__BUDGET is a variable"
+                )
             check = check_of(key)
             layer[key] = _checked(key, of_text(check, value) if check else value, variable)
     return layer
@@ -231,6 +246,29 @@ def _tables(settings: Layer, *above: str) -> dict[str, dict[str, Any]]:
         if key[: len(above)] == above and len(key) == len(above) + 2:
             tables.setdefault(key[-2], {})[key[-1]] = value
     return tables
+
+
+def _keep_the_lowest_budget(settings: Layer, lower: Layer, final: Layer) -> None:
+    """A limit for one run may be lower than the administrator's, never higher."""
+    key = ("run", "budget")
+    if key in lower and key in final:
+        settings[key] = min(lower[key], final[key])
+
+
+def _budgets(own: TomlFile | None, admin: TomlFile | None, settings: Layer, final: Layer) -> tuple[Budget, ...]:
+    """All that are configured: none replaces another, whatever its name."""
+    for_this_run = settings.get(("run", "budget"))
+    if for_this_run is None and not any(file and "budget" in file.table for file in (own, admin)):
+        return ()
+    from acp_proxy.config.budgets import budgets_of, flag_budget  # most machines have none
+
+    admins = budgets_of(admin, "admin") if admin else ()
+    unavailable = final.get(("ledger", "on_unavailable"), "local")  # what was left unsaid is not the user's to weaken
+    return (
+        *(replace(each, on_unavailable=each.on_unavailable or unavailable) for each in admins),
+        *(budgets_of(own, "user") if own else ()),
+        *((flag_budget(for_this_run),) if for_this_run is not None else ()),
+    )
 
 
 def _log(section: dict[str, Any], environ: Mapping[str, str]) -> Log:

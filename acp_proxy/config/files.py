@@ -27,6 +27,16 @@ class TomlFile:
         line = line_of(self.text, key)
         return f"{self.path}:{line}" if line else str(self.path)
 
+    def where_nth(self, index: int, key: tuple[str, ...]) -> str:
+        """The same for a key of the table at `index` of an array of tables; `key` begins with the array's name."""
+        lines = self.text.splitlines()
+        starts = [n for n, line in enumerate(lines) if line.lstrip().startswith("[[") and _path_of(line) == key[:1]]
+        if index >= len(starts):  # an array in one value
+            return self.where(key[:1])
+        start, *following = starts[index:]
+        line = line_of("\n".join(lines[start : following[0] if following else None]), key)
+        return f"{self.path}:{start + (line or 1)}"
+
 
 def read(path: Path) -> TomlFile:
     """Raises ConfigError for a file that cannot be read or is not TOML."""

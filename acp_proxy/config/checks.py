@@ -1,0 +1,182 @@
+"""What a value of the configuration must be: functions from what TOML holds to what the program uses.
+
+Each raises ValueError with a text that begins "expected", and never repeats a value that may be a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from acp_proxy.core.windows import Window
+
+Check = Callable[[object], object]
+Amount = int | Literal["auto"]
+
+WINDOWS = ("turn", "session", "day", "week", "month", "quarter", "total", "rolling:24h")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
+_LONGEST_NAME = 200  # characters; names become labels of metrics
+_LONGEST_AMOUNT = 18  # digits
+_MOST_PERCENT = 1000
+
+
+def text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected text in quotes, not {kind_of(value)}")
+    if not value.strip() or not value.isprintable() or len(value) > _LONGEST_NAME:
+        raise ValueError(f"expected 1 to {_LONGEST_NAME} printable characters")
+    return value.strip()
+
+
+def flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false, not {kind_of(value)}")
+    return value
+
+
+def tokens(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"expected a number of tokens such as 200_000, not {kind_of(value)}")
+    if value < 1:
+        raise ValueError("expected a number of tokens above 0")
+    return value
+
+
+def price(value: object) -> str:
+    """Decimal text, as it was written: a float would already have lost what was meant."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise ValueError(f'expected a decimal in quotes, such as "1.20": write "{value}"')
+    whole, point, fraction = value.partition(".") if isinstance(value, str) else ("", "", "")
+    digits = whole + (fraction or ("" if not point else "?"))
+    if not (whole and digits.isascii() and digits.isdigit() and len(digits) <= 18):
+        raise ValueError('expected US dollars per million tokens as a decimal in quotes, such as "1.20"')
+    return str(value)
+
+
+def duration(value: object) -> float:
+    """Seconds."""
+    number = value.rstrip("ms") if isinstance(value, str) else ""
+    unit = value[len(number) :] if isinstance(value, str) else ""
+    if not (number.isascii() and number.isdigit() and int(number) > 0 and unit in _SECONDS):
+        raise ValueError('expected a duration such as "250ms" or "2s"')
+    return int(number) * _SECONDS[unit]
+
+
+def ledger_url(value: object) -> str:
+    """Only the form is checked here. The URL may hold a password, so no message repeats it."""
+    url = text(value)
+    scheme, _, rest = url.partition("://")
+    if scheme in ("postgresql", "postgres"):
+        raise ValueError("expected sqlite:///PATH: PostgreSQL ledgers are not built yet")
+    if scheme != "sqlite" or not rest.startswith("/") or len(rest) < 2:
+        raise ValueError("expected sqlite:///PATH")
+    return url
+
+
+def one_of(*choices: str) -> Check:
+    def check(value: object) -> str:
+        if isinstance(value, str) and value.lower() in choices:
+            return value.lower()
+        raise ValueError(f"expected {listed(choices)}{suggestion(str(value), choices)}")
+
+    return check
+
+
+def amount(value: object) -> int:
+    """Nano-units of money, from a decimal in quotes."""
+    from acp_proxy.core.money import Money
+
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise ValueError(f'expected an amount as a decimal in quotes, such as "30": write "{value}"')
+    digits = value.replace(".", "", 1) if isinstance(value, str) else ""
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_AMOUNT):
+        raise ValueError('expected an amount from 0 as a decimal in quotes, such as "30" or "0.50"')
+    try:
+        return Money.of(str(value), "").nano
+    except ValueError:
+        raise ValueError("expected an amount below 9,223,372,036") from None
+
+
+def currency(value: object) -> str:
+    name = text(value)
+    if name in ("tokens", "turns"):
+        raise ValueError(f'expected a currency such as "USD"; a limit of {name} is {{ {name} = … }}')
+    if len(name) == 3 and name.isalpha() and not name.isupper():
+        raise ValueError(f'expected a currency such as "USD"; did you mean "{name.upper()}"?')
+    return name
+
+
+def count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"expected a whole number such as 200, not {kind_of(value)}")
+    if not 0 <= value < 2**63:
+        raise ValueError("expected a whole number from 0")
+    return value
+
+
+def percents(value: object) -> tuple[int, ...]:
+    """Ascending, each once."""
+    if not isinstance(value, list) or any(not isinstance(each, int) or isinstance(each, bool) for each in value):
+        raise ValueError("expected a list of whole percents such as [50, 80, 100]")
+    if any(not 0 < each <= _MOST_PERCENT for each in value):
+        raise ValueError(f"expected percents from 1 to {_MOST_PERCENT}")
+    return tuple(sorted(set(value)))
+
+
+def patterns(value: object) -> tuple[str, ...]:
+    """One name or several, where `*` stands for any text."""
+    if not isinstance(value, list):
+        return (text(value),)
+    if not value:
+        raise ValueError("expected a name or a list of them, not an empty list")
+    return tuple(map(text, value))
+
+
+def window(value: object) -> Window:
+    from acp_proxy.core.windows import Window  # here and above: only who has a budget pays for the import
+
+    name = text(value)
+    try:
+        return Window.parse(name)
+    except ValueError as error:
+        raise ValueError(f"{error}{suggestion(name, WINDOWS)}") from None
+
+
+def zone(value: object) -> str:
+    from acp_proxy import times
+
+    return times.zone(text(value)).name
+
+
+def hold(value: object) -> Amount:
+    """`auto`, or as the limit: the decimal of an amount of money, or a whole number."""
+    if value == "auto":
+        return "auto"
+    size = amount(value) if isinstance(value, str) else count(value)
+    if size == 0:
+        raise ValueError('expected "auto", or what a turn may cost, above 0')
+    return size
+
+
+def suggestion(value: str, choices: Iterable[str]) -> str:
+    """`; did you mean "…"?`, or nothing."""
+    close = closest(value.lower(), choices)
+    return f'; did you mean "{close}"?' if close else ""
+
+
+def closest(value: str, choices: Iterable[str]) -> str:
+    """The choice that looks like `value`, empty when none does."""
+    import difflib  # only an error pays for it
+
+    return next(iter(difflib.get_close_matches(value, list(choices), 1)), "")
+
+
+def kind_of(value: object) -> str:
+    names = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "a table"}
+    return names.get(type(value), "a date")
+
+
+def listed(names: Iterable[str], joint: str = "or") -> str:
+    *most, last = names
+    return f"{', '.join(most)} {joint} {last}" if most else last

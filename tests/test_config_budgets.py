@@ -1,0 +1,205 @@
+"""Budgets as a file writes them, and the one line that each mistake in them gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_proxy.config.budgets import budgets_of
+from acp_proxy.config.files import ConfigError, read
+from acp_proxy.core.budget import Budget, Limit
+from acp_proxy.core.scope import Scope
+from acp_proxy.core.windows import Window
+
+NEEDED = 'name = "a"\nwindow = "day"\nlimit = { amount = "5", currency = "USD" }\n'
+EVERYTHING = """\
+[[budget]]
+name = "developer-daily"
+scope = { user = "a*", team = "core", project = ["shop", "web"], agent = "claude*", model = ["opus", "*sonnet*"] }
+per = "user"
+window = "rolling:24h"
+timezone = "Europe/Berlin"
+limit = { amount = "30.5", currency = "EUR" }
+mode = "warn"
+thresholds = [100, 50, 50]
+on_exceed = "cancel"
+on_unpriced = "deny"
+on_unavailable = "closed"
+hold = "0.25"
+"""
+
+
+def budgets(path: Path, text: str) -> tuple[Budget, ...]:
+    file = path / "config.toml"
+    file.write_text(text, encoding="utf-8")
+    return budgets_of(read(file), "user")
+
+
+def test_only_name_window_and_limit_are_required(tmp_path: Path) -> None:
+    (budget,) = budgets(tmp_path, f"[[budget]]\n{NEEDED}")
+    assert budget == Budget("a", "user", Window("day"), Limit(5_000_000_000, "USD"))
+    assert (budget.mode, budget.thresholds, budget.hold) == ("enforce", (50, 80, 90, 100), "auto")
+    assert (budget.on_exceed, budget.on_unpriced, budget.zone) == ("finish_turn", "warn", "UTC")
+
+
+def test_every_key_arrives_where_it_is_read(tmp_path: Path) -> None:
+    assert budgets(tmp_path, EVERYTHING) == (
+        Budget(
+            name="developer-daily",
+            layer="user",
+            window=Window("rolling", 24),
+            limit=Limit(30_500_000_000, "EUR"),
+            scope=Scope(("a*",), ("core",), ("shop", "web"), ("claude*",), ("opus", "*sonnet*")),
+            per="user",
+            zone="Europe/Berlin",
+            mode="warn",
+            thresholds=(50, 100),
+            on_exceed="cancel",
+            on_unpriced="deny",
+            on_unavailable="closed",
+            hold=250_000_000,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        ("{ tokens = 2_000_000 }", Limit(2_000_000, "tokens")),
+        ("{ turns = 0 }", Limit(0, "turns")),
+        ('{ amount = "0", currency = "credits" }', Limit(0, "credits")),
+        ('{ amount = "0.000000001", currency = "USD" }', Limit(1, "USD")),
+    ],
+)
+def test_a_limit_is_money_tokens_or_turns(tmp_path: Path, limit: str, expected: Limit) -> None:
+    (budget,) = budgets(tmp_path, f'[[budget]]\nname = "a"\nwindow = "day"\nlimit = {limit}\n')
+    assert budget.limit == expected
+
+
+def test_a_limit_and_a_scope_may_be_tables_of_their_own(tmp_path: Path) -> None:
+    text = '[[budget]]\nname = "a"\nwindow = "day"\n[budget.limit]\nturns = 3\n[budget.scope]\nteam = "core"\n'
+    (budget,) = budgets(tmp_path, text)
+    assert (budget.limit, budget.scope) == (Limit(3, "turns"), Scope(team=("core",)))
+
+
+def test_budgets_keep_the_order_of_the_file(tmp_path: Path) -> None:
+    text = "".join(f"[[budget]]\n{NEEDED}".replace('"a"', f'"{name}"') for name in "zab")
+    assert [budget.name for budget in budgets(tmp_path, text)] == ["z", "a", "b"]
+
+
+def _with(line: str) -> str:
+    """A file whose second budget has the line in question as its last, the tenth."""
+    first = f"[[budget]]\n{NEEDED}".replace('"a"', '"first"')
+    return f"{first}\n[[budget]]\n{NEEDED}{line}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('mod = "warn"', "10: budget.mod: unknown key; did you mean budget.mode?"),
+        ('limits = "5"', "10: budget.limits: unknown key; did you mean budget.limit?"),
+        ('mode = "enforced"', '10: budget.mode: expected shadow, warn or enforce; did you mean "enforce"?'),
+        ('per = "model"', "10: budget.per: expected user, team, project or agent"),
+        ('on_exceed = "stop"', "10: budget.on_exceed: expected finish_turn, deny_next_tool or cancel"),
+        ("on_unpriced = true", "10: budget.on_unpriced: expected warn, deny or estimate"),
+        (
+            'on_unavailable = "lokal"',
+            '10: budget.on_unavailable: expected open, closed or local; did you mean "local"?',
+        ),
+        (
+            'timezone = "Europe/Berln"',
+            "10: budget.timezone: expected a time zone such as Europe/Berlin or UTC, not 'Europe/Berln'",
+        ),
+        ('timezone = "../etc"', "10: budget.timezone: expected a time zone such as Europe/Berlin or UTC, not '../etc'"),
+        ('thresholds = "50"', "10: budget.thresholds: expected a list of whole percents such as [50, 80, 100]"),
+        ("thresholds = [0.5]", "10: budget.thresholds: expected a list of whole percents such as [50, 80, 100]"),
+        ("thresholds = [0]", "10: budget.thresholds: expected percents from 1 to 1000"),
+        ("scope = { team = [] }", "10: budget.scope.team: expected a name or a list of them, not an empty list"),
+        ("scope = { team = 3 }", "10: budget.scope.team: expected text in quotes, not a number"),
+        ('scope = { teem = "x" }', "10: budget.scope.teem: unknown key; did you mean budget.scope.team?"),
+        ('scope = "core"', "10: budget.scope: expected a table, [budget.scope]"),
+        ("hold = 0.5", "10: budget.hold: expected a whole number such as 200, not a number"),
+        ("hold = 5", '10: budget.hold: expected "auto" or an amount of USD in quotes, such as "0.50"'),
+        ('hold = "0"', '10: budget.hold: expected "auto", or what a turn may cost, above 0'),
+    ],
+)
+def test_a_mistake_names_file_line_key_and_what_was_expected(tmp_path: Path, line: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        budgets(tmp_path, _with(line))
+    assert str(caught.value) == f"{tmp_path}/config.toml:{expected}"
+
+
+_AMOUNT = 'expected an amount from 0 as a decimal in quotes, such as "30" or "0.50"'
+_LIMIT = 'expected { amount = "30", currency = "USD" }, { tokens = 2_000_000 } or { turns = 200 }'
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        ('"5"', f"budget.limit: {_LIMIT}"),
+        ("{}", f"budget.limit: {_LIMIT}"),
+        ("{ tokens = 1, turns = 1 }", f"budget.limit: {_LIMIT}"),
+        ('{ amount = "5" }', 'budget.limit: expected a currency beside the amount, such as currency = "USD"'),
+        ('{ currency = "USD" }', f"budget.limit: {_LIMIT}"),
+        ('{ amount = "-1", currency = "USD" }', f"budget.limit.amount: {_AMOUNT}"),
+        ('{ amount = "NaN", currency = "USD" }', f"budget.limit.amount: {_AMOUNT}"),
+        ('{ amount = "inf", currency = "USD" }', f"budget.limit.amount: {_AMOUNT}"),
+        ('{ amount = "1e3", currency = "USD" }', f"budget.limit.amount: {_AMOUNT}"),
+        ('{ amount = "", currency = "USD" }', f"budget.limit.amount: {_AMOUNT}"),
+        (
+            "{ amount = nan, currency = 'USD' }",
+            'budget.limit.amount: expected an amount as a decimal in quotes, such as "30": write "nan"',
+        ),
+        (
+            "{ amount = 5, currency = 'USD' }",
+            'budget.limit.amount: expected an amount as a decimal in quotes, such as "30": write "5"',
+        ),
+        (
+            '{ amount = "99999999999", currency = "USD" }',
+            "budget.limit.amount: expected an amount below 9,223,372,036",
+        ),
+        (
+            '{ amount = "5", currency = "usd" }',
+            'budget.limit.currency: expected a currency such as "USD"; did you mean "USD"?',
+        ),
+        (
+            '{ amount = "5", currency = "tokens" }',
+            'budget.limit.currency: expected a currency such as "USD"; a limit of tokens is { tokens = … }',
+        ),
+        ("{ tokens = -1 }", "budget.limit.tokens: expected a whole number from 0"),
+        ("{ turns = 1.5 }", "budget.limit.turns: expected a whole number such as 200, not a number"),
+        ("{ turns = true }", "budget.limit.turns: expected a whole number such as 200, not true or false"),
+        ("{ cents = 5 }", "budget.limit.cents: unknown key; [budget.limit] has amount, currency, tokens and turns"),
+    ],
+)
+def test_a_limit_that_is_none_gets_one_line(tmp_path: Path, limit: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        budgets(tmp_path, f'[[budget]]\nname = "a"\nwindow = "day"\nlimit = {limit}\n')
+    assert str(caught.value) == f"{tmp_path}/config.toml:4: {expected}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            f"[[budget]]\n{NEEDED}\n[[budget]]\n{NEEDED}",
+            '7: budget.name: "a" is the name of another budget of this file',
+        ),
+        ('[[budget]]\nwindow = "day"\n', "1: budget.name: expected a name; each budget needs one of its own"),
+        ('[[budget]]\nname = "a"\n', "1: budget.window: expected a window, such as day or month"),
+        ('[[budget]]\nname = "a"\nwindow = "day"\n', f"1: budget.limit: {_LIMIT}"),
+        (
+            '[[budget]]\nname = "a"\nwindow = "monthly"\n',
+            "3: budget.window: expected turn, session, day, week, month, quarter, total or rolling:24h "
+            "(1 to 87,600 hours), not 'monthly'; did you mean \"month\"?",
+        ),
+        ('[budget]\nname = "a"\n', "1: budget: expected tables, [[budget]]"),
+        ('\nbudget = "5"\n', "2: budget: expected tables, [[budget]]"),
+        ('budget = [{ nam = "x" }]\n', "1: budget.nam: unknown key; did you mean budget.name?"),
+    ],
+)
+def test_a_budget_that_is_not_whole_gets_one_line(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        budgets(tmp_path, text)
+    assert str(caught.value) == f"{tmp_path}/config.toml:{expected}"
