@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from acp_proxy.core.entry import Entry
 from acp_proxy.figures import clean, context_level, cost_text, cut, decimals_of, tokens_text
 from acp_proxy.ledger import Row, SessionInfo
 from acp_proxy.report import Line, Report
+from acp_proxy.table import Column
 from acp_proxy.times import Zone
 
 _LONGEST_NAME = 48
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    title: str
-    cells: Sequence[str]  # one a line
-    total: str = ""
-    right: bool = True
-    name: bool = False  # may be cut to make room
-    spare: int = 0  # the highest goes first where there is no room; 0 stays
-    levels: Sequence[str] = ()  # one a line: the `context_level` that colours it
 
 
 def columns(report: Report) -> list[Column]:
