@@ -112,7 +112,15 @@ def accounts_for(
 
     `at` (Unix ns) is the start of the turn with the id `turn`. What `zones` raises for an unknown name goes through.
     """
-    return tuple(_account(budget, subject, at, zones, turn) for budget in budgets if budget.matches(subject))
+    return tuple(account_of(each, subject, at, zones(each.zone), turn) for each in budgets if each.matches(subject))
+
+
+def account_of(budget: Budget, subject: Subject, at: int, zone: tzinfo, turn: str) -> Account:
+    """The account of one budget, also for a subject that is not in its scope; `zone` is the budget's."""
+    bounds = budget.window.bounds(at, zone)
+    value = None if budget.per is None else subject.of(budget.per)
+    where = tuple(_where(budget, subject, turn))
+    return Account(budget, _key(budget, where, bounds), Filter(where, budget.scope), bounds, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +164,6 @@ class Standing:
             for percent in self.account.budget.thresholds
             if before * 100 < percent * self.allowed <= after * 100
         )
-
-
-def _account(budget: Budget, subject: Subject, at: int, zones: Callable[[str], tzinfo], turn: str) -> Account:
-    bounds = budget.window.bounds(at, zones(budget.zone))
-    value = None if budget.per is None else subject.of(budget.per)
-    where = tuple(_where(budget, subject, turn))
-    return Account(budget, _key(budget, where, bounds), Filter(where, budget.scope), bounds, value)
 
 
 def _where(budget: Budget, subject: Subject, turn: str) -> Iterator[tuple[str, str]]:
