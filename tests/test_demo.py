@@ -12,6 +12,8 @@ import pytest
 
 from acp_proxy import demo_agent
 
+pytestmark = pytest.mark.xdist_group("demo")  # one run for all tests of it
+
 Run = tuple[subprocess.CompletedProcess[str], float, Path]  # what it printed, seconds, its home directory
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,12 @@ class Proxy:
         return sorted(json.loads(done.stdout)["rows"], key=lambda row: (row["started_at"], row["key"]))
 
 
-@pytest.fixture(scope="module", params=list(chains()), ids=name)
+def as_group(chain: list[Path]) -> Any:
+    """One worker plays a chain once for all tests of it."""
+    return pytest.param(chain, id=name(chain), marks=pytest.mark.xdist_group(name(chain)))
+
+
+@pytest.fixture(scope="module", params=map(as_group, chains()))
 def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Played:
     proxy = Proxy(tmp_path_factory.mktemp("home"))
     replays = [proxy.play(recording) for recording in request.param]
@@ -95,9 +101,14 @@ def assert_is_usage_update_of_ours(message: dict[str, Any], version: int) -> Non
     update = message["params"]["update"]
     assert (message["method"], update["sessionUpdate"]) == ("session/update", "usage_update")
     assert set(update["_meta"]["acp-proxy"]) >= {"source", "estimated"}
+    validator(version).validate(message["params"])
+
+
+@cache
+def validator(version: int) -> jsonschema.Draft202012Validator:
     schema = json.loads((SCHEMAS / f"acp-v{version}.schema.unstable.json").read_text())
-    name = "SessionNotification" if "SessionNotification" in schema["$defs"] else "UpdateSessionNotification"
-    jsonschema.validate(message["params"], {"$ref": f"#/$defs/{name}", "$defs": schema["$defs"]})
+    definition = {1: "SessionNotification", 2: "UpdateSessionNotification"}[version]
+    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{definition}", "$defs": schema["$defs"]})
 
 
 def protocol_version(recording: Path) -> int:
