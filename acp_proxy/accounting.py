@@ -43,10 +43,10 @@ class Accounting:
         self._clock = clock
         self._log = log
 
-    def message(self, sender: Side, message: Message, size: int) -> None:
-        """A message of `size` bytes passed, or is about to."""
+    def message(self, sender: Side, message: Message, size: int, admitted: str | None = None) -> None:
+        """A message of `size` bytes passed, or is about to; `admitted` is the turn's id where admission made one."""
         try:
-            events = self._conversation.receive(sender, message, self._clock(), size)
+            events = self._conversation.receive(sender, message, self._clock(), size, admitted)
         except Exception as error:  # a fault of our own must not stop the relay
             self.failed(self._conversation, error)
             return

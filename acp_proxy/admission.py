@@ -14,7 +14,7 @@ from acp_proxy.accounting import Accounting
 from acp_proxy.core import acp
 from acp_proxy.core.events import Side
 from acp_proxy.core.jsonrpc import Message, Notification, Request
-from acp_proxy.interceptor import Refusal
+from acp_proxy.interceptor import Admitted, Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Decided:
 
     request: Request
     line: bytes
-    refusal: Refusal | None
+    verdict: Refusal | Admitted | None
     behind: tuple[bytes, ...]
 
 
@@ -73,21 +73,23 @@ class Admission:
             task.cancel()
 
     async def _decide(self, session: str | None, request: Request, line: bytes) -> None:
-        refusal = await self._verdict(request)
+        verdict = await self._verdict(request)
         behind = tuple(self._behind.pop(session))
         self.held -= len(line) + sum(map(len, behind))
-        self._decided(Decided(request, line, refusal, behind))
+        self._decided(Decided(request, line, verdict, behind))
 
-    async def _verdict(self, request: Request) -> Refusal | None:
+    async def _verdict(self, request: Request) -> Refusal | Admitted | None:
+        admitted = None
         for interceptor in self._accounting.interceptors:
             if request.method not in interceptor.admits:
                 continue
             try:
-                async with asyncio.timeout(self._timeout):
-                    refusal = await interceptor.admit(Side.CLIENT, request)
+                async with asyncio.timeout(interceptor.admits_within or self._timeout):
+                    verdict = await interceptor.admit(Side.CLIENT, request)
             except Exception as error:  # a faulty enforcer must not lock people out of their editor
                 self._accounting.failed(interceptor, error)
                 continue
-            if refusal is not None:
-                return refusal
-        return None
+            if isinstance(verdict, Refusal):
+                return verdict
+            admitted = verdict or admitted
+        return admitted

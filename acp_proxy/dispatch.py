@@ -7,20 +7,22 @@ forwarded, all others after; what an interceptor wants to admit waits (`admissio
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from acp_proxy.accounting import Accounting, Log
 from acp_proxy.admission import Admission, Decided
 from acp_proxy.core import acp
 from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
 from acp_proxy.core.conversation import Conversation
-from acp_proxy.core.effects import Effect
+from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import Event, Side
 from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, parse
 from acp_proxy.core.long_lines import peek_head
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.peek import ABSENT, Peek, peek_line, peek_run, split_lines
-from acp_proxy.interceptor import Interceptor
+from acp_proxy.interceptor import Interceptor, Refusal
 from acp_proxy.lane import Lane, Outlet
+from acp_proxy.permissions import Permissions
 
 _AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of which characters are counted, not JSON
 
@@ -43,6 +45,7 @@ class Dispatcher:
         self._accounting = Accounting(conversation, meter, interceptors, self._carry_out, clock=clock, log=log)
         self._admission = Admission(self._accounting, self._decided, admission_timeout)
         self._client_methods = acp.CLIENT_METHODS | self._admission.methods
+        self._permissions = Permissions()
         self._lanes: dict[Side, Lane] = {}  # by the side that they lead to
         self._first_gone: Side | None = None
         self._finished = False
@@ -73,7 +76,7 @@ class Dispatcher:
             return False
         match message:
             case Response(id=id):
-                return not self._conversation.awaits(sender, id)
+                return not (self._conversation.awaits(sender, id) or self._permissions.drops(sender, id))
             case Request() if sender is Side.CLIENT:
                 return self._may_stream(message)
             case Request(method=method):
@@ -154,7 +157,7 @@ class Dispatcher:
 
     def _client_matters(self, peek: Peek) -> bool:
         if peek.method is None:
-            return self._conversation.awaits(Side.CLIENT, peek.id)
+            return self._conversation.awaits(Side.CLIENT, peek.id) or self._permissions.drops(Side.CLIENT, peek.id)
         if not self._admission.idle and peek.params is not None and self._admission.delays(peek.params.session):
             return True
         return peek.method in self._client_methods
@@ -179,7 +182,7 @@ class Dispatcher:
             message = parse(lines[mark])
             if message is None:
                 pass
-            elif self._conversation.ends_turn(sender, message) or self._waits(sender, message):
+            elif self._conversation.ends_turn(sender, message) or self._may_stay(sender, message):
                 lane.forward(b"".join(lines[sent:mark]))
                 self._account_all(sender, later)
                 later.clear()
@@ -198,6 +201,10 @@ class Dispatcher:
             self._lane(sender).forward(line)
         elif self._waits(sender, message):
             self._admission.hold(message, line)
+        elif sender is Side.AGENT and isinstance(message, Request) and message.method == acp.REQUEST_PERMISSION:
+            self._permission(message, line)
+        elif isinstance(message, Response) and self._permissions.answered(sender, message.id):
+            pass  # too late: the agent has been answered
         elif self._conversation.ends_turn(sender, message):
             self._accounting.message(sender, message, len(line))
             self._lane(sender).forward(line)
@@ -208,26 +215,64 @@ class Dispatcher:
     def _waits(self, sender: Side, message: Message) -> bool:
         return sender is Side.CLIENT and self._admission.wanted(message)
 
+    def _may_stay(self, sender: Side, message: Message) -> bool:
+        """Whether what came before must be forwarded and accounted first, because this line may not be forwarded."""
+        match message:
+            case Request(method=acp.REQUEST_PERMISSION) if sender is Side.AGENT:
+                return True
+            case Response(id=id) if self._permissions.drops(sender, id):
+                return True
+        return self._waits(sender, message)
+
+    def _permission(self, request: Request, line: bytes) -> None:
+        """The client is asked, or where permission is denied for now the agent is answered."""
+        session = self._conversation.root_of(acp.session_of(request) or "")
+        if not self._permissions.denied(session):
+            self._lanes[Side.CLIENT].forward(line)
+            self._permissions.asked(session, request.id, line)
+            self._accounting.message(Side.AGENT, request, len(line))
+            return
+        self._accounting.message(Side.AGENT, request, len(line))
+        self._deny(request.id, line)
+        if (told := self._permissions.tell(session)) is not None:
+            self._lanes[Side.CLIENT].insert(told)
+
+    def _deny(self, id: Any, line: bytes) -> None:
+        """Answer a request for permission in the client's place."""
+        answer = acp.answer_to(line, acp.PERMISSION_CANCELLED)
+        self._lanes[Side.AGENT].insert(answer)
+        self._accounting.message(Side.CLIENT, Response(id, acp.PERMISSION_CANCELLED), len(answer))
+
     def _account_all(self, sender: Side, messages: Sequence[tuple[Message, int]]) -> None:
         for message, size in messages:
             self._accounting.message(sender, message, size)
 
     def _decided(self, decided: Decided) -> None:
         """A request has waited: it goes on, or is answered in the agent's place; then its session's later lines."""
-        refusal = decided.refusal
-        if refusal is None:
+        if self._finished:  # what was open has ended: nothing begins any more
+            return
+        verdict = decided.verdict
+        admitted = None if verdict is None or isinstance(verdict, Refusal) else verdict.turn
+        if not isinstance(verdict, Refusal):
             self._lanes[Side.AGENT].forward(decided.line)
-            self._accounting.message(Side.CLIENT, decided.request, len(decided.line))
-        else:
-            for effect in refusal.effects:
-                self._carry_out(effect)
-            self._lanes[Side.CLIENT].insert(acp.answer_to(decided.line, refusal.result, refusal.error))
+            self._accounting.message(Side.CLIENT, decided.request, len(decided.line), admitted)
+        for effect in verdict.effects if verdict is not None else ():
+            self._carry_out(effect)
+        if isinstance(verdict, Refusal):
+            self._lanes[Side.CLIENT].insert(acp.answer_to(decided.line, verdict.result, verdict.error))
         for line in decided.behind:
             self.lines(Side.CLIENT, line)
         self._lanes[Side.AGENT].outlet.resume_reading()
 
     def _carry_out(self, effect: Effect) -> None:
-        self._lanes[effect.to].insert(effect.line)
+        match effect:
+            case Send(to, line):
+                self._lanes[to].insert(line)
+            case DenyPermissions(session, pending, tell):
+                for asked, line in self._permissions.deny(session, pending, tell):
+                    self._deny(asked, line)
+            case AllowPermissions(session):
+                self._permissions.allow(session)
 
     def _lane(self, sender: Side) -> Lane:
         return self._lanes[Side.AGENT if sender is Side.CLIENT else Side.CLIENT]

@@ -29,14 +29,28 @@ class Refusal:
     effects: tuple[Effect, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A prompt may go. Its turn gets the id `turn`, a UUIDv7; `effects` are carried out when it went."""
+
+    turn: str
+    effects: tuple[Effect, ...] = ()
+
+
 class Interceptor:
     """Does nothing; override what you need."""
 
     admits: frozenset[str] = frozenset()
     """Methods whose requests wait for `admit`. All others are forwarded without asking."""
 
-    async def admit(self, sender: Side, request: Request) -> Refusal | None:
-        """May refuse a request, and may do I/O: only this request, and later lines of its session, wait."""
+    admits_within: float | None = None
+    """Seconds after which it counts as failed and is passed over. None: the relay's admission timeout."""
+
+    async def admit(self, sender: Side, request: Request) -> Refusal | Admitted | None:
+        """May refuse a request, and may do I/O: only this request, and later lines of its session, wait.
+
+        None is a plain yes. Interceptors are asked in their order; who is asked later may still refuse.
+        """
         return None
 
     def on_event(self, event: Event) -> Iterable[Effect]:

@@ -59,14 +59,17 @@ class Conversation:
         self._sessions: dict[str, Session] = {}
         self._forks = 0  # open requests: until they are answered, a session not heard of before may be a fork's history
 
-    def receive(self, sender: Side, message: Message, at: int, size: int) -> list[Event]:
-        """The events of one message, in order. `size` is the length of its line in bytes."""
+    def receive(self, sender: Side, message: Message, at: int, size: int, admitted: str | None = None) -> list[Event]:
+        """The events of one message, in order. `size` is the length of its line in bytes.
+
+        `admitted` is the id of the turn that a prompt begins, where one was made for it before.
+        """
         match message:
             case Response():
                 asked = self._asked.take(sender, message.id)
                 return [] if asked is None else asked.answered(message, at)
             case Request() if sender is Side.CLIENT:
-                return self._requested(message, at)
+                return self._requested(message, at, admitted)
             case Request(method=acp.REQUEST_PERMISSION):
                 return self._permission_requested(message, at)
             case Notification(method=acp.SESSION_UPDATE) if sender is Side.AGENT:
@@ -92,6 +95,11 @@ class Conversation:
         """Whether a response with this id from this side answers a request that is followed."""
         return self._asked.peek(sender, id) is not None
 
+    def root_of(self, session: str) -> str:
+        """The session itself, or for a subagent's session the one that the user sees."""
+        known = self._sessions.get(session)
+        return session if known is None else known.root.id
+
     def tally(self, session: str | None, update: str, chars: int, updates: int = 1) -> None:
         """Count an agent's updates of one kind of which nothing matters but that and their characters."""
         known = self._sessions.get(session) if session is not None else None
@@ -111,7 +119,7 @@ class Conversation:
 
     # -- what a client asks for, and what the answers mean
 
-    def _requested(self, request: Request, at: int) -> list[Event]:
+    def _requested(self, request: Request, at: int, admitted: str | None) -> list[Event]:
         name = acp.session_of(request)
         match request.method:
             case acp.INITIALIZE:
@@ -124,7 +132,7 @@ class Conversation:
                 return []
             case acp.PROMPT:
                 session = self._session(name)
-                turn, events = self._turns.prompted(session, request.params, at)
+                turn, events = self._turns.prompted(session, request.params, at, admitted)
                 answered = partial(self._turns.answered, session, turn)
                 self._ask(request, answered, lambda response: self._turns.ending(session, turn, response) is not None)
                 return events

@@ -18,4 +18,24 @@ class Send:
     line: bytes
 
 
-Effect = Send  # a union when budgets need more
+@dataclass(frozen=True, slots=True)
+class DenyPermissions:
+    """From now on answer the session's requests for permission with `cancelled` in the client's place.
+
+    With `pending` also those that the client was asked already: its late answers are dropped. `tell` is a line that
+    the client gets with the first one that is denied.
+    """
+
+    session: str
+    pending: bool = False
+    tell: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AllowPermissions:
+    """Ask the client again."""
+
+    session: str
+
+
+Effect = Send | DenyPermissions | AllowPermissions

@@ -141,6 +141,15 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptDropped:
+    """v2: a prompt that became no turn of its own: it went into one that ran, or was refused while one did."""
+
+    at: int
+    session: str
+    turn: Turn
+
+
+@dataclass(frozen=True, slots=True)
 class UsageReported:
     """A `usage_update`. Fields are None where absent or malformed."""
 
@@ -255,6 +264,7 @@ Event = (
     | SessionInfoChanged
     | ChildSessionSeen
     | TurnStarted
+    | PromptDropped
     | UsageReported
     | UpdateSeen
     | Compacted

@@ -23,10 +23,12 @@ class Lifecycle:
         self._new_id = new_id
         self.version = 1  # of the protocol, as negotiated
 
-    def prompted(self, session: Session, params: dict[str, Any], at: int) -> tuple[OpenTurn, list[Event]]:
-        """A prompt. In v2 its turn starts only when the session runs."""
+    def prompted(
+        self, session: Session, params: dict[str, Any], at: int, admitted: str | None = None
+    ) -> tuple[OpenTurn, list[Event]]:
+        """A prompt, under the id that it was `admitted` with. In v2 its turn starts only when the session runs."""
         chars = acp.prompt_chars(params)
-        turn = OpenTurn(Turn(self._new_id(at), session.root.id, "turn", at, chars, acp.message_id(params)))
+        turn = OpenTurn(Turn(admitted or self._new_id(at), session.root.id, "turn", at, chars, acp.message_id(params)))
         if self.version >= 2:
             session.waiting.append(turn)
             return turn, []
@@ -38,8 +40,7 @@ class Lifecycle:
         if ending is not None:
             return session.end(turn, at, ending)
         if response.error is not None:
-            session.forget(turn)  # refused while other work runs: that goes on
-            return []
+            return session.forget(turn, at)  # refused while other work runs: that goes on
         turn.accept(acp.message_id(acp.mapping(response.result)))
         if session.run is None and turn in session.root.turns:
             session.run = turn
@@ -83,9 +84,7 @@ class Lifecycle:
     def _idle(self, session: Session, fields: dict[str, Any], at: int) -> list[Event]:
         was_active, session.active = session.active, False
         if session.run is not None:
-            ended = session.end(session.run, at, acp.ending(fields))
-            session.drop_absorbed()
-            return ended
+            return [*session.end(session.run, at, acp.ending(fields)), *session.drop_absorbed(at)]
         if not was_active or session.child is None:
             return []
         # A subagent's work is no turn of its own; what it used may stand here, and only here.

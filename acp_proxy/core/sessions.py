@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_proxy.core.acp import Ending, Info
-from acp_proxy.core.events import Event, Turn, TurnStarted
+from acp_proxy.core.events import Event, PromptDropped, Turn, TurnStarted
 from acp_proxy.core.turns import OpenTurn, Tally
 
 
@@ -74,11 +74,15 @@ class Session:
             self.waiting.remove(prompt)
         return prompt
 
-    def forget(self, turn: OpenTurn) -> None:
+    def forget(self, turn: OpenTurn, at: int) -> list[Event]:
         """Forget a prompt that was refused before it was part of a run."""
-        if turn in self.waiting:
-            self.waiting.remove(turn)
+        if turn not in self.waiting:
+            return []
+        self.waiting.remove(turn)
+        return [PromptDropped(at, self.root.id, turn.turn)]
 
-    def drop_absorbed(self) -> None:
+    def drop_absorbed(self, at: int) -> list[Event]:
         """Forget the prompts that went into a run that is over: the run was one turn."""
+        absorbed = [prompt for prompt in self.waiting if prompt.accepted]
         self.waiting = [prompt for prompt in self.waiting if not prompt.accepted]
+        return [PromptDropped(at, self.root.id, prompt.turn) for prompt in absorbed]

@@ -14,12 +14,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, cast
 
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.ledger import Ledger, LedgerError, Row, Warn, open_ledger
 from acp_proxy.ledger.journal import Journal, open_journal
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.recovery import append_all
+
+if TYPE_CHECKING:
+    from acp_proxy.ledger.budgets import BudgetLedger
 
 _PATIENCE = 1.0  # seconds that one try waits for other writers
 _SHORTEST_DELAY, _LONGEST_DELAY = 0.05, 5.0  # seconds between two tries
@@ -48,11 +52,19 @@ class _Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class _Do:
+    """`failed` is None for what is tried again until it succeeds."""
+
+    job: Callable[[BudgetLedger], object]
+    failed: Callable[[LedgerError], None] | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Stop:
     deadline: float
 
 
-_Job = _Append | _Note | _Ask
+_Job = _Append | _Note | _Ask | _Do
 
 
 class LedgerWorker:
@@ -110,6 +122,17 @@ class LedgerWorker:
         """Ask what is known of a session; `reply` is called in the worker's thread, after rows given before are in."""
         self._put(_Ask(origin, session, reply))
 
+    def do(self, job: Callable[[BudgetLedger], object]) -> None:
+        """Do something with the ledger, in the worker's thread, after what was given before; again until it succeeds.
+
+        A job may be done twice.
+        """
+        self._put(_Do(job, None))
+
+    def ask(self, job: Callable[[BudgetLedger], object], failed: Callable[[LedgerError], None]) -> None:
+        """The same, but tried once: `failed` is called in the worker's thread when the ledger is out of reach."""
+        self._put(_Do(job, failed))
+
     def close(self, timeout: float) -> int:
         """Write what is left, for at most `timeout` seconds. The rows that the journal keeps for the next start."""
         if self._thread:
@@ -133,11 +156,14 @@ class LedgerWorker:
                 delay = 0.0
             except LedgerError as error:
                 self._tell_once("ledger.unavailable", str(error), pending=self.pending)
+                self._give_up(error)
                 longer = min(2 * delay or _SHORTEST_DELAY, _LONGEST_DELAY)
                 delay = longer if self._deadline is None else _SHORTEST_DELAY
             except Exception as error:  # the one boundary: a job that cannot be done must not end the thread
                 self._tell_once("ledger.failed", f"{type(error).__name__}: {error}")
-                self._jobs.popleft()
+                job = self._jobs.popleft()
+                if isinstance(job, _Do) and job.failed:
+                    job.failed(LedgerError("the ledger failed"))
             if self.dropped:
                 self._tell_once("ledger.rows_dropped", "too many rows wait in memory", most=_MOST_UNKEPT)
         if self.dropped:
@@ -170,7 +196,17 @@ class LedgerWorker:
                     self._ledger.note_session(origin, session, title, at)
                 case _Ask(origin, session, reply):
                     reply(self._ledger.state_of(origin, session))
+                case _Do(job):
+                    job(cast("BudgetLedger", self._ledger))  # every backend is one
             self._jobs.popleft()
+
+    def _give_up(self, error: LedgerError) -> None:
+        """Nobody waits for what is tried only once."""
+        asked = [job for job in self._jobs if isinstance(job, _Do) and job.failed]
+        for job in asked:
+            self._jobs.remove(job)
+            if job.failed:
+                job.failed(error)
 
     def _append_leading(self, ledger: Ledger) -> None:
         """The rows before the next other job, together."""

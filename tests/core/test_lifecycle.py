@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from acp_proxy.core.conversation import Conversation
-from acp_proxy.core.events import Counters, Turn, TurnEnded, TurnStarted, UsageReported
+from acp_proxy.core.events import Counters, PromptDropped, Turn, TurnEnded, TurnStarted, UsageReported
 from acp_proxy.core.jsonrpc import Notification, Request, Response
 from tests.core.talk import AGENT, CLIENT, Talk, the
 
@@ -150,7 +150,7 @@ def test_prompts_absorbed_into_a_run_are_one_turn() -> None:
     talk.state("running")
     talk.prompt(2)
     talk.answer(2, {})
-    talk.state("idle")
+    assert the(PromptDropped, talk.state("idle")).turn.id == "t2"
     assert talk.turns == [("t1", "end_turn")]
     assert the(TurnStarted, talk.state("running")).turn.kind == "autonomous"
 
@@ -229,7 +229,7 @@ def test_a_prompt_that_is_refused_during_a_run_ends_nothing() -> None:
     talk.answer(1, {})
     talk.state("running")
     talk.prompt(2)
-    assert talk.fail(2) == []
+    assert the(PromptDropped, talk.fail(2)).turn.id == "t2"
     talk.state("idle")
     assert talk.turns == [("t1", "end_turn")]
 

@@ -32,6 +32,7 @@ from acp_proxy.core.acp.names import (
     LIST,
     OPENINGS,
     OUTPUT_UPDATES,
+    PERMISSION_CANCELLED,
     PLAIN_UPDATES,
     PROMPT,
     REQUEST_PERMISSION,
@@ -72,6 +73,7 @@ from acp_proxy.core.acp.reading import (
 from acp_proxy.core.acp.values import count, mapping, text
 from acp_proxy.core.acp.writing import (
     answer_to,
+    cancel_line,
     error_line,
     message_line,
     notice_line,
@@ -95,6 +97,7 @@ __all__ = [
     "LIST",
     "OPENINGS",
     "OUTPUT_UPDATES",
+    "PERMISSION_CANCELLED",
     "PLAIN_UPDATES",
     "PROMPT",
     "REQUEST_PERMISSION",
@@ -113,6 +116,7 @@ __all__ = [
     "Update",
     "accepts",
     "answer_to",
+    "cancel_line",
     "compaction_status",
     "context_of",
     "cost_is_null",

@@ -8,6 +8,7 @@ from acp_proxy.core.events import Opening
 
 INITIALIZE = "initialize"
 PROMPT = "session/prompt"
+CANCEL = "session/cancel"
 CLOSE = "session/close"
 DELETE = "session/delete"
 LIST = "session/list"
@@ -61,6 +62,8 @@ PLAIN_UPDATES = (
 
 IDLE = "idle"
 WORKING = frozenset({"running", "requires_action"})  # states of v2 in which a turn is open
+
+PERMISSION_CANCELLED: Mapping[str, Mapping[str, str]] = {"outcome": {"outcome": "cancelled"}}
 
 ENDED = "end_turn"  # where an agent gives no reason
 CANCELLED = "cancelled"

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from acp_proxy.core.acp.names import SESSION_UPDATE
+from acp_proxy.core.acp.names import CANCEL, SESSION_UPDATE
 from acp_proxy.core.jsonrpc import Request, parse
 from acp_proxy.core.money import Money
 
@@ -41,6 +41,11 @@ def notice_line(session: str, severity: str, title: str, description: str | None
     if description is not None:
         update["description"] = description
     return _update_line(session, update)
+
+
+def cancel_line(session: str) -> bytes:
+    """`session/cancel`, a notification to the agent."""
+    return orjson.dumps({"jsonrpc": "2.0", "method": CANCEL, "params": {"sessionId": _exact(session)}})
 
 
 def response_line(id: Any, result: Any) -> bytes:
