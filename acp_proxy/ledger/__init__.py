@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from acp_proxy.core.entry import Entry, Origin, SessionState
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
+
+if TYPE_CHECKING:
+    from acp_proxy.ledger.budgets import BudgetLedger
 
 
 class LedgerError(Exception):
@@ -103,7 +106,10 @@ class Ledger(Protocol):
         """Keep a title as of `at`. Does nothing for a session without rows, or when a later title is kept."""
 
     def rows(self, query: Query) -> Iterator[Row]:
-        """Matching rows by start time, then id, without `state` and `process`. About 20 µs a row: to add many up use `summed`."""
+        """Matching rows by start time, then id, without `state` and `process`. About 20 µs a row on SQLite.
+
+        To add many up use `summed`.
+        """
 
     def summed(self, query: Query, by: Sequence[str]) -> list[Sums]:
         """Matching rows added up by dimensions, in no order; those of `Query`, and "quarter_hour".
@@ -141,22 +147,23 @@ def open_ledger(
     patience: float = 5.0,
     warn: Warn = log_warning,
     journals: Sequence[Path] | None = None,
-) -> Ledger:
-    """The ledger at `url`, made when it is not there, with what dead processes left in their journals.
+) -> BudgetLedger:
+    """The ledger at `url`, made when it is not there, with what dead processes left in journals and as holds.
 
     `patience` bounds in seconds how long a call waits for other writers. `journals` are the directories to look for
     journals in, by default the two of `places.journal_directories`. Raises LedgerError.
     """
-    # Imported here: a relay reads the values above long before its worker wants SQLite.
+    # Imported here: a relay reads the values above long before its worker wants a database.
     import os
+    import time
 
     from acp_proxy.ledger.places import journal_directories, sqlite_path
-    from acp_proxy.ledger.recovery import recover
     from acp_proxy.ledger.sqlite import SqliteLedger
 
-    ledger = SqliteLedger(sqlite_path(url), patience=patience, warn=warn)
+    directories = journal_directories(os.environ) if journals is None else journals
+    ledger = SqliteLedger(sqlite_path(url), patience=patience, warn=warn, journals=directories)
     try:
-        recover(ledger, journal_directories(os.environ) if journals is None else journals, warn)
+        ledger.settle_dead(time.time_ns())
     except LedgerUnavailableError as error:  # it may still be read, and the journals stay
         warn("journal.not_recovered", error=str(error))
     return ledger

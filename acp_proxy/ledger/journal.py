@@ -15,7 +15,8 @@ from mmap import mmap
 from pathlib import Path
 
 from acp_proxy.ledger import Row, Warn
-from acp_proxy.ledger.places import canonical_url, network_file_system, private_directory
+from acp_proxy.ledger.owners import Owner
+from acp_proxy.ledger.places import canonical_url, journal_name, network_file_system, private_directory
 from acp_proxy.ledger.records import commit, encode, end_at, head, room, tick_off
 
 FIRST_SIZE = 256 * 1024  # a few hundred rows
@@ -94,7 +95,7 @@ class _File:
         if network:
             raise OSError(0, f"on a network file system ({network})")
         private_directory(directory)
-        self.path = directory / f"{os.urandom(16).hex()}.journal"
+        self.path = directory / f"{journal_name(Owner.this())}-{os.urandom(8).hex()}.journal"
         self.start = len(head(ledger))
         # Under another name until it is locked, lest it be taken for that of a dead process. Python closes descriptors
         # on exec: an agent that inherited this one would hold the lock.

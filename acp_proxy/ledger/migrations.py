@@ -1,7 +1,7 @@
-"""The SQLite ledger's schema as a numbered list; a released step is never edited, a new one is added after it.
+"""A ledger's schema as a numbered list; a released step is never edited, a new one is added after it.
 
 `org_id` leads every key, so that the same shape can be spread over many machines. Times are Unix nanoseconds, money
-is nano-units, and NULL is unknown.
+is nano-units, and NULL is unknown. Written for SQLite; PostgreSQL's dialect of it is made in `postgres_schema.py`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,23 @@ import sqlite3
 from collections.abc import Callable
 
 from acp_proxy.ledger import LedgerError
+from acp_proxy.ledger.totals import Run, rebuild
 
 APPLICATION_ID = 0x41435050  # "ACPP", in the header of every ledger file
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
+
+def _fold_titles(run: Run) -> None:
+    for (title,) in run("SELECT DISTINCT title FROM session WHERE title IS NOT NULL", ()):
+        run("UPDATE session SET title_folded = ? WHERE title = ?", (title.casefold(), title))
+
+
+def _total_rows(run: Run) -> None:
+    rebuild(run, [organisation for (organisation,) in run("SELECT DISTINCT org_id FROM session", ())])
+
+
+Step = tuple[str | Callable[[Run], None], ...]
+
+MIGRATIONS: tuple[Step, ...] = (
     (
         f"PRAGMA application_id = {APPLICATION_ID}",
         """
@@ -87,6 +100,136 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) STRICT, WITHOUT ROWID
         """,
     ),
+    (
+        "ALTER TABLE turn ADD COLUMN process TEXT",
+        "CREATE INDEX turn_by_process ON turn (org_id, process) WHERE process IS NOT NULL",
+        "CREATE INDEX turn_by_agent ON turn (org_id, agent, started_at)",
+        "ALTER TABLE session ADD COLUMN title_folded TEXT",
+        _fold_titles,
+        """
+        CREATE TABLE series (
+            org_id TEXT NOT NULL,
+            id TEXT NOT NULL,
+            user_id TEXT NOT NULL,
+            team TEXT,
+            project TEXT,
+            agent TEXT NOT NULL,
+            model TEXT,
+            kind TEXT NOT NULL,
+            stop_reason TEXT,
+            usage_source TEXT NOT NULL,
+            cost_source TEXT NOT NULL,
+            currency TEXT,
+            PRIMARY KEY (org_id, id)
+        ) STRICT, WITHOUT ROWID
+        """,
+        "CREATE INDEX series_by_user ON series (org_id, user_id)",
+        "CREATE INDEX series_by_team ON series (org_id, team)",
+        "CREATE INDEX series_by_project ON series (org_id, project)",
+        """
+        CREATE TABLE total (
+            org_id TEXT NOT NULL,
+            level INTEGER NOT NULL,
+            series TEXT NOT NULL,
+            bucket INTEGER NOT NULL,
+            row_count INTEGER NOT NULL,
+            line_count INTEGER NOT NULL,
+            unpriced_rows INTEGER NOT NULL,
+            unpriced_lines INTEGER NOT NULL,
+            input INTEGER NOT NULL,
+            cached_read INTEGER NOT NULL,
+            cached_write INTEGER NOT NULL,
+            output INTEGER NOT NULL,
+            thought INTEGER NOT NULL,
+            units INTEGER NOT NULL,
+            nano INTEGER NOT NULL,
+            first_at INTEGER NOT NULL,
+            last_at INTEGER NOT NULL,
+            PRIMARY KEY (org_id, level, series, bucket)
+        ) STRICT, WITHOUT ROWID
+        """,
+        _total_rows,
+        """
+        CREATE TABLE open_turn (
+            org_id TEXT NOT NULL,
+            turn TEXT NOT NULL,
+            user_id TEXT NOT NULL,
+            team TEXT,
+            project TEXT,
+            host TEXT NOT NULL,
+            agent TEXT NOT NULL,
+            agent_version TEXT,
+            client TEXT,
+            session TEXT NOT NULL,
+            started_at INTEGER NOT NULL,
+            model TEXT,
+            process TEXT,
+            owner_host TEXT NOT NULL,
+            owner_pid INTEGER NOT NULL,
+            owner_started TEXT NOT NULL,
+            expires_at INTEGER NOT NULL,
+            PRIMARY KEY (org_id, turn)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE hold (
+            org_id TEXT NOT NULL,
+            account TEXT NOT NULL,
+            turn TEXT NOT NULL,
+            amount INTEGER NOT NULL,
+            unit TEXT NOT NULL,
+            estimate TEXT,
+            PRIMARY KEY (org_id, account, turn)
+        ) STRICT, WITHOUT ROWID
+        """,
+        "CREATE INDEX hold_by_turn ON hold (org_id, turn)",
+        """
+        CREATE TABLE surcharge (
+            org_id TEXT NOT NULL,
+            account TEXT NOT NULL,
+            turn TEXT NOT NULL,
+            started_at INTEGER NOT NULL,
+            amount INTEGER NOT NULL,
+            PRIMARY KEY (org_id, account, turn)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE granted (
+            org_id TEXT NOT NULL,
+            id TEXT NOT NULL,
+            layer TEXT NOT NULL,
+            budget TEXT NOT NULL,
+            value TEXT,
+            amount INTEGER NOT NULL,
+            unit TEXT NOT NULL,
+            starts_at INTEGER NOT NULL,
+            ends_at INTEGER NOT NULL,
+            who TEXT NOT NULL,
+            why TEXT NOT NULL,
+            PRIMARY KEY (org_id, id)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE announced (
+            org_id TEXT NOT NULL,
+            notice TEXT NOT NULL,
+            threshold INTEGER NOT NULL,
+            teller TEXT NOT NULL,
+            PRIMARY KEY (org_id, notice, threshold)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE decision (
+            org_id TEXT NOT NULL,
+            layer TEXT NOT NULL,
+            budget TEXT NOT NULL,
+            value TEXT NOT NULL,
+            decision TEXT NOT NULL,
+            count INTEGER NOT NULL,
+            PRIMARY KEY (org_id, layer, budget, value, decision)
+        ) STRICT, WITHOUT ROWID
+        """,
+    ),
 )
 
 
@@ -108,7 +251,10 @@ def migrate(connection: sqlite3.Connection, begin: Callable[[str], object]) -> N
         begin("BEGIN IMMEDIATE")
         if _pragma(connection, "user_version") < number:
             for statement in statements:
-                connection.execute(statement)
+                if isinstance(statement, str):
+                    connection.execute(statement)
+                else:
+                    statement(lambda sql, values: connection.execute(sql, values).fetchall())
             connection.execute(f"PRAGMA user_version = {number}")
         connection.execute("COMMIT")
 

@@ -31,7 +31,7 @@ class Owner:
 def this_host() -> str:
     """Containers may share a name, and have processes of their own: their namespace is part of it."""
     with suppress(OSError):
-        return f"{platform.node()} {os.readlink('/proc/self/ns/pid')}"
+        return f"{platform.node()} {Path('/proc/self/ns/pid').readlink()}"
     return platform.node()
 
 

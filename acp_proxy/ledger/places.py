@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 from pathlib import Path
 
 from acp_proxy.ledger import LedgerError
+from acp_proxy.ledger.owners import Owner
 
 EXPECTED = "expected sqlite:///PATH or postgresql://HOST/DATABASE"
 
@@ -64,6 +66,17 @@ def journal_directories(environ: Mapping[str, str]) -> tuple[Path, ...]:
     state = state_directory(environ) / "journal"
     runtime = environ.get("XDG_RUNTIME_DIR", "")
     return (state, Path(runtime) / "acp-proxy") if Path(runtime).is_absolute() else (state,)
+
+
+def journal_name(owner: Owner) -> str:
+    """What the name of a process's journal begins with."""
+    return blake2b(f"{owner.host} {owner.pid} {owner.started}".encode(), digest_size=8).hexdigest()
+
+
+def journal_of(owner: Owner, directories: Iterable[Path]) -> Path | None:
+    """The journal that a process keeps or has left; None where there is none."""
+    found = (path for directory in directories for path in directory.glob(f"{journal_name(owner)}-*.journal"))
+    return next(found, None)
 
 
 def _absolute(given: str | None, default: Path) -> Path:

@@ -75,7 +75,6 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
     try:
         _use_wal(connection, patience)
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.create_function("casefold", 1, _casefold, deterministic=True)
         migrate(connection, lambda begin: patiently(lambda: connection.execute(begin), patience))
     except BaseException:
         connection.close()
@@ -94,10 +93,6 @@ def _use_wal(connection: sqlite3.Connection, patience: float) -> None:
     mode = patiently(lambda: connection.execute("PRAGMA journal_mode").fetchone()[0], patience)
     if mode != "wal":
         patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchall(), patience)
-
-
-def _casefold(text: str | None) -> str | None:
-    return None if text is None else text.casefold()
 
 
 def patiently(call: Callable[[], T], patience: float) -> T:

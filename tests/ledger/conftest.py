@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from acp_proxy.ledger import Ledger, open_ledger
+from acp_proxy.ledger import open_ledger
+from acp_proxy.ledger.budgets import BudgetLedger
 from tests.ledger.rows import Warnings
 
-Open = Callable[[], Ledger]
+Open = Callable[[], BudgetLedger]
 
 
 @pytest.fixture(params=["sqlite"])
@@ -25,9 +26,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def another(url: str) -> Iterator[Open]:
     """Opens the same ledger again, as another process would."""
-    opened: list[Ledger] = []
+    opened: list[BudgetLedger] = []
 
-    def open_again() -> Ledger:
+    def open_again() -> BudgetLedger:
         opened.append(open_ledger(url, journals=()))
         return opened[-1]
 
@@ -37,7 +38,7 @@ def another(url: str) -> Iterator[Open]:
 
 
 @pytest.fixture
-def ledger(another: Open) -> Ledger:
+def ledger(another: Open) -> BudgetLedger:
     return another()
 
 
@@ -68,10 +69,10 @@ def make_writable(directory: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 128 KiB."""
+    """A file system of 1 MiB."""
     directory = tmp_path / "small"
     directory.mkdir()
-    with _mounted(directory, "size=128k"):
+    with _mounted(directory, "size=1m"):
         yield directory
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -153,7 +154,10 @@ class TestPlaces:
         assert str(read_only_directory) in str(fields["reasons"])
 
     def test_a_disk_too_full_for_it_is_passed_over(self, small_disk: Path, warnings: Warnings) -> None:
+        ballast = small_disk / "ballast"
+        ballast.write_bytes(bytes(900 * 1024))
         journal = open_journal([small_disk], "sqlite:////l", warnings)
+        ballast.unlink()
         assert journal.path is None
         assert warnings.events == ["journal.none"]
         assert journals(small_disk) == []
@@ -270,7 +274,8 @@ class TestRecovery:
     def test_a_ledger_out_of_reach_leaves_the_journal_for_later(self, directory: Path, tmp_path: Path) -> None:
         with closing(SqliteLedger(tmp_path / "l.db", patience=0)) as ledger:
             path = abandoned(directory, ledger.url, "a")
-            with closing(SqliteLedger(ledger.path)) as holder, holder._transaction():
+            with closing(sqlite3.connect(ledger.path, isolation_level=None)) as holder:
+                holder.execute("BEGIN IMMEDIATE")
                 with pytest.raises(LedgerUnavailableError):
                     recover(ledger, [directory], Warnings())
                 assert journals(directory) == [path]

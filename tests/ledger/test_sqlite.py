@@ -71,6 +71,14 @@ class TestFile:
                 "turn": 1,
                 "line": 1,
                 "session": 1,
+                "series": 1,
+                "total": 1,
+                "open_turn": 1,
+                "hold": 1,
+                "surcharge": 1,
+                "granted": 1,
+                "announced": 1,
+                "decision": 1,
             }
             indexes = connection.execute("SELECT i.name FROM sqlite_master m, pragma_index_list(m.name) i").fetchall()
             for (index,) in indexes:
@@ -107,7 +115,7 @@ class TestVersions:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             for statement in MIGRATIONS[0][:2]:
-                connection.execute(statement)
+                connection.execute(str(statement))
         with opened(path) as ledger:
             ledger.append([row(id="a")])
         assert ids(path) == ["a"]

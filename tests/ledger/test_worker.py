@@ -15,6 +15,7 @@ from acp_proxy.core.entry import SessionState
 from acp_proxy.core.money import Money
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.journal import Journal, open_journal
+from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import canonical_url, default_url
 from acp_proxy.ledger.sqlite import SqliteLedger
 from acp_proxy.ledger.worker import LedgerWorker
@@ -169,7 +170,7 @@ class TestTrouble:
         self, make: Make, small_disk: Path, warnings: Warnings
     ) -> None:
         path = small_disk / "ledger.db"
-        (small_disk / "ballast").write_bytes(bytes(120 * 1024))
+        (small_disk / "ballast").write_bytes(bytes(1016 * 1024))
         worker = make(path)
         worker.append(row(id="a"))
         assert warnings.wait("ledger.unavailable")
@@ -199,7 +200,7 @@ class TestTrouble:
         assert warnings.wait("ledger.unavailable")
         assert worker.close(0.1) == 1
         assert worker.close(WAIT) == 1  # its thread has ended: nobody else takes the journal over
-        set_version(path, 1)
+        set_version(path, len(MIGRATIONS))
         assert answer(make(path))
         assert ids(path) == ["a"]
 

@@ -1,6 +1,6 @@
-"""Reading the SQLite ledger: rows in chunks, sums by group, sessions. Writes nothing and opens nothing.
+"""Reading a ledger in SQL: rows in chunks, sums by group, sessions. Writes nothing and opens nothing.
 
-Each organisation is read by itself, because it leads every index.
+Each organisation is read by itself, because it leads every index. The SQL is what SQLite and PostgreSQL have in common.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from itertools import groupby
 from typing import Any
 
 from acp_proxy.core.entry import Entry, Origin, UsageLine
-from acp_proxy.core.money import Money
+from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Query, Row, SessionInfo, Sums
+from acp_proxy.ledger.dialects import Dialect, same
+from acp_proxy.ledger.totals import QUARTER_HOUR, cover
 
 Read = Callable[[str, Sequence[Any]], list[Any]]  # SQL and parameters -> all rows, in one short transaction
 
 CHUNK = 2000  # rows a transaction: 15 ms, so that a long report does not keep the WAL from being reset
-QUARTER_HOUR = 900 * 10**9
 
 _COLUMNS = {
     "organisation": "t.org_id",
@@ -33,13 +34,25 @@ _COLUMNS = {
     "kind": "t.kind",
     "model": "l.model",
 }
-_GROUPS = _COLUMNS | {"quarter_hour": f"t.started_at / {QUARTER_HOUR}"}
+_QUARTER = f"t.started_at / {QUARTER_HOUR} - CASE WHEN t.started_at % {QUARTER_HOUR} < 0 THEN 1 ELSE 0 END"
+_GROUPS = _COLUMNS | {"quarter_hour": _QUARTER}
+_SERIES = {
+    "organisation": "s.org_id",
+    "user": "s.user_id",
+    "team": "s.team",
+    "project": "s.project",
+    "agent": "s.agent",
+    "kind": "s.kind",
+    "model": "s.model",
+}
+_UNCOUNTED = "{0}.usage_source IN ('partial', 'none') AND {0}.cost_source NOT IN ('agent', 'parent')"
+_TOKENS = "l.input + l.cached_read + l.cached_write + l.output + l.thought"
 _SESSION_KEY = "org_id, user_id, host, agent, session"
 _LINES = "JOIN line l ON l.org_id = t.org_id AND l.turn = t.id"
 
 
-def read_rows(read: Read, query: Query) -> Iterator[Row]:
-    turns, turn_values = _conditions(query, model=False)
+def read_rows(read: Read, query: Query, dialect: Dialect) -> Iterator[Row]:
+    turns, turn_values = _conditions(query, dialect, model=False)
     lines, line_values = _model_condition(query)
     if lines:
         turns += f" AND EXISTS (SELECT 1 FROM line l WHERE l.org_id = t.org_id AND l.turn = t.id {lines})"
@@ -98,38 +111,85 @@ def _line(found: tuple[Any, ...]) -> UsageLine:
     return UsageLine(model, Usage(a, b, c, d, e), None if nano is None else Money(nano, currency), price_row)
 
 
-def read_sums(read: Read, query: Query, by: Sequence[str]) -> list[Sums]:
+def read_sums(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> list[Sums]:
+    """From running totals where they have what is asked for, and from rows only what they have not."""
+    for dimension in by:
+        if dimension not in _GROUPS:
+            raise ValueError(f"no dimension of the ledger: {dimension!r}")
+    in_totals = {*by, *(dimension for dimension, _ in query.where)} <= {*_SERIES, "quarter_hour"}
+    sums: dict[tuple[Any, ...], Sums] = {}
+    for part in _totals(read, query, by, dialect) if in_totals else _counted(read, query, by, dialect):
+        sums[part.key] = _added(sums[part.key], part) if part.key in sums else part
+    return list(sums.values())
+
+
+def _totals(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> Iterator[Sums]:
+    groups = ["t.bucket" if dimension == "quarter_hour" else _SERIES[dimension] for dimension in by]
+    lines = _by_line(query, by)
+    rows, unpriced = ("line_count", "unpriced_lines") if lines else ("row_count", "unpriced_rows")
+    where = [(dimension, value) for dimension, value in query.where if dimension != "organisation"]
+    conditions = "".join(f" AND {same(_SERIES[dimension], value)}" for dimension, value in where)
+    values = [value for _, value in where if value is not None]
+    sql = f"""
+        SELECT {", ".join([*groups, "s.currency"])},
+            sum({rows}), sum(CASE WHEN s.kind = 'turn' THEN {rows} ELSE 0 END),
+            sum(input), sum(cached_read), sum(cached_write), sum(output), sum(thought), sum(units), sum(nano),
+            sum({unpriced}), sum(CASE WHEN s.usage_source = 'partial' THEN {rows} ELSE 0 END),
+            sum(CASE WHEN s.usage_source = 'estimated' OR s.cost_source = 'estimated' THEN {rows} ELSE 0 END),
+            sum(CASE WHEN s.usage_source = 'none' THEN {rows} ELSE 0 END),
+            sum(CASE WHEN {_UNCOUNTED.format("s")} THEN {rows} ELSE {unpriced} END),
+            min(first_at), max(last_at)
+        FROM series s CROSS JOIN total t
+        WHERE s.org_id = ? {conditions} AND t.org_id = s.org_id AND t.level = ? AND t.series = s.id
+            AND t.bucket >= ? AND t.bucket < ?
+        GROUP BY {", ".join(str(number) for number in range(1, len(by) + 2))}
+    """
+    interval = cover(query.since, query.until, finest="quarter_hour" in by)
+    for organisation in _organisations(read, query):
+        for bounds in interval.ranges:
+            yield from (_sums(found, len(by)) for found in read(sql, (organisation, *values, *bounds)))
+    for since, until in interval.edges:
+        yield from _counted(read, Query(since, until, query.where), by, dialect)
+
+
+def _counted(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> Iterator[Sums]:
     groups = [_GROUPS[dimension] for dimension in by]
-    conditions, values = _conditions(query)
+    conditions, values = _conditions(query, dialect)
     # Everything of a turn is counted at its first line; at each when lines are told apart, for models do not repeat.
-    lines = "model" in by or any(dimension == "model" for dimension, _ in query.where)
-    counted = "1" if lines else "l.position = 0"
-    tokens = "l.input + l.cached_read + l.cached_write + l.output + l.thought"
-    unpriced = f"l.cost_nano IS NULL AND {tokens} > 0 AND t.cost_source <> 'parent'" if lines else "t.unpriced"
-    uncounted = "t.usage_source IN ('partial', 'none') AND t.cost_source NOT IN ('agent', 'parent')"
+    lines = _by_line(query, by)
+    counted = "1 = 1" if lines else "l.position = 0"
+    by_line = f"l.cost_nano IS NULL AND {_TOKENS} > 0 AND t.cost_source <> 'parent'"
+    unpriced = by_line if lines else "t.unpriced = 1"
     sql = f"""
         SELECT {", ".join([*groups, "l.currency"])},
-            sum({counted}), sum({counted} AND t.kind = 'turn'),
-            sum(l.input), sum(l.cached_read), sum(l.cached_write), sum(l.output), sum(l.thought), sum(l.cost_nano),
-            sum({counted} AND {unpriced}), sum({counted} AND t.usage_source = 'partial'),
-            sum({counted} AND (t.usage_source = 'estimated' OR t.cost_source = 'estimated')),
-            sum({counted} AND t.usage_source = 'none'), sum({counted} AND (({uncounted}) OR {unpriced})),
+            {_count(counted)}, {_count(counted, "t.kind = 'turn'")},
+            sum(l.input), sum(l.cached_read), sum(l.cached_write), sum(l.output), sum(l.thought),
+            sum(l.cost_nano / {NANO}), sum(l.cost_nano % {NANO}),
+            {_count(counted, unpriced)}, {_count(counted, "t.usage_source = 'partial'")},
+            {_count(counted, "(t.usage_source = 'estimated' OR t.cost_source = 'estimated')")},
+            {_count(counted, "t.usage_source = 'none'")},
+            {_count(counted, f"(({_UNCOUNTED.format('t')}) OR {unpriced})")},
             min(t.started_at), max(t.ended_at)
         FROM turn t {_LINES}
         WHERE t.org_id = ? {conditions}
         GROUP BY {", ".join(str(number) for number in range(1, len(by) + 2))}
     """
-    sums: dict[tuple[Any, ...], Sums] = {}
     for organisation in _organisations(read, query):
-        for found in read(sql, (organisation, *values)):
-            part = _sums(found, len(by))
-            sums[part.key] = _added(sums[part.key], part) if part.key in sums else part
-    return list(sums.values())
+        yield from (_sums(found, len(by)) for found in read(sql, (organisation, *values)))
+
+
+def _count(*conditions: str) -> str:
+    return f"sum(CASE WHEN {' AND '.join(conditions)} THEN 1 ELSE 0 END)"
+
+
+def _by_line(query: Query, by: Sequence[str]) -> bool:
+    return "model" in by or any(dimension == "model" for dimension, _ in query.where)
 
 
 def _sums(found: tuple[Any, ...], size: int) -> Sums:
-    key, currency, (rows, turns, a, b, c, d, e, nano, *rest) = found[:size], found[size], found[size + 1 :]
-    costs = () if currency is None else (Money(nano, currency),)
+    key, currency, (rows, turns, *numbers) = found[:size], found[size], found[size + 1 :]
+    a, b, c, d, e, units, nano, *rest = numbers
+    costs = () if currency is None else (Money(units * NANO + nano, currency),)
     return Sums(key, rows, turns, Usage(a, b, c, d, e), costs, *rest)
 
 
@@ -154,8 +214,8 @@ def _added(one: Sums, other: Sums) -> Sums:
     )
 
 
-def read_sessions(read: Read, query: Query) -> Iterator[SessionInfo]:
-    conditions, values = _conditions(query)
+def read_sessions(read: Read, query: Query, dialect: Dialect) -> Iterator[SessionInfo]:
+    conditions, values = _conditions(query, dialect)
     keys = ", ".join(f"t.{column}" for column in _SESSION_KEY.split(", "))
     sql = f"""
         SELECT org_id, user_id, team, project, host, agent, agent_version, client,
@@ -171,9 +231,9 @@ def read_sessions(read: Read, query: Query) -> Iterator[SessionInfo]:
 
 def _organisations(read: Read, query: Query) -> list[str]:
     """Those to look at: the one asked for, else all; each is one step in an index."""
-    wanted = [value for dimension, value in query.where if dimension == "organisation" and value is not None]
+    wanted = {value for dimension, value in query.where if dimension == "organisation"}
     if wanted:
-        return wanted[:1] if len(set(wanted)) == 1 else []
+        return [value for value in wanted if value is not None and len(wanted) == 1]
     found: list[str] = []
     next_after = "SELECT org_id FROM turn WHERE org_id > ? ORDER BY org_id LIMIT 1"
     first = read("SELECT org_id FROM turn ORDER BY org_id LIMIT 1", ())
@@ -183,7 +243,7 @@ def _organisations(read: Read, query: Query) -> list[str]:
     return found
 
 
-def _conditions(query: Query, *, model: bool = True) -> tuple[str, list[Any]]:
+def _conditions(query: Query, dialect: Dialect, *, model: bool = True) -> tuple[str, list[Any]]:
     """SQL that follows a WHERE, and its values. Raises ValueError for a dimension that there is not."""
     sql, values = "", list[Any]()
     for bound, operator in ((query.since, ">="), (query.until, "<")):
@@ -192,18 +252,20 @@ def _conditions(query: Query, *, model: bool = True) -> tuple[str, list[Any]]:
             values.append(bound)
     for dimension, value in query.where:
         if dimension == "title":
-            title = "s.title IS ?" if value is None else "instr(casefold(s.title), ?)"
+            title = "s.title IS NULL" if value is None else dialect.in_title
             sessions = f"SELECT {_SESSION_KEY} FROM session s WHERE {title}"
             sql += f" AND (t.org_id, t.user_id, t.host, t.agent, t.session) IN ({sessions})"
-            values.append(None if value is None else value.casefold())
+            values += [] if value is None else [value.casefold()]
         elif dimension not in _COLUMNS:
             raise ValueError(f"no dimension of the ledger: {dimension!r}")
         elif model or dimension != "model":
-            sql += f" AND {_COLUMNS[dimension]} IS ?"
-            values.append(value)
+            sql += f" AND {same(_COLUMNS[dimension], value)}"
+            values += [] if value is None else [value]
     return sql, values
 
 
 def _model_condition(query: Query) -> tuple[str, list[Any]]:
-    values = [value for dimension, value in query.where if dimension == "model"]
-    return " AND l.model IS ?" * len(values), values
+    models = [value for dimension, value in query.where if dimension == "model"]
+    return "".join(f" AND {same('l.model', model)}" for model in models), [
+        model for model in models if model is not None
+    ]

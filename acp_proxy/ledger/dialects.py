@@ -1,0 +1,31 @@
+"""Where the SQL of the backends differs; everything else is written once, with `?` for values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    in_title: str  # whether a session's title holds a casefolded text
+    glob: str  # the operator that compares with what `pattern` makes of one with `*`
+    pattern: Callable[[str], str]
+
+
+SQLITE = Dialect(
+    in_title="instr(s.title_folded, ?) > 0",
+    glob="GLOB",
+    pattern=lambda pattern: re.sub(r"[\[?]", r"[\g<0>]", pattern),
+)
+POSTGRES = Dialect(
+    in_title="strpos(s.title_folded, ?) > 0",
+    glob="LIKE",
+    pattern=lambda pattern: re.sub(r"[\\%_]", r"\\\g<0>", pattern).replace("*", "%"),
+)
+
+
+def same(column: str, value: object) -> str:
+    """A comparison that finds what has no value with None, which then takes no place among the values."""
+    return f"{column} IS NULL" if value is None else f"{column} = ?"

@@ -1,0 +1,137 @@
+"""Holds in SQL: taken and counted within the transaction that decided, gone in the one that appends the turn's row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from acp_proxy.core.budget import Account
+from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.core.money import Money
+from acp_proxy.core.usage import Usage
+from acp_proxy.core.verdict import Admission, decide
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.budgets import EXPIRY, Decision, Held, OpenTurn
+from acp_proxy.ledger.owners import Owner
+from acp_proxy.ledger.standings import Found, charged, organisation_of
+from acp_proxy.ledger.totals import Run
+
+_INSERT_OPEN = f"INSERT INTO open_turn VALUES ({', '.join('?' * 17)}) ON CONFLICT DO NOTHING"
+_COUNT = "(org_id, layer, budget, value, decision) DO UPDATE SET count = decision.count + excluded.count"
+
+OPEN_TURNS = """
+SELECT org_id, user_id, team, project, host, agent, agent_version, client,
+    turn, session, started_at, model, process, owner_host, owner_pid, owner_started, expires_at
+FROM open_turn
+"""
+HOLDS_OF_TURN = "SELECT amount, unit FROM hold WHERE org_id = ? AND turn = ?"
+
+
+def take(
+    run: Run, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], found: Found, until: int, unpriced: bool
+) -> Held:
+    """Decide on what was found, and keep what was decided."""
+    standings = tuple(found.standings)
+    if found.own or found.booked:  # asked again: it stays as it was
+        own = tuple((account, found.own[account.key]) for account, _ in wants if account.key in found.own)
+        return Held(Admission(None, own, ()), standings)
+    admission = decide(standings, [size for _, size in wants], unpriced=unpriced)
+    count(run, admission.decisions)
+    if admission.admitted:
+        _insert(run, turn, admission.holds, until)
+    return Held(admission, standings)
+
+
+def count(run: Run, decided: Iterable[tuple[Account, Decision]]) -> None:
+    counts: dict[tuple[str, ...], int] = {}
+    for account, decision in decided:
+        budget = account.budget
+        key = (organisation_of(account), budget.layer, budget.name, account.value or "", decision)
+        counts[key] = counts.get(key, 0) + 1
+    if counts:
+        values = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(counts))
+        sql = f"INSERT INTO decision VALUES {values} ON CONFLICT {_COUNT}"
+        run(sql, [value for key in sorted(counts) for value in (*key, counts[key])])
+
+
+def settle(run: Run, rows: Sequence[Row]) -> None:
+    """End the holds of turns that have their rows now."""
+    by_turn = {(row.origin.organisation, row.entry.id): row for row in rows}
+    for organisation in sorted({organisation for organisation, _ in by_turn}):
+        turns = sorted(turn for of, turn in by_turn if of == organisation)
+        for turn, account, amount, unit, estimate in end(run, organisation, turns):
+            if estimate is not None:
+                row = by_turn[organisation, turn]
+                extra = amount - _known(row.entry, unit, json.loads(estimate))
+                if extra > 0:
+                    values = (organisation, account, turn, row.entry.started_at, extra)
+                    run("INSERT INTO surcharge VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", values)
+
+
+def end(run: Run, organisation: str, turns: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Give holds up; each as (turn, account, amount, unit, estimate)."""
+    some = f"org_id = ? AND turn IN ({', '.join('?' * len(turns))})"
+    if not run(f"DELETE FROM open_turn WHERE {some} RETURNING turn", (organisation, *turns)):
+        return []
+    return run(f"DELETE FROM hold WHERE {some} RETURNING turn, account, amount, unit, estimate", (organisation, *turns))
+
+
+def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: int) -> Row:
+    """The row of a turn whose owner died and left no figure: what it held. `found` is of `OPEN_TURNS`."""
+    turn, _, expires_at = open_turn(found)
+    most: dict[str, int] = {}  # by unit: each budget held for the same turn
+    for amount, unit in holds:
+        most[unit] = max(most.get(unit, 0), amount)
+    most.pop("turns", None)
+    usage = Usage(input=most.pop("tokens", 0))
+    costs: list[Money | None] = [Money(nano, currency) for currency, nano in sorted(most.items())]
+    costs = costs or [None]
+    lines = [UsageLine(turn.model, usage if number == 0 else Usage(), cost) for number, cost in enumerate(costs)]
+    entry = Entry(
+        id=turn.id,
+        session=turn.session,
+        kind="turn",
+        started_at=turn.started_at,
+        ended_at=max(turn.started_at, min(now, expires_at - EXPIRY)),
+        stop_reason="error",
+        lines=tuple(lines),
+        usage_source="estimated" if usage.total else "none",
+        cost_source="estimated" if costs[0] else "unknown",
+        detail="the proxy died during the turn: what it held",
+    )
+    return Row(turn.origin, entry, process=turn.process)
+
+
+def open_turn(found: tuple[Any, ...]) -> tuple[OpenTurn, Owner, int]:
+    """A row of `OPEN_TURNS`, with its owner and expiry."""
+    turn, session, started_at, model, process, host, pid, started, expires_at = found[8:]
+    owner = Owner(host, pid, started)
+    return OpenTurn(turn, Origin(*found[:8]), session, started_at, owner, model, process), owner, expires_at
+
+
+def _insert(run: Run, turn: OpenTurn, holds: Sequence[tuple[Account, int]], until: int) -> None:
+    origin, owner = turn.origin, turn.owner
+    who = (origin.user, origin.team, origin.project, origin.host, origin.agent, origin.agent_version, origin.client)
+    what = (turn.session, turn.started_at, turn.model, turn.process, owner.host, owner.pid, owner.started, until)
+    run(_INSERT_OPEN, (origin.organisation, turn.id, *who, *what))
+    if holds:
+        sql = f"INSERT INTO hold VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * len(holds))} ON CONFLICT DO NOTHING"
+        run(sql, [value for each in _hold_values(turn, holds) for value in each])
+
+
+def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterator[tuple[object, ...]]:
+    for account, amount in holds:
+        budget = account.budget
+        estimate = budget.limit.is_money and budget.on_unpriced == "estimate"
+        models = json.dumps(budget.scope.model) if estimate else None
+        yield turn.origin.organisation, account.key, turn.id, amount, account.unit, models
+
+
+def _known(entry: Entry, unit: str, models: list[str]) -> int:
+    """What the row charges by itself where a price is missing; where none is, more than any hold."""
+    lines = [line for line in entry.lines if charged(models, line.model)]
+    if entry.cost_source == "parent" or not any(line.cost is None and line.usage.total for line in lines):
+        return 2**63
+    return sum(line.cost.nano for line in lines if line.cost is not None and line.cost.currency == unit)

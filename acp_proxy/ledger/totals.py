@@ -1,0 +1,229 @@
+"""Running totals: what rows add up to, by who, what and when; only incremented, in the transaction of the row.
+
+A series is one combination of dimensions, a bucket some quarter hours of one `LEVELS`. All can be made anew from rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from acp_proxy.core.entry import UsageLine
+from acp_proxy.core.money import NANO
+from acp_proxy.core.usage import Usage
+from acp_proxy.ledger import Row
+
+Run = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]  # SQL with ?, values -> rows, within one transaction
+
+QUARTER_HOUR = 900 * 10**9
+LEVELS = (1, 96, 28 * 96)  # quarter hours in a bucket: one, a day, four weeks (UTC)
+_MOST_AT_ONCE = 200  # rows of one statement
+
+# Money is kept as units and nano-units, for the sum of a column must not overflow.
+COUNTS = (
+    "row_count",  # rows whose first line is in the series
+    "line_count",
+    "unpriced_rows",
+    "unpriced_lines",
+    "input",
+    "cached_read",
+    "cached_write",
+    "output",
+    "thought",
+    "units",
+    "nano",
+)
+_TOTAL_COLUMNS = ("org_id", "level", "series", "bucket", *COUNTS, "first_at", "last_at")
+_INCREMENT = ", ".join(f"{column} = total.{column} + excluded.{column}" for column in COUNTS)
+
+SERIES = (
+    "user_id",
+    "team",
+    "project",
+    "agent",
+    "model",
+    "kind",
+    "stop_reason",
+    "usage_source",
+    "cost_source",
+    "currency",
+)
+
+_COUNT_ROWS = f"""
+SELECT t.user_id, t.team, t.project, t.agent, l.model, t.kind, t.stop_reason, t.usage_source, t.cost_source, l.currency,
+    t.started_at / {QUARTER_HOUR} - CASE WHEN t.started_at % {QUARTER_HOUR} < 0 THEN 1 ELSE 0 END AS quarter,
+    sum(CASE WHEN l.position = 0 THEN 1 ELSE 0 END), count(*),
+    sum(CASE WHEN l.position = 0 AND t.unpriced = 1 THEN 1 ELSE 0 END),
+    sum(CASE WHEN l.cost_nano IS NULL AND t.cost_source <> 'parent'
+        AND l.input + l.cached_read + l.cached_write + l.output + l.thought > 0 THEN 1 ELSE 0 END),
+    sum(l.input), sum(l.cached_read), sum(l.cached_write), sum(l.output), sum(l.thought),
+    coalesce(sum(l.cost_nano / {NANO}), 0), coalesce(sum(l.cost_nano % {NANO}), 0),
+    min(t.started_at), max(t.ended_at)
+FROM turn t JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
+WHERE t.org_id = ? AND t.started_at >= ? AND t.started_at < ?
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+"""
+
+_Series = tuple[str | None, ...]
+_Key = tuple[str, int, str, int]  # organisation, level, series, bucket
+
+
+@dataclass(slots=True)
+class Additions:
+    """What rows add to totals, gathered before it is written."""
+
+    series: dict[tuple[str, str], _Series] = field(default_factory=dict)  # by organisation and id
+    counts: dict[_Key, list[int]] = field(default_factory=dict)
+
+    def add(self, row: Row) -> None:
+        origin, entry = row.origin, row.entry
+        sources = (entry.kind, entry.stop_reason, entry.usage_source, entry.cost_source)
+        for position, line in enumerate(entry.lines or (UsageLine(None, Usage()),)):
+            usage, cost = line.usage, line.cost
+            first = int(position == 0)
+            unpriced = int(cost is None and usage.total > 0 and entry.cost_source != "parent")
+            units, nano = _split(cost.nano) if cost else (0, 0)
+            self._add(
+                origin.organisation,
+                (
+                    origin.user,
+                    origin.team,
+                    origin.project,
+                    origin.agent,
+                    line.model,
+                    *sources,
+                    cost.currency if cost else None,
+                ),
+                entry.started_at // QUARTER_HOUR,
+                (first, 1, first and int(entry.unpriced), unpriced, *_parts(usage), units, nano),
+                (entry.started_at, entry.ended_at),
+            )
+
+    def add_counted(self, organisation: str, found: Sequence[Any]) -> None:
+        """A row of `_COUNT_ROWS`."""
+        dimensions, quarter, numbers = found[: len(SERIES)], int(found[len(SERIES)]), found[len(SERIES) + 1 :]
+        *counts, first_at, last_at = map(int, numbers)
+        self._add(organisation, tuple(dimensions), quarter, counts, (first_at, last_at))
+
+    def write(self, run: Run, known: set[tuple[str, str]]) -> None:
+        """In the order of keys, so that two transactions never wait for each other. `known` series are there."""
+        new = sorted(key for key in self.series if key not in known)
+        _insert(run, "series", 2 + len(SERIES), ((*key, *self.series[key]) for key in new), "DO NOTHING")
+        _insert(
+            run,
+            "total",
+            len(_TOTAL_COLUMNS),
+            ((*key, *self.counts[key]) for key in sorted(self.counts)),
+            f"(org_id, level, series, bucket) DO UPDATE SET {_INCREMENT}, "
+            "first_at = CASE WHEN excluded.first_at < total.first_at THEN excluded.first_at ELSE total.first_at END, "
+            "last_at = CASE WHEN excluded.last_at > total.last_at THEN excluded.last_at ELSE total.last_at END",
+        )
+
+    def _add(
+        self, organisation: str, series: _Series, quarter: int, counts: Sequence[int], times: tuple[int, int]
+    ) -> None:
+        name = _series_id(series)
+        self.series[organisation, name] = series
+        for level, size in enumerate(LEVELS):
+            key = (organisation, level, name, quarter // size)
+            so_far = self.counts.get(key)
+            if so_far is None:
+                self.counts[key] = [*counts, *times]
+                continue
+            for index, count in enumerate(counts):
+                so_far[index] += count
+            so_far[-2:] = min(so_far[-2], times[0]), max(so_far[-1], times[1])
+
+
+def rebuild(run: Run, organisations: Iterable[str]) -> None:
+    """Make all totals anew; nobody else may write meanwhile. Four weeks are in memory at a time."""
+    run("DELETE FROM total", ())
+    for organisation in organisations:
+        for since, until in _blocks(run, organisation):
+            additions = Additions()
+            for found in run(_COUNT_ROWS, (organisation, since, until)):
+                additions.add_counted(organisation, found)
+            additions.write(run, set())
+
+
+def _blocks(run: Run, organisation: str) -> Iterator[tuple[int, int]]:
+    """The largest buckets that have rows, as intervals of their starts."""
+    size = LEVELS[-1] * QUARTER_HOUR
+    following = "SELECT min(started_at) FROM turn WHERE org_id = ? AND started_at >= ?"
+    at = -(2**63)
+    while (found := run(following, (organisation, at))[0][0]) is not None:
+        since = found // size * size
+        at = min(since + size, 2**63 - 1)
+        yield max(since, -(2**63)), at
+        if at == 2**63 - 1:
+            return
+
+
+def _parts(usage: Usage) -> tuple[int, ...]:
+    return usage.input, usage.cached_read, usage.cached_write, usage.output, usage.thought
+
+
+def _split(nano: int) -> tuple[int, int]:
+    """Units and nano-units of the same sign, as SQL divides."""
+    units, rest = divmod(abs(nano), NANO)
+    return (units, rest) if nano >= 0 else (-units, -rest)
+
+
+def _series_id(series: _Series) -> str:
+    return blake2b(json.dumps(series).encode(), digest_size=12).hexdigest()
+
+
+def _insert(run: Run, table: str, width: int, rows: Iterable[tuple[Any, ...]], conflict: str) -> None:
+    waiting = list(rows)
+    for start in range(0, len(waiting), _MOST_AT_ONCE):
+        some = waiting[start : start + _MOST_AT_ONCE]
+        values = ", ".join([f"({', '.join('?' * width)})"] * len(some))
+        run(f"INSERT INTO {table} VALUES {values} ON CONFLICT {conflict}", [value for row in some for value in row])
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """An interval of starts as `ranges` of buckets (level, first, end) and, where it cuts a quarter hour, `edges`."""
+
+    ranges: tuple[tuple[int, int, int], ...]
+    edges: tuple[tuple[int, int], ...]
+
+
+EVER = 2**62  # beyond every bucket
+
+
+def cover(since: int | None, until: int | None, *, finest: bool = False) -> Cover:
+    """Half-open, None is open. With `finest` quarter hours only."""
+    first = -EVER if since is None else -(-since // QUARTER_HOUR)
+    end = EVER if until is None else until // QUARTER_HOUR
+    if since is not None and until is not None and first > end:
+        return Cover((), ((since, until),) if since < until else ())
+    edges = []
+    if since is not None and since < first * QUARTER_HOUR:
+        edges.append((since, first * QUARTER_HOUR))
+    if until is not None and end * QUARTER_HOUR < until:
+        edges.append((end * QUARTER_HOUR, until))
+    sizes = LEVELS[:1] if finest else LEVELS
+    return Cover(tuple(_ranges(first, end, sizes, 0)), tuple(edges))
+
+
+def _ranges(first: int, end: int, sizes: Sequence[int], level: int) -> Iterator[tuple[int, int, int]]:
+    """`first` and `end` are in buckets of this level; whole buckets of the next one are left to it."""
+    if first >= end:
+        return
+    if level + 1 == len(sizes):
+        yield level, first, end
+        return
+    ratio = sizes[level + 1] // sizes[level]
+    coarse_first, coarse_end = -(-first // ratio), end // ratio
+    if coarse_first >= coarse_end:
+        yield level, first, end
+        return
+    if first > -EVER and first < coarse_first * ratio:
+        yield level, first, coarse_first * ratio
+    yield from _ranges(-EVER if first <= -EVER else coarse_first, EVER if end >= EVER else coarse_end, sizes, level + 1)
+    if end < EVER and coarse_end * ratio < end:
+        yield level, coarse_end * ratio, end

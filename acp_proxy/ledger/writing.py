@@ -1,0 +1,173 @@
+"""Writing rows of a ledger in SQL: a turn with its lines, its session, what it adds to the totals, and its holds' end.
+
+Everything runs within the caller's transaction. The SQL is what SQLite and PostgreSQL have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
+from acp_proxy.core.money import Money, summed
+from acp_proxy.core.usage import Counters, Usage
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.totals import Run
+
+_INSERT_TURN = f"INSERT INTO turn VALUES ({', '.join('?' * 22)}) ON CONFLICT DO NOTHING RETURNING id"
+_LINE = f"({', '.join('?' * 12)})"
+
+# A row may come late, from a journal: then only the session's beginning is news. What a row does not know of its
+# session does not replace what an earlier one knew.
+_UPSERT_SESSION = f"""
+INSERT INTO session VALUES ({", ".join("?" * 21)})
+ON CONFLICT (org_id, user_id, host, agent, session) DO UPDATE SET
+    team = excluded.team,
+    project = excluded.project,
+    agent_version = excluded.agent_version,
+    client = excluded.client,
+    title = CASE WHEN excluded.title IS NULL OR excluded.titled_at < session.titled_at
+        THEN session.title ELSE excluded.title END,
+    title_folded = CASE WHEN excluded.title IS NULL OR excluded.titled_at < session.titled_at
+        THEN session.title_folded ELSE excluded.title_folded END,
+    titled_at = CASE WHEN excluded.title IS NULL OR excluded.titled_at < session.titled_at
+        THEN session.titled_at ELSE excluded.titled_at END,
+    model = coalesce(excluded.model, session.model),
+    context_estimated = CASE WHEN excluded.context_used IS NULL
+        THEN session.context_estimated ELSE excluded.context_estimated END,
+    context_used = coalesce(excluded.context_used, session.context_used),
+    context_size = coalesce(excluded.context_size, session.context_size),
+    agent_cost_nano = coalesce(excluded.agent_cost_nano, session.agent_cost_nano),
+    agent_cost_currency = coalesce(excluded.agent_cost_currency, session.agent_cost_currency),
+    counters = coalesce(excluded.counters, session.counters),
+    started_at = CASE WHEN excluded.started_at < session.started_at
+        THEN excluded.started_at ELSE session.started_at END,
+    ended_at = excluded.ended_at
+WHERE excluded.ended_at >= session.ended_at
+RETURNING ended_at
+"""
+_KEY = "org_id = ? AND user_id = ? AND host = ? AND agent = ? AND session = ?"
+_BEGIN_SESSION = f"UPDATE session SET started_at = ? WHERE {_KEY} AND started_at > ?"
+NOTE_TITLE = f"UPDATE session SET title = ?, title_folded = ?, titled_at = ? WHERE {_KEY} AND titled_at <= ?"
+STATE = f"""
+SELECT context_used, context_size, context_estimated, agent_cost_nano, agent_cost_currency, counters, model, title
+FROM session WHERE {_KEY}
+"""
+COSTS = """
+SELECT l.cost_nano, l.currency
+FROM turn t JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
+WHERE t.org_id = ? AND t.user_id = ? AND t.host = ? AND t.agent = ? AND t.session = ? AND l.cost_nano IS NOT NULL
+ORDER BY t.id, l.position
+"""
+
+
+def write_row(run: Run, row: Row) -> bool:
+    """Whether it was not there yet."""
+    if not run(_INSERT_TURN, _turn_values(row)):
+        return False
+    lines = list(_line_values(row))
+    run(f"INSERT INTO line VALUES {', '.join([_LINE] * len(lines))}", [value for line in lines for value in line])
+    if not run(_UPSERT_SESSION, _session_values(row)):
+        started_at = row.entry.started_at
+        run(_BEGIN_SESSION, (started_at, *session_key(row.origin, row.entry.session), started_at))
+    return True
+
+
+def title_values(origin: Origin, session: str, title: str | None, at: int) -> tuple[object, ...]:
+    return (title, None if title is None else title.casefold(), at, *session_key(origin, session), at)
+
+
+def session_key(origin: Origin, session: str) -> tuple[str, str, str, str, str]:
+    return origin.organisation, origin.user, origin.host, origin.agent, session
+
+
+def _turn_values(row: Row) -> tuple[object, ...]:
+    origin, entry = row.origin, row.entry
+    return (
+        origin.organisation,
+        entry.id,
+        origin.user,
+        origin.host,
+        origin.agent,
+        entry.session,
+        entry.kind,
+        entry.started_at,
+        entry.ended_at,
+        entry.stop_reason,
+        origin.team,
+        origin.project,
+        origin.agent_version,
+        origin.client,
+        entry.usage_source,
+        entry.cost_source,
+        int(entry.unpriced),
+        entry.detail,
+        entry.message_id,
+        entry.context_used,
+        entry.context_size,
+        row.process,
+    )
+
+
+def _line_values(row: Row) -> Iterator[tuple[object, ...]]:
+    for position, line in enumerate(row.entry.lines or (UsageLine(None, Usage()),)):
+        usage, cost = line.usage, line.cost
+        yield (
+            row.origin.organisation,
+            row.entry.id,
+            position,
+            line.model,
+            usage.input,
+            usage.cached_read,
+            usage.cached_write,
+            usage.output,
+            usage.thought,
+            cost.nano if cost else None,
+            cost.currency if cost else None,
+            line.price_row,
+        )
+
+
+def _session_values(row: Row) -> tuple[object, ...]:
+    origin, entry = row.origin, row.entry
+    state = row.state or _state_after(entry)
+    return (
+        *session_key(origin, entry.session),
+        origin.team,
+        origin.project,
+        origin.agent_version,
+        origin.client,
+        state.title,
+        entry.ended_at if state.title is not None else 0,
+        state.model,
+        state.context_used,
+        state.context_size,
+        int(state.context_estimated),
+        state.agent_cost.nano if state.agent_cost else None,
+        state.agent_cost.currency if state.agent_cost else None,
+        msgspec.json.encode(state.counters).decode() if state.counters else None,
+        entry.started_at,
+        entry.ended_at,
+        None if state.title is None else state.title.casefold(),
+    )
+
+
+def _state_after(entry: Entry) -> SessionState:
+    return SessionState(context_used=entry.context_used, context_size=entry.context_size, model=entry.model)
+
+
+def state_of(found: tuple[Any, ...], costs: list[tuple[Any, ...]]) -> SessionState:
+    """From what `STATE` and `COSTS` found."""
+    used, size, estimated, nano, currency, counters, model, title = found
+    return SessionState(
+        context_used=used,
+        context_size=size,
+        context_estimated=bool(estimated),
+        costs=summed(Money(cost_nano, cost_currency) for cost_nano, cost_currency in costs),
+        agent_cost=None if nano is None else Money(nano, currency),
+        counters=None if counters is None else msgspec.json.decode(counters, type=Counters),
+        model=model,
+        title=title,
+    )

@@ -1,0 +1,367 @@
+"""What every ledger does for budgets, on a real database of each backend."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from acp_proxy.core.budget import Account, Budget, accounts_for
+from acp_proxy.core.charge import charge
+from acp_proxy.core.entry import Origin
+from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.core.money import Money
+from acp_proxy.core.scope import Scope, Subject
+from acp_proxy.core.windows import HOUR
+from acp_proxy.ledger import Query, Row
+from acp_proxy.ledger.budgets import ABANDONED, EXPIRY, BudgetLedger, Grant, Held, OpenTurn
+from acp_proxy.ledger.owners import Owner
+from tests.core.accounts import budget, usd
+from tests.ledger.conftest import Open
+from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
+
+GONE = replace(Owner.this(), started="long ago")
+ELSEWHERE = Owner("another host", 1, "1")
+
+
+def account(of: Budget, origin: Origin = ALICE, *, at: int = NOON, model: str | None = "opus", **rest: Any) -> Account:
+    subject = Subject(
+        origin.organisation, origin.user, origin.team, origin.project, origin.host, origin.agent, model, "s1", "p1"
+    )
+    (only,) = accounts_for([of], subject, at, ZoneInfo, rest.get("turn", "t"))
+    return only
+
+
+def hold(
+    ledger: BudgetLedger, turn: str, *wants: tuple[Account, str | int], now: int = NOON, owner: Owner | None = None
+) -> Held:
+    opened = OpenTurn(turn, ALICE, "s1", now, owner or Owner.this(), "opus")
+    sizes = [(each, HoldSize(usd(size) if isinstance(size, str) else size, 1)) for each, size in wants]
+    return ledger.hold(opened, sizes, now, now + EXPIRY)
+
+
+def held(ledger: BudgetLedger, of: Account, now: int = NOON) -> tuple[int, int]:
+    (standing,) = ledger.standing([of], now)
+    return standing.spent, standing.held
+
+
+CAP = account(budget("1 USD"))
+
+
+class TestHolds:
+    def test_a_hold_counts_until_its_row_is_appended_and_the_row_from_then_on(self, ledger: BudgetLedger) -> None:
+        assert hold(ledger, "a", (CAP, "0.4")).admitted
+        assert held(ledger, CAP) == (0, usd("0.4"))
+        ledger.append([row(line(cost="0.3"), id="a")])
+        assert held(ledger, CAP) == (usd("0.3"), 0)
+
+    def test_it_shrinks_to_what_is_left_and_is_refused_when_that_is_nothing(self, ledger: BudgetLedger) -> None:
+        assert [amount for _, amount in hold(ledger, "a", (CAP, "0.7")).admission.holds] == [usd("0.7")]
+        assert [amount for _, amount in hold(ledger, "b", (CAP, "0.7")).admission.holds] == [usd("0.3")]
+        refused = hold(ledger, "c", (CAP, "0.7"))
+        assert refused.admission.binding is not None
+        assert refused.admission.binding.held == usd("1")
+        assert held(ledger, CAP) == (0, usd("1"))
+
+    def test_all_accounts_are_held_against_or_none(self, ledger: BudgetLedger) -> None:
+        full = account(budget("0 USD", name="nothing"))
+        assert not hold(ledger, "a", (CAP, "0.1"), (full, "0.1")).admitted
+        assert [standing.held for standing in ledger.standing([CAP, full], NOON)] == [0, 0]
+
+    def test_the_same_turn_holds_once_and_is_answered_as_it_was(self, ledger: BudgetLedger) -> None:
+        first = hold(ledger, "a", (CAP, "0.6"))
+        again = hold(ledger, "a", (CAP, "0.6"))
+        assert again.admission.holds == first.admission.holds
+        assert held(ledger, CAP) == (0, usd("0.6"))
+
+    def test_a_turn_that_has_its_row_holds_nothing_more(self, ledger: BudgetLedger) -> None:
+        ledger.append([row(id="a")])
+        assert hold(ledger, "a", (CAP, "0.6")).admitted
+        assert held(ledger, CAP) == (usd("0.01"), 0)
+
+    def test_a_turn_that_used_nothing_gives_its_hold_up(self, ledger: BudgetLedger) -> None:
+        hold(ledger, "a", (CAP, "0.6"))
+        ledger.release("default", "a")
+        assert held(ledger, CAP) == (0, 0)
+
+    def test_a_row_that_came_before_ends_the_hold_all_the_same(self, ledger: BudgetLedger) -> None:
+        hold(ledger, "a", (CAP, "0.6"))
+        ledger.append([row(id="b"), row(id="a")])
+        ledger.append([row(id="a")])
+        assert held(ledger, CAP) == (usd("0.02"), 0)
+
+    def test_budgets_of_other_subjects_are_not_concerned(self, ledger: BudgetLedger) -> None:
+        each = budget("1 USD", per="user")
+        hold(ledger, "a", (account(each), "1"))
+        assert hold(ledger, "b", (account(each, BOB), "1")).admitted
+        assert not hold(ledger, "c", (account(each), "1")).admitted
+
+    def test_warning_and_shadow_budgets_refuse_nothing_and_count_what_they_would(self, ledger: BudgetLedger) -> None:
+        shadow, warn = (account(budget("1 USD", name=mode, mode=mode)) for mode in ("shadow", "warn"))
+        for turn in "ab":
+            assert hold(ledger, turn, (shadow, "1"), (warn, "1"), (CAP, "0.1")).admitted
+        hold(ledger, "b", (shadow, "1"), (warn, "1"), (CAP, "0.1"))  # asked again
+        hold(ledger, "c", (CAP, "2"))
+        hold(ledger, "d", (CAP, "2"))
+        counts = {(each.budget, each.decision): each.count for each in ledger.decision_counts("default")}
+        assert counts == {
+            ("shadow", "allow"): 1,
+            ("shadow", "shadow_deny"): 1,
+            ("warn", "allow"): 1,
+            ("warn", "warn"): 1,
+            ("daily", "allow"): 3,
+            ("daily", "deny"): 1,
+        }
+
+    def test_decisions_made_elsewhere_are_counted_too(self, ledger: BudgetLedger) -> None:
+        ledger.count_decisions([(CAP, "cancel"), (CAP, "cancel"), (CAP, "fail_open")])
+        counts = [(each.decision, each.count) for each in ledger.decision_counts("default")]
+        assert counts == [("cancel", 2), ("fail_open", 1)]
+
+
+class TestExpiry:
+    def test_a_hold_counts_until_it_expires_and_longer_with_a_beat(self, ledger: BudgetLedger) -> None:
+        hold(ledger, "a", (CAP, "0.6"), owner=ELSEWHERE)
+        assert held(ledger, CAP, NOON + EXPIRY - 1) == (0, usd("0.6"))
+        assert held(ledger, CAP, NOON + EXPIRY) == (0, 0)
+        ledger.beat("default", ["a", "unknown"], NOON + 2 * EXPIRY)
+        assert held(ledger, CAP, NOON + EXPIRY) == (0, usd("0.6"))
+
+    def test_a_late_row_still_books(self, ledger: BudgetLedger) -> None:
+        hold(ledger, "a", (CAP, "0.6"), owner=ELSEWHERE)
+        ledger.settle_dead(NOON + 2 * EXPIRY)
+        ledger.append([row(line(cost="0.5"), id="a")])
+        assert held(ledger, CAP, NOON + 2 * EXPIRY) == (usd("0.5"), 0)
+
+    def test_a_turn_of_a_dead_owner_is_booked_once_at_what_it_held(self, ledger: BudgetLedger, another: Open) -> None:
+        in_credits = account(budget("9 credits", name="credits"))
+        hold(ledger, "a", (CAP, "0.6"), (account(budget("2 USD", name="more")), "0.7"), (in_credits, "3"), owner=GONE)
+        other = another()  # whoever opens a ledger settles
+        assert held(other, CAP) == (usd("0.7"), 0)
+        assert ledger.settle_dead(NOON) == 0
+        (found,) = ledger.rows(Query())
+        assert (found.entry.id, found.entry.cost_source, found.entry.model) == ("a", "estimated", "opus")
+        assert found.entry.costs == (Money.of("0.7", "USD"), Money.of("3", "credits"))
+
+    def test_held_tokens_are_booked_as_tokens(self, ledger: BudgetLedger) -> None:
+        tokens = account(budget("1000 tokens"))
+        hold(ledger, "a", (tokens, 300), owner=GONE)
+        ledger.settle_dead(NOON)
+        assert held(ledger, tokens) == (300, 0)
+
+    def test_a_dead_owners_hold_refuses_nobody(self, ledger: BudgetLedger) -> None:
+        turns = account(budget("2 turns"))
+        hold(ledger, "a", (turns, 1), (CAP, "1"), owner=GONE)
+        small = hold(ledger, "b", (turns, 1))
+        assert small.admitted
+        assert not hold(ledger, "c", (turns, 1)).admitted  # for the dead one's turn was begun, and is booked
+        assert held(ledger, turns) == (1, 1)
+
+    def test_a_living_owners_turn_is_never_booked_for_it(self, ledger: BudgetLedger) -> None:
+        hold(ledger, "a", (CAP, "0.6"))
+        assert ledger.settle_dead(NOON + EXPIRY) == 0
+        assert list(ledger.rows(Query())) == []
+
+    def test_of_another_host_only_what_was_abandoned_long_ago_is_booked(self, ledger: BudgetLedger) -> None:
+        hold(ledger, "a", (CAP, "0.6"), owner=ELSEWHERE)
+        assert ledger.settle_dead(NOON + EXPIRY + ABANDONED) == 0
+        assert ledger.settle_dead(NOON + EXPIRY + ABANDONED + 1) == 1
+
+
+class TestStandings:
+    @pytest.mark.parametrize(
+        "of",
+        [
+            budget("9 USD"),
+            budget("9 USD", per="user"),
+            budget("9 EUR", "month", zone="Europe/Berlin"),
+            budget("9 tokens", "rolling:5h"),
+            budget("9 USD", "rolling:1h", per="team"),
+            budget("9 turns", "week", zone="Asia/Kathmandu"),
+            budget("9 turns", "total", scope=Scope(model=("op*", "haiku"))),
+            budget("9 USD", "quarter", scope=Scope(model=("op*",), user=("alice", "carol"))),
+            budget("9 USD", "session"),
+            budget("9 USD", "turn"),
+            budget("9 USD", "total", scope=Scope(project=("w[e]b", "*eb"), agent=("claude*",))),
+            budget("9 USD", "total", layer="flag"),
+        ],
+        ids=lambda of: f"{of.limit.unit} {of.window.text} {of.per} {dict(of.scope.texts)} {of.layer}",
+    )
+    @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(data=st.data())
+    def test_spend_is_what_all_rows_charge(self, ledger: BudgetLedger, of: Budget, data: st.DataObject) -> None:
+        organisation = f"org {sum(1 for _ in ledger.rows(Query()))}"  # examples share the ledger
+        rows = [
+            unique(each, number, organisation) for number, each in enumerate(data.draw(st.lists(_rows, max_size=12)))
+        ]
+        ledger.append(rows)
+        origin = replace(ALICE, organisation=organisation)
+        one = account(of, origin, at=data.draw(_moments), turn=rows[0].entry.id if rows else "t")
+        (standing,) = ledger.standing([one], NOON)
+        assert standing.spent == sum(charge(one, each.origin, each.entry, process=each.process) for each in rows)
+
+    def test_other_currencies_and_unknown_prices_are_reported_beside_the_sum(self, ledger: BudgetLedger) -> None:
+        ledger.append([row(line(cost="1")), row(line(cost="2", currency="credits")), row(line(cost=None))])
+        ledger.append([row(line(cost=None), cost_source="parent", kind="subagent")])
+        (standing,) = ledger.standing([account(budget("9 USD"))], NOON)
+        assert (standing.spent, standing.not_counted) == (usd("1"), (Money.of("2", "credits"),))
+        assert standing.unpriced == 1
+
+    def test_many_accounts_are_answered_one_by_one(self, ledger: BudgetLedger) -> None:
+        ledger.append([row(), row(origin=BOB)])
+        each = budget("9 USD", per="user")
+        found = ledger.standing([account(each), account(budget("9 turns")), account(each, BOB)], NOON)
+        assert [standing.spent for standing in found] == [usd("0.01"), 2, usd("0.01")]
+        assert ledger.standing([], NOON) == []
+
+    def test_where_estimates_count_a_turn_without_a_price_charges_its_hold(self, ledger: BudgetLedger) -> None:
+        estimating = account(budget("9 USD", name="estimating", on_unpriced="estimate"))
+        hold(ledger, "a", (estimating, "0.6"), (CAP, "0.6"))
+        hold(ledger, "b", (estimating, "0.6"), (CAP, "0.4"))
+        ledger.append([row(line(cost=None), id="a"), row(line(cost="0.2"), id="b")])
+        assert held(ledger, estimating) == (usd("0.8"), 0)
+        assert held(ledger, CAP) == (usd("0.2"), 0)
+
+    def test_sums_beyond_a_column_are_exact(self, ledger: BudgetLedger) -> None:
+        most = Money(2**63 - 1, "USD").text
+        ledger.append([row(line(cost=most)), row(line(cost=most)), row(line(cost="0.000000003"))])
+        assert held(ledger, CAP) == (2**64 + 1, 0)
+        assert ledger.summed(Query(), ("user",))[0].costs == (Money(2**64 + 1, "USD"),)
+
+    def test_totals_made_anew_are_those_that_were_counted(self, ledger: BudgetLedger) -> None:
+        ledger.append(
+            [
+                row(
+                    line("opus", f"0.{number}"),
+                    line(None, None),
+                    at=NOON - number**4 * MINUTE,
+                    origin=(ALICE, BOB)[number % 2],
+                )
+                for number in range(1, 40)
+            ]
+        )
+        questions = (("model",), ("quarter_hour",), ("user", "kind"), ())
+        counted = [sorted(ledger.summed(Query(), by), key=repr) for by in questions]
+        ledger.rebuild()
+        assert [sorted(ledger.summed(Query(), by), key=repr) for by in questions] == counted
+        ledger.append([row(line("opus", "0.5"))])
+        assert ledger.summed(Query(), ())[0].rows == 40
+
+    @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(data=st.data())
+    def test_sums_are_those_of_the_rows_whatever_the_interval(self, ledger: BudgetLedger, data: st.DataObject) -> None:
+        organisation = f"org {sum(1 for _ in ledger.rows(Query()))}"
+        rows = [
+            unique(each, number, organisation) for number, each in enumerate(data.draw(st.lists(_rows, max_size=12)))
+        ]
+        ledger.append(rows)
+        since, until = data.draw(st.none() | _moments), data.draw(st.none() | _moments)
+        model = data.draw(st.sampled_from([(), (("model", "opus"),), (("team", None),)]))
+        by = data.draw(st.sampled_from([(), ("model",), ("user", "agent"), ("quarter_hour",), ("kind", "team")]))
+        query = Query(since, until, (("organisation", organisation), *model))
+        # By host nothing is in the totals: that is counted from the rows.
+        from_rows = ledger.summed(replace(query, where=(*query.where, ("host", "laptop"))), by)
+        assert sorted(map(comparable, ledger.summed(query, by))) == sorted(map(comparable, from_rows))
+
+
+def comparable(sums: Any) -> str:
+    return repr(replace(sums, costs=tuple(sorted(sums.costs, key=lambda cost: cost.currency))))
+
+
+def unique(given_row: Row, number: int, organisation: str) -> Row:
+    origin = replace(given_row.origin, organisation=organisation)
+    return replace(given_row, origin=origin, entry=replace(given_row.entry, id=f"{number:04}"))
+
+
+_moments = st.sampled_from([15 * MINUTE, HOUR, 24 * HOUR, 40 * 24 * HOUR]).flatmap(
+    lambda unit: st.builds(lambda n, off: NOON + n * unit + off, st.integers(-4, 4), st.sampled_from([-1, 0, 0, 1, 7]))
+)
+_lines = st.lists(
+    st.builds(
+        line,
+        st.sampled_from(["opus", "opera", "haiku", "OPUS", None]),
+        st.sampled_from(["0.5", "1.000000001", "-0.25", None]),
+        st.sampled_from(["USD", "EUR"]),
+        input=st.integers(0, 5),
+        output=st.integers(0, 5),
+    ),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda each: each.model,
+)
+_rows = st.builds(
+    lambda lines, at, origin, session, kind, source, process: replace(
+        row(*lines, at=at, origin=origin, session=session, kind=kind, cost_source=source), process=process
+    ),
+    _lines,
+    _moments,
+    st.sampled_from([ALICE, BOB, replace(ALICE, user="carol", project="w[e]b"), replace(ALICE, agent="codex")]),
+    st.sampled_from(["s1", "s2"]),
+    st.sampled_from(["turn", "turn", "side", "subagent"]),
+    st.sampled_from(["computed", "agent", "parent", "estimated"]),
+    st.sampled_from(["p1", "p2", None]),
+)
+
+
+class TestGrants:
+    def grant(self, name: str, **rest: Any) -> Grant:
+        fields = {"value": None, "amount": usd("5"), "unit": "USD", "at": NOON, "until": NOON + 2 * HOUR}
+        return Grant(name, "default", "user", "daily", **{**fields, **rest}, who="carol", why="a deadline")
+
+    def test_they_add_up_while_they_last_and_leave_the_limit_alone(self, ledger: BudgetLedger) -> None:
+        for name in ("a", "b", "b"):
+            ledger.grant(self.grant(name))
+        granted = [ledger.standing([CAP], NOON + at)[0].granted for at in (-1, 0, 2 * HOUR - 1, 2 * HOUR)]
+        assert granted == [0, usd("10"), usd("10"), 0]
+        assert hold(ledger, "t", (CAP, "11")).admission.holds[0][1] == usd("11")
+
+    def test_one_for_a_value_is_that_values(self, ledger: BudgetLedger) -> None:
+        each = budget("1 USD", per="user")
+        ledger.grant(self.grant("a", value="alice"))
+        found = ledger.standing([account(each), account(each, BOB)], NOON)
+        assert [standing.granted for standing in found] == [usd("5"), 0]
+
+    def test_of_another_budget_layer_or_unit_they_do_not_count(self, ledger: BudgetLedger) -> None:
+        ledger.grant(self.grant("a", unit="tokens"))
+        ledger.grant(replace(self.grant("b"), layer="admin"))
+        ledger.grant(replace(self.grant("c"), budget="other"))
+        ledger.grant(replace(self.grant("d"), organisation="other"))
+        assert ledger.standing([CAP], NOON)[0].granted == 0
+
+    def test_all_are_kept_with_who_and_why(self, ledger: BudgetLedger) -> None:
+        late, early = self.grant("a", at=NOON + 1), self.grant("b", until=NOON + 1)
+        ledger.grant(late)
+        ledger.grant(early)
+        assert ledger.grants("default") == [early, late]
+        assert ledger.grants("default", NOON) == [early]
+        assert ledger.grants("other") == []
+
+
+class TestAnnouncements:
+    def test_a_threshold_is_announced_by_one_caller_ever(self, ledger: BudgetLedger, another: Open) -> None:
+        assert [each.announce(CAP, 80) for each in (ledger, another(), ledger)] == [True, False, False]
+        assert ledger.announce(CAP, 90)
+        assert another().announce(account(budget("1 USD"), at=NOON + 24 * HOUR), 80)
+
+
+class TestRecentCosts:
+    def test_the_latest_come_first_by_agent_or_by_model_and_user_too(self, ledger: BudgetLedger) -> None:
+        ledger.append([row(line(cost=f"0.{number}"), at=NOON + number) for number in range(1, 5)])
+        ledger.append(
+            [row(line("haiku", "7"), origin=replace(BOB, agent=ALICE.agent)), row(origin=replace(ALICE, agent="x"))]
+        )
+        dimes = [usd("0.4"), usd("0.3"), usd("0.2"), usd("0.1")]
+        assert ledger.recent_costs("default", ALICE.agent, "USD") == [*dimes, usd("7")]
+        assert ledger.recent_costs("default", ALICE.agent, "USD", n=2) == dimes[:2]
+        assert ledger.recent_costs("default", ALICE.agent, "USD", model="opus", user="alice") == dimes
+        assert ledger.recent_costs("default", ALICE.agent, "USD", model="haiku", user="alice") == []
+        assert ledger.recent_costs("default", ALICE.agent, "tokens", n=1) == [110]
+
+    def test_what_has_no_price_and_what_is_no_turn_is_left_out(self, ledger: BudgetLedger) -> None:
+        ledger.append([row(line(cost=None)), row(kind="side"), row(line(cost="1", currency="EUR"))])
+        assert ledger.recent_costs("default", ALICE.agent, "USD") == []
+        assert ledger.recent_costs("default", ALICE.agent, "EUR") == [usd("1")]
