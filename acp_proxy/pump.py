@@ -6,9 +6,11 @@ Never copies what arrives whole, never sets a timer, and holds no more than one 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from time import monotonic_ns as clock
 from typing import TYPE_CHECKING
 
 from acp_proxy.core.events import Side
@@ -20,18 +22,23 @@ if TYPE_CHECKING:
 
 READ = 1 << 16  # a pipe's size: larger reads are slower
 HOLDING_AT_MOST = 4 << 20  # bytes of client lines that wait for admission
-HIGH, LOW = 2 * READ, READ  # bytes that wait when a pump pauses and goes on: pausing costs 30 us
+HIGH, LOW = 4 * READ, READ  # bytes that wait when a pump pauses and when it goes on: a pause costs 30 us
+FLOOD = 20_000  # ns between two reads of one side; agents' bursts come every 50 us, a ping's answer takes longer
 PIPE_AT_MOST = 1 << 20  # what a pipe can hold at all
+
+sched_yield: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 
 
 class Outlet:
-    """Where lines to one side go. Order is the order of `write`."""
+    """Where lines to one side go. Order is the order of `write`.
 
-    def __init__(self, end: End, may_go_on: Callable[[], None], on_loss: Callable[[], None] = lambda: None) -> None:
+    `may_go_on` is called when little waits any more, and when nobody reads the other end.
+    """
+
+    def __init__(self, end: End, may_go_on: Callable[[], None]) -> None:
         self._end = end
         self._take = end.write
         self._may_go_on = may_go_on
-        self._on_loss = on_loss
         self._waiting: deque[memoryview] = deque()
         self._waits = 0  # bytes
         self._finishing = False
@@ -82,7 +89,7 @@ class Outlet:
         if not self.lost:
             self.lost = True
             self.close()
-            self._on_loss()
+            self._may_go_on()
 
     def close(self) -> None:
         """At once; what waits is dropped."""
@@ -138,6 +145,7 @@ class Pump:
         self._holding = inspector.holding if sender is Side.CLIENT else None  # only clients' lines wait for admission
         self._reading = False
         self._cut = False
+        self._last_read = 0
         self.ended = False
 
     def start(self) -> None:
@@ -194,6 +202,11 @@ class Pump:
 
     def _ready(self) -> None:
         """The path of every byte: what can be asked once is not asked here."""
+        now = clock()
+        if now - self._last_read < FLOOD:
+            sched_yield()  # whoever writes line after line gets to write more of them: one read for many
+            now = clock()
+        self._last_read = now
         framer = self._framer
         held = framer.held
         try:  # no more than fits into a pipe with what is held, or writing the run would take two turns

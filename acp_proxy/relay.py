@@ -88,15 +88,11 @@ class Relay:
     def _open(self) -> None:
         started = self._started
         self._agent = AgentProcess(started.pid, adopts=started.adopts, exited=self._stirred.set)
-        client_in, client_out = (
-            shared_end(started.from_client, writes=False),
-            shared_end(started.to_client, writes=True),
-        )
-        agent_in, agent_out = own_end(started.to_agent, writes=True), own_end(started.from_agent, writes=False)
-        self._to_client = Outlet(client_out, self._agent_may_go_on, self._client_lost)
-        self._to_agent = Outlet(agent_in, self._client_may_go_on)
-        self._from_client = Pump(Side.CLIENT, client_in, self._to_agent, self._inspector, self._client_ended)
-        self._from_agent = Pump(Side.AGENT, agent_out, self._to_client, self._inspector, self._agent_ended)
+        self._to_client = Outlet(shared_end(started.to_client, writes=True), self._agent_may_go_on)
+        self._to_agent = Outlet(own_end(started.to_agent, writes=True), self._client_may_go_on)
+        client, agent = shared_end(started.from_client, writes=False), own_end(started.from_agent, writes=False)
+        self._from_client = Pump(Side.CLIENT, client, self._to_agent, self._inspector, self._client_ended)
+        self._from_agent = Pump(Side.AGENT, agent, self._to_client, self._inspector, self._agent_ended)
         self._inspector.attach(self._to_client, self._to_agent)
 
     def _close(self) -> None:
@@ -107,7 +103,7 @@ class Relay:
     # What happened on the wire.
 
     def _client_may_go_on(self) -> None:
-        """The agent took all, or lines held for admission went."""
+        """The agent took what waited, or takes no more; or lines that were held for admission went."""
         self._from_client.balance()
         if self._from_client.ended:
             self._client_ended()
@@ -124,12 +120,6 @@ class Relay:
 
     def _agent_ended(self) -> None:
         self._to_client.finish()
-        self._stirred.set()
-
-    def _client_lost(self) -> None:
-        """Nobody reads our output any more: what the client still says has no one to answer to."""
-        self._from_client.finish()
-        self._to_agent.close()
         self._stirred.set()
 
     def _signal(self) -> None:
@@ -161,6 +151,9 @@ class Relay:
         clock = asyncio.get_running_loop().time
         moved, since = self._moved, clock()
         while clock() - since < self._grace:
+            if self._to_client.lost:  # what the client may still say has no one to answer to
+                self._from_client.finish()
+                self._to_agent.close()
             if await self._until(lambda: self._agent_exited or self._signalled, TICK):
                 return
             if self._moved != moved and not self._to_client.lost:
@@ -172,7 +165,7 @@ class Relay:
 
     async def _deliver(self) -> None:
         """What the agent left goes to the client as long as it reads; a signal cuts that short."""
-        if not await self._until(lambda: self._from_agent.ended, DRAIN):
+        if not await self._until(lambda: self._from_agent.ended, FLUSH if self._signalled else DRAIN):
             self._from_agent.cut()
         await self._until(lambda: self._delivered or self._signalled)
         await self._until(lambda: self._delivered, FLUSH)

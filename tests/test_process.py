@@ -6,17 +6,14 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-import uvloop
 
 from acp_proxy.process import AgentProcess, descendants, process_table, table_of_ps
 from tests.agents.client import alive, eventually, python
-
-LOOPS = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
-Loop = Callable[[], asyncio.AbstractEventLoop]
+from tests.agents.loops import LOOPS, Loop, on
 
 # Says its pid and its child's, then waits for ever. The child may be told to do something first.
 FAMILY = """
@@ -33,15 +30,6 @@ os.read(r, 5)
 os.write(1, b"%d\\n" % child)
 while True: signal.pause()
 """
-
-
-def on(loop: Loop, test: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(20):
-            await test()
-
-    with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(bounded())
 
 
 @contextmanager

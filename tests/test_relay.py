@@ -122,6 +122,14 @@ def test_the_exit_status_is_the_agents(script: str, status: int) -> None:
         assert relay.wait(20) == status
 
 
+def test_an_agent_that_reads_no_more_does_not_hold_up_the_client() -> None:
+    agent = python("import os, signal\nos.close(0)\nos.write(1, b'closed\\n')\nwhile True: signal.pause()")
+    with relayed(*agent, grace=0.2) as relay:
+        assert line(relay.stdout) == b"closed\n"
+        send_and_close(relay.stdin, b"x" * 999_999 + b"\n")
+        assert relay.wait(20) == 128 + signal.SIGTERM
+
+
 def test_all_output_of_an_agent_that_exits_is_delivered_to_a_client_that_reads_late() -> None:
     agent = python("import os\nfor n in range(16): os.write(1, b'x' * 4095 + b'\\n')\nos.write(2, b'done\\n')")
     with relayed(*agent) as relay:

@@ -7,25 +7,12 @@ import os
 import pty
 import socket
 import tempfile
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-import uvloop
 
 from acp_proxy.stdio import End, FileEnd, own_end, shared_end
-
-LOOPS = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
-Loop = Callable[[], asyncio.AbstractEventLoop]
-
-
-def on(loop: Loop, test: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(20):
-            await test()
-
-    with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(bounded())
+from tests.agents.loops import LOOPS, Loop, on
 
 
 async def ready(end: End) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 HELD_AT_MOST = 1 << 20  # of a line whose end has not come; 99.99 % of recorded lines are shorter, SDKs stop at 32 MiB
 HEAD = 1 << 16  # bytes of a huge line that are shown to whoever decides
+_CRUMB = 1 << 12  # pieces smaller than this are kept together, or their number would cost more memory than they do
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,10 @@ class Framer:
     def __init__(self, streams: Callable[[bytes], bool], held_at_most: int = HELD_AT_MOST) -> None:
         self._streams = streams
         self._held_at_most = held_at_most
+        self._pieces: list[bytes] = []  # of the incomplete line
+        self._stored: io.BytesIO | None = None  # a huge one that may not pass; getvalue() copies nothing
         self._streaming = False
-        self._storing = False
-        self._line = io.BytesIO()  # the incomplete line; its getvalue() does not copy
-        self.held = 0  # bytes of it
+        self.held = 0  # bytes of the incomplete line
         self.between_lines = True  # then a chunk that ends with a newline is a run as it is
 
     def feed(self, chunk: bytes) -> list[bytes | Part]:
@@ -48,9 +49,8 @@ class Framer:
         end = chunk.rfind(b"\n") + 1
         if not end:
             return self._hold(chunk)
-        view = memoryview(chunk)
-        run = self._take(view[:end])
-        return [run, *self._hold(view[end:])] if end < len(chunk) else [run]
+        run = self._take(memoryview(chunk)[:end])
+        return [run, *self._hold(chunk[end:])] if end < len(chunk) else [run]
 
     def finish(self) -> list[bytes | Part]:
         """The stream ended: the unterminated last line, if any."""
@@ -67,20 +67,44 @@ class Framer:
         part = Part(chunk[:end], first=False, last=True)
         return [part, *self.feed(chunk[end:])] if end < len(chunk) else [part]
 
-    def _hold(self, data: bytes | memoryview) -> list[bytes | Part]:
+    def _hold(self, data: bytes) -> list[bytes | Part]:
         self.between_lines = False
-        self.held += self._line.write(data)
-        if self.held <= self._held_at_most or self._storing:
+        self.held += len(data)
+        if self._stored:
+            self._stored.write(data)
             return []
-        if not self._streams(bytes(self._line.getbuffer()[:HEAD])):
-            self._storing = True
+        if self._pieces and len(self._pieces[-1]) < _CRUMB:
+            self._pieces[-1] += data
+        else:
+            self._pieces.append(data)
+        return self._judge() if self.held > self._held_at_most else []
+
+    def _judge(self) -> list[bytes | Part]:
+        """The line is huge: its pieces pass, or it is stored to its end."""
+        pieces, self._pieces = self._pieces, []
+        if not self._streams(_head(pieces)):
+            self._stored = io.BytesIO()
+            self._stored.writelines(pieces)
             return []
-        begun = Part(self._take(b""), first=True, last=False)
-        self._streaming, self.between_lines = True, False
-        return [begun]
+        self.held, self._streaming = 0, True
+        return [Part(piece, first=not at, last=False) for at, piece in enumerate(pieces)]
 
     def _take(self, end: bytes | memoryview) -> bytes:
-        line, self._line = self._line, io.BytesIO()
-        self.held, self._storing, self.between_lines = 0, False, True
-        line.write(end)
-        return line.getvalue()
+        """The line with its end."""
+        if self._stored:
+            self._stored.write(end)
+            line = self._stored.getvalue()
+        else:
+            line = b"".join((*self._pieces, end))
+        self._pieces, self._stored = [], None
+        self.held, self.between_lines = 0, True
+        return line
+
+
+def _head(pieces: list[bytes]) -> bytes:
+    head = b""
+    for piece in pieces:
+        head += piece[: HEAD - len(head)]
+        if len(head) == HEAD:
+            break
+    return head

@@ -8,10 +8,10 @@ from acp_proxy.pump import Outlet
 
 class Forwarding:
     def attach(self, to_client: Outlet, to_agent: Outlet) -> None:
-        self._to_client, self._to_agent = to_client, to_agent
+        self.to_client, self.to_agent = to_client, to_agent
 
     def lines(self, sender: Side, run: bytes) -> None:
-        (self._to_agent if sender is Side.CLIENT else self._to_client).write(run)
+        (self.to_agent if sender is Side.CLIENT else self.to_client).write(run)
 
     def streams(self, sender: Side, head: bytes) -> bool:
         return True
