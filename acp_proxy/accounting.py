@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side
-from acp_proxy.core.jsonrpc import Message
+from acp_proxy.core.jsonrpc import Message, parse
 from acp_proxy.core.meter import Meter
 from acp_proxy.interceptor import Interceptor
 
@@ -22,8 +22,18 @@ class Log(Protocol):
     def __call__(self, level: str, event: str, **fields: Any) -> None: ...
 
 
+Later = Callable[[Callable[[], None]], object]
+"""Has a function called in the event loop a moment later (2 ms), when the peers have had their turn."""
+
+_AT_MOST = 256  # lines that wait to be accounted
+
+
 class Accounting:
-    """`carry_out` gets the effects in order; `clock` gives Unix ns."""
+    """`carry_out` gets the effects in order; `clock` gives Unix ns.
+
+    What may be late waits for `settle` and then for `later`, so that looking into an update delays neither it nor the
+    reply to it. Everything else is accounted at once, after what waits.
+    """
 
     def __init__(
         self,
@@ -34,6 +44,7 @@ class Accounting:
         *,
         clock: Callable[[], int],
         log: Log,
+        later: Later | None = None,
     ) -> None:
         self.interceptors = interceptors
         self.failures = 0
@@ -42,27 +53,71 @@ class Accounting:
         self._carry_out = carry_out
         self._clock = clock
         self._log = log
+        self._later = later
+        self._scheduled = False
+        self._waiting: list[tuple[Side, bytes] | tuple[str | None, str, int, int]] = []
+
+    def tally(self, session: str | None, kind: str, chars: int, updates: int) -> None:
+        """Updates of an agent of which only kind and characters matter, in order with what waits."""
+        if self._waiting:
+            self._waiting.append((session, kind, chars, updates))
+        else:
+            self._conversation.tally(session, kind, chars, updates)
+
+    def line(self, sender: Side, line: bytes) -> None:
+        """A line that may be late; `settle` follows when it was forwarded."""
+        self._waiting.append((sender, line))
+
+    def settle(self) -> None:
+        """What waits has been forwarded: account for it soon."""
+        if self._later is None or len(self._waiting) > _AT_MOST:
+            self.flush()
+        elif not self._scheduled:
+            self._scheduled = True
+            self._later(self._due)
+
+    def flush(self) -> None:
+        """Account for what waits, now."""
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            if len(each) == 4:
+                self._conversation.tally(*each)
+            elif (message := parse(each[1])) is not None:
+                self._receive(each[0], message, len(each[1]), None)
+
+    def _due(self) -> None:
+        self._scheduled = False
+        self.flush()
 
     def message(self, sender: Side, message: Message, size: int, admitted: str | None = None) -> None:
         """A message of `size` bytes passed, or is about to; `admitted` is the turn's id where admission made one."""
+        self.flush()
+        self._receive(sender, message, size, admitted)
+
+    def _receive(self, sender: Side, message: Message, size: int, admitted: str | None) -> None:
         try:
             events = self._conversation.receive(sender, message, self._clock(), size, admitted)
         except Exception as error:  # a fault of our own must not stop the relay
             self.failed(self._conversation, error)
             return
-        self.publish(events)
+        self._publish(events)
 
     def close(self, side: Side) -> None:
         """That side is gone: what is open ends."""
+        self.flush()
         try:
             events = self._conversation.close(side, self._clock())
         except Exception as error:  # as above
             self.failed(self._conversation, error)
             return
-        self.publish(events)
+        self._publish(events)
 
     def publish(self, events: Iterable[Event]) -> None:
         """To the interceptors, each event before what the meter makes of it."""
+        self.flush()
+        self._publish(events)
+
+    def _publish(self, events: Iterable[Event]) -> None:
         for event in events:
             self._tell(event)
             try:

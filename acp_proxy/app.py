@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import sys
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from acp_proxy.spawn import Started
 
 
+_LATER = 0.002  # seconds until an update is looked into that nobody waits for
+
+
 def run_relay(started: Started, command: Sequence[str], config: Config) -> int:
     """Relay and meter until it is over; the exit status is the agent's."""
     return run(lambda: _relay(started, command, config))
@@ -60,6 +64,7 @@ async def _relay(started: Started, command: Sequence[str], config: Config) -> in
         [recorder, UsageUpdates(), summary, *installed(log)],  # a row is safe before anything else is done about it
         clock=time.time_ns,
         log=log,
+        later=partial(asyncio.get_running_loop().call_later, _LATER),
         admission_timeout=config.ledger.admission_timeout,
     )
     status = await Relay(started, dispatcher).run()

@@ -7,24 +7,24 @@ forwarded, all others after; what an interceptor wants to admit waits (`admissio
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
-from acp_proxy.accounting import Accounting, Log
+from acp_proxy.accounting import Accounting, Later, Log
 from acp_proxy.admission import Admission, Decided
 from acp_proxy.core import acp
-from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import Event, Side
 from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, parse
 from acp_proxy.core.long_lines import peek_head
 from acp_proxy.core.meter import Meter
-from acp_proxy.core.peek import ABSENT, Peek, peek_line, peek_run, split_lines
+from acp_proxy.core.peek import Peek, peek_run
+from acp_proxy.glance import may_be_late, next_of_agent
 from acp_proxy.interceptor import Interceptor, Refusal
 from acp_proxy.lane import Lane, Outlet
 from acp_proxy.permissions import Permissions
-
-_AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of which characters are counted, not JSON
 
 
 class Dispatcher:
@@ -38,11 +38,15 @@ class Dispatcher:
         *,
         clock: Callable[[], int],
         log: Log,
+        later: Later | None = None,
         admission_timeout: float = 0.25,
     ) -> None:
-        """`clock` gives Unix ns; `admission_timeout` is in seconds."""
+        """`clock` gives Unix ns; without `later` nothing waits to be accounted; `admission_timeout` is in seconds."""
         self._conversation = conversation
-        self._accounting = Accounting(conversation, meter, interceptors, self._carry_out, clock=clock, log=log)
+        self._accounting = Accounting(
+            conversation, meter, interceptors, self._carry_out, clock=clock, log=log, later=later
+        )
+        self._awaited = partial(conversation.awaits, Side.AGENT)
         self._admission = Admission(self._accounting, self._decided, admission_timeout)
         self._client_methods = acp.CLIENT_METHODS | self._admission.methods
         self._permissions = Permissions()
@@ -64,10 +68,14 @@ class Dispatcher:
         mark = self._scan(sender, peeked, 0)
         if mark == len(peeked):  # nothing here that matters: most of all traffic
             self._lane(sender).forward(run)
-        elif len(peeked) == 1:
-            self._line(sender, run)
+        elif len(peeked) > 1:
+            self._mixed(sender, run, peeked, mark)
+        elif sender is Side.AGENT and may_be_late(peeked[0]):
+            self._lane(sender).forward(run)
+            self._accounting.line(sender, run)
+            self._accounting.settle()
         else:
-            self._mixed(sender, run, mark)
+            self._line(sender, run)
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
@@ -122,38 +130,10 @@ class Dispatcher:
     # -- looking
 
     def _scan(self, sender: Side, peeked: Sequence[Peek], start: int) -> int:
-        """The index of the next line that needs more than a glance, or the end; counts those before it."""
-        if sender is Side.CLIENT:
-            return next((i for i in range(start, len(peeked)) if self._client_matters(peeked[i])), len(peeked))
-        # Bursts are of one kind: it is counted when it changes. This loop is most of what a relayed line costs.
-        session: str | None = None
-        kind, updates, chars = "", 0, 0
-        for index in range(start, len(peeked)):
-            peek = peeked[index]
-            params = peek.params
-            if params is not None and peek.method == SESSION_UPDATE and (update := params.update) is not None:
-                seen = update.kind
-                if seen is not None and seen in PLAIN_UPDATES and update.meta is ABSENT and params.meta is ABSENT:
-                    if seen != kind or params.session != session:
-                        if updates:
-                            self._conversation.tally(session, kind, chars, updates)
-                        session, kind, updates, chars = params.session, seen, 0, 0
-                    updates += 1
-                    chars += max(0, len(update.content) - _AROUND_TEXT)
-                    continue
-                break
-            if self._agent_matters(peek):
-                break
-        else:
-            index = len(peeked)
-        if updates:
-            self._conversation.tally(session, kind, chars, updates)
-        return index
-
-    def _agent_matters(self, peek: Peek) -> bool:
-        if peek.method is None:
-            return self._conversation.awaits(Side.AGENT, peek.id)
-        return peek.method in acp.AGENT_METHODS
+        """The index of the next line that needs more than a glance, or the end."""
+        if sender is Side.AGENT:
+            return next_of_agent(peeked, start, self._awaited, self._accounting.tally)
+        return next((i for i in range(start, len(peeked)) if self._client_matters(peeked[i])), len(peeked))
 
     def _client_matters(self, peek: Peek) -> bool:
         if peek.method is None:
@@ -172,30 +152,26 @@ class Dispatcher:
 
     # -- forwarding
 
-    def _mixed(self, sender: Side, run: bytes, mark: int) -> None:
+    def _mixed(self, sender: Side, run: bytes, peeked: Sequence[Peek], mark: int) -> None:
         """Some lines of the run matter: forward in order, and account for each at its time."""
         lane = self._lane(sender)
-        lines = split_lines(run)
-        peeked = [peek_line(line) for line in lines]
-        sent, later = 0, list[tuple[Message, int]]()
-        while mark < len(lines):
-            message = parse(lines[mark])
-            if message is None:
-                pass
-            elif self._conversation.ends_turn(sender, message) or self._may_stay(sender, message):
-                lane.forward(b"".join(lines[sent:mark]))
-                self._account_all(sender, later)
-                later.clear()
-                self._line(sender, lines[mark])
-                sent = mark + 1
+        starts = [0, *accumulate(len(line) + 1 for line in run.split(b"\n"))]
+        sent = 0
+        while mark < len(peeked):
+            begin, end = starts[mark], starts[mark + 1]
+            if sender is Side.AGENT and may_be_late(peeked[mark]):
+                self._accounting.line(sender, run[begin:end])
             else:
-                later.append((message, len(lines[mark])))
+                lane.forward(run[sent:begin])
+                self._line(sender, run[begin:end])
+                sent = end
             mark = self._scan(sender, peeked, mark + 1)
-        lane.forward(b"".join(lines[sent:]))
-        self._account_all(sender, later)
+        lane.forward(run[sent:])
+        self._accounting.settle()
 
     def _line(self, sender: Side, line: bytes) -> None:
-        """One line that matters."""
+        """One line that matters now."""
+        self._accounting.flush()  # what is decided here depends on what came before
         message = parse(line)
         if message is None:
             self._lane(sender).forward(line)
@@ -215,15 +191,6 @@ class Dispatcher:
     def _waits(self, sender: Side, message: Message) -> bool:
         return sender is Side.CLIENT and self._admission.wanted(message)
 
-    def _may_stay(self, sender: Side, message: Message) -> bool:
-        """Whether what came before must be forwarded and accounted first, because this line may not be forwarded."""
-        match message:
-            case Request(method=acp.REQUEST_PERMISSION) if sender is Side.AGENT:
-                return True
-            case Response(id=id) if self._permissions.drops(sender, id):
-                return True
-        return self._waits(sender, message)
-
     def _permission(self, request: Request, line: bytes) -> None:
         """The client is asked, or where permission is denied for now the agent is answered."""
         session = self._conversation.root_of(acp.session_of(request) or "")
@@ -242,10 +209,6 @@ class Dispatcher:
         answer = acp.answer_to(line, acp.PERMISSION_CANCELLED)
         self._lanes[Side.AGENT].insert(answer)
         self._accounting.message(Side.CLIENT, Response(id, acp.PERMISSION_CANCELLED), len(answer))
-
-    def _account_all(self, sender: Side, messages: Sequence[tuple[Message, int]]) -> None:
-        for message, size in messages:
-            self._accounting.message(sender, message, size)
 
     def _decided(self, decided: Decided) -> None:
         """A request has waited: it goes on, or is answered in the agent's place; then its session's later lines."""

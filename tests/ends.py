@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
+from acp_proxy.accounting import Later
 from acp_proxy.catalog import Catalog
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.events import Side
@@ -41,7 +42,13 @@ class Wire:
 class Ends:
     """A client and an agent with a dispatcher between them. The clock ticks a millisecond a look."""
 
-    def __init__(self, interceptors: Sequence[Interceptor] = (), *, admission_timeout: float = 5.0) -> None:
+    def __init__(
+        self,
+        interceptors: Sequence[Interceptor] = (),
+        *,
+        admission_timeout: float = 5.0,
+        later: Later | None = None,
+    ) -> None:
         ticks = count(1_800_000_000_000_000_000, 1_000_000)
         ids: Iterator[int] = count(1)
         self.log: list[tuple[str, str, dict[str, Any]]] = []
@@ -52,6 +59,7 @@ class Ends:
             interceptors,
             clock=lambda: next(ticks),
             log=lambda level, event, **fields: self.log.append((level, event, fields)),
+            later=later,
             admission_timeout=admission_timeout,
         )
         self.dispatcher.attach(self.client, self.agent)

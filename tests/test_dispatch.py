@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
+import random
+import re
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -146,6 +150,52 @@ def test_meta_beside_an_update_is_seen_like_meta_in_it() -> None:
         {"field_meta": {"x": 1}},
         {"y": 2},
     ]
+
+
+TRANSCRIPTS = sorted(Path(__file__).parent.glob("transcripts/*/*.jsonl"))
+
+
+@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_accounting_late_and_in_pieces_of_any_size_sees_what_accounting_at_once_sees(path: Path) -> None:
+    """Line by line and at once, against chunks, with updates looked into whenever the loop gets to it."""
+    said = [json.loads(record) for record in path.read_text().splitlines()]
+    at_once, late = Speaks(), Speaks()
+    ends = Ends([at_once])
+    due: list[Callable[[], None]] = []
+    others = Ends([late], later=due.append)
+    dice = random.Random(path.name)  # noqa: S311  no secret
+    for sender, records in groupby(said, key=lambda record: record["dir"]):
+        side = Side.CLIENT if sender == "c2a" else Side.AGENT
+        lines = [record["raw"].encode() + b"\n" for record in records]
+        for line in lines:
+            ends.dispatcher.lines(side, line)
+        while lines:
+            size = dice.randint(1, len(lines))
+            others.dispatcher.lines(side, b"".join(lines[:size]))
+            del lines[:size]
+            while due and dice.random() < 0.3:
+                due.pop()()
+    ends.dispatcher.finish()
+    others.dispatcher.finish()
+    assert others.client.data == ends.client.data
+    assert others.agent.data == ends.agent.data
+    assert [_timeless(event) for event in late.seen] == [_timeless(event) for event in at_once.seen]
+
+
+def _timeless(event: Event) -> str:
+    return re.sub(r"(\w*at)=\d+", r"\1=…", repr(event))
+
+
+def test_an_update_is_forwarded_before_it_is_looked_into() -> None:
+    watcher = Speaks(UsageReported)
+    due: list[Callable[[], None]] = []
+    ends = Ends([watcher], later=due.append)
+    ends.open_session()
+    told = update("usage_update", used=5, size=10)
+    ends.agent_says(told)
+    assert ends.client.data == encoded(told)
+    due.pop()()
+    assert ends.client.data == encoded(told) + OWN + b"\n"
 
 
 async def test_a_waiting_prompt_delays_only_later_lines_of_its_session() -> None:

@@ -26,6 +26,8 @@ class Side(enum.Enum):
     CLIENT = "client"
     AGENT = "agent"
 
+    __hash__ = object.__hash__  # Enum's own is a Python function, and sides are keys on the relay's path
+
 
 @dataclass(frozen=True, slots=True)
 class ModelCounters:

@@ -43,6 +43,7 @@ from acp_proxy.core.acp.names import (
     SUBAGENT_UPDATE,
     THOUGHT_UPDATES,
     TOOL_UPDATES,
+    UPDATES_AT_ONCE,
     USAGE_UPDATE,
     WORKING,
 )
@@ -108,6 +109,7 @@ __all__ = [
     "SUBAGENT_UPDATE",
     "THOUGHT_UPDATES",
     "TOOL_UPDATES",
+    "UPDATES_AT_ONCE",
     "USAGE_UPDATE",
     "WORKING",
     "Ending",

@@ -60,6 +60,9 @@ PLAIN_UPDATES = (
 )
 """Updates of which, when they carry no `_meta`, only the kind and the number of characters matter."""
 
+UPDATES_AT_ONCE = frozenset({STATE_UPDATE, SUBAGENT_UPDATE})
+"""Updates that begin or end a turn, or say whose later messages are: they are read when they pass."""
+
 IDLE = "idle"
 WORKING = frozenset({"running", "requires_action"})  # states of v2 in which a turn is open
 
