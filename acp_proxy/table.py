@@ -5,7 +5,6 @@ It is laid out here: a general library took 1.6 ms a row, and a year has many tu
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -40,15 +39,15 @@ def plain(columns: Sequence[Column], notes: Sequence[str] = ()) -> str:
 
 
 def coloured(
-    columns: Sequence[Column], notes: Sequence[str], bars: Bars, width: int, environ: Mapping[str, str]
+    columns: Sequence[Column], notes: Sequence[str], bars: Bars | None, width: int, environ: Mapping[str, str]
 ) -> str:
     """For a terminal of `width` columns, in colours unless the environment has `NO_COLOR`."""
-    shown, widths, bar = _fitted(columns, width)
+    shown, widths, bar = _fitted(columns, width, bars is not None)
     if _needed(widths) > width:  # no table fits
         return "".join(f"{cut(line, width)}\n" for line in plain(columns, notes).splitlines())
     paint = _uncoloured if environ.get("NO_COLOR") else _painted
     body = [_painted_cells(column, wide, paint) for column, wide in zip(shown, widths, strict=True)]
-    if bar:
+    if bars and bar:
         body.append([paint(style, text) for style, text in bars(bar)])
     shape = [(wide, column.right) for column, wide in zip(shown, widths, strict=True)]
     lines = [
@@ -56,7 +55,7 @@ def coloured(
         *map(_GAP.join, zip(*body, strict=True)),
         *(paint("total", _row(totals, shape)) for totals in _totals(shown)),
     ]
-    wrapped = [paint("note", line) for note in notes for line in textwrap.wrap(note, width)]
+    wrapped = [paint("note", line) for note in notes for line in _wrapped(note, width)]
     return "\n".join([*lines, *(["", *wrapped] if wrapped else []), ""])
 
 
@@ -64,6 +63,17 @@ def bar_text(part: int, whole: int, width: int) -> str:
     """A bar of `width` columns for the whole, drawn to an eighth of a column."""
     count = part * width * 8 // whole
     return "█" * (count // 8) + _EIGHTHS[count % 8].strip()
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """At spaces; unlike `textwrap` it knows signs that take two columns."""
+    lines: list[str] = []
+    for word in text.split(" "):
+        if lines and width_of(f"{lines[-1]} {word}") <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(cut(word, width))
+    return lines
 
 
 def _titles(columns: Sequence[Column]) -> list[str]:
@@ -98,20 +108,21 @@ def _uncoloured(_: str, text: str) -> str:
     return text
 
 
-def _fitted(columns: Sequence[Column], width: int) -> tuple[list[Column], list[int], int]:
+def _fitted(columns: Sequence[Column], width: int, with_bars: bool) -> tuple[list[Column], list[int], int]:
     """The columns that a terminal has room for, their widths, and that of the bars (0 for none).
 
     First the bars get shorter, then names are cut, then columns go, then the bars, then names are cut to nothing.
     """
+    gap, least, most = (len(_GAP), *_BAR) if with_bars else (0, 0, 0)
     sized = [(column, max(map(width_of, (column.title, column.total, *column.cells)))) for column in columns]
     while True:
         shown, wide = [column for column, _ in sized], [needed for _, needed in sized]
-        room = width - _needed(wide) - len(_GAP)
-        if room >= _BAR[0]:
-            return shown, wide, min(room, _BAR[1])
+        room = width - _needed(wide) - gap
+        if room >= least:
+            return shown, wide, min(room, most)
         names = [index for index, column in enumerate(shown) if column.name]
-        if sum(max(0, wide[index] - _SHORT_NAME) for index in names) >= _BAR[0] - room:
-            return shown, _shortened(wide, names, _BAR[0] - room), _BAR[0]
+        if sum(max(0, wide[index] - _SHORT_NAME) for index in names) >= least - room:
+            return shown, _shortened(wide, names, least - room), least
         spare = max(column.spare for column in shown)
         if not spare:
             return shown, _shortened(wide, names, max(0, _needed(wide) - width)), 0

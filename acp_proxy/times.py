@@ -69,6 +69,14 @@ def parse(text: str, zone: Zone, now: int) -> int:
         raise ValueError(f"expected a date such as 2026-11-01, an RFC 3339 time or 7d, not {text!r}") from error
 
 
+def duration(text: str) -> int:
+    """Nanoseconds of 90m, 12h, 7d or 2w, above 0. Raises ValueError with a line for the user."""
+    number, unit = text[:-1], text[-1:]
+    if number.isascii() and number.isdigit() and len(number) < 10 and int(number) and unit in _UNITS:
+        return int(number) * _UNITS[unit] * SECOND
+    raise ValueError(f"expected a duration such as 90m, 2h, 7d or 2w, not {text!r}")
+
+
 def rfc3339(at: int) -> str:
     """In UTC, with the second's fraction where there is one: 2026-11-01T00:00:00Z, 2026-11-01T09:30:12.25Z."""
     fraction = f".{at % SECOND:09d}".rstrip("0").rstrip(".")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_proxy.times import PERIODS, SECOND, UTC_ZONE, Zone, local_zone, milliseconds, parse, rfc3339, zone
+from acp_proxy.times import PERIODS, SECOND, UTC_ZONE, Zone, duration, local_zone, milliseconds, parse, rfc3339, zone
 
 BERLIN = zone("Europe/Berlin")
 NOW = int(datetime(2026, 11, 21, 12, 0, tzinfo=UTC).timestamp()) * SECOND
@@ -56,6 +56,17 @@ def test_a_date_begins_at_midnight_of_the_zone_also_where_the_clock_is_changed()
 @given(st.integers(-(2**62), 2**62))
 def test_a_time_that_was_shown_can_be_given_back_to_the_microsecond(at: int) -> None:
     assert parse(rfc3339(at), UTC_ZONE, NOW) == at // 1000 * 1000
+
+
+@pytest.mark.parametrize(("text", "minutes"), [("1m", 1), ("90m", 90), ("2h", 120), ("7d", 10_080), ("2w", 20_160)])
+def test_a_duration_is_a_number_with_a_unit(text: str, minutes: int) -> None:
+    assert duration(text) == minutes * 60 * SECOND
+
+
+@pytest.mark.parametrize("text", ["", "h", "0h", "-2h", "2", "2y", "1.5h", "２h", "9999999999h", "2 h"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a duration such as 90m, 2h, 7d or 2w, not "):
+        duration(text)
 
 
 @given(st.lists(st.integers(0, 2**62)))

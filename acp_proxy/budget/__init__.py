@@ -1,0 +1,48 @@
+"""What `acp-proxy budget` answers: how budgets stand, whether a prompt would be admitted, grants, and what-if.
+
+Here is what its parts share: amounts as people and programs read them. Nothing in this package enforces a budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, tzinfo
+
+from acp_proxy import times
+from acp_proxy.core.budget import Account, Limit
+from acp_proxy.core.money import NANO, Money, decimal_text
+from acp_proxy.figures import cost_text, counted, tokens_text
+
+
+def zone_of(name: str) -> tzinfo:
+    """Of a budget; the configuration has looked whether there is such a zone."""
+    return times.zone(name).info or UTC
+
+
+def whose(account: Account) -> Mapping[str, str]:
+    """Who has the budget to themselves, by what they are: a user, team, project or agent, and a session."""
+    found: dict[str, str] = {}
+    if account.budget.per:
+        found[account.budget.per] = account.value or ""
+    if session := dict(account.filter.where).get("session"):
+        found["session"] = session
+    return found
+
+
+def amount_text(amount: int, limit: Limit) -> str:
+    """An amount in the limit's unit, rounded for people, finer where the limit is small: `$1.25`, `1.20M`, `17`."""
+    if not limit.is_money:
+        return tokens_text(amount) if limit.unit == "tokens" else f"{amount:,}"
+    return cost_text((Money(amount, limit.unit),), 2 if limit.amount >= NANO else 4)
+
+
+def with_unit(amount: int, limit: Limit) -> str:
+    """The same by itself, outside of a column: `$1.25`, `1.20M tokens`, `1 turn`."""
+    if limit.is_money:
+        return amount_text(amount, limit)
+    return counted(amount, "turn") if limit.unit == "turns" else f"{tokens_text(amount)} tokens"
+
+
+def exact_text(amount: int, unit: str) -> str:
+    """Decimal text for programs, of a count too."""
+    return decimal_text(amount) if Limit(amount, unit).is_money else str(amount)

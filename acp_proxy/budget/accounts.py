@@ -1,0 +1,89 @@
+"""Which accounts there are to show: one for each budget, and of those `per` user, team … one for each that was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import tzinfo
+
+from acp_proxy.core.budget import Account, Budget, Standing, account_of
+from acp_proxy.core.entry import Origin
+from acp_proxy.core.scope import DIMENSIONS, Subject
+from acp_proxy.ledger import Ledger, Query
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.times import SECOND
+
+_A_DAY = 86_400 * SECOND
+_NO_TURN = ""
+_TOGETHER = 50
+
+
+def accounts_of(
+    ledger: Ledger, budgets: Iterable[Budget], own: Subject, zone_of: Callable[[str], tzinfo], now: int
+) -> list[Account]:
+    """In the order of the budgets, then by name. `own` is who asks, and has accounts before it has rows.
+
+    A budget for each session is shown for the last sessions of a day, one for each turn as it is for any turn. One
+    that is for a single run of the proxy is not shown: nobody but that run can spend it.
+    """
+    accounts = (
+        account_of(budget, subject, now, zone_of(budget.zone), _NO_TURN)
+        for budget in budgets
+        if budget.layer != "flag"
+        for subject in _subjects(ledger, budget, own, now)
+    )
+    return list({account.key: account for account in accounts}.values())
+
+
+def standings_of(ledger: BudgetLedger, accounts: Sequence[Account], now: int) -> list[Standing]:
+    """One by one, asked in parts: a statement of SQLite has at most 500 of them, and an account needs some."""
+    parts = (accounts[start : start + _TOGETHER] for start in range(0, len(accounts), _TOGETHER))
+    return [standing for part in parts for standing in ledger.standing(part, now)]
+
+
+def _subjects(ledger: Ledger, budget: Budget, own: Subject, now: int) -> list[Subject]:
+    """One for each account that the budget has."""
+    if budget.window.name == "turn":
+        return [own]
+    if budget.window.name == "session":
+        return _last_sessions(ledger, budget, own, now)
+    if budget.per is None:
+        return [own]
+    found = {subject.of(budget.per) or "": subject for subject in _seen(ledger, budget, own)}
+    mine = own.of(budget.per)
+    if mine and _may_match(budget, own):
+        found.setdefault(mine, own)
+    return [found[value] for value in sorted(found)]
+
+
+def _seen(ledger: Ledger, budget: Budget, own: Subject) -> Iterator[Subject]:
+    """Those of whom the ledger has rows in the budget's scope, as far as the budget asks."""
+    asked = [dimension for dimension in DIMENSIONS if dimension == budget.per or budget.scope.of(dimension)]
+    nobody = Subject(own.organisation, "", None, None, "", "")
+    for sums in ledger.summed(Query(where=(("organisation", own.organisation),)), asked):
+        values = {name: None if value is None else str(value) for name, value in zip(asked, sums.key, strict=True)}
+        subject = replace(nobody, **values)  # type: ignore[arg-type]  # user and agent are never None
+        if budget.matches(subject):
+            yield subject
+
+
+def _last_sessions(ledger: Ledger, budget: Budget, own: Subject, now: int) -> list[Subject]:
+    """The last of each user, host and agent."""
+    last: dict[tuple[str, str, str], Subject] = {}
+    recent = Query(since=now - _A_DAY, where=(("organisation", own.organisation),))
+    for session in sorted(ledger.sessions(recent), key=lambda session: session.ended_at):
+        subject = _subject(session.origin, session.session)
+        if _may_match(budget, subject):
+            last[subject.user, subject.host, subject.agent] = subject
+    return list(last.values()) or [own]
+
+
+def _subject(origin: Origin, session: str) -> Subject:
+    return Subject(
+        origin.organisation, origin.user, origin.team, origin.project, origin.host, origin.agent, session=session
+    )
+
+
+def _may_match(budget: Budget, subject: Subject) -> bool:
+    """Whether it matches with some model: none is chosen yet."""
+    return replace(budget, scope=replace(budget.scope, model=())).matches(subject)

@@ -1,0 +1,78 @@
+"""Whether a prompt would be admitted now. Asks as the relay does, but holds nothing and counts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from acp_proxy.budget import listing, zone_of
+from acp_proxy.budget.accounts import standings_of
+from acp_proxy.core.budget import Account, Budget, Standing, accounts_for
+from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.core.refusal import refusal_text
+from acp_proxy.core.scope import DIMENSIONS, Dimension, Subject
+from acp_proxy.core.verdict import Admission, decide, denies_unpriced
+from acp_proxy.figures import clean
+from acp_proxy.ledger.budgets import BudgetLedger
+
+ADMITTED, REFUSED = 0, 3  # exit statuses
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    text: str
+
+
+def check(ledger: BudgetLedger, budgets: Sequence[Budget], subject: Subject, now: int, *, unpriced: bool) -> Answer:
+    """For a new session of `subject`; `unpriced`: its model has no price. What is not known of it is said."""
+    asked = [budget for budget in budgets if not _missing(budget, subject)]
+    accounts = accounts_for(asked, subject, now, zone_of, "")
+    standings = standings_of(ledger, accounts, now)
+    admission = decide(standings, [_size(ledger, account, subject) for account in accounts], unpriced=unpriced)
+    unasked = _unasked(budgets, subject)
+    if admission.binding is not None:
+        return Answer(REFUSED, f"{_refusal(admission.binding, subject, now, unpriced=unpriced)}\n{unasked}")
+    return Answer(ADMITTED, f"{_admitted(admission, standings)}{unasked}")
+
+
+def _size(ledger: BudgetLedger, account: Account, subject: Subject) -> HoldSize:
+    organisation, agent, unit = subject.organisation, subject.agent, account.unit
+    own = ledger.recent_costs(organisation, agent, unit, model=subject.model, user=subject.user)
+    return HoldSize.of(account.budget, own, own or ledger.recent_costs(organisation, agent, unit))
+
+
+def _refusal(standing: Standing, subject: Subject, now: int, *, unpriced: bool) -> str:
+    model = subject.model if unpriced and denies_unpriced(standing.account) else None
+    return clean(refusal_text(standing, now, zone_of(standing.account.budget.zone), unpriced_model=model))
+
+
+def _admitted(admission: Admission, standings: Sequence[Standing]) -> str:
+    if not standings:
+        return "A prompt would be admitted: no budget is about it.\n"
+    despite = "".join(
+        f"Too little is left of budget {clean(account.budget.name)}, but its mode is {account.budget.mode}.\n"
+        for account, decision in admission.decisions
+        if decision != "allow"
+    )
+    return f"A prompt would be admitted.\n{despite}\n{listing.plain(standings)}"
+
+
+def _unasked(budgets: Iterable[Budget], subject: Subject) -> str:
+    """Budgets that could be about the prompt, if more were known of it."""
+    lines = "".join(
+        f"Not asked: budget {clean(budget.name)}, which depends on {' and '.join(f'--{name}' for name in missing)}.\n"
+        for budget in budgets
+        if (missing := _missing(budget, subject)) and _known_parts_match(budget, subject)
+    )
+    return f"\n{lines}" if lines else ""
+
+
+def _missing(budget: Budget, subject: Subject) -> list[Dimension]:
+    """What is to be known before it can be said whether the budget is about a prompt; to be in no team is known."""
+    unknown: tuple[Dimension, ...] = ("agent", "model")
+    return [name for name in unknown if not subject.of(name) and (budget.scope.of(name) or budget.per == name)]
+
+
+def _known_parts_match(budget: Budget, subject: Subject) -> bool:
+    return all(budget.scope.accepts(name, value) for name in DIMENSIONS if (value := subject.of(name)))

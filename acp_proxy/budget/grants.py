@@ -1,0 +1,172 @@
+"""Grants: more for a budget for a while. Here they are made from what a user typed, and told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from acp_proxy import times
+from acp_proxy.arguments import UsageError
+from acp_proxy.budget import exact_text, with_unit
+from acp_proxy.core.budget import Budget, Limit
+from acp_proxy.core.money import Money
+from acp_proxy.core.scope import Subject
+from acp_proxy.figures import clean
+from acp_proxy.ids import uuid7
+from acp_proxy.ledger.budgets import Grant
+from acp_proxy.report.formats import as_json_text
+from acp_proxy.table import Column
+from acp_proxy.times import Zone, rfc3339
+
+EACH = "*"  # as the value of --for-user …: each of them has it
+_MOST = 2**63 - 1  # what a ledger column holds
+_LONGEST_REASON = 500  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """As it was typed. `values` are those of `--for-user` …, by the dimension, where they were given."""
+
+    budget: str
+    amount: str
+    duration: str
+    reason: str
+    layer: str | None
+    values: Mapping[str, str]
+
+
+def granted(asked: Asked, budgets: Sequence[Budget], own: Subject, now: int) -> tuple[Budget, Grant]:
+    """`own` is who grants, and who gets it where nobody else is named. Raises UsageError."""
+    budget = _named(asked.budget, asked.layer, budgets)
+    grant = Grant(
+        id=uuid7(now),
+        organisation=own.organisation,
+        layer=budget.layer,
+        budget=budget.name,
+        value=_value(budget, asked.values, own),
+        amount=_amount(asked.amount, budget.limit.unit),
+        unit=budget.limit.unit,
+        at=now,
+        until=_until(asked.duration, now),
+        who=own.user,
+        why=_reason(asked.reason),
+    )
+    return budget, grant
+
+
+def confirmation(grant: Grant, budget: Budget, zone: Zone) -> str:
+    whose = "" if budget.per is None else f" ({f'{budget.per} {grant.value}' if grant.value else f'each {budget.per}'})"
+    more = with_unit(grant.amount, Limit(grant.amount, grant.unit))
+    until = zone.local(grant.until).strftime("%Y-%m-%d %H:%M %Z")
+    return clean(f'Granted {more} on top of budget "{grant.budget}"{whose} until {until}.') + "\n"
+
+
+def columns(grants: Sequence[Grant], zone: Zone, now: int) -> list[Column]:
+    """The latest first."""
+    latest = grants[::-1]
+    return [
+        Column("budget", [clean(grant.budget) for grant in latest], right=False, name=True),
+        Column("for", [clean(grant.value or "all") for grant in latest], right=False, name=True),
+        Column("amount", [with_unit(grant.amount, Limit(grant.amount, grant.unit)) for grant in latest]),
+        Column("granted", [_moment(grant.at, zone) for grant in latest], right=False, spare=1),
+        Column("until", [_moment(grant.until, zone) for grant in latest], right=False),
+        Column("", ["" if _counts(grant, now) else "over" for grant in latest], right=False),
+        Column("by", [clean(grant.who) for grant in latest], right=False, name=True),
+        Column("reason", [clean(grant.why) for grant in latest], right=False, name=True),
+    ]
+
+
+def as_json(grants: Sequence[Grant], now: int) -> str:
+    """In the order in which they were made."""
+    return as_json_text({"grants": [_object(grant, now) for grant in grants]})
+
+
+def _object(grant: Grant, now: int) -> dict[str, object]:
+    return {
+        "id": grant.id,
+        "budget": grant.budget,
+        "layer": grant.layer,
+        "for": grant.value,
+        "amount": exact_text(grant.amount, grant.unit),
+        "unit": grant.unit,
+        "granted_at": rfc3339(grant.at),
+        "expires_at": rfc3339(grant.until),
+        "active": _counts(grant, now),
+        "by": grant.who,
+        "reason": grant.why,
+    }
+
+
+def _counts(grant: Grant, now: int) -> bool:
+    return grant.at <= now < grant.until
+
+
+def _moment(at: int, zone: Zone) -> str:
+    return zone.local(at).strftime("%Y-%m-%d %H:%M")
+
+
+def _named(name: str, layer: str | None, budgets: Sequence[Budget]) -> Budget:
+    known = [budget for budget in budgets if budget.layer != "flag"]
+    found = [budget for budget in known if budget.name == name and layer in (None, budget.layer)]
+    match found:
+        case [budget]:
+            return budget
+        case []:
+            of_layer = f" of layer {layer}" if layer else ""
+            raise UsageError(f'no budget{of_layer} is called "{clean(name)}"{_suggestion(name, known)}')
+    raise UsageError(f'two budgets are called "{clean(name)}": --layer admin or --layer user says which')
+
+
+def _suggestion(name: str, known: Sequence[Budget]) -> str:
+    names = list(dict.fromkeys(budget.name for budget in known))
+    if not names:
+        return "; no budget is configured"
+    close = get_close_matches(name, names, 1)
+    if close and close[0] != name:
+        return f'; did you mean "{close[0]}"?'
+    return f"; there {'is' if len(names) == 1 else 'are'} {', '.join(names)}"
+
+
+def _value(budget: Budget, values: Mapping[str, str], own: Subject) -> str | None:
+    for dimension in values:
+        if dimension != budget.per:
+            which = f"is one for each {budget.per}" if budget.per else "is one for all"
+            raise UsageError(f'--for-{dimension}: budget "{budget.name}" {which}')
+    if budget.per is None:
+        return None
+    value = values.get(budget.per) or own.of(budget.per)
+    if not value:
+        raise UsageError(f'budget "{budget.name}" is one for each {budget.per}: --for-{budget.per} says for which')
+    return None if value == EACH else value
+
+
+def _amount(text: str, unit: str) -> int:
+    if Limit(0, unit).is_money:
+        nano = Money.of(text, unit).nano if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII) else 0
+        if nano > 0:
+            return nano
+        raise UsageError(f"--amount: expected an amount of {unit} above 0, such as 5 or 0.50, not {text!r}")
+    digits = text.replace("_", "").replace(",", "")
+    if re.fullmatch(r"\d{1,18}", digits, re.ASCII) and int(digits):
+        return int(digits)
+    such_as = 5 if unit == "turns" else 500_000
+    raise UsageError(f"--amount: expected a number of {unit} above 0, such as {such_as}, not {text!r}")
+
+
+def _until(duration: str, now: int) -> int:
+    try:
+        until = now + times.duration(duration)
+    except ValueError as error:
+        raise UsageError(f"--for: {error}") from error
+    if until > _MOST:
+        raise UsageError("--for: expected a shorter time than that")
+    return until
+
+
+def _reason(text: str) -> str:
+    reason = clean(text)
+    if not reason or len(reason) > _LONGEST_REASON:
+        raise UsageError(f"--reason: expected why, in 1 to {_LONGEST_REASON} characters")
+    return reason

@@ -1,0 +1,131 @@
+"""How accounts stand, for people and for programs: used, held, left, and when they are empty again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import groupby
+
+from acp_proxy import table
+from acp_proxy.budget import amount_text, exact_text, whose, with_unit, zone_of
+from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.money import summed
+from acp_proxy.core.refusal import uncounted_text
+from acp_proxy.figures import AT_LEAST, clean
+from acp_proxy.report.formats import as_json_text
+from acp_proxy.table import Column
+from acp_proxy.times import SECOND, rfc3339
+
+_NO_END = {"turn": "each turn", "session": "each session", "total": "never", "rolling": "as time passes"}
+
+
+def plain(standings: Sequence[Standing]) -> str:
+    return table.plain(_columns(standings), _notes(standings))
+
+
+def coloured(standings: Sequence[Standing], width: int, environ: Mapping[str, str]) -> str:
+    """For a terminal of `width` columns; the bars show what is used and, paler, what is held."""
+    return table.coloured(_columns(standings), _notes(standings), lambda room: _bars(standings, room), width, environ)
+
+
+def as_json(standings: Sequence[Standing]) -> str:
+    return as_json_text({"budgets": [_object(standing) for standing in standings]})
+
+
+def reset_text(account: Account) -> str:
+    """When it is empty again, in the budget's zone."""
+    if account.bounds.end is None:
+        return _NO_END[account.budget.window.name]
+    return f"{datetime.fromtimestamp(account.bounds.end // SECOND, zone_of(account.budget.zone)):%d %b %H:%M %Z}"
+
+
+def _object(standing: Standing) -> dict[str, object]:
+    account, budget = standing.account, standing.account.budget
+    return {
+        "name": budget.name,
+        "scope": {**budget.scope.texts, **{name: [value] for name, value in whose(account).items()}},
+        "window": budget.window.text,
+        "window_start": _time(account.bounds.start),
+        "resets_at": _time(account.bounds.end),
+        "unit": account.unit,
+        "mode": budget.mode,
+        "limit": exact_text(account.limit, account.unit),
+        "granted": exact_text(standing.granted, account.unit),
+        "spent": exact_text(standing.spent, account.unit),
+        "held": exact_text(standing.held, account.unit),
+        "left": exact_text(standing.left, account.unit),
+        "not_counted": {money.currency: money.text for money in standing.not_counted},
+    }
+
+
+def _time(at: int | None) -> str | None:
+    return None if at is None else rfc3339(at)
+
+
+def _columns(standings: Sequence[Standing]) -> list[Column]:
+    """What is the same for all, as nothing held or nobody's own, has no column."""
+    accounts = [standing.account for standing in standings]
+    modes = [account.budget.mode for account in accounts]
+    return [
+        Column("budget", [clean(account.budget.name) for account in accounts], right=False, name=True),
+        *_unless_empty(
+            "for", (clean(", ".join(whose(account).values())) for account in accounts), right=False, name=True
+        ),
+        *(() if set(modes) == {"enforce"} else (Column("mode", modes, right=False),)),
+        Column("window", [account.budget.window.text for account in accounts], right=False, spare=4),
+        Column("used", [_used(standing) for standing in standings]),
+        Column(
+            "%", [f"{standing.percent}" for standing in standings], spare=3, levels=[_level(each) for each in standings]
+        ),
+        *_unless_empty("held", (_amount(standing, standing.held) for standing in standings)),
+        Column("left", [amount_text(standing.left, standing.account.budget.limit) for standing in standings]),
+        Column("limit", [with_unit(account.limit, account.budget.limit) for account in accounts], spare=2),
+        *_unless_empty("granted", (_amount(standing, standing.granted) for standing in standings)),
+        Column("resets", [reset_text(account) for account in accounts], right=False),
+    ]
+
+
+def _unless_empty(title: str, cells: Iterable[str], *, right: bool = True, name: bool = False) -> list[Column]:
+    found = list(cells)
+    return [Column(title, found, right=right, name=name)] if any(found) else []
+
+
+def _used(standing: Standing) -> str:
+    text = amount_text(standing.spent, standing.account.budget.limit)
+    return f"{AT_LEAST}{text}" if standing.unpriced else text
+
+
+def _amount(standing: Standing, amount: int) -> str:
+    return amount_text(amount, standing.account.budget.limit) if amount else ""
+
+
+def _level(standing: Standing) -> str:
+    percent = standing.percent
+    return "red" if percent >= 100 else "orange" if percent >= 90 else "yellow" if percent >= 75 else ""
+
+
+def _bars(standings: Iterable[Standing], width: int) -> list[tuple[str, str]]:
+    return [(_level(standing) or "bar", _bar(standing, width)) for standing in standings]
+
+
+def _bar(standing: Standing, width: int) -> str:
+    """As wide as what is allowed, whether that is much or little: what is empty is left."""
+    allowed = max(standing.allowed, 1)
+    spent = table.bar_text(allowed if standing.percent >= 100 else max(0, standing.spent), allowed, width)
+    held = min(-(-standing.held * width // allowed), width - len(spent))
+    return (spent + "▒" * held).ljust(width, "·")
+
+
+def _notes(standings: Sequence[Standing]) -> list[str]:
+    """What the figures leave out, a line for each budget."""
+    by_budget = groupby(standings, key=lambda standing: (standing.account.budget.layer, standing.account.budget.name))
+    return [clean(text) for _, group in by_budget if (text := uncounted_text(_together(list(group))))]
+
+
+def _together(standings: Sequence[Standing]) -> Standing:
+    """What all accounts of one budget do not count."""
+    account = standings[0].account
+    nobodys = replace(account, budget=replace(account.budget, per=None), value=None)
+    uncounted = summed(money for standing in standings for money in standing.not_counted)
+    return Standing(nobodys, not_counted=uncounted, unpriced=sum(standing.unpriced for standing in standings))

@@ -1,0 +1,195 @@
+"""What budgets would have said to the turns of the past: rows are played again as they began and ended.
+
+Arithmetic over rows that are given; no ledger is read or changed. Prices stay as they were settled.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from heapq import heappop, heappush
+from itertools import count
+
+from acp_proxy.core.budget import Account, Budget, Standing, accounts_for
+from acp_proxy.core.charge import charge
+from acp_proxy.core.entry import Entry
+from acp_proxy.core.hold_size import RECENT, HoldSize
+from acp_proxy.core.scope import Subject
+from acp_proxy.core.verdict import decide
+from acp_proxy.core.windows import Bounds
+from acp_proxy.ledger import Row
+
+Zones = Callable[[str], tzinfo]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one budget said, over all its accounts; times are Unix ns."""
+
+    budget: Budget
+    turns: int = 0  # that it was asked about
+    warned: int = 0  # whose rows reached a threshold
+    refused: int = 0  # that it had too little left for; only with mode "enforce" they do not go on
+    first_warned: int | None = None
+    first_refused: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    turns: int
+    refused: int  # by at least one budget that is enforced
+    first: int | None  # start of the first of the turns
+    tallies: tuple[Tally, ...]  # one a budget
+
+
+def replay(rows: Iterable[Row], budgets: Sequence[Budget], zones: Zones, since: int | None = None) -> Replay:
+    """`rows` by their start. Those before `since` (Unix ns) count as spent, and nobody is asked about them.
+
+    A refused turn adds nothing. What others spend meanwhile is held as a running proxy would hold it.
+    """
+    past = _Past(budgets, zones)
+    for row in rows:
+        past.settle_until(row.entry.started_at)
+        past.begin(row, asked=since is None or row.entry.started_at >= since)
+    past.settle_until(None)
+    return Replay(past.turns, past.refused, past.first, tuple(past.tallies.values()))
+
+
+def reaches_back(budgets: Iterable[Budget], zones: Zones, since: int | None) -> int | None:
+    """The start of the earliest window that `since` is in, None for all time: rows from then on are needed."""
+    starts = [None if since is None else _start(budget, zones, since) for budget in budgets]
+    return None if None in starts else min(filter(None, starts), default=since)
+
+
+def _start(budget: Budget, zones: Zones, since: int) -> int | None:
+    return since if budget.window.name == "turn" else budget.window.bounds(since, zones(budget.zone)).start
+
+
+@dataclass(slots=True)
+class _Spent:
+    """Of one account, whose window may move on."""
+
+    total: int = 0
+    amounts: list[tuple[int, int]] = field(default_factory=list)  # a heap of (start, amount), where the window moves
+
+    def add(self, start: int, amount: int, *, moves: bool) -> None:
+        self.total += amount
+        if moves:
+            heappush(self.amounts, (start, amount))
+
+    def within(self, bounds: Bounds) -> int:
+        while self.amounts and bounds.start is not None and self.amounts[0][0] < bounds.start:
+            self.total -= heappop(self.amounts)[1]
+        return self.total
+
+
+class _Past:
+    def __init__(self, budgets: Sequence[Budget], zones: Zones) -> None:
+        self.tallies = {(budget.layer, budget.name): Tally(budget) for budget in budgets}
+        self.turns = self.refused = 0
+        self.first: int | None = None
+        self._budgets, self._zones = budgets, zones
+        self._units = {budget.limit.unit for budget in budgets}
+        self._spent: defaultdict[str, _Spent] = defaultdict(_Spent)  # by the keys of accounts, as the next
+        self._held: Counter[str] = Counter()
+        self._recent: defaultdict[tuple[str | None, ...], deque[int]] = defaultdict(lambda: deque(maxlen=RECENT))
+        self._models: dict[tuple[str, ...], str | None] = {}  # the last of each session
+        self._running: list[tuple[int, int, Row, Mapping[str, int], bool]] = []  # a heap by end
+        self._number = count()
+        self._told: set[tuple[str, int]] = set()
+
+    def begin(self, row: Row, *, asked: bool) -> None:
+        holds: Mapping[str, int] | None = {}
+        if asked and row.entry.kind == "turn":
+            holds = self._admit(row)
+        if holds is None:
+            return
+        self._held.update(holds)
+        heappush(self._running, (row.entry.ended_at, next(self._number), row, holds, asked))
+
+    def settle_until(self, at: int | None) -> None:
+        """The rows that ended by then; None: all that still run."""
+        while self._running and (at is None or self._running[0][0] <= at):
+            _, _, row, holds, asked = heappop(self._running)
+            self._held.subtract(holds)
+            self._settle(row, holds, asked=asked)
+            self._remember(row)
+
+    def _admit(self, row: Row) -> Mapping[str, int] | None:
+        """What is held by the keys of accounts; None when the turn is refused."""
+        at = row.entry.started_at
+        self.turns += 1
+        self.first = at if self.first is None else self.first
+        model = self._models.get(_session(row), row.entry.model)
+        accounts = accounts_for(self._budgets, _subject(row, model), at, self._zones, row.entry.id)
+        standings = [self._standing(account) for account in accounts]
+        sizes = [self._size(account.budget, row, model) for account in accounts]
+        admission = decide(standings, sizes, unpriced=row.entry.unpriced)
+        for account, decision in admission.decisions:
+            tally = self.tallies[account.budget.layer, account.budget.name]
+            tally.turns += 1
+            if decision != "allow":
+                tally.refused += 1
+                tally.first_refused = tally.first_refused or at
+        if not admission.admitted:
+            self.refused += 1
+            return None
+        return {account.key: amount for account, amount in admission.holds}
+
+    def _settle(self, row: Row, holds: Mapping[str, int], *, asked: bool) -> None:
+        warned = set()
+        for account in self._charged(row):
+            before = self._standing(account)
+            amount = charge(account, row.origin, row.entry, hold=holds.get(account.key, 0))
+            moves = account.budget.window.name == "rolling"
+            self._spent[account.key].add(row.entry.started_at, amount, moves=moves)
+            reached = {(account.notice_key, each) for each in before.crossed(before.spent, before.spent + amount)}
+            if asked and reached - self._told:
+                warned.add((account.budget.layer, account.budget.name))
+            self._told |= reached
+        for key in warned:
+            self.tallies[key].warned += 1
+            self.tallies[key].first_warned = self.tallies[key].first_warned or row.entry.ended_at
+
+    def _charged(self, row: Row) -> Iterable[Account]:
+        """Whatever was expected when it began: by the models that it used."""
+        at, turn = row.entry.started_at, row.entry.id
+        subjects = [_subject(row, model) for model in dict.fromkeys(line.model for line in row.entry.lines)]
+        found = (each for who in subjects for each in accounts_for(self._budgets, who, at, self._zones, turn))
+        return {account.key: account for account in found}.values()
+
+    def _standing(self, account: Account) -> Standing:
+        return Standing(account, self._spent[account.key].within(account.bounds), self._held[account.key])
+
+    def _size(self, budget: Budget, row: Row, model: str | None) -> HoldSize:
+        agent = (row.origin.organisation, row.origin.agent, budget.limit.unit)
+        return HoldSize.of(budget, self._recent[(*agent, model, row.origin.user)], self._recent[agent])
+
+    def _remember(self, row: Row) -> None:
+        if row.entry.kind != "turn":
+            return
+        self._models[_session(row)] = row.entry.model
+        for unit, amount in _amounts(row.entry, self._units):
+            agent = (row.origin.organisation, row.origin.agent, unit)
+            self._recent[agent].append(amount)
+            self._recent[(*agent, row.entry.model, row.origin.user)].append(amount)
+
+
+def _subject(row: Row, model: str | None) -> Subject:
+    origin = row.origin
+    who = (origin.organisation, origin.user, origin.team, origin.project, origin.host, origin.agent)
+    return Subject(*who, model, row.entry.session)
+
+
+def _session(row: Row) -> tuple[str, ...]:
+    origin = row.origin
+    return origin.organisation, origin.user, origin.host, origin.agent, row.entry.session
+
+
+def _amounts(entry: Entry, units: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """What a turn took in each unit, where that is known."""
+    costs = {} if entry.unpriced else {cost.currency: cost.nano for cost in entry.costs}
+    known = {**costs, "tokens": entry.usage.total, "turns": 1}
+    return ((unit, known[unit]) for unit in units if unit in known)

@@ -1,0 +1,149 @@
+"""What budgets would have said to past turns: a replay against what is known to happen to a running proxy's turns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from zoneinfo import ZoneInfo
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_proxy.budget.replay import Replay, Tally, reaches_back, replay
+from acp_proxy.core.budget import Budget
+from acp_proxy.core.scope import Scope
+from acp_proxy.ledger import Row
+from tests.core.accounts import budget, instant, usd
+from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
+
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+
+def played(rows: list[Row], *budgets: Budget, since: int | None = None) -> Replay:
+    return replay(sorted(rows, key=lambda row: row.entry.started_at), budgets, ZoneInfo, since)
+
+
+def tally(rows: list[Row], *budgets: Budget, since: int | None = None) -> Tally:
+    """Of the first budget."""
+    return played(rows, *budgets, since=since).tallies[0]
+
+
+def turns(count: int, cost: str = "1", at: int = NOON, apart: int = 2 * MINUTE) -> list[Row]:
+    return [row(line(cost=cost), at=at + number * apart) for number in range(count)]
+
+
+def test_a_turn_is_refused_once_the_budget_is_spent() -> None:
+    found = played(turns(5), budget("3 USD", hold=usd("1")))
+    assert (found.turns, found.refused, found.first) == (5, 2, NOON)
+    assert found.tallies[0].first_refused == NOON + 3 * 2 * MINUTE
+
+
+def test_what_was_refused_is_not_spent() -> None:
+    rows = [*turns(3), row(line(cost="9"), at=NOON + HOUR), row(line(cost="0.5"), at=NOON + 2 * HOUR)]
+    assert tally(rows, budget("3.5 USD", hold=usd("0.5"))).refused == 1
+
+
+def test_a_new_window_begins_with_nothing_spent() -> None:
+    rows = [*turns(3), *turns(3, at=NOON + DAY)]
+    assert tally(rows, budget("2 USD", hold=usd("1"))).refused == 2
+    assert tally(rows, budget("2 USD", "month", hold=usd("1"))).refused == 4
+
+
+def test_a_window_is_that_of_the_budgets_zone() -> None:
+    before_midnight = instant("2026-11-21T22:30")
+    rows = turns(4, at=before_midnight, apart=20 * MINUTE)  # two before, two after 23:00 UTC
+    assert tally(rows, budget("2 USD", hold=usd("1"), zone="Europe/Berlin")).refused == 0
+    assert tally(rows, budget("2 USD", hold=usd("1"))).refused == 2
+
+
+def test_a_rolling_window_comes_free_as_time_passes() -> None:
+    rows = turns(6, apart=HOUR)
+    assert tally(rows, budget("2 turns", "rolling:3h")).refused == 2
+    assert tally(rows, budget("2 turns", "rolling:1h")).refused == 0
+
+
+def test_turns_at_the_same_time_hold_what_they_may_cost() -> None:
+    together = turns(4, apart=0)
+    assert tally(together, budget("3 USD", hold=usd("1.5"))).refused == 2
+    assert tally(turns(4), budget("3 USD", hold=usd("1.5"))).refused == 1
+
+
+def test_rows_before_the_question_are_spent_and_not_asked() -> None:
+    rows = [*turns(3), *turns(3, at=NOON + HOUR)]
+    found = played(rows, budget("4 USD", hold=usd("1")), since=NOON + HOUR)
+    assert (found.turns, found.refused) == (3, 2)
+
+
+def test_what_no_prompt_began_is_spent_and_never_refused() -> None:
+    rows = [row(line(cost="5"), kind="autonomous"), *turns(2, at=NOON + HOUR)]
+    found = tally(rows, budget("3 USD"))
+    assert (found.turns, found.refused) == (2, 2)
+
+
+def test_each_user_has_their_own() -> None:
+    rows = [replace(each, origin=origin) for each in turns(2) for origin in (ALICE, BOB)]
+    assert tally(rows, budget("2 USD", per="user", hold=usd("1"))).refused == 0
+    assert tally(rows, budget("2 USD", hold=usd("1"))).refused == 2
+
+
+def test_only_turns_in_scope_are_asked_about_and_only_their_models_are_charged() -> None:
+    rows = [row(line("opus", "1"), line("haiku", "5")), row(line("haiku", "1"), at=NOON + HOUR, session="s2")]
+    found = tally([*rows, *turns(1, at=NOON + 2 * HOUR)], budget("2 USD", scope=Scope(model=("opus*",)), hold=usd("1")))
+    assert (found.turns, found.refused) == (2, 0)
+
+
+def test_the_model_at_admission_is_the_last_of_the_session() -> None:
+    rows = [row(line("opus")), row(line("haiku"), at=NOON + HOUR), row(line("haiku"), at=NOON + 2 * HOUR)]
+    assert tally(rows, budget("5 USD", scope=Scope(model=("opus",)))).turns == 2
+
+
+def test_other_modes_than_enforce_let_all_turns_go_on() -> None:
+    for mode in ("warn", "shadow"):
+        found = played(turns(5), budget("3 USD", mode=mode, hold=usd("1")))
+        assert (found.refused, found.tallies[0].refused) == (0, 2)
+
+
+def test_each_threshold_warns_once_a_window() -> None:
+    found = tally([*turns(4), *turns(2, at=NOON + DAY)], budget("4 USD", thresholds=(50, 100), hold=usd("1")))
+    assert (found.warned, found.first_warned) == (3, NOON + 3 * MINUTE)
+    assert tally(turns(4), budget("4 USD", mode="shadow")).warned == 0
+
+
+def test_a_model_without_a_price_is_refused_where_the_budget_says_so() -> None:
+    rows = [row(line("unpriced", None))]
+    assert tally(rows, budget("5 USD", on_unpriced="deny")).refused == 1
+    assert tally(rows, budget("5 USD")).refused == 0
+
+
+def test_several_budgets_refuse_a_turn_once() -> None:
+    found = played(turns(3), budget("1 USD", hold=usd("1")), budget("2 turns", name="turns"))
+    assert found.refused == 2
+    assert [each.refused for each in found.tallies] == [2, 0]
+
+
+def test_rows_are_wanted_from_the_start_of_the_longest_window() -> None:
+    day, month, total = budget(), budget(window="month"), budget(window="total")
+    assert reaches_back([day, month], ZoneInfo, NOON) == instant("2026-11-01T00:00")
+    assert reaches_back([day, total], ZoneInfo, NOON) is None
+    assert reaches_back([budget(window="turn")], ZoneInfo, NOON) == NOON
+    assert reaches_back([day], ZoneInfo, None) is None
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3 * 24 * 60), st.integers(1, 100)), max_size=30),
+    st.integers(0, 300),
+)
+def test_where_nothing_runs_at_the_same_time_it_is_a_sum(begun: list[tuple[int, int]], cents: int) -> None:
+    """With a hold of next to nothing a turn begins wherever anything is left of its day."""
+    begun = sorted(dict(begun).items())
+    limit = budget(f"{cents / 100:.2f} USD", hold=1)
+    spent: dict[int, int] = {}
+    refused = 0
+    for minute, cost in begun:
+        day = (NOON + minute * MINUTE) // DAY
+        if spent.get(day, 0) < cents:
+            spent[day] = spent.get(day, 0) + cost
+        else:
+            refused += 1
+    rows = [row(line(cost=f"{cost / 100:.2f}"), at=NOON + minute * MINUTE) for minute, cost in begun]
+    assert tally(rows, limit).refused == refused
