@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import accumulate
 from typing import Any
 
 from acp_proxy.accounting import Accounting, Later, Log
@@ -155,10 +154,12 @@ class Dispatcher:
     def _mixed(self, sender: Side, run: bytes, peeked: Sequence[Peek], mark: int) -> None:
         """Some lines of the run matter: forward in order, and account for each at its time."""
         lane = self._lane(sender)
-        starts = [0, *accumulate(len(line) + 1 for line in run.split(b"\n"))]
-        sent = 0
+        sent = end = counted = 0
         while mark < len(peeked):
-            begin, end = starts[mark], starts[mark + 1]
+            for _ in range(mark - counted):
+                end = run.find(b"\n", end) + 1
+            begin, counted = end, mark + 1
+            end = run.find(b"\n", begin) + 1 or len(run)
             if sender is Side.AGENT and may_be_late(peeked[mark]):
                 self._accounting.line(sender, run[begin:end])
             else:
@@ -193,6 +194,7 @@ class Dispatcher:
 
     def _permission(self, request: Request, line: bytes) -> None:
         """The client is asked, or where permission is denied for now the agent is answered."""
+        self._accounting.flush()  # it may be denied for what came just before
         session = self._conversation.root_of(acp.session_of(request) or "")
         if not self._permissions.denied(session):
             self._lanes[Side.CLIENT].forward(line)

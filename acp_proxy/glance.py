@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from acp_proxy.core import acp
 from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
@@ -19,26 +20,27 @@ def next_of_agent(peeked: Sequence[Peek], start: int, awaits: Callable[[object],
     `tally` gets session, kind, characters and number of updates of which nothing else matters.
     """
     session: str | None = None
-    kind, updates, chars = "", 0, 0  # bursts are of one kind: it is told when it changes
-    for index in range(start, len(peeked)):
-        peek = peeked[index]
+    kind, updates, size = "", 0, 0
+    index = start
+    for peek in islice(peeked, start, None) if start else peeked:
         params = peek.params
-        if params is not None and peek.method == SESSION_UPDATE and (update := params.update) is not None:
-            seen = update.kind
-            if seen is None or seen not in PLAIN_UPDATES or update.meta is not ABSENT or params.meta is not ABSENT:
+        if params is None or (update := params.update) is None or peek.method != SESSION_UPDATE:
+            if awaits(peek.id) if peek.method is None else peek.method in acp.AGENT_METHODS:
                 break
-            if seen != kind or params.session != session:
-                if updates:
-                    tally(session, kind, chars, updates)
-                session, kind, updates, chars = params.session, seen, 0, 0
-            updates += 1
-            chars += max(0, len(update.content) - _AROUND_TEXT)
-        elif awaits(peek.id) if peek.method is None else peek.method in acp.AGENT_METHODS:
+        elif update.meta is not ABSENT or params.meta is not ABSENT:
             break
-    else:
-        index = len(peeked)
+        elif update.kind == kind and params.session == session:  # bursts are of one kind
+            updates += 1
+            size += len(update.content)
+        elif update.kind in PLAIN_UPDATES:
+            if updates:
+                tally(session, kind, max(0, size - updates * _AROUND_TEXT), updates)
+            session, kind, updates, size = params.session, update.kind or "", 1, len(update.content)
+        else:
+            break
+        index += 1
     if updates:
-        tally(session, kind, chars, updates)
+        tally(session, kind, max(0, size - updates * _AROUND_TEXT), updates)
     return index
 
 
