@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from acp_proxy.core.effects import Effect
-from acp_proxy.core.entry import Entry
+from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.events import Event, TurnMetered
-from acp_proxy.core.money import Money, summed
-from acp_proxy.core.usage import NOTHING, Usage
+from acp_proxy.core.money import Money
+from acp_proxy.core.usage import NOTHING
 from acp_proxy.figures import aligned, clean, cost_text, cut, decimals_of, tokens_text
 from acp_proxy.interceptor import Interceptor
 
@@ -18,20 +17,26 @@ _RIGHT = (False, False, True, True, True, True, True)
 _LONGEST_MODEL = 40
 
 
-@dataclass(frozen=True, slots=True)
 class _Sum:
-    turns: int = 0
-    usage: Usage = NOTHING
-    costs: tuple[Money, ...] = ()
-    incomplete: bool = False  # a price or a part of the usage is not known
+    """Added to in place: it is done while a turn's last line waits."""
 
-    def plus(self, other: _Sum) -> _Sum:
-        return _Sum(
-            self.turns + other.turns,
-            self.usage + other.usage,
-            summed((*self.costs, *other.costs)),
-            self.incomplete or other.incomplete,
-        )
+    __slots__ = ("costs", "incomplete", "turns", "usage")
+
+    def __init__(self) -> None:
+        self.turns = 0
+        self.usage = NOTHING
+        self.costs: dict[str, int] = {}  # nano-units by currency
+        self.incomplete = False  # a price or a part of the usage is not known
+
+    def add(self, line: UsageLine, *, incomplete: bool) -> None:
+        self.usage += line.usage
+        self.incomplete = self.incomplete or incomplete
+        if line.cost is not None:
+            self.costs[line.cost.currency] = self.costs.get(line.cost.currency, 0) + line.cost.nano
+
+    @property
+    def amounts(self) -> tuple[Money, ...]:
+        return tuple(Money(nano, currency) for currency, nano in self.costs.items())
 
 
 class Summary(Interceptor):
@@ -48,26 +53,29 @@ class Summary(Interceptor):
         """A table with a line for each model and kind, and their total; empty when there was no turn."""
         if not self._sums:
             return ""
-        decimals = decimals_of(self._total.costs)
+        decimals = decimals_of(self._total.amounts)
         lines: list[tuple[str, ...]] = [_HEADER]
         for (model, kind), total in sorted(self._sums.items(), key=lambda item: -item[1].usage.total):
-            lines.append(_cells(cut(model, _LONGEST_MODEL), kind, total, decimals))
+            lines.append(_cells(cut(clean(model), _LONGEST_MODEL), kind, total, decimals))
         if len(self._sums) > 1:
             lines.append(_cells("total", "", self._total, decimals))
         return aligned(lines, _RIGHT)
 
     def _add(self, entry: Entry) -> None:
         """A turn of several models counts once for each of them, and once in the total."""
+        incomplete = entry.cost_at_least
         for line in entry.lines:
-            key = clean(line.model or "unknown"), entry.kind
-            costs = () if line.cost is None else (line.cost,)
-            part = _Sum(1, line.usage, costs, entry.cost_at_least)
-            self._sums[key] = self._sums.get(key, _Sum()).plus(part)
-            self._total = self._total.plus(replace(part, turns=0))
-        self._total = replace(self._total, turns=self._total.turns + 1)
+            key = line.model or "unknown", entry.kind
+            total = self._sums.get(key)
+            if total is None:
+                total = self._sums[key] = _Sum()
+            total.turns += 1
+            total.add(line, incomplete=incomplete)
+            self._total.add(line, incomplete=incomplete)
+        self._total.turns += 1
 
 
 def _cells(model: str, kind: str, total: _Sum, decimals: int) -> tuple[str, ...]:
     usage = total.usage
     counts = [tokens_text(count) for count in (total.turns, usage.prompt, usage.completion, usage.total)]
-    return (model, kind, *counts, cost_text(total.costs, decimals, at_least=total.incomplete))
+    return (model, kind, *counts, cost_text(total.amounts, decimals, at_least=total.incomplete))
