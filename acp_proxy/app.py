@@ -30,6 +30,7 @@ from acp_proxy.project import project_of
 from acp_proxy.relay import Relay, run
 
 if TYPE_CHECKING:
+    from acp_proxy.interceptor import Interceptor
     from acp_proxy.spawn import Started
 
 
@@ -43,25 +44,35 @@ def run_relay(started: Started, command: Sequence[str], config: Config) -> int:
 
 async def _relay(started: Started, command: Sequence[str], config: Config) -> int:
     log = Log(config.log.level, config.log.file)
+    catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
     meter = Meter(
-        Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write),
+        catalog,
         uuid7,
         profiles={name: ProfileOverride(counts.scope, counts.input) for name, counts in config.agents.items()},
         estimate=config.run.estimate,
         agent_name=config.run.agent,
     )
     summary = Summary()
+    worker = LedgerWorker.at(config.ledger.url, os.environ, partial(log, "warning"))
+    process = uuid7(time.time_ns()) if config.run.budget is not None else None
     recorder = Recorder(
-        LedgerWorker.at(config.ledger.url, os.environ, partial(log, "warning")),
+        worker,
         _origin(config, command),
         lambda restored: dispatcher.announce(restored),
         agent=config.run.agent,
         project_of=None if config.identity.project else project_of,
+        process=process,
     )
     dispatcher = Dispatcher(
         Conversation(uuid7),
         meter,
-        [recorder, UsageUpdates(), summary, *installed(log)],  # a row is safe before anything else is done about it
+        [  # a row is safe before anything else is done about it, and nothing is held for a prompt that others refuse
+            recorder,
+            UsageUpdates(),
+            summary,
+            *installed(log),
+            *_budgets(config, catalog, worker, recorder, process),
+        ],
         clock=time.time_ns,
         log=log,
         later=partial(asyncio.get_running_loop().call_later, _LATER),
@@ -73,6 +84,27 @@ async def _relay(started: Started, command: Sequence[str], config: Config) -> in
         _say(summary, log)
     await dispatcher.aclose()
     return status
+
+
+def _budgets(
+    config: Config, catalog: Catalog, worker: LedgerWorker, recorder: Recorder, process: str | None
+) -> list[Interceptor]:
+    """Without any budget nothing of this is imported, and no prompt waits."""
+    if not config.budgets:
+        return []
+    from acp_proxy.core.usage import Usage
+    from acp_proxy.interceptors.budgets import Budgets, Rules
+
+    rules = Rules(
+        config.budgets,
+        process,
+        config.refusal_style,
+        config.ledger.on_unavailable,
+        config.ledger.admission_timeout,
+        catalog.concrete,
+        lambda model, at: catalog.price(model, Usage(input=1, output=1), at).cost is not None,
+    )
+    return [Budgets(rules, worker, recorder, uuid7)]
 
 
 def _origin(config: Config, command: Sequence[str]) -> Origin:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -48,6 +48,7 @@ class Ends:
         *,
         admission_timeout: float = 5.0,
         later: Later | None = None,
+        clock: Callable[[], int] | None = None,
     ) -> None:
         ticks = count(1_800_000_000_000_000_000, 1_000_000)
         ids: Iterator[int] = count(1)
@@ -57,7 +58,7 @@ class Ends:
             Conversation(lambda _: f"turn-{next(ids)}"),
             Meter(Catalog.load(), lambda _: f"extra-{next(ids)}"),
             interceptors,
-            clock=lambda: next(ticks),
+            clock=clock or (lambda: next(ticks)),
             log=lambda level, event, **fields: self.log.append((level, event, fields)),
             later=later,
             admission_timeout=admission_timeout,

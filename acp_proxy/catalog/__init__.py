@@ -100,6 +100,13 @@ class Catalog:
     def is_alias(self, model: str | None) -> bool:
         return model is not None and models.is_alias(model) and self.find(model) is None
 
+    def concrete(self, model: str | None) -> str | None:
+        """The fixed model that an id names, as far as that is known: an alias that resolves gives its row's model."""
+        if model is None or not models.is_alias(model):
+            return model
+        found = self.find(model)
+        return None if found is None else found.name.partition("/")[2] or found.name
+
     def find(self, model: str | None) -> Found | None:
         """The row that a reported id resolves to; None when there is none."""
         return self._resolved(model) if model and len(model) <= models.LONGEST else None

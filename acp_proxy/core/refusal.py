@@ -34,6 +34,24 @@ def refusal_text(standing: Standing, now: int, zone: tzinfo, *, unpriced_model: 
     )
 
 
+def unreachable_text(account: Account) -> str:
+    """The ledger cannot be asked, and the budget does not let prompts go without it."""
+    return (
+        f"Not sent to the agent: {_name(account)} cannot be checked, because its ledger is out of reach, and nothing "
+        "is left of what was set aside for this process. Send the prompt again in a moment."
+    )
+
+
+def stop_text(standing: Standing, now: int, zone: tzinfo, *, cancelled: bool) -> str:
+    """A running turn reached the limit."""
+    account = standing.account
+    what = "The turn was cancelled" if cancelled else "A tool was not permitted, nor will be others in this turn"
+    return (
+        f"{what}: {_name(account)} is used up. {_figures(standing)} "
+        f"{reset_text(account, now, zone)} {_how_to_get_more(account)}"
+    )
+
+
 def warning_text(standing: Standing, threshold: int, now: int, zone: tzinfo) -> str:
     """A threshold in percent was reached."""
     account = standing.account

@@ -38,7 +38,8 @@ class Recorder(Interceptor):
 
     `agent` overrides the reported name. With `project_of` (path -> name; may block, is called in a thread) a session's
     project follows from its own working directory, and `origin.project` is for those whose directory is unknown.
-    `announce` gets the answers of the ledger, in the event loop; `clock` is Unix time in nanoseconds.
+    `announce` gets the answers of the ledger, in the event loop; `clock` is Unix time in nanoseconds; `process` names
+    this run, where a budget counts by it.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Recorder(Interceptor):
         *,
         agent: str | None = None,
         project_of: Callable[[Path], str] | None = None,
+        process: str | None = None,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         self._worker = worker
@@ -57,7 +59,9 @@ class Recorder(Interceptor):
         self._agent = agent
         self._project_of = project_of
         self._clock = clock
+        self._process = process
         self._projects: dict[str, str] = {}  # by session
+        self._finding: dict[str, asyncio.Event] = {}  # sessions whose project is looked for
 
     def on_event(self, event: Event) -> Iterable[Effect]:
         match event:
@@ -81,9 +85,18 @@ class Recorder(Interceptor):
     def _row(self, entry: Entry, state: SessionState) -> Row:
         if state.title and len(state.title) > LONGEST_TITLE:
             state = replace(state, title=state.title[:LONGEST_TITLE])
-        return Row(self._origin_of(entry.session), entry, state)
+        return Row(self.origin_of(entry.session), entry, state, self._process)
 
-    def _origin_of(self, session: str) -> Origin:
+    async def origin_when_known(self, session: str, within: float) -> Origin:
+        """The same, when the session's project has been found, or after so many seconds without it."""
+        if (found := self._finding.get(session)) is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(within):
+                    await found.wait()
+        return self.origin_of(session)
+
+    def origin_of(self, session: str) -> Origin:
+        """Who and where the rows of a session are booked to."""
         project = self._projects.get(session)
         return replace(self._origin, project=project) if project else self._origin
 
@@ -100,11 +113,20 @@ class Recorder(Interceptor):
             self._ask(event.session, event.parent)
         if self._project_of and event.cwd:
             # Not the loop's executor, whose threads are waited for at the end: the path may be on a dead network.
-            find = (event.session, Path(event.cwd), self._project_of)
+            self._finding[event.session] = asyncio.Event()
+            find = (event.session, Path(event.cwd), self._project_of, asyncio.get_running_loop())
             threading.Thread(target=self._find_project, args=find, name="acp-proxy project", daemon=True).start()
 
-    def _find_project(self, session: str, cwd: Path, project_of: Callable[[Path], str]) -> None:
+    def _find_project(
+        self, session: str, cwd: Path, project_of: Callable[[Path], str], loop: asyncio.AbstractEventLoop
+    ) -> None:
         self._projects[session] = project_of(cwd).encode("utf-8", "replace").decode()
+        with suppress(RuntimeError):  # the loop has ended in the meantime
+            loop.call_soon_threadsafe(self._found, session)
+
+    def _found(self, session: str) -> None:
+        if (found := self._finding.pop(session, None)) is not None:
+            found.set()
 
     def _ask(self, session: str, parent: str | None = None) -> None:
         loop = asyncio.get_running_loop()

@@ -1,0 +1,304 @@
+"""Enforces budgets: a prompt goes when the ledger holds what it may cost, and a running turn ends as `on_exceed` says.
+
+It never books anything: rows are the recorder's, and settle what was held. All it asks the ledger it asks in the
+worker's thread; only a prompt waits for the answer, for a bounded time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Literal, Protocol
+
+from acp_proxy.core import acp
+from acp_proxy.core.budget import Account, Budget, OnUnavailable, Standing, accounts_for
+from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
+from acp_proxy.core.entry import Entry, Origin, SessionState
+from acp_proxy.core.events import (
+    ConnectionClosed,
+    ContextChanged,
+    Event,
+    Initialized,
+    ModelSelected,
+    PromptDropped,
+    SessionClosed,
+    SessionOpened,
+    Side,
+    TurnEnded,
+    TurnMetered,
+    TurnStarted,
+)
+from acp_proxy.core.jsonrpc import Request
+from acp_proxy.core.refusal import refusal_text, stop_text, unreachable_text
+from acp_proxy.core.scope import Subject
+from acp_proxy.core.verdict import denies_unpriced
+from acp_proxy.interceptor import Admitted, Interceptor, Refusal
+from acp_proxy.interceptors.budgets.asking import Asking
+from acp_proxy.interceptors.budgets.pulse import Pulse
+from acp_proxy.interceptors.budgets.running import Running, Turns
+from acp_proxy.interceptors.budgets.sizes import Sizes
+from acp_proxy.interceptors.budgets.voice import Voice
+from acp_proxy.interceptors.budgets.warnings import Warnings
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Decision, Held, OpenTurn
+from acp_proxy.ledger.owners import Owner
+from acp_proxy.ledger.worker import LedgerWorker
+from acp_proxy.times import zone
+
+_MARGIN = 5.0  # seconds; it bounds itself, and must not be passed over because the loop was busy
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is configured, and what the catalog knows. `concrete` is the model that a name stands for, if it is one."""
+
+    budgets: tuple[Budget, ...]
+    process: str | None = None  # names this run, where a budget is given as its flag
+    style: Literal["message", "error"] = "message"
+    on_unavailable: OnUnavailable = "local"
+    timeout: float = 0.25  # seconds
+    concrete: Callable[[str | None], str | None] = lambda model: model
+    priced: Callable[[str, int], bool] = lambda _model, _at: True
+
+
+class Origins(Protocol):
+    """Who and where a session's rows are booked to: the recorder, so that it is the same in rows and holds."""
+
+    def origin_of(self, session: str) -> Origin: ...
+
+    async def origin_when_known(self, session: str, within: float) -> Origin: ...
+
+
+class Budgets(Interceptor):
+    """`new_id` makes UUIDv7s, `clock` is Unix time in nanoseconds, `beat` in seconds."""
+
+    admits = frozenset({acp.PROMPT})
+
+    def __init__(
+        self,
+        rules: Rules,
+        worker: LedgerWorker,
+        origins: Origins,
+        new_id: Callable[[int], str],
+        *,
+        clock: Callable[[], int] = time.time_ns,
+        beat: float = 10.0,
+    ) -> None:
+        self.admits_within = rules.timeout + _MARGIN
+        self._rules = rules
+        self._worker = worker
+        self._origins = origins
+        self._new_id = new_id
+        self._clock = clock
+        self._owner = Owner.this()
+        self._asking = Asking(worker, rules.timeout)
+        self._sizes = Sizes()
+        self._voice = Voice(rules.style)
+        self._turns = Turns()
+        self._warnings = Warnings(worker, self._voice, clock, _tzinfo)
+        self._pulse = Pulse(worker, self._turns, clock, beat)
+        self._models: dict[str, str | None] = {}  # by session
+        self._agents_price: set[str] = set()  # sessions whose agent tells what they cost
+        self._closed = False
+
+    # -- admission
+
+    async def admit(self, sender: Side, request: Request) -> Refusal | Admitted | None:  # noqa: ARG002  only clients' wait
+        session = acp.session_of(request)
+        if session is None or self._closed:
+            return None
+        at = self._clock()
+        began = asyncio.get_running_loop().time()
+        origin = await self._origins.origin_when_known(session, self._rules.timeout)
+        model = self._rules.concrete(self._models.get(session))
+        turn = OpenTurn(self._new_id(at), origin, session, at, self._owner, model, self._rules.process)
+        accounts = accounts_for(self._rules.budgets, _subject(turn), at, _tzinfo, turn.id)
+        if not accounts:
+            return None
+        running = Running(turn.id, session, origin, model, accounts, at + EXPIRY)
+        self._turns.add(running)
+        self._pulse.start()
+        waited = asyncio.get_running_loop().time() - began
+        try:
+            verdict = await self._decided(turn, running, waited)
+        except BaseException:
+            self._release(running.id)
+            raise
+        if isinstance(verdict, Refusal) or self._closed:
+            self._release(running.id)
+        return verdict
+
+    async def _decided(self, turn: OpenTurn, running: Running, waited: float) -> Refusal | Admitted:
+        unpriced = self._unpriced(turn)
+
+        def hold(ledger: BudgetLedger) -> Held:
+            self._sizes.learn(ledger, running.accounts, turn.origin, turn.model)
+            sizes = [self._sizes.of(account, turn.origin, turn.model) for account in running.accounts]
+            wants = list(zip(running.accounts, sizes, strict=True))
+            held = ledger.hold(turn, wants, self._clock(), self._clock() + EXPIRY, unpriced=unpriced)
+            if held.admitted:
+                self._warnings.claim(ledger, held.standings)
+            return held
+
+        held = await self._asking.ask(hold, lambda late: self._hold(running, late), waited)
+        if held is None:
+            return self._without_ledger(running)
+        self._hold(running, held)
+        binding = held.admission.binding
+        if binding is None:
+            return Admitted(turn.id, tuple(self._warnings.on_admission(turn.session, held.standings)))
+        self._turns.forget(running.id)  # nothing is held
+        model = turn.model if unpriced and denies_unpriced(binding.account) else None
+        zone = _tzinfo(binding.account.budget.zone)
+        text = refusal_text(binding, self._clock(), zone, unpriced_model=model)
+        return self._voice.refuse(turn.session, binding.account, text)
+
+    def _without_ledger(self, running: Running) -> Refusal | Admitted:
+        """What `on_unavailable` says: go, stay, or go with what this process holds already."""
+        now = self._clock()
+        opened: list[Account] = []
+        for account in running.accounts:
+            if not account.enforced:
+                continue
+            policy = account.budget.on_unavailable or self._rules.on_unavailable
+            size = self._sizes.of(account, running.origin, running.model)
+            left = size.within(self._turns.lease(account.key, now)) if policy == "local" else None
+            if policy == "open":
+                opened.append(account)
+            elif left is None:
+                self._count([account], "fail_closed")
+                return self._voice.refuse(running.session, account, unreachable_text(account))
+            else:
+                running.leased[account.key] = left
+        if opened:
+            self._count(opened, "fail_open")
+        return Admitted(running.id)
+
+    def _count(self, accounts: Sequence[Account], decision: Decision) -> None:
+        self._worker.do(lambda ledger: ledger.count_decisions([(account, decision) for account in accounts]))
+
+    def _hold(self, running: Running, held: Held) -> None:
+        """The ledger's answer, which may come when the prompt has gone without it."""
+        running.held = {account.key: amount for account, amount in held.admission.holds}
+        running.standings = held.standings
+
+    def _release(self, turn: str) -> None:
+        """It used nothing, and never will. After what was asked before, so that nothing of it stays held."""
+        running = self._turns.forget(turn)
+        if running is not None:
+            organisation = running.origin.organisation
+            self._worker.do(lambda ledger: ledger.release(organisation, turn))
+
+    def _unpriced(self, turn: OpenTurn) -> bool:
+        """Whether it is known that nobody will know what the turn costs."""
+        if turn.model is None or turn.session in self._agents_price:
+            return False
+        return not self._rules.priced(turn.model, turn.started_at)
+
+    async def aclose(self) -> None:
+        self._pulse.stop()
+
+    # -- what happens then
+
+    def on_event(self, event: Event) -> Iterable[Effect]:
+        match event:
+            case ContextChanged():
+                return self._costs_changed(event)
+            case TurnMetered():
+                return self._metered(event)
+            case TurnStarted(turn=turn):
+                self._turns.start(turn.id)
+            case TurnEnded(turn=turn):
+                return self._ended(turn.id)
+            case PromptDropped(turn=turn):
+                self._release(turn.id)
+            case _:
+                self._note(event)
+        return ()
+
+    def _note(self, event: Event) -> None:
+        match event:
+            case Initialized():
+                self._voice.meet(event)
+            case SessionOpened(session=session, model=str(model)) | ModelSelected(session=session, model=model):
+                self._models[session] = model
+            case SessionClosed(session=session):
+                self._models.pop(session, None)
+                self._agents_price.discard(session)
+                self._turns.close(session)
+            case ConnectionClosed():
+                self._closed = True
+                for running in self._turns:
+                    if not running.started:
+                        self._release(running.id)
+
+    def _costs_changed(self, event: ContextChanged) -> Iterable[Effect]:
+        self._learn(event.session, event.state, restored=event.restored)
+        running = None if event.restored else self._turns.current(event.session)
+        if running is None:
+            return ()
+        costs = self._turns.so_far(event.session)
+        self._warnings.foresee(running.with_spend(costs))
+        verdict, standing = running.exceeded(costs)
+        if standing is None or verdict == running.stopped or running.stopped == "cancel":
+            return ()
+        running.stopped = verdict
+        return self._stop(event.session, standing, cancel=verdict == "cancel")
+
+    def _stop(self, session: str, standing: Standing, *, cancel: bool) -> Sequence[Effect]:
+        account = standing.account
+        text = stop_text(standing, self._clock(), _tzinfo(account.budget.zone), cancelled=cancel)
+        said = self._voice.say(session, account, text)
+        if not cancel:
+            return [DenyPermissions(session, tell=said.line)]
+        self._count([account], "cancel")
+        return [Send(Side.AGENT, acp.cancel_line(session)), DenyPermissions(session, pending=True), said]
+
+    def _ended(self, turn: str) -> Iterable[Effect]:
+        running = self._turns.get(turn)
+        return () if running is None or running.stopped == "nothing" else (AllowPermissions(running.session),)
+
+    def _metered(self, event: TurnMetered) -> Iterable[Effect]:
+        entry = event.entry
+        running = self._turns.get(entry.id) or self._turns.current(entry.session)
+        self._learn(entry.session, event.state)
+        if running is None:
+            return ()
+        running.charge(entry, self._rules.process)
+        if running.id != entry.id:
+            return ()
+        self._turns.end(running)
+        self._settle(running, entry)
+        return self._warnings.at_turn_end(running.session, running.with_spend(self._turns.so_far(running.session)))
+
+    def _settle(self, running: Running, entry: Entry) -> None:
+        """When the row is in the ledger, which it was given first, nothing is held any more."""
+        loop = asyncio.get_running_loop()
+
+        def settled(ledger: BudgetLedger) -> None:
+            self._sizes.learn(ledger, running.accounts, running.origin, running.model or entry.model, anew=True)
+            self._pulse.in_loop(loop, lambda: self._turns.forget(running.id))
+
+        self._worker.do(settled)
+
+    def _learn(self, session: str, state: SessionState, *, restored: bool = False) -> None:
+        self._turns.costs(session, state.costs, restored=restored)
+        self._models[session] = state.model or self._models.get(session)
+        if state.agent_cost is not None:
+            self._agents_price.add(session)
+
+
+def _subject(turn: OpenTurn) -> Subject:
+    who = turn.origin
+    return Subject(
+        who.organisation, who.user, who.team, who.project, who.host, who.agent, turn.model, turn.session, turn.process
+    )
+
+
+def _tzinfo(name: str) -> tzinfo:
+    info = zone(name).info
+    if info is None:
+        raise ValueError(f"not a time zone: {name}")
+    return info

@@ -1,0 +1,70 @@
+"""Says every few seconds that this process lives, while a turn of it runs, and learns how budgets stand by now.
+
+No timer runs while nothing is held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from acp_proxy.core.budget import Standing
+from acp_proxy.interceptors.budgets.running import Running, Turns
+from acp_proxy.ledger import LedgerError
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
+from acp_proxy.ledger.worker import LedgerWorker
+
+
+class Pulse:
+    """`beat` is in seconds; `clock` is Unix time in nanoseconds."""
+
+    def __init__(self, worker: LedgerWorker, turns: Turns, clock: Callable[[], int], beat: float) -> None:
+        self._worker = worker
+        self._turns = turns
+        self._clock = clock
+        self._beat = beat
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._beat, self._due)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def in_loop(self, loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
+        """From the ledger's thread, where the loop may have ended in the meantime."""
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(call)
+
+    def _due(self) -> None:
+        self._timer = None
+        turns = list(self._turns)
+        if not turns:
+            return
+        self.start()
+        loop = asyncio.get_running_loop()
+        now = self._clock()
+        organisation = turns[0].origin.organisation  # one process, one organisation
+
+        def beat(ledger: BudgetLedger) -> None:
+            ledger.beat(organisation, [turn.id for turn in turns], now + EXPIRY)
+            accounts = [account for turn in turns for account in turn.accounts]
+            standings = ledger.standing(accounts, now)
+            self.in_loop(loop, lambda: _stand(turns, standings, now + EXPIRY))
+
+        self._worker.ask(beat, _missed)
+
+
+def _stand(turns: Sequence[Running], standings: Sequence[Standing], until: int) -> None:
+    rest = iter(standings)
+    for turn in turns:
+        turn.until = until
+        turn.stand([next(rest) for _ in turn.accounts])
+
+
+def _missed(_: LedgerError) -> None:
+    """The next beat is due before anything expires."""

@@ -1,0 +1,137 @@
+"""Prompts that were admitted, until the ledger has their rows: what they hold, and what they have cost so far.
+
+Knows no ledger. What ended turns held and did not use is the lease that prompts may go on while the ledger is out of
+reach: the ledger still sets it aside for this process.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.charge import charge
+from acp_proxy.core.entry import Entry, Origin
+from acp_proxy.core.money import Money
+from acp_proxy.core.verdict import MidTurn, mid_turn
+
+
+@dataclass(slots=True)
+class Running:
+    """One admitted prompt. Amounts are by the keys of accounts, each in its account's unit."""
+
+    id: str
+    session: str
+    origin: Origin
+    model: str | None
+    accounts: tuple[Account, ...]
+    until: int  # Unix ns: what it holds in the ledger counts until then
+    standings: tuple[Standing, ...] = ()  # () while the ledger has not told; `held` in them is what others hold
+    held: dict[str, int] = field(default_factory=dict)  # in the ledger
+    leased: dict[str, int] = field(default_factory=dict)  # of what other turns of this process left
+    charged: Counter[str] = field(default_factory=Counter)
+    started: bool = False
+    ended: bool = False  # its row is on its way
+    stopped: MidTurn = "nothing"
+
+    def charge(self, entry: Entry, process: str | None) -> None:
+        """Add a row that the turn caused."""
+        for account in self.accounts:
+            hold = self.held.get(account.key, 0)
+            self.charged[account.key] += charge(account, self.origin, entry, hold=hold, process=process)
+
+    def stand(self, standings: Sequence[Standing]) -> None:
+        """As the ledger says now, this turn's own holds among the rest."""
+        self.standings = tuple(
+            replace(standing, held=max(0, standing.held - self.held.get(standing.account.key, 0)))
+            for standing in standings
+        )
+
+    def with_spend(self, costs: Counter[str]) -> Iterator[tuple[Standing, int]]:
+        """How each account stands, and what the turn adds: what was charged, or costs so far by currency."""
+        for standing in self.standings:
+            account = standing.account
+            yield standing, self.charged[account.key] or costs[account.unit]
+
+    def exceeded(self, costs: Counter[str]) -> tuple[MidTurn, Standing | None]:
+        """The strictest that `on_exceed` wants at these costs so far, and whose it is, with the turn's spend in it."""
+        wanted: dict[MidTurn, Standing] = {}
+        for standing, so_far in self.with_spend(costs):
+            own = self.held.get(standing.account.key, 0)
+            verdict = mid_turn(replace(standing, held=standing.held + own), own, so_far)
+            wanted.setdefault(verdict, replace(standing, spent=standing.spent + so_far))
+        for verdict in ("cancel", "deny_next_tool"):
+            if verdict in wanted:
+                return verdict, wanted[verdict]
+        return "nothing", None
+
+
+class Turns:
+    """Those of one process, oldest first. Costs are cumulative by session, as the meter tells them."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, Running] = {}
+        self._costs: dict[str, Counter[str]] = {}
+        self._before: dict[str, Counter[str]] = {}  # when the turn that runs began
+
+    def add(self, turn: Running) -> None:
+        self._turns[turn.id] = turn
+
+    def get(self, id: str) -> Running | None:
+        return self._turns.get(id)
+
+    def forget(self, id: str) -> Running | None:
+        return self._turns.pop(id, None)
+
+    def __iter__(self) -> Iterator[Running]:
+        return iter(list(self._turns.values()))
+
+    def __bool__(self) -> bool:
+        return bool(self._turns)
+
+    def current(self, session: str) -> Running | None:
+        """The turn that the session's costs are those of."""
+        turns = (turn for turn in self._turns.values() if turn.session == session and turn.started and not turn.ended)
+        return next(turns, None)
+
+    def start(self, id: str) -> None:
+        turn = self._turns.get(id)
+        if turn is None:
+            return
+        if self.current(turn.session) is None:
+            self._mark(turn.session)
+        turn.started = True
+
+    def end(self, turn: Running) -> None:
+        """Its row is on its way; what costs the session from now on is the next turn's."""
+        turn.ended = True
+        self._mark(turn.session)
+
+    def costs(self, session: str, now: Sequence[Money], *, restored: bool = False) -> None:
+        """What the session has cost. What another process spent before is no cost of the turn that runs."""
+        after = Counter({cost.currency: cost.nano for cost in now})
+        if restored and session in self._before:
+            self._before[session].update(after - self._costs.get(session, Counter()))
+        self._costs[session] = after
+
+    def so_far(self, session: str) -> Counter[str]:
+        """What the running turn has cost, in nano-units by currency; of what was not told yet nothing."""
+        return self._costs.get(session, Counter()) - self._before.get(session, Counter())
+
+    def close(self, session: str) -> None:
+        self._costs.pop(session, None)
+        self._before.pop(session, None)
+
+    def lease(self, account: str, now: int) -> int:
+        """What this process holds in the ledger for the account, and no turn of it may still use."""
+        left = 0
+        for turn in self._turns.values():
+            if turn.ended:
+                left += (turn.held.get(account, 0) if turn.until > now else 0) - turn.charged[account]
+            else:
+                left -= turn.leased.get(account, 0)
+        return left
+
+    def _mark(self, session: str) -> None:
+        self._before[session] = Counter(self._costs.get(session, Counter()))

@@ -1,0 +1,42 @@
+"""What users get to see of budgets, in the form that their client shows: answers, notices, the agent's messages."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from acp_proxy.core import acp
+from acp_proxy.core.budget import Account
+from acp_proxy.core.effects import Send
+from acp_proxy.core.events import Initialized, Side
+from acp_proxy.interceptor import Refusal
+
+_INTERNAL_ERROR = -32603  # with data of exactly {"details": …} Zed shows only these; no code means a budget
+
+
+class Voice:
+    """Of one connection. `style` is what version 1 gets for a refusal; version 2 has only the error."""
+
+    def __init__(self, style: Literal["message", "error"]) -> None:
+        self._style = style
+        self._version = 1
+        self._notices = False
+
+    def meet(self, initialized: Initialized) -> None:
+        self._version = initialized.protocol_version
+        self._notices = initialized.client_notices
+
+    def refuse(self, session: str, account: Account, text: str) -> Refusal:
+        if self._style == "error" or self._version >= 2:
+            return Refusal(error={"code": _INTERNAL_ERROR, "message": text, "data": {"details": text}})
+        return Refusal(
+            result={"stopReason": acp.ENDED, "_meta": {"acp-proxy": {"budget": account.budget.name}}},
+            effects=(Send(Side.CLIENT, acp.message_line(session, text)),),
+        )
+
+    def say(self, session: str, account: Account, text: str, *, first: bool = False) -> Send:
+        """A warning; `first`: before anything of the agent's in this turn."""
+        if self._notices:
+            line = acp.notice_line(session, "warning", f'Budget "{account.budget.name}"', text)
+        else:
+            line = acp.message_line(session, f"{text}\n\n" if first else f"\n\n{text}\n\n")
+        return Send(Side.CLIENT, line)

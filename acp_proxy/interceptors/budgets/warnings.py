@@ -1,0 +1,103 @@
+"""Tells users that a threshold of a budget is reached: once in each window, whichever process of whichever machine.
+
+Who may tell is the ledger's to say. Only what a turn's last line brings cannot wait for it: that is told at once, and
+then claimed, so that two turns which end in the same moment may both tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import tzinfo
+from typing import Literal
+
+from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.effects import Send
+from acp_proxy.core.refusal import uncounted_text, warning_text
+from acp_proxy.interceptors.budgets.voice import Voice
+from acp_proxy.ledger import LedgerError
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.worker import LedgerWorker
+
+_Claim = Literal["asked", "ours", "done"]
+
+
+class Warnings:
+    """Of one process. `claim` is called in the ledger's thread, everything else in the event loop."""
+
+    def __init__(
+        self, worker: LedgerWorker, voice: Voice, clock: Callable[[], int], zones: Callable[[str], tzinfo]
+    ) -> None:
+        self._worker = worker
+        self._voice = voice
+        self._clock = clock
+        self._zones = zones
+        self._claims: dict[tuple[str, int], _Claim] = {}  # by the account's notice key and percent
+        self._uncounted: set[str] = set()  # accounts of which it was told that they do not count everything
+
+    def claim(self, ledger: BudgetLedger, standings: Iterable[Standing]) -> None:
+        """What was reached before this prompt, and perhaps nobody was told. Raises nothing: warnings can wait."""
+        for standing in standings:
+            for percent in standing.crossed(0, standing.spent):
+                key = (standing.account.notice_key, percent)
+                if key not in self._claims:
+                    try:
+                        self._claims[key] = "ours" if ledger.announce(standing.account, percent) else "done"
+                    except LedgerError:
+                        return
+
+    def on_admission(self, session: str, standings: Iterable[Standing]) -> Iterator[Send]:
+        """What is to be told before the agent begins."""
+        for standing in standings:
+            ours = [percent for percent in standing.crossed(0, standing.spent) if self._claimed(standing, percent)]
+            if ours:
+                yield self._warning(session, standing, max(ours), first=True)
+            text = uncounted_text(standing)
+            if text and standing.account.key not in self._uncounted:
+                self._uncounted.add(standing.account.key)
+                yield self._voice.say(session, standing.account, text, first=True)
+
+    def foresee(self, spends: Iterable[tuple[Standing, int]]) -> None:
+        """In mid-turn: ask for what is crossed, so that it is known who tells when the turn ends."""
+        for standing, spend in spends:
+            for percent in standing.crossed(standing.spent, standing.spent + spend):
+                key = (standing.account.notice_key, percent)
+                if key not in self._claims:
+                    self._claims[key] = "asked"
+                    self._worker.do(self._claiming(standing.account, percent))
+
+    def at_turn_end(self, session: str, spends: Iterable[tuple[Standing, int]]) -> Sequence[Send]:
+        """What the turn crossed, before the line that ends it."""
+        said: list[Send] = []
+        for before, spend in spends:
+            crossed = before.crossed(before.spent, before.spent + spend)
+            ours = [percent for percent in crossed if self._claimed(before, percent, at_once=True)]
+            if ours:
+                after = Standing(before.account, before.spent + spend, before.held, before.granted)
+                said.append(self._warning(session, after, max(ours)))
+        return said
+
+    def _claimed(self, standing: Standing, percent: int, *, at_once: bool = False) -> bool:
+        """Whether it is ours to tell now; then it is done."""
+        key = (standing.account.notice_key, percent)
+        claim = self._claims.get(key)
+        if claim == "done" or (claim != "ours" and not at_once):
+            return False
+        if claim is None:
+            account = standing.account
+            self._worker.do(lambda ledger: ledger.announce(account, percent))
+        self._claims[key] = "done"
+        return True
+
+    def _claiming(self, account: Account, percent: int) -> Callable[[BudgetLedger], None]:
+        def claim(ledger: BudgetLedger) -> None:
+            ours = ledger.announce(account, percent)
+            key = (account.notice_key, percent)
+            if self._claims[key] == "asked":
+                self._claims[key] = "ours" if ours else "done"
+
+        return claim
+
+    def _warning(self, session: str, standing: Standing, percent: int, *, first: bool = False) -> Send:
+        zone = self._zones(standing.account.budget.zone)
+        text = warning_text(standing, percent, self._clock(), zone)
+        return self._voice.say(session, standing.account, text, first=first)

@@ -1,0 +1,211 @@
+"""A proxy with budgets between a pair of ends, with a real ledger in a file. Time is set by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from acp_proxy.catalog import Catalog
+from acp_proxy.core.budget import Budget, Limit
+from acp_proxy.core.entry import Origin
+from acp_proxy.core.money import Money
+from acp_proxy.core.usage import Usage
+from acp_proxy.core.windows import Window
+from acp_proxy.ids import uuid7
+from acp_proxy.interceptors.budgets import Budgets, Rules
+from acp_proxy.interceptors.recorder import Recorder
+from acp_proxy.ledger import Query, Row, open_ledger
+from acp_proxy.ledger.budgets import BudgetLedger, Grant
+from acp_proxy.ledger.worker import LedgerWorker
+from tests.ends import SESSION, Ends, answer, prompt, update
+from tests.ledger.rows import NOON, Warnings
+
+ALICE = Origin("default", "alice", "core", "web", "laptop", "someone", None, None)
+SECONDS = 10**9
+PATIENT = 20.0  # seconds; tests that are about the timeout set their own
+
+
+def usd(text: str) -> Limit:
+    return Limit(Money.of(text, "USD").nano, "USD")
+
+
+def daily(limit: str | Limit = "1", **fields: Any) -> Budget:
+    limit = usd(limit) if isinstance(limit, str) else limit
+    return Budget("daily", "user", Window("day"), limit, **fields)
+
+
+class Clock:
+    def __init__(self, now: int = NOON) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        self.now += 1_000_000
+        return self.now
+
+
+@dataclass
+class House:
+    """One proxy. Several share a ledger when they share a directory."""
+
+    root: Path
+    budgets: tuple[Budget, ...]
+    origin: Origin = ALICE
+    options: Mapping[str, Any] = field(default_factory=dict)
+    clock: Clock = field(default_factory=Clock)
+    beat: float = 3600.0
+    client_notices: bool = False
+    protocol: int = 1
+
+    def __post_init__(self) -> None:
+        self.warnings = Warnings()
+        self.environ = {"HOME": str(self.root)}
+        self.worker = LedgerWorker.at(self.url, self.environ, self.warnings)
+        catalog = Catalog.load()
+        rules = Rules(
+            self.budgets,
+            concrete=catalog.concrete,
+            priced=lambda model, at: catalog.price(model, Usage(input=1, output=1), at).cost is not None,
+        )
+        rules = replace(rules, **{"timeout": PATIENT, **self.options})
+        self.recorder = Recorder(
+            self.worker, self.origin, lambda event: self.ends.dispatcher.announce(event), process=rules.process
+        )
+        self.enforcer = Budgets(rules, self.worker, self.recorder, uuid7, clock=self.clock, beat=self.beat)
+        self.ends = Ends([self.recorder, self.enforcer], clock=self.clock)
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.root}/ledger.db"
+
+    def open(self, model: str = "claude-sonnet-5", agent: str = "someone") -> None:
+        ends = self.ends
+        capabilities: dict[str, Any] = {"session": {"notices": {}}} if self.client_notices else {}
+        hello = {"protocolVersion": self.protocol, "clientCapabilities": capabilities, "capabilities": capabilities}
+        ends.client_says({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})
+        who = {"name": agent, "version": "1"}
+        ends.agent_says(answer(0, protocolVersion=self.protocol, agentInfo=who, info=who))
+        ends.client_says({"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": "/w"}})
+        ends.agent_says(answer(1, sessionId=SESSION, models={"currentModelId": model}))
+        self.forget()
+
+    def forget(self) -> None:
+        """What was said so far."""
+        self.ends.client.data = self.ends.agent.data = b""
+
+    async def prompt(self, id: int, session: str = SESSION) -> bool:
+        """Whether it reached the agent, when that is decided."""
+        self.ends.client_says(prompt(id, session=session))
+        await self.until(lambda: self._reached(id) or self.answer_to(id) is not None)
+        return self._reached(id)
+
+    def answer_to(self, id: int) -> dict[str, Any] | None:
+        found = (
+            message for message in self.ends.client.messages if message.get("id") == id and "method" not in message
+        )
+        return next(found, None)
+
+    def finish(self, id: int, cost: str | None = None, **result: Any) -> None:
+        """The agent's last words on a prompt; `cost` is the session's so far."""
+        if cost is not None:
+            self.reports(cost)
+        self.ends.agent_says(answer(id, stopReason="end_turn", **result))
+
+    def reports(self, cost: str, used: int = 1000) -> None:
+        money = f'{{"amount":{cost},"currency":"USD"}}'.encode()
+        line = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-1","update":'
+        self.ends.agent_says(
+            line + b'{"sessionUpdate":"usage_update","used":%d,"size":200000,"cost":%s}}}\n' % (used, money)
+        )
+
+    def texts(self) -> list[str]:
+        """What the proxy said to the user, as chunks or notices; the agent says nothing in these tests."""
+        updates = [message["params"]["update"] for message in self.ends.client.messages if "params" in message]
+        return [
+            each.get("description") or each["content"]["text"].strip()
+            for each in updates
+            if each["sessionUpdate"] in ("notice", "agent_message_chunk")
+        ]
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(30):
+            while not condition():
+                for wire in (self.ends.client, self.ends.agent):
+                    wire.written.clear()
+                waits = [asyncio.ensure_future(wire.written.wait()) for wire in (self.ends.client, self.ends.agent)]
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                for wait in waits:
+                    wait.cancel()
+
+    async def settled(self) -> None:
+        """The ledger has all that it was given before, and the loop has heard of it."""
+        done = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        self.worker.do(lambda _: loop.call_soon_threadsafe(done.set))
+        async with asyncio.timeout(30):
+            await done.wait()
+
+    def rows(self) -> list[Row]:
+        with closing(self.ledger()) as ledger:
+            return list(ledger.rows(Query()))
+
+    def decisions(self) -> dict[str, int]:
+        with closing(self.ledger()) as ledger:
+            return {count.decision: count.count for count in ledger.decision_counts(self.origin.organisation)}
+
+    def ledger(self) -> BudgetLedger:
+        return open_ledger(self.url, journals=())
+
+    def held(self) -> int:
+        """By all processes, for the first budget of this house."""
+        from acp_proxy.core.budget import accounts_for
+        from acp_proxy.core.scope import Subject
+        from acp_proxy.times import zone
+
+        who = self.origin
+        subject = Subject(
+            who.organisation,
+            who.user,
+            who.team,
+            who.project,
+            who.host,
+            who.agent,
+            None,
+            SESSION,
+            self.options.get("process"),
+        )
+        accounts = accounts_for(self.budgets[:1], subject, self.clock.now, lambda name: zone(name).info, "")  # type: ignore[arg-type,return-value]
+        with closing(self.ledger()) as ledger:
+            return ledger.standing(accounts, self.clock.now)[0].held
+
+    def grant(self, amount: str, budget: str = "daily") -> None:
+        now = self.clock.now
+        nano = Money.of(amount, "USD").nano
+        grant = Grant(uuid7(now), "default", "user", budget, None, nano, "USD", now, now + 3600 * SECONDS, "bob", "why")
+        with closing(self.ledger()) as ledger:
+            ledger.grant(grant)
+
+    def _reached(self, id: int) -> bool:
+        return any(
+            message.get("id") == id and message.get("method") == "session/prompt"
+            for message in self.ends.agent.messages
+        )
+
+
+@asynccontextmanager
+async def house(root: Path, *budgets: Budget, **fields: Any) -> AsyncIterator[House]:
+    made = House(root, budgets, **fields)
+    made.open()
+    try:
+        yield made
+    finally:
+        made.ends.dispatcher.finish()
+        await made.ends.dispatcher.aclose()
+        assert made.ends.dispatcher.failures == 0, made.ends.log
+
+
+def spent_update(cost: str) -> dict[str, Any]:
+    return update("usage_update", used=1, size=2, cost={"amount": float(cost), "currency": "USD"})

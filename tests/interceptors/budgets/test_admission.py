@@ -1,0 +1,121 @@
+"""Which prompts reach the agent, and what is held for them meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from acp_proxy.core.budget import Limit
+from tests.interceptors.budgets.house import ALICE, daily, house, usd
+
+
+async def test_a_prompt_within_the_budget_goes_and_its_turn_has_the_id_that_was_held(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1", hold=usd("0.2").amount)) as made:
+        assert await made.prompt(2)
+        assert made.held() == usd("0.2").amount
+        made.finish(2, "0.05")
+        await made.settled()
+        assert made.held() == 0
+        (row,) = made.rows()
+        assert row.entry.id[14] == "7"
+        assert [cost.text for cost in row.entry.costs] == ["0.05"]
+        assert made.decisions() == {"allow": 1}
+
+
+async def test_a_prompt_beyond_the_budget_never_reaches_the_agent_and_makes_no_row(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0.1", thresholds=())) as made:
+        assert await made.prompt(2)
+        made.finish(2, "0.1")
+        assert not await made.prompt(3)
+        assert made.ends.agent.messages[-1]["id"] == 2
+        await made.settled()
+        assert len(made.rows()) == 1
+        assert made.decisions() == {"allow": 1, "deny": 1}
+
+
+async def test_a_limit_of_0_refuses_everything(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0")) as made:
+        assert not await made.prompt(2)
+
+
+async def test_after_a_grant_the_same_session_goes_on(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0")) as made:
+        assert not await made.prompt(2)
+        made.grant("1")
+        assert await made.prompt(3)
+
+
+async def test_after_a_reset_the_same_session_goes_on(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0.1", thresholds=())) as made:
+        assert await made.prompt(2)
+        made.finish(2, "0.1")
+        assert not await made.prompt(3)
+        made.clock.now += 24 * 3600 * 10**9
+        assert await made.prompt(4)
+
+
+async def test_two_processes_share_one_cap(tmp_path: Path) -> None:
+    budget = daily(Limit(2, "turns"), thresholds=())
+    async with house(tmp_path, budget) as one, house(tmp_path, budget) as other:
+        assert await one.prompt(2)
+        assert await other.prompt(2)
+        assert not await one.prompt(3)
+        other.finish(2)
+        await other.settled()
+        assert not await other.prompt(3)
+
+
+async def test_a_cap_of_five_turns_admits_exactly_five(tmp_path: Path) -> None:
+    async with house(tmp_path, daily(Limit(5, "turns"), thresholds=())) as made:
+        admitted = []
+        for number in range(2, 10):
+            admitted.append(await made.prompt(number))
+            if admitted[-1]:
+                made.finish(number)
+        assert admitted == [True] * 5 + [False] * 3
+
+
+async def test_who_is_out_of_scope_does_not_wait_and_has_no_hold(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0"), origin=replace(ALICE, team="other")) as made:
+        assert not await made.prompt(2)
+    budget = replace(daily("0"), scope=replace(daily().scope, team=("core",)))
+    async with house(tmp_path, budget, origin=replace(ALICE, team="other")) as made:
+        assert await made.prompt(2)
+
+
+async def test_a_budget_in_shadow_counts_what_it_would_refuse(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0", mode="shadow")) as made:
+        assert await made.prompt(2)
+        assert made.decisions() == {"shadow_deny": 1}
+        assert made.texts() == []
+
+
+async def test_a_failed_turn_is_settled_too(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1")) as made:
+        assert await made.prompt(2)
+        made.ends.agent_says({"jsonrpc": "2.0", "id": 2, "error": {"code": -32603, "message": "no"}})
+        await made.settled()
+        assert (made.held(), len(made.rows())) == (0, 1)
+
+
+async def test_a_turn_whose_agent_is_gone_is_settled_too(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1")) as made:
+        assert await made.prompt(2)
+        made.reports("0.07")
+        made.ends.dispatcher.finish()
+        await made.settled()
+        assert made.held() == 0
+        (row,) = made.rows()
+        assert (row.entry.stop_reason, [cost.text for cost in row.entry.costs]) == ("crashed", ["0.07"])
+
+
+async def test_a_prompt_that_waits_when_the_agent_goes_leaves_nothing_held(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1")) as made:
+        from tests.ends import prompt
+
+        made.ends.client_says(prompt(2))
+        made.ends.dispatcher.finish()
+        await made.settled()
+        await made.settled()
+        assert (made.held(), made.rows()) == (0, [])
+        assert made.ends.agent.data == b""
