@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from acp_proxy.ledger.budgets import BudgetLedger
 
 _PATIENCE = 1.0  # seconds that one try waits for other writers
+_GATHER = 0.02  # seconds
 _SHORTEST_DELAY, _LONGEST_DELAY = 0.05, 5.0  # seconds between two tries
 _MOST_UNKEPT = 10_000  # rows that wait in memory only: some 20 MB
 
@@ -172,11 +173,18 @@ class LedgerWorker:
             self._ledger.close()
 
     def _collect(self, delay: float) -> None:
-        """Wait for something to do, or until the next try is due; then take all that is there."""
+        """Wait for something to do, or until the next try is due; then take all that is there.
+
+        Rows that are safe in the journal are let gather: the turn's last line, and the next prompt, go first.
+        """
+        gathering = True
         with suppress(Empty):
-            self._take(self._queue.get(timeout=delay if self._jobs else None))
+            item = self._queue.get(timeout=delay if self._jobs else None)
+            until = time.monotonic() + _GATHER
             while True:
-                self._take(self._queue.get_nowait())
+                self._take(item)
+                gathering = gathering and isinstance(item, _Append) and item.slot is not None
+                item = self._queue.get(timeout=max(0.0, until - time.monotonic()) if gathering else 0)
 
     def _take(self, item: _Job | _Stop) -> None:
         if isinstance(item, _Stop):
