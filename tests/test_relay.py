@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -15,7 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acp_proxy.core.events import Side
+from acp_proxy.relay import Relay
+from acp_proxy.spawn import Started
 from tests.agents.client import PLAIN, alive, eventually, line, pid_from, python, relayed, running, send, send_and_close
+from tests.agents.forwarding import Forwarding
+from tests.agents.loops import LOOPS, Loop, on
 
 ECHO = ("cat",)
 DEAF = "import signal; signal.pause()"
@@ -96,6 +102,58 @@ def test_a_reader_that_stops_stops_the_writer_behind_the_relay() -> None:
         assert len(relay.stdout.readall()) == written
 
 
+class Holding(Forwarding):
+    """Keeps the client's lines back until it is told to let them go."""
+
+    def __init__(self) -> None:
+        self.held = b""
+        self.client_left = asyncio.Event()
+
+    def lines(self, sender: Side, run: bytes) -> None:
+        if sender is Side.CLIENT:
+            self.held += run
+        else:
+            super().lines(sender, run)
+
+    def ended(self, sender: Side) -> None:
+        if sender is Side.CLIENT:
+            self.client_left.set()
+
+    def holding(self) -> int:
+        return len(self.held)
+
+    def release(self) -> None:
+        self.to_agent.write(self.held)
+        self.held = b""
+        self.to_agent.resume_reading()
+
+
+@LOOPS
+def test_the_agents_stdin_stays_open_for_lines_that_wait_for_admission(loop: Loop) -> None:
+    (client_in, ours), (theirs, client_out), (agent_in, to_agent), (from_agent, agent_out) = (
+        os.pipe() for _ in range(4)
+    )
+    with os.fdopen(agent_in) as stdin, os.fdopen(agent_out) as stdout:
+        agent = subprocess.Popen(["cat"], stdin=stdin, stdout=stdout)
+    started = Started(
+        pid=agent.pid, to_agent=to_agent, from_agent=from_agent, from_client=client_in, to_client=client_out
+    )
+
+    async def test() -> None:
+        inspector = Holding()
+        relay = asyncio.create_task(Relay(started, inspector, signals=False).run())
+        os.write(ours, b"a prompt\n")
+        os.close(ours)
+        await inspector.client_left.wait()
+        inspector.release()
+        assert await relay == 0
+        assert os.read(theirs, 100) == b"a prompt\n"
+
+    on(loop, test)
+    os.close(theirs)
+    agent.returncode = 0  # the relay has waited for it
+
+
 # Half-close, and the end.
 
 
@@ -167,6 +225,14 @@ def test_a_client_that_vanishes_while_nobody_speaks_ends_the_agent() -> None:
         relay.stdout.close()  # stdin stays open
         assert relay.wait(20) == 128 + signal.SIGTERM
         assert not alive(pid)
+
+
+def test_a_client_that_vanishes_lets_the_agent_leave_by_itself() -> None:
+    agent = python("import os\nos.write(1, b'ready\\n')\nwhile os.read(0, 1): pass\nos._exit(8)")
+    with relayed(*agent, grace=25) as relay:
+        assert line(relay.stdout) == b"ready\n"
+        relay.stdout.close()  # stdin stays open here, but ends for the agent
+        assert relay.wait(20) == 8
 
 
 def test_a_client_that_vanishes_in_mid_stream_ends_the_agent() -> None:
@@ -273,11 +339,14 @@ def test_when_the_relay_is_killed_an_agent_that_ignores_the_end_of_stdin_ends_to
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
 def test_a_signal_that_came_ignored_stays_ignored_for_relay_and_agent(number: int) -> None:
     """As under nohup, and for a shell's background jobs."""
-    agent = ("sh", "-c", "cat /proc/self/status; echo; read end; exit 6")
+    agent = ("sh", "-c", "cat /proc/self/status; echo; cat; exit 6")
     ignoring = f"import os, signal, sys; signal.signal({number}, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     with running(*python(ignoring), *PLAIN, "--", *agent) as relay:
         assert ignored(b"".join(iter(relay.stdout.readline, b"\n"))) == {number}
         relay.send_signal(number)
+        for _ in range(20):  # the signal has arrived long before the last of them
+            send(relay.stdin, b"still there\n")
+            assert line(relay.stdout) == b"still there\n"
         relay.stdin.close()
         assert relay.wait(20) == 6
 

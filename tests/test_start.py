@@ -190,8 +190,9 @@ def in_terminal(*arguments: str, env: dict[str, str]) -> tuple[int, bytes]:
 
 
 def test_between_terminals_the_agent_takes_our_place(home: dict[str, str]) -> None:
-    status, shown = in_terminal("run", "--", "sh", "-c", "test -t 0 && test -t 1 && echo here; exit 4", env=home)
-    assert (status, shown) == (4, b"acp-proxy: terminal: not relayed, not metered\nhere\n")
+    script = "test -t 0 && test -t 1 && grep SigIgn /proc/self/status; exit 4"
+    status, shown = in_terminal("run", "--", "sh", "-c", script, env=home)
+    assert (status, shown) == (4, b"acp-proxy: terminal: not relayed, not metered\nSigIgn:\t0000000000000000\n")
 
 
 def test_between_terminals_the_configuration_is_checked_all_the_same(home: dict[str, str]) -> None:

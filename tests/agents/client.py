@@ -83,7 +83,7 @@ def alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
-def eventually(condition: Callable[[], bool], within: float = LIMIT) -> bool:
+def eventually(condition: Callable[[], bool], within: float = LIMIT / 2) -> bool:
     """Whether it came true in time; for what the system tells to nobody, such as the end of a stranger's child."""
     deadline = time.monotonic() + within
     while not condition():
