@@ -1,6 +1,6 @@
 """One direction of the wire: a pump reads and frames, an outlet writes. A slow reader pauses its pump, nothing else.
 
-Never copies what arrives whole, never sets a timer, and holds no more than one read and what the inspector holds.
+Never copies what arrives whole, never sets a timer, and holds a quarter of a mebibyte beside what the inspector holds.
 """
 
 from __future__ import annotations
