@@ -38,8 +38,11 @@ def check(ledger: BudgetLedger, budgets: Sequence[Budget], subject: Subject, now
 
 def _size(ledger: BudgetLedger, account: Account, subject: Subject) -> HoldSize:
     organisation, agent, unit = subject.organisation, subject.agent, account.unit
+    agents = ledger.recent_costs(organisation, agent, unit)
+    if subject.model is None:
+        return HoldSize.of(account.budget, agents=agents)
     own = ledger.recent_costs(organisation, agent, unit, model=subject.model, user=subject.user)
-    return HoldSize.of(account.budget, own, own or ledger.recent_costs(organisation, agent, unit))
+    return HoldSize.of(account.budget, own, agents)
 
 
 def _refusal(standing: Standing, subject: Subject, now: int, *, unpriced: bool) -> str:
