@@ -19,8 +19,8 @@ from acp_proxy.core.events import Event, Side
 from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, parse
 from acp_proxy.core.long_lines import peek_head
 from acp_proxy.core.meter import Meter
-from acp_proxy.core.peek import Peek, peek_run
-from acp_proxy.glance import may_be_late, next_of_agent
+from acp_proxy.core.peek import Peek, is_one_a_line, peek_lines, peek_run
+from acp_proxy.glance import Tallies, may_be_late, next_of_agent
 from acp_proxy.interceptor import Interceptor, Refusal
 from acp_proxy.lane import Lane, Outlet
 from acp_proxy.permissions import Permissions
@@ -64,7 +64,14 @@ class Dispatcher:
     def lines(self, sender: Side, run: bytes) -> None:
         """Forward whole lines and account for them."""
         peeked = peek_run(run)
-        mark = self._scan(sender, peeked, 0)
+        tallies: Tallies = []
+        mark = self._scan(sender, peeked, 0, tallies)
+        if mark < len(peeked) and not is_one_a_line(run, peeked):
+            tallies.clear()
+            peeked = peek_lines(run)
+            mark = self._scan(sender, peeked, 0, tallies)
+        for tally in tallies:
+            self._accounting.tally(*tally)
         if mark == len(peeked):  # nothing here that matters: most of all traffic
             self._lane(sender).forward(run)
         elif len(peeked) > 1:
@@ -128,10 +135,10 @@ class Dispatcher:
 
     # -- looking
 
-    def _scan(self, sender: Side, peeked: Sequence[Peek], start: int) -> int:
-        """The index of the next line that needs more than a glance, or the end."""
+    def _scan(self, sender: Side, peeked: Sequence[Peek], start: int, tallies: Tallies) -> int:
+        """The index of the next line that needs more than a glance, or the end; adds to the tallies what it passed."""
         if sender is Side.AGENT:
-            return next_of_agent(peeked, start, self._awaited, self._accounting.tally)
+            return next_of_agent(peeked, start, self._awaited, tallies)
         return next((i for i in range(start, len(peeked)) if self._client_matters(peeked[i])), len(peeked))
 
     def _client_matters(self, peek: Peek) -> bool:
@@ -166,7 +173,10 @@ class Dispatcher:
                 lane.forward(run[sent:begin])
                 self._line(sender, run[begin:end])
                 sent = end
-            mark = self._scan(sender, peeked, mark + 1)
+            tallies: Tallies = []
+            mark = self._scan(sender, peeked, mark + 1, tallies)
+            for tally in tallies:
+                self._accounting.tally(*tally)
         lane.forward(run[sent:])
         self._accounting.settle()
 
@@ -194,7 +204,6 @@ class Dispatcher:
 
     def _permission(self, request: Request, line: bytes) -> None:
         """The client is asked, or where permission is denied for now the agent is answered."""
-        self._accounting.flush()  # it may be denied for what came just before
         session = self._conversation.root_of(acp.session_of(request) or "")
         if not self._permissions.denied(session):
             self._lanes[Side.CLIENT].forward(line)

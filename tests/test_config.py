@@ -250,10 +250,10 @@ def test_a_user_without_any_variable_is_still_named(tmp_path: Path) -> None:
         ),
         ("[ledger\n", "FILE:1: not valid TOML: expected ']' at the end of a table declaration"),
         ("[run]\nsummary = \n", "FILE:2: not valid TOML: invalid value"),
-        ('[[budget]]\nname = "a"\n', "FILE:1: budget: budgets are not built yet and would not be enforced; remove it"),
+        ('[refusal]\nstyle = "errors"\n', 'FILE:2: refusal.style: expected message or error; did you mean "error"?'),
         (
-            '[refusal]\nstyle = "error"\n',
-            "FILE:2: refusal.style: budgets are not built yet, so nothing is refused; remove it",
+            "[run]\nbudget = 5\n",
+            'FILE:2: run.budget: expected an amount as a decimal in quotes, such as "30": write "5"',
         ),
         (
             '\n[[notify]]\nurl = "x"\n',
@@ -284,11 +284,20 @@ def test_a_mistake_in_the_administrators_file_names_that_file(machine: Machine) 
             {},
             "--ledger: expected sqlite:///PATH: PostgreSQL ledgers are not built yet",
         ),
-        ({"budget": "5"}, {}, "--budget: budgets are not built yet and would not be enforced; remove it"),
+        (
+            {"budget": "-5"},
+            {},
+            '--budget: expected an amount from 0 as a decimal in quotes, such as "30" or "0.50"',
+        ),
         (
             {},
-            {"ACP_PROXY_RUN__BUDGET": "5"},
-            "ACP_PROXY_RUN__BUDGET: budgets are not built yet and would not be enforced; remove it",
+            {"ACP_PROXY_BUDGET__NAME": "x"},
+            "ACP_PROXY_BUDGET__NAME: budgets stand in a file, [[budget]]; only ACP_PROXY_RUN__BUDGET is a variable",
+        ),
+        (
+            {},
+            {"ACP_PROXY_BUDGET": "5"},
+            "ACP_PROXY_BUDGET: budgets stand in a file, [[budget]]; only ACP_PROXY_RUN__BUDGET is a variable",
         ),
         ({}, {"ACP_PROXY_LEDGER__URI": "x"}, "ACP_PROXY_LEDGER__URI: unknown key; did you mean ledger.url?"),
         ({}, {"ACP_PROXY_RUN__SUMMARY": "maybe"}, "ACP_PROXY_RUN__SUMMARY: expected true or false, not text"),

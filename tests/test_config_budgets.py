@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from acp_proxy.config import Config, load
 from acp_proxy.config.budgets import budgets_of
 from acp_proxy.config.files import ConfigError, read
 from acp_proxy.core.budget import Budget, Limit
@@ -203,3 +205,120 @@ def test_a_budget_that_is_not_whole_gets_one_line(tmp_path: Path, text: str, exp
     with pytest.raises(ConfigError) as caught:
         budgets(tmp_path, text)
     assert str(caught.value) == f"{tmp_path}/config.toml:{expected}"
+
+
+# -- over the layers
+
+
+class Machine:
+    """What a user with these files, flags and variables gets."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def write(self, admin: str, user: str) -> None:
+        (self.root / "admin.toml").write_text(admin, encoding="utf-8")
+        own = self.root / ".config/acp-proxy/config.toml"
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text(user, encoding="utf-8")
+
+    def load(self, options: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None) -> Config:
+        environment = {"HOME": str(self.root), "USER": "login", **(environ or {})}
+        return load(options or {}, environment, admin_file=self.root / "admin.toml")
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+ADMINS = f"""\
+[identity]
+user = "alice"
+team = "core"
+[ledger]
+url = "sqlite:////srv/ledger.db"
+[prices.m]
+input = "5"
+[aliases]
+default = "m"
+[[budget]]
+{NEEDED}"""
+
+
+def test_the_budgets_of_all_layers_add_up(machine: Machine) -> None:
+    machine.write(f"[[budget]]\n{NEEDED}", f"[[budget]]\n{NEEDED}".replace('"a"', '"b"'))
+    found = machine.load({"budget": "2.5"}).budgets
+    assert [(each.layer, each.name) for each in found] == [("admin", "a"), ("user", "b"), ("flag", "--budget")]
+    assert (found[2].limit, found[2].mode, found[2].window.name) == (Limit(2_500_000_000, "USD"), "enforce", "total")
+
+
+def test_without_any_there_are_none(machine: Machine) -> None:
+    machine.write("", "")
+    assert machine.load().budgets == ()
+
+
+def test_a_budget_of_the_same_name_takes_nothing_from_the_administrators(machine: Machine) -> None:
+    weaker = 'name = "a"\nwindow = "day"\nlimit = { amount = "500", currency = "USD" }\nmode = "shadow"\n'
+    machine.write(ADMINS, f"[[budget]]\n{weaker}")
+    admins, users = machine.load().budgets
+    assert (admins.layer, admins.mode, admins.limit.amount) == ("admin", "enforce", 5_000_000_000)
+    assert (users.layer, users.mode, users.limit.amount) == ("user", "shadow", 500_000_000_000)
+
+
+def test_another_file_takes_nothing_from_the_administrators(machine: Machine, tmp_path: Path) -> None:
+    machine.write(ADMINS, "")
+    (tmp_path / "other.toml").write_text("")
+    assert [each.name for each in machine.load({"config": str(tmp_path / "other.toml")}).budgets] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("options", "environ"),
+    [
+        ({"ledger": "sqlite:////tmp/mine.db"}, {}),
+        ({"user": "bob", "team": "free"}, {}),
+        ({}, {"ACP_PROXY_IDENTITY__TEAM": "free", "ACP_PROXY_LEDGER__URL": "sqlite:////tmp/mine.db"}),
+        ({}, {"ACP_PROXY_PRICES__m__INPUT": "0"}),
+        ({}, {"ACP_PROXY_ALIASES__DEFAULT": "cheap"}),
+    ],
+)
+def test_flags_and_environment_change_nothing_that_the_administrator_set(
+    machine: Machine, options: dict[str, str], environ: dict[str, str]
+) -> None:
+    machine.write(ADMINS, "")
+    config = machine.load(options, environ)
+    assert (config.identity.user, config.identity.team) == ("alice", "core")
+    assert config.ledger.url == "sqlite:////srv/ledger.db"
+    assert config.pricing.prices["m"].input == "5"
+    assert config.aliases["default"] == "m"
+    assert [each.name for each in config.budgets] == ["a"]
+    assert config.overruled
+
+
+def test_the_users_own_file_changes_nothing_that_the_administrator_set_either(machine: Machine) -> None:
+    machine.write(ADMINS, '[identity]\nteam = "free"\n[prices.m]\ninput = "0"\n[aliases]\ndefault = "cheap"\n')
+    config = machine.load()
+    assert (config.identity.team, config.pricing.prices["m"].input, config.aliases) == ("core", "5", {"default": "m"})
+
+
+def test_what_the_administrators_budgets_do_without_a_ledger_is_not_the_users_to_say(machine: Machine) -> None:
+    machine.write(f"[[budget]]\n{NEEDED}", f'[ledger]\non_unavailable = "open"\n[[budget]]\n{NEEDED}')
+    admins, users = machine.load().budgets
+    assert (admins.on_unavailable, users.on_unavailable) == ("local", None)
+    machine.write(f'[ledger]\non_unavailable = "closed"\n[[budget]]\n{NEEDED}', "")
+    assert machine.load({}, {"ACP_PROXY_LEDGER__ON_UNAVAILABLE": "open"}).budgets[0].on_unavailable == "closed"
+
+
+@pytest.mark.parametrize(("admins", "users", "limit"), [("5", "100", 5), ("5", "2", 2), (None, "7", 7), ("3", None, 3)])
+def test_of_two_limits_for_one_run_the_lower_one_counts(
+    machine: Machine, admins: str | None, users: str | None, limit: int
+) -> None:
+    machine.write(f'[run]\nbudget = "{admins}"\n' if admins else "", "")
+    (budget,) = machine.load({"budget": users} if users else {}).budgets
+    assert budget.limit == Limit(limit * 10**9, "USD")
+
+
+def test_the_style_of_refusals_is_a_message_unless_said(machine: Machine) -> None:
+    machine.write("", "")
+    assert machine.load().refusal_style == "message"
+    assert machine.load({}, {"ACP_PROXY_REFUSAL__STYLE": "error"}).refusal_style == "error"

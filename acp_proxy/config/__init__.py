@@ -174,7 +174,7 @@ def _of_file(file: TomlFile | None) -> Layer:
 def _settings(file: TomlFile, table: Mapping[str, Any], above: Key) -> Iterator[tuple[Key, Any]]:
     for name, value in table.items():
         key = (*above, name)
-        if key == ("budget",) and not NOT_BUILT.get("budget"):
+        if key == ("budget",):
             continue  # they add up, and have a reader of their own
         if isinstance(value, dict) and children(key):
             yield from _settings(file, value, key)
@@ -190,7 +190,7 @@ def _of_environment(environ: Mapping[str, str]) -> Layer:
             key = tuple(part.lower() if part.isupper() else part for part in variable[len(PREFIX) :].split("__"))
             if key[0] == "budget":
                 raise ConfigError(
-                    f"{variable}: a budget stands in a file, as [[budget]]; only {PREFIX}RUN__BUDGET is a variable"
+                    f"{variable}: budgets stand in a file, [[budget]]; only {PREFIX}RUN__BUDGET is a variable"
                 )
             check = check_of(key)
             layer[key] = _checked(key, of_text(check, value) if check else value, variable)

@@ -80,11 +80,8 @@ KEYS: dict[str, Check] = {
     "share_titles": flag,
 }
 
-# Known, and refused: who writes a budget must not believe in one that nothing enforces.
+# Known, and refused: who wants to be told must not rely on what nobody sends.
 NOT_BUILT: Mapping[str, str] = {
-    "budget": "budgets are not built yet and would not be enforced; remove it",
-    "run.budget": "budgets are not built yet and would not be enforced; remove it",
-    "refusal.style": "budgets are not built yet, so nothing is refused; remove it",
     "notify": "notifications are not built yet and would not be sent; remove it",
 }
 

@@ -103,6 +103,11 @@ class Budgets(Interceptor):
         self._agents_price: set[str] = set()  # sessions whose agent tells what they cost
         self._closed = False
 
+    @property
+    def idle(self) -> bool:
+        """Nothing is held, and no timer runs."""
+        return not self._turns and not self._pulse.beats
+
     # -- admission
 
     async def admit(self, sender: Side, request: Request) -> Refusal | Admitted | None:  # noqa: ARG002  only clients' wait

@@ -26,6 +26,10 @@ class Pulse:
         self._beat = beat
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def beats(self) -> bool:
+        return self._timer is not None
+
     def start(self) -> None:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._beat, self._due)

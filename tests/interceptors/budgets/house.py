@@ -123,7 +123,11 @@ class House:
 
     def texts(self) -> list[str]:
         """What the proxy said to the user, as chunks or notices; the agent says nothing in these tests."""
-        updates = [message["params"]["update"] for message in self.ends.client.messages if "params" in message]
+        updates = [
+            message["params"]["update"]
+            for message in self.ends.client.messages
+            if message.get("method") == "session/update"
+        ]
         return [
             each.get("description") or each["content"]["text"].strip()
             for each in updates

@@ -1,0 +1,197 @@
+"""What a user is told of budgets, when, and how often."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.ends import SESSION, answer
+from tests.interceptors.budgets.house import House, daily, house
+
+SCHEMAS = Path(__file__).parents[2] / "schema"
+
+
+@cache
+def validator(version: int, definition: str) -> Any:
+    schema = json.loads((SCHEMAS / f"acp-v{version}.schema.unstable.json").read_text(encoding="utf-8"))
+    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{definition}", "$defs": schema["$defs"]})
+
+
+def check(made: House, version: int) -> None:
+    """Every line that the client got is what the schema of its version says."""
+    for message in made.ends.client.messages:
+        if message.get("method") == "session/update":
+            name = "SessionNotification" if version == 1 else "UpdateSessionNotification"
+            validator(version, name).validate(message["params"])
+        elif "error" in message:
+            validator(version, "Error").validate(message["error"])
+        elif version == 1 and "stopReason" in message.get("result", {}):
+            validator(version, "PromptResponse").validate(message["result"])
+
+
+async def refused(made: House) -> dict[str, Any]:
+    assert not await made.prompt(2)
+    answer = made.answer_to(2)
+    assert answer
+    return answer
+
+
+async def test_a_refusal_is_a_message_and_an_ordinary_end(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0")) as made:
+        end = await refused(made)
+        assert end["result"] == {"stopReason": "end_turn", "_meta": {"acp-proxy": {"budget": "daily"}}}
+        (text,) = made.texts()
+        assert "daily" in text
+        assert "acp-proxy budget grant" in text
+        assert "resets" in text
+        assert made.ends.client.messages[-1] == end
+        check(made, 1)
+
+
+async def test_a_refusal_may_be_an_error_with_nothing_but_details(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0"), options={"style": "error"}) as made:
+        error = (await refused(made))["error"]
+        assert error["code"] == -32603
+        assert "\n" not in error["message"]
+        assert error["data"] == {"details": error["message"]}
+        assert made.texts() == []
+        check(made, 1)
+
+
+async def test_version_2_always_gets_the_error(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0"), protocol=2) as made:
+        error = (await refused(made))["error"]
+        assert set(error["data"]) == {"details"}
+        assert made.texts() == []
+        check(made, 2)
+
+
+async def test_a_crossing_is_told_before_the_line_that_ends_the_turn(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1")) as made:
+        assert await made.prompt(2)
+        made.finish(2, "0.85")
+        *_, warning, end = made.ends.client.messages
+        assert warning["params"]["update"]["content"]["text"].startswith('\n\n80 % of budget "daily" is reached.')
+        assert end["id"] == 2
+        assert len(made.texts()) == 1
+        check(made, 1)
+
+
+async def test_a_crossing_by_what_the_end_itself_reports_is_told_before_it(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0.02")) as made:
+        assert await made.prompt(2)
+        made.finish(2, usage={"inputTokens": 10_000, "outputTokens": 100, "totalTokens": 10_100})
+        *_, warning, end = made.ends.client.messages
+        assert "100 %" in warning["params"]["update"]["content"]["text"]
+        assert "Further prompts will be refused" in warning["params"]["update"]["content"]["text"]
+        assert end["id"] == 2
+
+
+async def test_clients_that_show_notices_get_notices(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1"), client_notices=True) as made:
+        assert await made.prompt(2)
+        made.finish(2, "0.55")
+        *_, warning, end = made.ends.client.messages
+        assert warning["params"]["update"]["sessionUpdate"] == "notice"
+        assert warning["params"]["update"]["title"] == 'Budget "daily"'
+        assert end["id"] == 2
+        check(made, 1)
+
+
+async def test_version_2_gets_notices(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1"), protocol=2) as made:
+        assert await made.prompt(2)
+        made.ends.agent_says(answer(2, messageId="m"))
+        state: dict[str, Any] = {"jsonrpc": "2.0", "method": "session/update"}
+        for each in ({"state": "running"}, {"state": "idle", "stopReason": "end_turn"}):
+            update = {"sessionUpdate": "state_update", **each}
+            if each["state"] == "idle":
+                made.reports("0.95")
+            made.ends.agent_says(state | {"params": {"sessionId": SESSION, "update": update}})
+        *_, warning, end = made.ends.client.messages
+        assert warning["params"]["update"]["sessionUpdate"] == "notice"
+        assert end["params"]["update"]["state"] == "idle"
+        validator(2, "UpdateSessionNotification").validate(warning["params"])
+
+
+async def test_each_threshold_is_told_once(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1")) as made:
+        for number, cost in ((2, "0.3"), (3, "0.5"), (4, "0.6"), (5, "0.7")):
+            assert await made.prompt(number)
+            made.finish(number, cost)
+        assert [text[:4] for text in made.texts()] == ["50 %"]
+
+
+async def test_another_process_does_not_tell_it_again(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1")) as one:
+        assert await one.prompt(2)
+        one.finish(2, "0.6")
+        assert len(one.texts()) == 1
+        await one.settled()
+        async with house(tmp_path, daily("1")) as other:
+            assert await other.prompt(2)
+            other.finish(2, "0.1")
+            assert other.texts() == []
+
+
+async def test_what_was_reached_before_is_told_right_after_admission_as_a_paragraph(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1", thresholds=())) as silent:
+        assert await silent.prompt(2)
+        silent.finish(2, "0.6")
+        await silent.settled()
+    async with house(tmp_path, daily("1")) as made:
+        assert await made.prompt(2)
+        (warning,) = made.ends.client.messages
+        text = warning["params"]["update"]["content"]["text"]
+        assert text.startswith("50 % of")
+        assert text.endswith("\n\n")
+
+
+async def test_it_may_be_told_again_in_the_next_window(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1", thresholds=(50,))) as made:
+        assert await made.prompt(2)
+        made.finish(2, "0.6")
+        made.clock.now += 24 * 3600 * 10**9
+        assert await made.prompt(3)
+        made.finish(3, "1.3")
+        assert len(made.texts()) == 2
+
+
+async def test_a_budget_that_warns_lets_go_and_tells(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0.1", mode="warn", thresholds=(100,))) as made:
+        assert await made.prompt(2)
+        made.finish(2, "0.2")
+        assert await made.prompt(3)
+        assert [text[:5] for text in made.texts()] == ["100 %"]
+
+
+async def test_a_model_without_a_price_is_refused_where_that_is_wanted(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1", on_unpriced="deny")) as made:
+        made.open(model="nobody-knows-it")
+        assert not await made.prompt(2)
+        assert "nobody-knows-it" in made.texts()[0]
+
+
+async def test_what_cannot_be_counted_is_said_loudly_once(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1")) as made:
+        made.open(model="nobody-knows-it")
+        usage = {"inputTokens": 1000, "outputTokens": 10, "totalTokens": 1010}
+        for number in (2, 3, 4):
+            assert await made.prompt(number)
+            made.finish(number, usage=usage)
+            await made.settled()
+        assert [text[:26] for text in made.texts()] == ['Not counted by budget "dai']
+
+
+@pytest.mark.parametrize("style", ["message", "error"])
+async def test_no_text_speaks_of_context_or_tokens(tmp_path: Path, style: str) -> None:
+    async with house(tmp_path, daily("0"), options={"style": style}) as made:
+        await refused(made)
+        said = made.ends.client.data.lower()
+        assert b"context" not in said
+        assert b"token" not in said

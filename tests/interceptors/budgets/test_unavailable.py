@@ -1,0 +1,98 @@
+"""What becomes of prompts while the ledger is out of reach."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.interceptors.budgets.house import daily, house, usd
+
+SHORT = {"timeout": 0.05}
+SMALL = usd("0.1").amount
+
+
+@contextmanager
+def locked(root: Path) -> Iterator[None]:
+    """Somebody else writes, and does not come to an end."""
+    connection = sqlite3.connect(root / "ledger.db", isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
+        connection.close()
+
+
+async def test_closed_refuses_and_leaves_nothing_held(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1"), options={**SHORT, "on_unavailable": "closed"}) as made:
+        await made.settled()
+        with locked(tmp_path):
+            assert not await made.prompt(2)
+            assert "out of reach" in made.texts()[0]
+        await made.settled()
+        assert (made.held(), made.rows()) == (0, [])
+        assert made.decisions()["fail_closed"] == 1
+
+
+async def test_open_lets_go_and_books_the_turn_when_the_ledger_is_back(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1"), options={**SHORT, "on_unavailable": "open"}) as made:
+        await made.settled()
+        with locked(tmp_path):
+            assert await made.prompt(2)
+            made.finish(2, "0.2")
+        await made.settled()
+        assert (made.held(), len(made.rows())) == (0, 1)
+        assert made.decisions()["fail_open"] == 1
+
+
+async def test_a_budget_may_say_otherwise_than_its_ledger(tmp_path: Path) -> None:
+    options = {**SHORT, "on_unavailable": "open"}
+    async with house(tmp_path, daily("1", on_unavailable="closed"), options=options) as made:
+        await made.settled()
+        with locked(tmp_path):
+            assert not await made.prompt(2)
+
+
+async def test_local_without_anything_held_refuses(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1"), options=SHORT) as made:
+        await made.settled()
+        with locked(tmp_path):
+            assert not await made.prompt(2)
+
+
+async def test_local_goes_on_with_what_ended_turns_left_and_not_beyond(tmp_path: Path) -> None:
+    budget = daily("1", hold=SMALL, thresholds=())
+    async with house(tmp_path, budget, options={"timeout": 2.0}) as made:
+        await made.settled()
+        assert await made.prompt(2)
+        with locked(tmp_path):
+            made.finish(2, "0.05")  # 0.05 of 0.1 is left, and still held in the ledger
+            assert await made.prompt(3)
+            made.finish(3, "0.095")
+            assert not await made.prompt(4)  # 0.005 is less than the least that is begun with
+        await made.settled()
+        assert made.held() == 0
+        assert sorted(cost.text for row in made.rows() for cost in row.entry.costs) == ["0.045", "0.05"]
+
+
+async def test_a_ledger_that_failed_several_times_is_not_asked_each_time(tmp_path: Path) -> None:
+    import asyncio
+
+    async with house(tmp_path, daily("1"), options={"timeout": 0.2, "on_unavailable": "open"}) as made:
+        await made.settled()
+        with locked(tmp_path):
+            for number in (2, 3, 4):
+                assert await made.prompt(number)
+            began = asyncio.get_running_loop().time()
+            assert await made.prompt(5)
+            assert asyncio.get_running_loop().time() - began < 0.2
+
+
+async def test_budgets_that_only_warn_never_refuse(tmp_path: Path) -> None:
+    options = {**SHORT, "on_unavailable": "closed"}
+    async with house(tmp_path, daily("1", mode="warn"), options=options) as made:
+        await made.settled()
+        with locked(tmp_path):
+            assert await made.prompt(2)
