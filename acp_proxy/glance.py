@@ -11,14 +11,12 @@ from acp_proxy.core.peek import ABSENT, Peek
 
 _AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of which characters are counted, not JSON
 
-Tally = Callable[[str | None, str, int, int], None]
+Tallies = list[tuple[str | None, str, int, int]]
+"""Session, kind, characters, and number of updates of which nothing else matters."""
 
 
-def next_of_agent(peeked: Sequence[Peek], start: int, awaits: Callable[[object], bool], tally: Tally) -> int:
-    """The index of the agent's next line that matters, or the end; the updates before it are tallied.
-
-    `tally` gets session, kind, characters and number of updates of which nothing else matters.
-    """
+def next_of_agent(peeked: Sequence[Peek], start: int, awaits: Callable[[object], bool], tallies: Tallies) -> int:
+    """The index of the agent's next line that matters, or the end; adds the updates before it to `tallies`."""
     session: str | None = None
     kind, updates, size = "", 0, 0
     index = start
@@ -34,13 +32,13 @@ def next_of_agent(peeked: Sequence[Peek], start: int, awaits: Callable[[object],
             size += len(update.content)
         elif update.kind in PLAIN_UPDATES:
             if updates:
-                tally(session, kind, max(0, size - updates * _AROUND_TEXT), updates)
+                tallies.append((session, kind, max(0, size - updates * _AROUND_TEXT), updates))
             session, kind, updates, size = params.session, update.kind or "", 1, len(update.content)
         else:
             break
         index += 1
     if updates:
-        tally(session, kind, max(0, size - updates * _AROUND_TEXT), updates)
+        tallies.append((session, kind, max(0, size - updates * _AROUND_TEXT), updates))
     return index
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from acp_proxy.core.jsonrpc import Notification, Request, Response, parse
 from acp_proxy.core.long_lines import meta_in_tail, peek_head
-from acp_proxy.core.peek import Peek, peek_line, peek_run, split_lines
+from acp_proxy.core.peek import Peek, is_one_a_line, peek_line, peek_lines, peek_run, split_lines
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10)
 values = st.recursive(
@@ -38,7 +38,16 @@ def shallow(peek: Peek) -> tuple[Any, Any, Any, Any]:
 @given(lines)
 def test_a_run_gives_one_look_a_line_and_the_same_as_line_by_line(run: list[bytes]) -> None:
     data = b"".join(line + b"\n" for line in run)
-    assert [shallow(peek) for peek in peek_run(data)] == [shallow(peek_line(line)) for line in run]
+    one_by_one = [shallow(peek_line(line)) for line in run]
+    peeked = peek_run(data)
+    if is_one_a_line(data, peeked):
+        assert [shallow(peek) for peek in peeked] == one_by_one
+    assert [shallow(peek) for peek in peek_lines(data)] == one_by_one
+
+
+@pytest.mark.parametrize("run", [b'{"id":1}\n\n', b'{"id":1} {"id":2}\n', b'{"id":\n1}\n'])
+def test_what_is_not_one_message_a_line_shows(run: bytes) -> None:
+    assert not is_one_a_line(run, peek_run(run))
 
 
 @given(st.binary(max_size=200))
