@@ -17,6 +17,7 @@ from acp_proxy.core.usage import Usage
 
 if TYPE_CHECKING:
     from acp_proxy.ledger.budgets import BudgetLedger
+    from acp_proxy.ledger.sql import SqlLedger
 
 
 class LedgerError(Exception):
@@ -157,11 +158,20 @@ def open_ledger(
     import os
     import time
 
-    from acp_proxy.ledger.places import journal_directories, sqlite_path
-    from acp_proxy.ledger.sqlite import SqliteLedger
+    from acp_proxy.ledger.places import is_postgres, journal_directories, sqlite_path
 
     directories = journal_directories(os.environ) if journals is None else journals
-    ledger = SqliteLedger(sqlite_path(url), patience=patience, warn=warn, journals=directories)
+    ledger: SqlLedger
+    if is_postgres(url):
+        try:
+            from acp_proxy.ledger.postgres import PostgresLedger
+        except ImportError as error:
+            raise LedgerError("ledger on PostgreSQL: not installed, run pip install 'acp-proxy[postgres]'") from error
+        ledger = PostgresLedger(url, patience=patience, warn=warn, journals=directories)
+    else:
+        from acp_proxy.ledger.sqlite import SqliteLedger
+
+        ledger = SqliteLedger(sqlite_path(url), patience=patience, warn=warn, journals=directories)
     try:
         ledger.settle_dead(time.time_ns())
     except LedgerUnavailableError as error:  # it may still be read, and the journals stay

@@ -16,10 +16,9 @@ from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import EXPIRY, Decision, Held, OpenTurn
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.standings import Found, charged, organisation_of
-from acp_proxy.ledger.totals import Run
+from acp_proxy.ledger.totals import Run, insert
 
-_INSERT_OPEN = f"INSERT INTO open_turn VALUES ({', '.join('?' * 17)}) ON CONFLICT DO NOTHING"
-_COUNT = "(org_id, layer, budget, value, decision) DO UPDATE SET count = decision.count + excluded.count"
+_COUNT = " ON CONFLICT (org_id, layer, budget, value, decision) DO UPDATE SET count = decision.count + excluded.count"
 
 OPEN_TURNS = """
 SELECT org_id, user_id, team, project, host, agent, agent_version, client,
@@ -50,10 +49,7 @@ def count(run: Run, decided: Iterable[tuple[Account, Decision]]) -> None:
         budget = account.budget
         key = (organisation_of(account), budget.layer, budget.name, account.value or "", decision)
         counts[key] = counts.get(key, 0) + 1
-    if counts:
-        values = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(counts))
-        sql = f"INSERT INTO decision VALUES {values} ON CONFLICT {_COUNT}"
-        run(sql, [value for key in sorted(counts) for value in (*key, counts[key])])
+    insert(run, "decision", [(*key, counts[key]) for key in sorted(counts)], _COUNT)
 
 
 def settle(run: Run, rows: Sequence[Row]) -> None:
@@ -67,7 +63,7 @@ def settle(run: Run, rows: Sequence[Row]) -> None:
                 extra = amount - _known(row.entry, unit, json.loads(estimate))
                 if extra > 0:
                     values = (organisation, account, turn, row.entry.started_at, extra)
-                    run("INSERT INTO surcharge VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", values)
+                    insert(run, "surcharge", [values], " ON CONFLICT DO NOTHING")
 
 
 def end(run: Run, organisation: str, turns: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -115,10 +111,8 @@ def _insert(run: Run, turn: OpenTurn, holds: Sequence[tuple[Account, int]], unti
     origin, owner = turn.origin, turn.owner
     who = (origin.user, origin.team, origin.project, origin.host, origin.agent, origin.agent_version, origin.client)
     what = (turn.session, turn.started_at, turn.model, turn.process, owner.host, owner.pid, owner.started, until)
-    run(_INSERT_OPEN, (origin.organisation, turn.id, *who, *what))
-    if holds:
-        sql = f"INSERT INTO hold VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * len(holds))} ON CONFLICT DO NOTHING"
-        run(sql, [value for each in _hold_values(turn, holds) for value in each])
+    insert(run, "open_turn", [(origin.organisation, turn.id, *who, *what)], " ON CONFLICT DO NOTHING")
+    insert(run, "hold", list(_hold_values(turn, holds)), " ON CONFLICT DO NOTHING")
 
 
 def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterator[tuple[object, ...]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.owners import Owner
+from acp_proxy.ledger.postgres_address import SCHEMES, Address
 
 EXPECTED = "expected sqlite:///PATH or postgresql://HOST/DATABASE"
 
@@ -29,9 +30,6 @@ def sqlite_path(url: str) -> Path:
     scheme, separator, rest = url.partition("://")
     if not separator:
         raise LedgerError(f"ledger URL without a scheme, {EXPECTED}")
-    if scheme in ("postgresql", "postgres"):
-        # It may hold a password, so the URL is not repeated.
-        raise LedgerError("ledger on PostgreSQL is not built in yet (extra: postgres), use sqlite:///PATH")
     if scheme != "sqlite":
         raise LedgerError(f"ledger URL of unknown scheme {scheme!r}, {EXPECTED}")
     path = rest.removeprefix("/")
@@ -45,7 +43,11 @@ def sqlite_path(url: str) -> Path:
 
 def canonical_url(url: str) -> str:
     """What a ledger opened at `url` calls itself: absolute, without credentials. Raises LedgerError."""
-    return sqlite_url(sqlite_path(url))
+    return Address.of(url).url if is_postgres(url) else sqlite_url(sqlite_path(url))
+
+
+def is_postgres(url: str) -> bool:
+    return url.partition("://")[0] in SCHEMES
 
 
 def sqlite_url(path: Path) -> str:

@@ -24,7 +24,7 @@ from acp_proxy.ledger.places import journal_of
 from acp_proxy.ledger.reading import read_rows, read_sessions, read_sums
 from acp_proxy.ledger.recovery import recover
 from acp_proxy.ledger.totals import Additions, Run
-from acp_proxy.ledger.writing import COSTS, NOTE_TITLE, STATE, session_key, state_of, title_values, write_row
+from acp_proxy.ledger.writing import COSTS, NOTE_TITLE, STATE, session_key, state_of, title_values, write_rows
 
 T = TypeVar("T")
 
@@ -73,9 +73,8 @@ class SqlLedger(ABC):
 
     def _append(self, run: Run, rows: Sequence[Row]) -> set[tuple[str, str]]:
         additions = Additions()
-        for row in rows:
-            if write_row(run, row):
-                additions.add(row)
+        for row in write_rows(run, rows):
+            additions.add(row)
         holding.settle(run, rows)
         additions.write(run, self._known_series)
         return set(additions.series)

@@ -36,8 +36,12 @@ COUNTS = (
     "units",
     "nano",
 )
-_TOTAL_COLUMNS = ("org_id", "level", "series", "bucket", *COUNTS, "first_at", "last_at")
-_INCREMENT = ", ".join(f"{column} = total.{column} + excluded.{column}" for column in COUNTS)
+_ADD = f"""
+ON CONFLICT (org_id, level, series, bucket) DO UPDATE SET
+    {", ".join(f"{column} = total.{column} + excluded.{column}" for column in COUNTS)},
+    first_at = CASE WHEN excluded.first_at < total.first_at THEN excluded.first_at ELSE total.first_at END,
+    last_at = CASE WHEN excluded.last_at > total.last_at THEN excluded.last_at ELSE total.last_at END
+"""
 
 SERIES = (
     "user_id",
@@ -111,16 +115,8 @@ class Additions:
     def write(self, run: Run, known: set[tuple[str, str]]) -> None:
         """In the order of keys, so that two transactions never wait for each other. `known` series are there."""
         new = sorted(key for key in self.series if key not in known)
-        _insert(run, "series", 2 + len(SERIES), ((*key, *self.series[key]) for key in new), "DO NOTHING")
-        _insert(
-            run,
-            "total",
-            len(_TOTAL_COLUMNS),
-            ((*key, *self.counts[key]) for key in sorted(self.counts)),
-            f"(org_id, level, series, bucket) DO UPDATE SET {_INCREMENT}, "
-            "first_at = CASE WHEN excluded.first_at < total.first_at THEN excluded.first_at ELSE total.first_at END, "
-            "last_at = CASE WHEN excluded.last_at > total.last_at THEN excluded.last_at ELSE total.last_at END",
-        )
+        insert(run, "series", [(*key, *self.series[key]) for key in new], " ON CONFLICT DO NOTHING")
+        insert(run, "total", [(*key, *self.counts[key]) for key in sorted(self.counts)], _ADD)
 
     def _add(
         self, organisation: str, series: _Series, quarter: int, counts: Sequence[int], times: tuple[int, int]
@@ -176,12 +172,14 @@ def _series_id(series: _Series) -> str:
     return blake2b(json.dumps(series).encode(), digest_size=12).hexdigest()
 
 
-def _insert(run: Run, table: str, width: int, rows: Iterable[tuple[Any, ...]], conflict: str) -> None:
-    waiting = list(rows)
-    for start in range(0, len(waiting), _MOST_AT_ONCE):
-        some = waiting[start : start + _MOST_AT_ONCE]
-        values = ", ".join([f"({', '.join('?' * width)})"] * len(some))
-        run(f"INSERT INTO {table} VALUES {values} ON CONFLICT {conflict}", [value for row in some for value in row])
+def insert(run: Run, table: str, rows: Sequence[Sequence[object]], ending: str = "") -> list[tuple[Any, ...]]:
+    """Insert rows of all columns, many with one statement; what `ending` returns."""
+    found = []
+    for start in range(0, len(rows), _MOST_AT_ONCE):
+        some = rows[start : start + _MOST_AT_ONCE]
+        values = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
+        found += run(f"INSERT INTO {table} VALUES {values}{ending}", [value for row in some for value in row])
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Everything runs within the caller's transaction. The SQL is what SQLite and Post
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -14,10 +14,7 @@ from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
 from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import Counters, Usage
 from acp_proxy.ledger import Row
-from acp_proxy.ledger.totals import Run
-
-_INSERT_TURN = f"INSERT INTO turn VALUES ({', '.join('?' * 22)}) ON CONFLICT DO NOTHING RETURNING id"
-_LINE = f"({', '.join('?' * 12)})"
+from acp_proxy.ledger.totals import Run, insert
 
 # A row may come late, from a journal: then only the session's beginning is news. What a row does not know of its
 # session does not replace what an earlier one knew.
@@ -63,16 +60,26 @@ ORDER BY t.id, l.position
 """
 
 
-def write_row(run: Run, row: Row) -> bool:
-    """Whether it was not there yet."""
-    if not run(_INSERT_TURN, _turn_values(row)):
-        return False
-    lines = list(_line_values(row))
-    run(f"INSERT INTO line VALUES {', '.join([_LINE] * len(lines))}", [value for line in lines for value in line])
-    if not run(_UPSERT_SESSION, _session_values(row)):
-        started_at = row.entry.started_at
-        run(_BEGIN_SESSION, (started_at, *session_key(row.origin, row.entry.session), started_at))
-    return True
+def write_rows(run: Run, rows: Sequence[Row]) -> list[Row]:
+    """Those that were not there yet."""
+    new = list(_new(run, rows))
+    insert(run, "line", [values for row in new for values in _line_values(row)])
+    for row in new:
+        if not run(_UPSERT_SESSION, _session_values(row)):
+            started_at = row.entry.started_at
+            run(_BEGIN_SESSION, (started_at, *session_key(row.origin, row.entry.session), started_at))
+    return new
+
+
+def _new(run: Run, rows: Sequence[Row]) -> Iterator[Row]:
+    """Rows whose turn could be inserted; of several with one id the first."""
+    conflict = " ON CONFLICT DO NOTHING RETURNING org_id, id"
+    inserted = set(insert(run, "turn", [_turn_values(row) for row in rows], conflict))
+    for row in rows:
+        key = (row.origin.organisation, row.entry.id)
+        if key in inserted:
+            inserted.remove(key)
+            yield row
 
 
 def title_values(origin: Origin, session: str, title: str | None, at: int) -> tuple[object, ...]:

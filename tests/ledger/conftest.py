@@ -7,20 +7,41 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from tests.ledger.rows import Warnings
+from tests.ledger.server import Server, running
+
+TABLES = ["turn", "line", "session", "series", "total", "open_turn", "hold", "surcharge", "granted", "announced"]
+TABLES += ["decision", "account"]
 
 Open = Callable[[], BudgetLedger]
 
 
-@pytest.fixture(params=["sqlite"])
+ISOLATIONS = ("read committed", "repeatable read", "serializable")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A server with a migrated database for each level of isolation."""
+    with running() as server:
+        for isolation in ISOLATIONS:
+            open_ledger(server.create(isolation, isolation), journals=()).close()
+        yield server
+
+
+@pytest.fixture(params=["sqlite", *ISOLATIONS])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a new, empty ledger, once for each backend."""
-    return f"sqlite:///{tmp_path}/ledger.db"
+    """The address of an empty ledger, once for each backend."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/ledger.db"
+    server: Server = request.getfixturevalue("postgres")
+    server.execute(request.param, f"TRUNCATE {', '.join(TABLES)}")
+    return server.url(quote(request.param))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from acp_proxy.ledger import Row
 
 _tokens = st.integers(0, 2**53)
 _moments = st.integers(-(2**63), 2**63 - 1)
-_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+_texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
 _money = st.builds(Money, st.integers(-(2**63), 2**63 - 1), _texts)
 _maybe_tokens = st.none() | _tokens
 _counters = st.builds(Counters, *[_maybe_tokens] * 6)

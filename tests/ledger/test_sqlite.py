@@ -282,7 +282,9 @@ class TestUrls:
             ("sqlite:///a/", r"expected sqlite:///PATH"),
             ("/var/lib/ledger.db", r"expected sqlite:///PATH or postgresql://"),
             ("mysql://root:secret@db/x", r"unknown scheme 'mysql', expected sqlite:///PATH"),
-            ("postgresql://root:secret@db/x", r"not built in yet \(extra: postgres\)"),
+            ("postgresql://root:secret@db/", r"without a database, expected postgresql://HOST/DATABASE"),
+            ("postgresql://root:secret@[db/x", r"cannot be read, expected postgresql://HOST/DATABASE"),
+            ("postgresql://root:secret@127.0.0.1:1/x", r"^ledger postgresql://127.0.0.1:1/x: .*Connect call failed"),
         ],
     )
     def test_a_url_that_is_no_ledger_is_one_line_that_keeps_secrets(self, url: str, said: str) -> None:

@@ -1,0 +1,276 @@
+"""Proves that a cap holds: many processes prompt against one cap at once, some are killed, the database is restarted.
+
+`python -m bench.admission_proof` runs all of it and prints a table; each process is this module again, as a client.
+The control reads, compares and then writes, as one would without thinking of others; it must overspend.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC
+from pathlib import Path
+from typing import TypeVar
+
+from acp_proxy.core.budget import Account, Budget, Limit, accounts_for
+from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.core.money import NANO, Money
+from acp_proxy.core.scope import Subject
+from acp_proxy.core.usage import Usage
+from acp_proxy.core.windows import Window
+from acp_proxy.ids import uuid7
+from acp_proxy.ledger import LedgerUnavailableError, Query, Row, open_ledger
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, OpenTurn
+from acp_proxy.ledger.journal import Journal, open_journal
+from acp_proxy.ledger.owners import Owner
+from tests.ledger.server import Server, running
+
+ROOT = Path(__file__).parent.parent
+ORIGIN = Origin("default", "alice", "core", "web", "host", "agent", None, None)
+HOLD = NANO // 10
+_CLOSED_AFTER = 10.0  # seconds, the admission_timeout of the proof
+_LONGEST_TURN = 0.02  # seconds
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    processes: int
+    prompts: int  # of each process
+    cap: int  # in turns at their hold
+    exact: bool = False  # every turn costs what it holds, and nobody is killed
+    naive: bool = False
+    restart: bool = False  # the database, in the middle
+
+
+@dataclass(slots=True)
+class Outcome:
+    case: Case
+    admitted: int = 0
+    booked: int = 0
+    killed: int = 0
+    samples: int = 0
+    most: int = 0  # committed + held, nano-units
+    seconds: float = 0
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def line(self) -> str:
+        case = self.case
+        most = f"{self.most / NANO:.2f} of {case.cap * HOLD / NANO:.2f}"
+        figures = (
+            f"{self.admitted:>6} {self.booked:>6} {self.killed:>6} {most:>16} {self.samples:>7} {self.seconds:>6.1f}"
+        )
+        verdict = "; ".join(self.faults) or "ok"
+        return f"{case.name:<34} {case.processes:>4} {case.processes * case.prompts:>7} {figures}  {verdict}"
+
+
+HEADER = (
+    f"{'':<34} {'proc':>4} {'prompts':>7} {'admit':>6} {'booked':>6} {'killed':>6} {'most':>16} {'samples':>7} {'s':>6}"
+)
+
+
+def budgets(cap: int) -> list[Budget]:
+    """The cap, and another budget that is never in the way, so that two are locked."""
+    return [
+        Budget("cap", "user", Window.parse("total"), Limit(cap * HOLD, "USD")),
+        Budget("roomy", "user", Window.parse("day"), Limit(cap * HOLD * 10, "USD"), per="user"),
+    ]
+
+
+def accounts(cap: int) -> tuple[Account, ...]:
+    subject = Subject("default", "alice", "core", "web", "host", "agent")
+    return accounts_for(budgets(cap), subject, time.time_ns(), lambda _: UTC, "")
+
+
+def prove(case: Case, url: str, directory: Path, server: Server | None = None) -> Outcome:
+    """Run a case against an empty ledger; `directory` is for journals and notes of who began what."""
+    open_ledger(url, journals=()).close()
+    outcome = Outcome(case)
+    began = time.monotonic()
+    with ExitStack() as stack:
+        clients = [stack.enter_context(_client(case, url, directory, number)) for number in range(case.processes)]
+        for client in clients:
+            if client.stdout:
+                client.stdout.readline()
+        for client in clients:
+            if client.stdin:
+                client.stdin.write("\n")
+                client.stdin.flush()
+        _observe(case, url, clients, server, outcome)
+        for client in clients:
+            client.wait(120)
+            if client.returncode not in (0, -signal.SIGKILL):
+                outcome.faults.append(f"a client ended with {client.returncode}")
+    _check(case, url, directory, outcome)
+    outcome.seconds = time.monotonic() - began
+    return outcome
+
+
+def _observe(
+    case: Case, url: str, clients: Sequence[subprocess.Popen[str]], server: Server | None, outcome: Outcome
+) -> None:
+    """Sample until all clients have ended; in the middle kill a third of them, and restart the database."""
+    to_kill = [] if case.exact else list(clients[::3])
+    to_restart = [server] if case.restart and server else []
+    watched = accounts(case.cap)[:1]
+    with closing(open_ledger(url, journals=())) as ledger:
+        while any(client.poll() is None for client in clients):
+            standing = _patiently(lambda: ledger.standing(watched, time.time_ns())[0])
+            used = standing.spent + standing.held
+            outcome.samples += 1
+            outcome.most = max(outcome.most, used)
+            if to_kill and used > case.cap * HOLD // 4:
+                for client in to_kill:
+                    if client.poll() is None:
+                        os.kill(client.pid, signal.SIGKILL)
+                        outcome.killed += 1
+                to_kill = []
+            if to_restart and used > case.cap * HOLD // 2:
+                again = to_restart.pop()
+                again.stop()
+                again.start()
+            time.sleep(0.002)
+    if outcome.most > case.cap * HOLD:
+        outcome.faults.append("beyond the cap")
+    if to_kill or to_restart:
+        outcome.faults.append("it was over before the middle")
+
+
+def _check(case: Case, url: str, directory: Path, outcome: Outcome) -> None:
+    """What the next command on the ledger finds."""
+    with closing(open_ledger(url, journals=[directory])) as ledger:
+        (standing,) = ledger.standing(accounts(case.cap)[:1], time.time_ns())
+        booked = [row.entry.id for row in ledger.rows(Query())]
+        (sums,) = ledger.summed(Query(), ())
+    started = [line for path in directory.glob("*.started") for line in path.read_text().split()]
+    outcome.booked, outcome.admitted = len(booked), len(started)
+    outcome.most = max(outcome.most, standing.spent)
+    if standing.held:
+        outcome.faults.append(f"holds left: {standing.held}")
+    if standing.spent > case.cap * HOLD:
+        outcome.faults.append("committed beyond the cap")
+    if sum(cost.nano for cost in sums.costs) != standing.spent:
+        outcome.faults.append("totals differ from rows")
+    if len(set(booked)) != len(booked) or not set(started) <= set(booked):
+        outcome.faults.append(f"{len(set(started) - set(booked))} turns not booked")
+    if case.exact and len(booked) != case.cap:
+        outcome.faults.append(f"admitted {len(booked)} of {case.cap}")
+
+
+@contextmanager
+def _client(case: Case, url: str, directory: Path, number: int) -> Iterator[subprocess.Popen[str]]:
+    settings = json.dumps([url, str(directory), number, case.prompts, case.cap, case.exact, case.naive])
+    command = [sys.executable, "-m", "bench.admission_proof", "--client", settings]
+    pipes = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipes, stdout=pipes, text=True) as client:
+        try:
+            yield client
+        finally:
+            client.kill()
+
+
+def client(url: str, directory: str, number: int, prompts: int, cap: int, exact: bool, naive: bool) -> None:
+    """One proxy: prompt after prompt, each held, begun, put into the journal and settled."""
+    place = Path(directory)
+    started = os.open(place / f"{number}.started", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    journal = open_journal([place], url, _silent)
+    with closing(open_ledger(url, journals=[place], warn=_silent)) as ledger:
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        sys.stdin.readline()
+        for _ in range(prompts):
+            turn = uuid7(time.time_ns())
+            if _naively(ledger, cap) if naive else _admitted(ledger, turn, cap):
+                os.write(started, f"{turn}\n".encode())
+                if not naive:
+                    time.sleep(random.uniform(0, _LONGEST_TURN))  # noqa: S311  (how long a turn takes)
+                _settle(ledger, journal, turn, HOLD if exact else random.randint(HOLD // 2, HOLD))  # noqa: S311
+    journal.close()
+
+
+def _admitted(ledger: BudgetLedger, turn: str, cap: int) -> bool:
+    now = time.time_ns()
+    opened = OpenTurn(turn, ORIGIN, "s", now, Owner.this())
+    wants = [(account, HoldSize(HOLD, HOLD)) for account in accounts(cap)]
+    return _patiently(lambda: ledger.hold(opened, wants, now, now + EXPIRY)).admitted
+
+
+def _naively(ledger: BudgetLedger, cap: int) -> bool:
+    (standing,) = ledger.standing(accounts(cap)[:1], time.time_ns())
+    return standing.left >= HOLD
+
+
+def _settle(ledger: BudgetLedger, journal: Journal, turn: str, nano: int) -> None:
+    now = time.time_ns()
+    lines = (UsageLine("model", Usage(input=10), Money(nano, "USD")),)
+    row = Row(ORIGIN, Entry(turn, "s", "turn", now, now, "end_turn", lines, "agent", "computed"))
+    slot = journal.write(row)
+    _patiently(lambda: ledger.append([row]))
+    if slot is not None:
+        journal.done(slot)
+
+
+def _patiently(call: Callable[[], T]) -> T:
+    deadline = time.monotonic() + _CLOSED_AFTER
+    while True:
+        try:
+            return call()
+        except LedgerUnavailableError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.02)
+
+
+def _silent(event: str, **fields: object) -> None:
+    """What goes wrong shows in the ledger."""
+
+
+def cases(processes: Sequence[int], *, postgres: bool) -> Iterator[Case]:
+    backend = "PostgreSQL" if postgres else "SQLite"
+    for number in processes:
+        each = max(8, 256 // number)
+        yield Case(f"{backend}, hold = cost, 50 turns", number, each, 50, exact=True)
+        name = f"{backend}, kill −9{', restart' if postgres else ''}"
+        yield Case(name, number, 2 * each, number * each, restart=postgres)
+    yield Case(f"{backend}, naive (must overspend)", processes[0], 16, 50, exact=True, naive=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/prove-cap", description=__doc__)
+    parser.add_argument("--processes", type=int, nargs="+", default=[16, 64], help="how many at once (16 and 64)")
+    parser.add_argument("--client", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.client:
+        client(*json.loads(arguments.client))
+        return 0
+    sys.stdout.write(f"{HEADER}\n")
+    good = True
+    with running(settings=()) as server:
+        for postgres in (False, True):
+            for number, case in enumerate(cases(arguments.processes, postgres=postgres)):
+                with tempfile.TemporaryDirectory() as directory:
+                    place = Path(directory)
+                    url = server.create(f"proof{number}") if postgres else f"sqlite:///{place}/ledger.db"
+                    outcome = prove(case, url, place, server)
+                good = good and bool(outcome.faults) == case.naive
+                sys.stdout.write(f"{outcome.line}\n")
+                sys.stdout.flush()
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

