@@ -1,0 +1,140 @@
+"""`acp-proxy budget …`: from what was typed to what is answered. Writes to no stream."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+from acp_proxy import table
+from acp_proxy.budget import check, grants, listing, simulation, zone_of
+from acp_proxy.budget.accounts import accounts_of, standings_of
+from acp_proxy.budget.replay import reaches_back, replay
+from acp_proxy.catalog import Catalog
+from acp_proxy.config import Config, load
+from acp_proxy.config.files import expanded, read
+from acp_proxy.core.budget import Per
+from acp_proxy.core.scope import Subject
+from acp_proxy.core.usage import Usage
+from acp_proxy.ledger import Query, open_ledger
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.project import project_of
+from acp_proxy.times import Zone
+
+NO_BUDGETS = "No budget is configured: a [[budget]] with a name, a window and a limit makes one.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where and when it was typed. `width` is that of the terminal, None where stdout is none."""
+
+    now: int  # Unix ns
+    zone: Zone
+    cwd: Path
+    environ: Mapping[str, str]
+    width: int | None
+
+
+def main(arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+    """Exit status and answer. `since` among the arguments is Unix ns already. Raises UsageError and LedgerError."""
+    with closing(open_ledger(config.ledger.url)) as ledger:
+        return _ACTIONS[arguments.action](ledger, arguments, config, place)
+
+
+def proposed(options: Mapping[str, str], environ: Mapping[str, str]) -> Config:
+    """The budgets of the file named by `config`; ledger and identity as ever, where that file says nothing of them.
+
+    Raises ConfigError.
+    """
+    config = load(options, environ)
+    if "config" not in options:
+        return config
+    said = read(expanded(options["config"], environ)).table
+    ever = load({name: value for name, value in options.items() if name != "config"}, environ)
+    if "ledger" not in said:
+        config = replace(config, ledger=ever.ledger)
+    return config if "identity" in said else replace(config, identity=ever.identity)
+
+
+def _list(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+    accounts = accounts_of(ledger, config.budgets, _own(config, place), zone_of, place.now)
+    standings = standings_of(ledger, accounts, place.now)
+    if arguments.json:
+        return 0, listing.as_json(standings)
+    if not standings:
+        return 0, NO_BUDGETS
+    if place.width is None:
+        return 0, listing.plain(standings)
+    return 0, listing.coloured(standings, place.width, place.environ)
+
+
+def _check(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+    catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
+    given = {name: value for name in get_args(Per) if (value := getattr(arguments, name))}
+    model = catalog.concrete(arguments.model)
+    subject = replace(_own(config, place), **given, model=model)
+    unpriced = model is not None and catalog.price(model, Usage(input=1, output=1), place.now).cost is None
+    answer = check.check(ledger, config.budgets, subject, place.now, unpriced=unpriced)
+    return answer.status, answer.text
+
+
+def _grant(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+    asked = grants.Asked(
+        budget=arguments.name,
+        amount=arguments.amount,
+        duration=arguments.duration,
+        reason=arguments.reason,
+        layer=arguments.layer,
+        values={name: value for name in get_args(Per) if (value := getattr(arguments, f"for_{name}"))},
+    )
+    budget, grant = grants.granted(asked, config.budgets, _own(config, place), place.now)
+    ledger.grant(grant)
+    return 0, grants.confirmation(grant, budget, place.zone)
+
+
+def _grants(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+    found = ledger.grants(config.identity.organisation)
+    if arguments.json:
+        return 0, grants.as_json(found, place.now)
+    if not found:
+        return 0, "Nothing was granted yet.\n"
+    columns = grants.columns(found, place.zone, place.now)
+    if place.width is None:
+        return 0, table.plain(columns)
+    return 0, table.coloured(columns, (), None, place.width, place.environ)
+
+
+def _simulate(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+    budgets = [budget for budget in config.budgets if budget.layer != "flag"]
+    if not budgets and not arguments.json:
+        return 0, NO_BUDGETS
+    organisation = (("organisation", config.identity.organisation),)
+    rows = ledger.rows(Query(since=reaches_back(budgets, zone_of, arguments.since), where=organisation))
+    found = replay(rows, budgets, zone_of, arguments.since)
+    if arguments.json:
+        return 0, simulation.as_json(found)
+    if place.width is None:
+        return 0, simulation.plain(found)
+    return 0, simulation.coloured(found, place.width, place.environ)
+
+
+def _own(config: Config, place: Place) -> Subject:
+    """Who asks, with no session yet and no model chosen."""
+    identity = config.identity
+    project = identity.project or project_of(place.cwd)
+    agent = config.run.agent or ""
+    return Subject(identity.organisation, identity.user, identity.team, project, socket.gethostname(), agent)
+
+
+_Action = Callable[[BudgetLedger, argparse.Namespace, Config, Place], tuple[int, str]]
+_ACTIONS: Mapping[str, _Action] = {
+    "list": _list,
+    "check": _check,
+    "grant": _grant,
+    "grants": _grants,
+    "simulate": _simulate,
+}
