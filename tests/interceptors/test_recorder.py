@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from acp_proxy.core.entry import Entry, Origin, SessionState
 from acp_proxy.core.events import (
@@ -105,7 +106,7 @@ async def test_the_row_is_in_the_journal_when_the_event_has_been_seen(environ: d
 async def test_an_agent_that_has_not_told_its_name_goes_by_its_commands(environ: dict[str, str]) -> None:
     async with recording(environ) as made:
         made.see(metered())
-        nameless = replace(INITIALIZED, agent=Implementation(None, "3"))
+        nameless = structs.replace(INITIALIZED, agent=Implementation(None, "3"))
         made.see(nameless, metered())
         assert [(found.origin.agent, found.origin.agent_version) for found in await made.rows()] == [
             ("claude-wrapper", None),
@@ -153,7 +154,7 @@ async def test_a_fork_is_announced_with_the_state_of_its_parent(environ: dict[st
 async def test_another_agents_session_of_the_same_id_is_not_known(environ: dict[str, str]) -> None:
     async with recording(environ) as made:
         made.see(INITIALIZED, metered())
-        made.see(replace(INITIALIZED, agent=Implementation("codex-acp")), SessionRequested(NOON, "load", "s1"))
+        made.see(structs.replace(INITIALIZED, agent=Implementation("codex-acp")), SessionRequested(NOON, "load", "s1"))
         assert (await made.announced.get()).state is None
 
 
