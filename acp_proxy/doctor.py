@@ -1,4 +1,4 @@
-"""What must be in order, one line each: configuration, ledger, journals, agents, catalog. Mends nothing by itself.
+"""What must be in order, one line each: configuration, ledger, journals, agents, budgets, catalog. Mends nothing.
 
 The ledger is opened as every command opens it: made when it is not there, dead proxies' journals taken over.
 """
@@ -16,6 +16,7 @@ from typing import Literal, TextIO
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
 from acp_proxy.core.agents import ProfileOverride, how_it_counts, profile_of
+from acp_proxy.doctor_budgets import budget_troubles, in_words
 from acp_proxy.figures import clean, counted
 from acp_proxy.ledger import Ledger, LedgerError, Query, Sums, open_ledger
 from acp_proxy.ledger.places import journal_directories, network_file_system
@@ -74,6 +75,7 @@ def _ledger(config: Config, directories: Sequence[Path]) -> Iterator[Finding]:
             yield from trouble
             yield from _journals(directories)
             yield from _agents(ledger, config)
+            yield from _budgets(config, ledger)
     except LedgerError as error:
         yield Finding("FAIL", f"ledger: {error}")
         yield from trouble
@@ -117,6 +119,12 @@ def _agents(ledger: Ledger, config: Config) -> Iterator[Finding]:
         else:
             reason = _latest_detail(ledger, seen)
             yield Finding("warn", f'{text}{f" ({reason})" if reason else ""}; [agents."{name}"] decides')
+
+
+def _budgets(config: Config, ledger: Ledger) -> Iterator[Finding]:
+    for budget, troubles in budget_troubles(config, ledger):
+        text = f'budget: "{budget.name}" ({budget.layer}): {in_words(budget)}'
+        yield Finding("warn" if troubles else "ok", "; ".join((text, *troubles)))
 
 
 def _latest_detail(ledger: Ledger, seen: Sums) -> str:

@@ -101,6 +101,53 @@ def test_the_configuration_makes_an_agent_known(patient: Patient) -> None:
     assert [line[:20] for line in patient.lines("agent")] == ["ok   agent: my-agent"]
 
 
+BUDGET = """
+[[budget]]
+name = "daily"
+window = "day"
+per = "user"
+timezone = "Europe/Berlin"
+limit = { amount = "30", currency = "USD" }
+"""
+
+
+def test_a_budget_in_order_is_told_in_words(patient: Patient) -> None:
+    patient.configure(BUDGET)
+    assert patient.lines("budget") == ['ok   budget: "daily" (user): 30 USD, day for each user, Europe/Berlin, enforce']
+
+
+@pytest.mark.parametrize(
+    ("change", "trouble"),
+    [
+        (('"30"', '"0"'), "a limit of 0 refuses everything"),
+        (('"30"', '"0.005"'), "below 0.01 USD, the least that a prompt holds: it refuses everything"),
+        (('"USD"', '"EUR"'), "it counts EUR, and the ledger has only USD"),
+        (("per", 'scope = { team = "cor", model = "op*" }\nper'), "no team in the ledger is cor"),
+    ],
+)
+def test_a_budget_that_counts_nothing_or_refuses_everything_is_a_warning(
+    patient: Patient, change: tuple[str, str], trouble: str
+) -> None:
+    ledger = open_ledger(patient.url, journals=())
+    ledger.append([row()])
+    ledger.close()
+    patient.configure(BUDGET.replace(*change))
+    status, _ = patient.examined()
+    (line,) = patient.lines("budget")
+    assert (status, line[:4]) == (0, "warn")
+    assert line.endswith(trouble)
+
+
+def test_an_administrators_budget_that_users_can_get_around_is_a_warning(patient: Patient) -> None:
+    patient.admin_file.write_text(BUDGET)
+    (line,) = patient.lines("budget")
+    assert line.endswith(
+        "identity.user and ledger.url are not set in the administrator's file, and so the user's to choose"
+    )
+    patient.admin_file.write_text(f'[identity]\nuser = "alice"\n[ledger]\nurl = "{patient.url}"\n{BUDGET}')
+    assert patient.lines("budget")[0].startswith("ok   budget")
+
+
 def test_journals_of_the_dead_are_taken_over_and_those_of_the_living_are_left(patient: Patient) -> None:
     directory = patient.state / "journal"
     living = open_journal([directory], patient.url, Warnings())

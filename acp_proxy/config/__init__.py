@@ -115,6 +115,7 @@ class Config:
     budgets: tuple[Budget, ...]  # the administrator's, the user's, the flag's
     refusal_style: Literal["message", "error"]
     files: tuple[Path, ...]  # that were read, the administrator's last
+    final: frozenset[str]  # keys that the administrator set
     overruled: tuple[str, ...]  # keys that were set, but differently by the administrator
 
 
@@ -141,6 +142,7 @@ def load(options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: 
         budgets=_budgets(own, admin, settings, final),
         refusal_style=settings.get(("refusal", "style"), "message"),
         files=tuple(file.path for file in (own, admin) if file),
+        final=frozenset(map(dotted, final)),
         overruled=tuple(dotted(key) for key in lower if key in final and lower[key] != final[key]),
     )
 

@@ -116,7 +116,7 @@ class Budgets(Interceptor):
             return None
         at = self._clock()
         began = asyncio.get_running_loop().time()
-        origin = await self._origins.origin_when_known(session, self._rules.timeout)
+        origin = await self._origin(session)
         model = self._rules.concrete(self._models.get(session))
         turn = OpenTurn(self._new_id(at), origin, session, at, self._owner, model, self._rules.process)
         accounts = accounts_for(self._rules.budgets, _subject(turn), at, _tzinfo, turn.id)
@@ -134,6 +134,12 @@ class Budgets(Interceptor):
         if isinstance(verdict, Refusal) or self._closed:
             self._release(running.id)
         return verdict
+
+    async def _origin(self, session: str) -> Origin:
+        """The project may still be looked for; the ledger is to have some of the time, too."""
+        if any(budget.per == "project" or budget.scope.project for budget in self._rules.budgets):
+            return await self._origins.origin_when_known(session, self._rules.timeout / 2)
+        return self._origins.origin_of(session)
 
     async def _decided(self, turn: OpenTurn, running: Running, waited: float) -> Refusal | Admitted:
         unpriced = self._unpriced(turn)

@@ -1,0 +1,65 @@
+"""What `doctor` says of budgets: those that count nothing, refuse everything, or can be got around. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from acp_proxy.config import Config
+from acp_proxy.core.budget import Budget
+from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.core.money import decimal_text
+from acp_proxy.core.scope import DIMENSIONS, Dimension, fits
+from acp_proxy.ledger import Ledger, Query
+
+
+def budget_troubles(config: Config, ledger: Ledger) -> Iterator[tuple[Budget, list[str]]]:
+    """Each budget with what is wrong with it, in the order of the configuration."""
+    if not config.budgets:
+        return
+    seen = {name: _seen(ledger, name) for name in DIMENSIONS}
+    currencies = {cost.currency for sums in ledger.summed(Query(), ()) for cost in sums.costs}
+    for budget in config.budgets:
+        yield budget, [*_amounts(budget, currencies), *_nobody(budget, seen), *_ways_around(budget, config)]
+
+
+def in_words(budget: Budget) -> str:
+    """`30 USD a day for each user, in Europe/Berlin`."""
+    limit = budget.limit
+    amount = decimal_text(limit.amount) if limit.is_money else f"{limit.amount:,}"
+    per = f" for each {budget.per}" if budget.per else ""
+    return f"{amount} {limit.unit}, {budget.window.text}{per}, {budget.zone}, {budget.mode}"
+
+
+def _amounts(budget: Budget, currencies: set[str]) -> Iterator[str]:
+    limit, floor = budget.limit, HoldSize.of(budget).floor
+    if not limit.amount:
+        yield "a limit of 0 refuses everything"
+    elif limit.amount < floor:
+        least = decimal_text(floor) if limit.is_money else str(floor)
+        yield f"its limit is below {least} {limit.unit}, the least that a prompt holds: it refuses everything"
+    if limit.is_money and currencies and limit.unit not in currencies:
+        yield f"it counts {limit.unit}, and the ledger has only {', '.join(sorted(currencies))}"
+
+
+def _nobody(budget: Budget, seen: Mapping[Dimension, set[str]]) -> Iterator[str]:
+    for name in DIMENSIONS:
+        patterns = budget.scope.of(name)
+        if patterns and seen[name] and not any(fits(pattern, value) for pattern in patterns for value in seen[name]):
+            yield f"no {name} in the ledger is {' or '.join(patterns)}"
+
+
+def _ways_around(budget: Budget, config: Config) -> Iterator[str]:
+    """An administrator's limit is as good as what the administrator's file says about who pays, and where."""
+    if budget.layer != "admin" or budget.mode != "enforce":
+        return
+    who = {name for name in ("user", "team", "project") if budget.per == name or budget.scope.texts.get(name)}
+    deciding = {"ledger.url", *(f"identity.{name}" for name in who)}
+    if "project" in who:
+        deciding.remove("identity.project")  # it follows from the working directory
+    if missing := sorted(deciding - config.final):
+        are = "is" if len(missing) == 1 else "are"
+        yield f"{' and '.join(missing)} {are} not set in the administrator's file, and so the user's to choose"
+
+
+def _seen(ledger: Ledger, name: Dimension) -> set[str]:
+    return {str(sums.key[0]) for sums in ledger.summed(Query(), (name,)) if sums.key[0] is not None}
