@@ -34,7 +34,7 @@ class Inspector(Protocol):
         """One or more whole lines with their newlines; only the very last of a stream may lack it."""
 
     def streams(self, sender: Side, head: bytes) -> bool:
-        """Whether a line longer than 1 MiB may be forwarded as it comes; `head` is its first 64 KiB."""
+        """Whether a line longer than 256 KiB may be forwarded as it comes; `head` is its first 64 KiB."""
 
     def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:
         """A piece of such a line. The last one ends with the newline, or is empty where the stream broke off."""

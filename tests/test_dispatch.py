@@ -307,6 +307,19 @@ def test_a_long_line_streams_only_when_its_head_settles_what_it_is(sender: Side,
     assert ends.dispatcher.streams(sender, head) is streams
 
 
+def test_usage_in_the_middle_of_a_long_line_is_seen_up_to_a_mebibyte() -> None:
+    watcher = Speaks()
+    ends = Ends([watcher])
+    ends.open_session()
+    for size, seen in ((400_000, {"y": 1}), (1 << 21, None)):
+        line = encoded(update("agent_message_chunk", before="x" * (size // 2), _meta={"y": 1}, after="x" * (size // 2)))
+        ends.dispatcher.part(Side.AGENT, line[:300_000], True, False)
+        ends.dispatcher.part(Side.AGENT, line[300_000:], False, True)
+        metas = [dict(event.meta) for event in watcher.seen if isinstance(event, UpdateSeen)]
+        assert metas == ([seen] if seen else [])
+        watcher.seen.clear()
+
+
 def test_a_prompt_that_streamed_through_is_a_turn_like_any_other() -> None:
     watcher = Speaks()
     ends = Ends([watcher])

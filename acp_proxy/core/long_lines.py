@@ -1,7 +1,7 @@
 """Lines too long to be held: what their two ends say, while the bulk goes by unread.
 
 The head settles what a line is when method, id and session stand before the bulk, as they do in 99 % of what agents
-and clients send; usage may stand at either end. Only lines over 1 MiB come here.
+and clients send; usage may stand at either end. Only lines over 256 KiB come here.
 """
 
 from __future__ import annotations
@@ -12,29 +12,36 @@ from json import JSONDecoder
 from typing import Any
 
 from acp_proxy.core import acp
-from acp_proxy.core.jsonrpc import Message, Notification, Request, Response
+from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, parse
 
 END = 1 << 16  # bytes at either end that are looked at
+WHOLE = 1 << 20  # up to this size a line is read as a whole all the same, when it is through
 
 
 class LongLine:
-    """A line that goes out in pieces. `delayed` are lines of our own that wait until it is through."""
+    """A line that goes out in pieces."""
 
     def __init__(self) -> None:
+        self._whole: list[bytes] | None = []
         self._head = b""
         self._tail = b""
         self.size = 0
-        self.delayed: list[bytes] = []
 
     def keep(self, piece: bytes) -> None:
-        """The next piece; only the two ends are kept."""
+        """The next piece; all of them, or of a line that is too long its two ends."""
         self.size += len(piece)
         if len(self._head) < END:
             self._head += piece[: END - len(self._head)]
         self._tail = piece[-END:] if len(piece) >= END else (self._tail + piece)[-END:]
+        if self.size > WHOLE:
+            self._whole = None
+        elif self._whole is not None:
+            self._whole.append(piece)
 
     def message(self) -> Message | None:
-        """What the ends tell of the message: of `params` what stands before the bulk, and an update's `_meta`."""
+        """The message; of a longer line what its ends tell: `params` before the bulk, and an update's `_meta`."""
+        if self._whole is not None:
+            return parse(b"".join(self._whole))
         message = peek_head(self._head)
         if not isinstance(message, Notification) or message.method != acp.SESSION_UPDATE:
             return message
