@@ -204,7 +204,7 @@ def client(url: str, directory: str, number: int, prompts: int, cap: int, exact:
 
 def _admitted(ledger: BudgetLedger, turn: str, cap: int) -> bool:
     now = time.time_ns()
-    opened = OpenTurn(turn, ORIGIN, "s", now, Owner.this())
+    opened = OpenTurn(turn, ORIGIN, f"session {os.getpid()}", now, Owner.this())
     wants = [(account, HoldSize(HOLD, HOLD)) for account in accounts(cap)]
     return _patiently(lambda: ledger.hold(opened, wants, now, now + EXPIRY)).admitted
 
@@ -217,7 +217,7 @@ def _naively(ledger: BudgetLedger, cap: int) -> bool:
 def _settle(ledger: BudgetLedger, journal: Journal, turn: str, nano: int) -> None:
     now = time.time_ns()
     lines = (UsageLine("model", Usage(input=10), Money(nano, "USD")),)
-    row = Row(ORIGIN, Entry(turn, "s", "turn", now, now, "end_turn", lines, "agent", "computed"))
+    row = Row(ORIGIN, Entry(turn, f"session {os.getpid()}", "turn", now, now, "end_turn", lines, "agent", "computed"))
     slot = journal.write(row)
     _patiently(lambda: ledger.append([row]))
     if slot is not None:

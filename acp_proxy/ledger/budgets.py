@@ -103,6 +103,9 @@ class BudgetLedger(Ledger, Protocol):
         `ABANDONED`. A journal knows better: recover journals first.
         """
 
+    def book_held(self, organisation: str, turn: str, now: int) -> bool:
+        """Book a turn whose owner is known to be dead at what it held; whether it held anything."""
+
     def standing(self, accounts: Sequence[Account], now: int) -> list[Standing]:
         """How accounts stand, one by one."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from acp_proxy.core.budget import Account
@@ -18,6 +18,10 @@ from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.standings import Found, charged, organisation_of
 from acp_proxy.ledger.totals import Run, insert
 
+Insert = tuple[str, Sequence[tuple[object, ...]], str]  # table, rows of all columns, what to do about conflicts
+Together = Callable[[Run, Sequence[Insert]], None]
+
+_UNLESS_THERE = " ON CONFLICT DO NOTHING"
 _COUNT = " ON CONFLICT (org_id, layer, budget, value, decision) DO UPDATE SET count = decision.count + excluded.count"
 
 OPEN_TURNS = """
@@ -29,7 +33,14 @@ HOLDS_OF_TURN = "SELECT amount, unit FROM hold WHERE org_id = ? AND turn = ?"
 
 
 def take(
-    run: Run, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], found: Found, until: int, unpriced: bool
+    run: Run,
+    turn: OpenTurn,
+    wants: Sequence[tuple[Account, HoldSize]],
+    found: Found,
+    until: int,
+    *,
+    unpriced: bool,
+    together: Together,
 ) -> Held:
     """Decide on what was found, and keep what was decided."""
     standings = tuple(found.standings)
@@ -37,19 +48,20 @@ def take(
         own = tuple((account, found.own[account.key]) for account, _ in wants if account.key in found.own)
         return Held(Admission(None, own, ()), standings)
     admission = decide(standings, [size for _, size in wants], unpriced=unpriced)
-    count(run, admission.decisions)
+    inserts = counting(admission.decisions)
     if admission.admitted:
-        _insert(run, turn, admission.holds, until)
+        inserts += _holding(turn, admission.holds, until)
+    together(run, inserts)
     return Held(admission, standings)
 
 
-def count(run: Run, decided: Iterable[tuple[Account, Decision]]) -> None:
+def counting(decided: Iterable[tuple[Account, Decision]]) -> list[Insert]:
     counts: dict[tuple[str, ...], int] = {}
     for account, decision in decided:
         budget = account.budget
         key = (organisation_of(account), budget.layer, budget.name, account.value or "", decision)
         counts[key] = counts.get(key, 0) + 1
-    insert(run, "decision", [(*key, counts[key]) for key in sorted(counts)], _COUNT)
+    return [("decision", [(*key, counts[key]) for key in sorted(counts)], _COUNT)]
 
 
 def settle(run: Run, rows: Sequence[Row]) -> None:
@@ -63,7 +75,7 @@ def settle(run: Run, rows: Sequence[Row]) -> None:
                 extra = amount - _known(row.entry, unit, json.loads(estimate))
                 if extra > 0:
                     values = (organisation, account, turn, row.entry.started_at, extra)
-                    insert(run, "surcharge", [values], " ON CONFLICT DO NOTHING")
+                    insert(run, "surcharge", [values], _UNLESS_THERE)
 
 
 def end(run: Run, organisation: str, turns: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -107,12 +119,14 @@ def open_turn(found: tuple[Any, ...]) -> tuple[OpenTurn, Owner, int]:
     return OpenTurn(turn, Origin(*found[:8]), session, started_at, owner, model, process), owner, expires_at
 
 
-def _insert(run: Run, turn: OpenTurn, holds: Sequence[tuple[Account, int]], until: int) -> None:
+def _holding(turn: OpenTurn, holds: Sequence[tuple[Account, int]], until: int) -> list[Insert]:
     origin, owner = turn.origin, turn.owner
     who = (origin.user, origin.team, origin.project, origin.host, origin.agent, origin.agent_version, origin.client)
     what = (turn.session, turn.started_at, turn.model, turn.process, owner.host, owner.pid, owner.started, until)
-    insert(run, "open_turn", [(origin.organisation, turn.id, *who, *what)], " ON CONFLICT DO NOTHING")
-    insert(run, "hold", list(_hold_values(turn, holds)), " ON CONFLICT DO NOTHING")
+    return [
+        ("open_turn", [(origin.organisation, turn.id, *who, *what)], _UNLESS_THERE),
+        ("hold", list(_hold_values(turn, holds)), _UNLESS_THERE),
+    ]
 
 
 def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterator[tuple[object, ...]]:

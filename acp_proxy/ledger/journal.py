@@ -35,16 +35,32 @@ class Journal:
 
     def write(self, row: Row) -> int | None:
         """Keep a row, in about 5 µs; where it is, for `done`, or None when it is not kept. Never raises."""
+        return self._write(row, LARGEST_SIZE, is_open=False)
+
+    def write_open(self, row: Row, instead: int | None = None) -> int | None:
+        """Keep what is known so far of a turn that goes on, in place of what was kept at `instead`; where it is now.
+
+        Should the process die, that is what is booked. It takes no more than half of the file, lest rows find none.
+        """
+        slot = self._write(row, LARGEST_SIZE // 2, is_open=True)
+        if slot is None:
+            return instead
+        if instead is not None:
+            self.done(instead)
+        return slot
+
+    def _write(self, row: Row, most: int, *, is_open: bool) -> int | None:
         try:
             data = encode(row)
         except (OverflowError, UnicodeEncodeError):  # the ledger will refuse it, too, and say so
             return None
         size = room(data)
         with self._lock:
-            if self._file is None or not self._file.holds(self._tail + size + 1):
+            end = self._tail + size + 1
+            if self._file is None or end > most or not self._file.holds(end):
                 return None
             slot = self._tail
-            commit(self._file.map, slot, data)
+            commit(self._file.map, slot, data, is_open=is_open)
             self._tail += size
             self._open += 1
         return slot

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import asyncpg
 
 from acp_proxy.core.budget import Account
-from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError, Warn, log_warning
+from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError, Warn, holding, log_warning
 from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.postgres_address import Address
 from acp_proxy.ledger.postgres_schema import migrate
@@ -103,6 +103,18 @@ class PostgresLedger(SqlLedger):
             rows = ", ".join(["(?, ?, 1)"] * len(keys))
             sql = f"INSERT INTO account VALUES {rows} ON CONFLICT (org_id, key) DO UPDATE SET holds = account.holds + 1"
             run(sql, [value for key in keys for value in (organisation_of(accounts[0]), key)])
+
+    def _insert(self, run: Run, inserts: Sequence[holding.Insert]) -> None:
+        """In one statement: each that is saved is a journey less while a budget is locked."""
+        parts = list[str]()
+        values = list[object]()
+        for table, rows, ending in inserts:
+            if rows:
+                places = ", ".join([f"({', '.join('?' * len(rows[0]))})"] * len(rows))
+                parts.append(f"part{len(parts)} AS (INSERT INTO {table} VALUES {places}{ending})")
+                values += [value for row in rows for value in row]
+        if parts:
+            run(f"WITH {', '.join(parts)} SELECT 1", values)
 
     def _lock_totals(self, run: Run) -> None:
         run("LOCK TABLE total IN EXCLUSIVE MODE", ())

@@ -18,7 +18,7 @@ from acp_proxy.ledger import Row
 MAGIC = b"acpjrnl1"  # the last character is the format's version
 _HEAD = struct.Struct("<8sI")  # magic, length of the ledger's URL, which follows
 _RECORD = struct.Struct("<B3xII")  # mark, length of the row, CRC-32 of the row, which follows
-_FREE, _COMMITTED, _DONE = 0, 0xC0, 0xD0
+_FREE, _COMMITTED, _DONE, _OPEN = 0, 0xC0, 0xD0, 0xB0
 _ALIGNMENT = 16
 
 encode = msgspec.msgpack.Encoder().encode  # Row -> bytes, in 4 µs
@@ -30,6 +30,7 @@ class Contents:
 
     ledger: str  # the URL that it was written for
     rows: tuple[Row, ...]  # committed and not done
+    open: tuple[Row, ...] = ()  # of turns that had not ended: what was known last
     torn: int = 0  # damaged stretches that were skipped
     unreadable: int = 0  # whole records that are no rows: of another version
 
@@ -45,12 +46,12 @@ def room(data: bytes) -> int:
     return _aligned(_RECORD.size + len(data))
 
 
-def commit(journal: mmap, offset: int, data: bytes) -> None:
-    """Put a record where the journal is marked free."""
+def commit(journal: mmap, offset: int, data: bytes, *, is_open: bool = False) -> None:
+    """Put a record where the journal is marked free; `is_open` for the row of a turn that has not ended."""
     journal[offset + room(data)] = _FREE
     _RECORD.pack_into(journal, offset, _FREE, len(data), crc32(data))
     journal[offset + _RECORD.size : offset + _RECORD.size + len(data)] = data
-    journal[offset] = _COMMITTED
+    journal[offset] = _OPEN if is_open else _COMMITTED
 
 
 def tick_off(journal: mmap, offset: int) -> None:
@@ -69,6 +70,7 @@ def read_journal(data: bytes) -> Contents | None:
     first = _HEAD.size + _HEAD.unpack_from(data)[1]
     decode = msgspec.msgpack.Decoder(Row).decode
     rows: list[Row] = []
+    unfinished: dict[str, Row] = {}
     torn = unreadable = 0
     offset = _aligned(first)
     while offset + _RECORD.size <= len(data) and data[offset] != _FREE:
@@ -77,26 +79,32 @@ def read_journal(data: bytes) -> Contents | None:
             torn += 1
             offset = _next_whole(data, offset + _ALIGNMENT)
             continue
-        if data[offset] == _COMMITTED:
+        if data[offset] in (_COMMITTED, _OPEN):
             try:
-                rows.append(decode(record))
+                row = decode(record)
+                if data[offset] == _COMMITTED:
+                    rows.append(row)
+                else:
+                    unfinished[row.entry.id] = row
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 unreadable += 1
         offset += room(record)
-    return Contents(data[_HEAD.size : first].decode("utf-8", "replace"), tuple(rows), torn, unreadable)
+    ended = {row.entry.id for row in rows}
+    still_open = tuple(row for turn, row in unfinished.items() if turn not in ended)
+    return Contents(data[_HEAD.size : first].decode("utf-8", "replace"), tuple(rows), still_open, torn, unreadable)
 
 
 def _record_at(data: bytes, offset: int) -> bytes | None:
     mark, length, crc = _RECORD.unpack_from(data, offset)
     record = data[offset + _RECORD.size : offset + _RECORD.size + length]
-    sound = mark in (_COMMITTED, _DONE) and 0 < length == len(record) and crc32(record) == crc
+    sound = mark in (_COMMITTED, _DONE, _OPEN) and 0 < length == len(record) and crc32(record) == crc
     return record if sound else None
 
 
 def _next_whole(data: bytes, offset: int) -> int:
     """Where the next sound record that still counts begins, or the end."""
     for candidate in range(offset, len(data) - _RECORD.size + 1, _ALIGNMENT):
-        if data[candidate] == _COMMITTED and _record_at(data, candidate) is not None:
+        if data[candidate] in (_COMMITTED, _OPEN) and _record_at(data, candidate) is not None:
             return candidate
     return len(data)
 

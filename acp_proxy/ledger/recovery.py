@@ -12,10 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from acp_proxy.ledger import Ledger, Row, RowRefusedError, Warn
 from acp_proxy.ledger.records import Contents, read_journal
+
+if TYPE_CHECKING:
+    from acp_proxy.ledger.budgets import BudgetLedger
 
 _BATCH = 256  # rows a transaction: 20 ms, so that others' turns come in between
 _ABANDONED = 60.0  # seconds after which a file that was never finished is not going to be
@@ -30,7 +33,7 @@ class Left:
     contents: Contents | None  # of a dead owner's; None when it cannot be read
 
 
-def recover(ledger: Ledger, directories: Iterable[Path], warn: Warn) -> int:
+def recover(ledger: BudgetLedger, directories: Iterable[Path], warn: Warn) -> int:
     """Append what dead processes left for `ledger`; how many rows those were, ones that it had already among them.
 
     Raises LedgerUnavailableError, and then leaves the journal as it is.
@@ -65,7 +68,7 @@ def _append_one(ledger: Ledger, row: Row, warn: Warn) -> None:
         warn("ledger.row_refused", id=row.entry.id, agent=row.origin.agent, error=str(error))
 
 
-def _recover_one(ledger: Ledger, path: Path, warn: Warn) -> int:
+def _recover_one(ledger: BudgetLedger, path: Path, warn: Warn) -> int:
     with _taken(path) as file:
         if file is None:
             return 0
@@ -76,10 +79,19 @@ def _recover_one(ledger: Ledger, path: Path, warn: Warn) -> int:
         if contents.ledger != ledger.url:
             return 0
         append_all(ledger, contents.rows, warn)
+        for row in contents.open:
+            _end(ledger, row, warn)
         if contents.torn:
             warn("journal.torn", path=str(path), skipped=contents.torn, recovered=len(contents.rows))
         _dispose(path, contents, warn)
-    return len(contents.rows)
+    return len(contents.rows) + len(contents.open)
+
+
+def _end(ledger: BudgetLedger, row: Row, warn: Warn) -> None:
+    """Book a turn that its process did not live to end: at what was known of it, else at what it held."""
+    known = row.entry.usage.total or row.entry.costs
+    if known or not ledger.book_held(row.origin.organisation, row.entry.id, time.time_ns()):
+        append_all(ledger, [row], warn)
 
 
 def _dispose(path: Path, contents: Contents, warn: Warn) -> None:

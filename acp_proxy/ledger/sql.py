@@ -58,6 +58,11 @@ class SqlLedger(ABC):
     def _lock(self, run: Run, accounts: Sequence[Account]) -> None:
         """Let nobody else hold against these accounts before this transaction ends."""
 
+    def _insert(self, run: Run, inserts: Sequence[holding.Insert]) -> None:
+        """Into several tables, while everyone else may be waiting."""
+        for insert in inserts:
+            totals.insert(run, *insert)
+
     @abstractmethod
     def _lock_totals(self, run: Run) -> None:
         """Let nobody else write totals before this transaction ends."""
@@ -121,7 +126,7 @@ class SqlLedger(ABC):
         accounts = [account for account, _ in wants]
         self._lock(run, accounts)
         found = standings.answer(run(*standings.question(accounts, now, self.dialect, turn.id)), accounts, now, turn.id)
-        held = holding.take(run, turn, wants, found, until, unpriced)
+        held = holding.take(run, turn, wants, found, until, unpriced=unpriced, together=self._insert)
         # Asking the system costs 20 µs an owner, so only when it matters: a hold that would be forgotten unbooked, or
         # one that is in the way.
         suspects = found.expired if held.admitted else found.owners
@@ -244,7 +249,7 @@ class SqlLedger(ABC):
 
     def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:
         decisions = list(decided)
-        self._write(lambda run: holding.count(run, decisions))
+        self._write(lambda run: self._insert(run, holding.counting(decisions)))
 
     def decision_counts(self, organisation: str) -> list[DecisionCount]:
         sql = """

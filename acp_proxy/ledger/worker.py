@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from acp_proxy.core.entry import Origin, SessionState
-from acp_proxy.ledger import Ledger, LedgerError, Row, Warn, open_ledger
+from acp_proxy.ledger import LedgerError, Row, Warn, open_ledger
 from acp_proxy.ledger.journal import Journal, open_journal
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.recovery import append_all
@@ -74,19 +74,20 @@ class LedgerWorker:
     Each kind of trouble is told once.
     """
 
-    def __init__(self, open: Callable[[], Ledger], journal: Journal, warn: Warn) -> None:
+    def __init__(self, open: Callable[[], BudgetLedger], journal: Journal, warn: Warn) -> None:
         self._open = open
         self._journal = journal
         self._warn = warn
         self._queue: SimpleQueue[_Job | _Stop] = SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._ledger: Ledger | None = None
+        self._ledger: BudgetLedger | None = None
         self._jobs: deque[_Job] = deque()
         self._deadline: float | None = None  # set when it is to end
         self._told: set[tuple[str, str]] = set()
         self._given = 0  # rows; counted by the relay's thread
         self._settled = 0  # rows; counted by the worker's
         self._unkept = [0, 0]  # rows that no journal keeps: given, counted by the relay's thread; and settled
+        self._open_turns: dict[str, int] = {}  # where the journal has them
         self.dropped = 0  # rows that came when too many of those waited
 
     @classmethod
@@ -107,6 +108,9 @@ class LedgerWorker:
         Where there is no journal, or it is full, so many wait in memory; those beyond are dropped and counted.
         """
         slot = self._journal.write(row)
+        unfinished = self._open_turns.pop(row.entry.id, None)
+        if unfinished is not None and slot is not None:
+            self._journal.done(unfinished)
         if slot is None:
             if self._unkept[0] - self._unkept[1] >= _MOST_UNKEPT:
                 self.dropped += 1
@@ -114,6 +118,18 @@ class LedgerWorker:
             self._unkept[0] += 1
         self._given += 1
         self._put(_Append(row, slot))
+
+    def keep_open(self, row: Row) -> None:
+        """Keep what is known so far of a turn that goes on: booked if this process dies before `append`."""
+        slot = self._journal.write_open(row, self._open_turns.get(row.entry.id))
+        if slot is not None:
+            self._open_turns[row.entry.id] = slot
+
+    def forget_open(self, turn: str) -> None:
+        """A turn that was kept open used nothing after all."""
+        slot = self._open_turns.pop(turn, None)
+        if slot is not None:
+            self._journal.done(slot)
 
     def note_session(self, origin: Origin, session: str, title: str, at: int) -> None:
         """Keep a session's title."""
@@ -205,7 +221,7 @@ class LedgerWorker:
                 case _Ask(origin, session, reply):
                     reply(self._ledger.state_of(origin, session))
                 case _Do(job):
-                    job(cast("BudgetLedger", self._ledger))  # every backend is one
+                    job(self._ledger)  # every backend is one
             self._jobs.popleft()
 
     def _give_up(self, error: LedgerError) -> None:
@@ -216,7 +232,7 @@ class LedgerWorker:
             if job.failed:
                 job.failed(error)
 
-    def _append_leading(self, ledger: Ledger) -> None:
+    def _append_leading(self, ledger: BudgetLedger) -> None:
         """The rows before the next other job, together."""
         leading: list[_Append] = []
         for job in self._jobs:

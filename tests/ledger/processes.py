@@ -12,7 +12,7 @@ from pathlib import Path
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.journal import open_journal
 from acp_proxy.ledger.worker import LedgerWorker
-from tests.ledger.rows import Warnings, row
+from tests.ledger.rows import Warnings, line, row
 
 ROOT = Path(__file__).parents[2]
 
@@ -87,6 +87,16 @@ def _work(url: str, home: str, count: int) -> None:
     _stand()
 
 
+def _keep_open(url: str, home: str) -> None:
+    """Knows more and more of one turn, and has ended another."""
+    worker = LedgerWorker.at(url, {"HOME": home}, Warnings())
+    for cost in ("0.01", "0.02", "0.03"):
+        worker.keep_open(row(line(cost=cost), id="open"))
+    worker.keep_open(row(id="whole"))
+    worker.append(row(id="whole"))
+    _stand()
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["first_open", url]:
@@ -95,5 +105,7 @@ if __name__ == "__main__":
             _append(url, name, int(count))
         case ["journal", url, directory, count]:
             _journal(url, Path(directory), int(count))
+        case ["keep_open", url, home]:
+            _keep_open(url, home)
         case ["work", url, home, count]:
             _work(url, home, int(count))

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_proxy.ledger import Ledger, LedgerUnavailableError, Query, open_ledger
+from acp_proxy.ledger import LedgerUnavailableError, Query, open_ledger
+from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal import FIRST_SIZE, LARGEST_SIZE, Journal, open_journal
 from acp_proxy.ledger.places import journal_directories, network_file_system, state_directory
 from acp_proxy.ledger.records import Contents, read_journal
@@ -27,7 +28,7 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path / "state" / "journal"
 
 
-def ids(ledger: Ledger) -> list[str]:
+def ids(ledger: BudgetLedger) -> list[str]:
     return [found.entry.id for found in ledger.rows(Query())]
 
 
@@ -99,7 +100,7 @@ class TestWriting:
                 journal.done(slot)
             assert journal.write(large) == slots[0]
 
-    def test_rows_written_before_it_grew_are_still_there(self, directory: Path, ledger: Ledger) -> None:
+    def test_rows_written_before_it_grew_are_still_there(self, directory: Path, ledger: BudgetLedger) -> None:
         journal = open_journal([directory], ledger.url, Warnings())
         for number in range(10):
             journal.write(row(line("m" * 100_000), id=str(number)))
@@ -121,7 +122,7 @@ class TestWriting:
         journal.done(slot)
         assert journal.write(row()) is None
 
-    def test_a_child_does_not_inherit_the_lock(self, directory: Path, ledger: Ledger) -> None:
+    def test_a_child_does_not_inherit_the_lock(self, directory: Path, ledger: BudgetLedger) -> None:
         journal = open_journal([directory], ledger.url, Warnings())
         journal.write(row(id="a"))
         command = [sys.executable, "-c", "print(flush=True); input()"]
@@ -201,7 +202,7 @@ portal /mnt/fuse fuse.portal rw 0 0
 
 class TestRecovery:
     def test_a_process_killed_in_the_middle_of_its_work_loses_nothing(
-        self, directory: Path, ledger: Ledger, warnings: Warnings
+        self, directory: Path, ledger: BudgetLedger, warnings: Warnings
     ) -> None:
         process = Process("journal", ledger.url, str(directory), "50")
         process.until_ready()
@@ -212,7 +213,7 @@ class TestRecovery:
         assert recover(ledger, [directory], warnings) == 0
         assert warnings.told == []
 
-    def test_a_journal_whose_owner_lives_is_left_alone(self, directory: Path, ledger: Ledger) -> None:
+    def test_a_journal_whose_owner_lives_is_left_alone(self, directory: Path, ledger: BudgetLedger) -> None:
         process = Process("journal", ledger.url, str(directory), "3")
         process.until_ready()
         assert recover(ledger, [directory], Warnings()) == 0
@@ -234,13 +235,13 @@ class TestRecovery:
         with closing(open_ledger(f"sqlite:///{tmp_path}/l.db", journals=[directory])) as ledger:
             assert ids(ledger) == ["a"]
 
-    def test_rows_that_the_ledger_has_already_do_not_come_twice(self, directory: Path, ledger: Ledger) -> None:
+    def test_rows_that_the_ledger_has_already_do_not_come_twice(self, directory: Path, ledger: BudgetLedger) -> None:
         ledger.append([row(id="a")])
         abandoned(directory, ledger.url, "a", "b")
         recover(ledger, [directory], Warnings())
         assert ids(ledger) == ["a", "b"]
 
-    def test_a_journal_for_another_ledger_waits_for_that_one(self, directory: Path, ledger: Ledger) -> None:
+    def test_a_journal_for_another_ledger_waits_for_that_one(self, directory: Path, ledger: BudgetLedger) -> None:
         path = abandoned(directory, "sqlite:////elsewhere.db", "a")
         assert recover(ledger, [directory], Warnings()) == 0
         assert journals(directory) == [path]
@@ -250,7 +251,7 @@ class TestRecovery:
         assert len(found.contents.rows) == 1
 
     def test_torn_records_are_reported_and_the_others_recovered(
-        self, directory: Path, ledger: Ledger, warnings: Warnings
+        self, directory: Path, ledger: BudgetLedger, warnings: Warnings
     ) -> None:
         path = abandoned(directory, ledger.url, "a", "b", "c")
         data = bytearray(path.read_bytes())
@@ -263,7 +264,7 @@ class TestRecovery:
         assert journals(directory) == []
 
     def test_a_journal_of_a_newer_format_is_left_alone_and_reported(
-        self, directory: Path, ledger: Ledger, warnings: Warnings
+        self, directory: Path, ledger: BudgetLedger, warnings: Warnings
     ) -> None:
         path = abandoned(directory, ledger.url, "a")
         path.write_bytes(b"acpjrnl9" + path.read_bytes()[8:])
@@ -283,7 +284,7 @@ class TestRecovery:
                     assert ids(reader) == []
             assert recover(ledger, [directory], Warnings()) == 1
 
-    def test_what_was_abandoned_before_it_was_a_journal_is_removed(self, directory: Path, ledger: Ledger) -> None:
+    def test_what_was_abandoned_before_it_was_a_journal_is_removed(self, directory: Path, ledger: BudgetLedger) -> None:
         directory.mkdir(parents=True)
         fresh, stale = directory / "f.new", directory / "s.new"
         fresh.touch()
@@ -292,7 +293,7 @@ class TestRecovery:
         recover(ledger, [directory], Warnings())
         assert journals(directory) == [fresh]
 
-    def test_a_missing_directory_holds_no_journals(self, directory: Path, ledger: Ledger) -> None:
+    def test_a_missing_directory_holds_no_journals(self, directory: Path, ledger: BudgetLedger) -> None:
         assert recover(ledger, [directory], Warnings()) == 0
         assert left([directory]) == []
 

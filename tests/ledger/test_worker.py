@@ -128,6 +128,39 @@ class TestWork:
         assert list(directory.iterdir()) == []
 
 
+class TestOpenTurns:
+    """What a proxy knew of a turn that it did not live to end."""
+
+    def test_the_last_that_was_known_is_booked_when_the_process_dies(self, tmp_path: Path) -> None:
+        assert self.booked_after("keep_open", tmp_path) == [("open", "0.03"), ("whole", "0.01")]
+
+    def test_what_has_ended_is_not_booked_twice(self, make: Make, path: Path, journals: Path) -> None:
+        worker = make(path)
+        worker.keep_open(row(line(cost="0.1"), id="a"))
+        worker.append(row(line(cost="0.3"), id="a"))
+        worker.keep_open(row(id="refused after all"))
+        worker.forget_open("refused after all")
+        assert worker.close(WAIT) == 0
+        assert list(journals.iterdir()) == []
+        assert ids(path) == ["a"]
+
+    def test_what_is_known_of_open_turns_leaves_room_for_rows(self, make: Make, path: Path) -> None:
+        worker = make(path)
+        for number in range(60):
+            worker.keep_open(row(line("m" * 100_000), id=f"open {number}"))
+        worker.append(row(line("m" * 100_000), id="a"))
+        assert worker.close(WAIT) == 0
+        assert ids(path) == ["a"]
+
+    def booked_after(self, what: str, home: Path) -> list[tuple[str, str]]:
+        url = default_url({"HOME": str(home)})
+        process = Process(what, url, str(home))
+        process.until_ready()
+        process.kill()
+        with closing(open_ledger(url, journals=[home / ".local/state/acp-proxy/journal"])) as ledger:
+            return sorted((found.entry.id, found.entry.costs[0].text) for found in ledger.rows(Query()))
+
+
 class TestTrouble:
     def test_rows_wait_for_a_locked_ledger_and_the_caller_does_not(
         self, make: Make, path: Path, warnings: Warnings
