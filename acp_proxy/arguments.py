@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from acp_proxy import __version__
+from acp_proxy.core.budget import Per
 from acp_proxy.report import BY, FILTERS
 
 _MOST_TOKENS = 10**12
@@ -27,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     for name, says, add_options in (
         ("run", "relay an agent and meter it", _add_run),
         ("report", "what was spent", _add_report),
+        ("budget", "limits: what is left of them, and more for a while", _add_budget),
         ("prices", "what models cost", _add_prices),
         ("doctor", "check configuration, ledger and catalog", _add_common),
         ("demo", "a session against a bundled agent, without network or key", _add_common),
@@ -59,6 +61,7 @@ def _add_run(command: argparse.ArgumentParser) -> None:
     command.add_argument("--user", metavar="NAME", help="who pays; by default the login name")
     command.add_argument("--team", metavar="NAME", help="by default none")
     command.add_argument("--project", metavar="NAME", help="by default the name of the git repository")
+    command.add_argument("--budget", metavar="AMOUNT", help="US dollars that this run may spend, over all its sessions")
     command.add_argument("--no-summary", action="store_true", help="no summary on stderr at the end")
     command.add_argument("--log", metavar="FILE", help="log to a file instead of stderr")
     command.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning (default) or error")
@@ -76,6 +79,31 @@ def _add_report(command: argparse.ArgumentParser) -> None:
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="exact figures, for programs")
     form.add_argument("--csv", action="store_true", help="the same for spreadsheets")
+
+
+def _add_budget(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
+    listed = actions.add_parser("list", help="what is used, held and left of each, and when it resets")
+    checked = actions.add_parser("check", help="whether a prompt would be admitted now: status 0, or 3 when not")
+    granted = actions.add_parser("grant", help="allow more for a while")
+    grants = actions.add_parser("grants", help="who granted what, and why")
+    simulated = actions.add_parser("simulate", help="what the budgets of --config would have said to past turns")
+    for action in (listed, checked, granted, grants, simulated):
+        _add_common(action)
+    for action in (listed, grants, simulated):
+        action.add_argument("--json", action="store_true", help="exact figures, for programs")
+    for name in ("agent", "model", "user", "team", "project"):
+        default = "by default yours" if name in ("user", "team", "project") else "by default not known"
+        checked.add_argument(f"--{name}", metavar="NAME", help=f"of the prompt; {default}")
+    granted.add_argument("name", metavar="NAME", help="the budget's")
+    granted.add_argument("--amount", metavar="N", required=True, help="in the budget's unit")
+    granted.add_argument("--for", metavar="DURATION", required=True, dest="duration", help="how long: 90m, 2h, 7d")
+    granted.add_argument("--reason", metavar="TEXT", required=True, help="why; it is kept")
+    for name in get_args(Per):
+        granted.add_argument(f"--for-{name}", metavar="NAME", help=f"whose, of a budget per {name}; * is each")
+    granted.add_argument("--layer", choices=("admin", "user"), help="whose file, of two budgets of one name")
+    simulated.add_argument("--since", metavar="TIME", help="2026-11-01, an RFC 3339 time, or 7d (also h, m, w)")
 
 
 def _add_prices(command: argparse.ArgumentParser) -> None:

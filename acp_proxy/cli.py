@@ -11,6 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from acp_proxy import times
 from acp_proxy.arguments import UsageError, parser
@@ -23,7 +24,7 @@ USAGE_STATUS = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit status: 0, 1 where a check failed, 2 for what the user must correct."""
+    """The exit status: 0, 1 where a check failed, 2 for what the user must correct, 3 where a budget says no."""
     try:
         arguments = parser().parse_args(argv)
         status = _COMMANDS[arguments.command](arguments)
@@ -64,9 +65,15 @@ def _rendered(found: Report, arguments: argparse.Namespace) -> str:
         return formats.as_csv(found)
     if not found.lines:
         return tables.empty(filtered=found.query != Query())
-    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-        return tables.coloured(found, shutil.get_terminal_size().columns, os.environ)
+    if width := _width():
+        return tables.coloured(found, width, os.environ)
     return tables.plain(found)
+
+
+def _width() -> int | None:
+    """Of the terminal, None where stdout is none."""
+    in_terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return shutil.get_terminal_size().columns if in_terminal else None
 
 
 def _zone(name: str | None) -> times.Zone:
@@ -82,6 +89,20 @@ def _instant(arguments: argparse.Namespace, option: str, zone: times.Zone, now: 
         return None if text is None else times.parse(text, zone, now)
     except ValueError as error:
         raise UsageError(f"--{option}: {error}") from error
+
+
+def _budget(arguments: argparse.Namespace) -> int:
+    from acp_proxy.budget import command
+
+    place = command.Place(time.time_ns(), _zone(None), Path.cwd(), os.environ, _width())
+    if arguments.action == "simulate":
+        arguments.since = _instant(arguments, "since", place.zone, place.now)
+        config = command.proposed(_options(arguments), os.environ)
+    else:
+        config = _config(arguments)
+    status, answer = command.main(arguments, config, place)
+    sys.stdout.write(answer)
+    return status
 
 
 def _prices(arguments: argparse.Namespace) -> int:
@@ -129,6 +150,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, str]:
 _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "report": _report,
+    "budget": _budget,
     "prices": _prices,
     "doctor": _doctor,
     "demo": _demo,

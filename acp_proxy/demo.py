@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -22,8 +24,17 @@ from rich.console import Console
 from rich.text import Text
 
 PROMPTS = ("What does this project do?", "Fix the failing test.", "Why did that help? One sentence.")
-REPORTS = ("report --by turn", "report --by model")
+AFTERWARDS = (("budget", "list"), ("report", "--by", "turn"))
+GRANT = ("budget", "grant", "demo", "--amount", "0.05", "--for", "2h", "--reason", "one more answer")
+BUDGET = """\
+[[budget]]
+name = "demo"
+window = "month"
+limit = { amount = "0.06", currency = "USD" }
+thresholds = [90]
+"""  # two turns of the script take nearly all of it
 SECONDS = 20  # many times what a healthy run takes
+_WIDTH = 80  # of texts that are wrapped
 
 NEXT = """\
 To meter a real agent, put acp-proxy before its command in your editor's settings:
@@ -33,6 +44,7 @@ To meter a real agent, put acp-proxy before its command in your editor's setting
 and work as before. Then:
 
   acp-proxy report --by model     what was spent; also by day, session, project, agent …
+  acp-proxy budget list           what is left of the limits that [[budget]] in the configuration sets
   acp-proxy prices show MODEL     what a model costs
   acp-proxy doctor                whether everything is in order
 """
@@ -59,30 +71,56 @@ def _play(console: Console, installation: _Installation) -> None:
         "[bold]$ acp-proxy run -- python -m acp_proxy.demo_agent[/]   [dim]started as an editor starts it[/]\n"
     )
     with installation.editor() as editor:
-        editor.call("initialize", {"protocolVersion": 1, "clientInfo": {"name": "demo", "version": "1"}})
-        session = editor.call("session/new", {"cwd": str(installation.project), "mcpServers": []})["sessionId"]
+        session = editor.open(installation.project)
         for prompt in PROMPTS:
-            editor.call("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": prompt}]})
-            _show_turn(console, prompt, editor.updates)
+            if not _ask(console, editor, session, prompt):
+                installation.run(console, GRANT)
+                console.print()
+                if not _ask(console, editor, session, prompt):
+                    raise DemoError("a prompt was refused in spite of a grant")
     console.print("[dim]The agent has ended, and acp-proxy sums up on stderr:[/]")
     console.print(Text(editor.stderr.strip("\n")))
-    for command in REPORTS:
-        console.print(f"\n[bold]$ acp-proxy {command}[/]")
-        installation.run(command.split())
+    for command in AFTERWARDS:
+        console.print()
+        installation.run(console, command)
     console.print(Text("\n" + NEXT), end="")
 
 
-def _show_turn(console: Console, prompt: str, updates: list[dict[str, Any]]) -> None:
-    said = "".join(update["content"]["text"] for update in updates if update["sessionUpdate"] == "agent_message_chunk")
-    tools = [update["title"] for update in updates if update["sessionUpdate"] == "tool_call"]
+def _ask(console: Console, editor: _Editor, session: str, prompt: str) -> bool:
+    """Sends a prompt, and shows what comes of it; False when it was refused."""
+    answer = editor.call("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": prompt}]})
+    refused = bool(answer.get("_meta", {}).get("acp-proxy", {}).get("budget"))
+    said = "".join(
+        update["content"]["text"] for update in editor.updates if update["sessionUpdate"] == "agent_message_chunk"
+    )
     console.print(Text.assemble(("you    ", "bold cyan"), prompt))
+    if refused:
+        _show_ours(console, said, "red", "acp-proxy answers this, and the agent never sees the prompt")
+    else:
+        _show_turn(console, said.strip(), editor.updates)
+    console.print()
+    return not refused
+
+
+def _show_turn(console: Console, said: str, updates: list[dict[str, Any]]) -> None:
+    tools = [update["title"] for update in updates if update["sessionUpdate"] == "tool_call"]
     if tools:
         console.print(Text("       tools: " + ", ".join(tools), "dim"))
-    console.print(Text.assemble(("agent  ", "bold"), said.strip()))
+    console.print(Text.assemble(("agent  ", "bold"), said))
     for update in updates:
-        if update["sessionUpdate"] == "usage_update":
-            console.print(Text.assemble("       ", (_context(update), "green"), ("   ← acp-proxy adds this", "dim")))
-    console.print()
+        match update["sessionUpdate"]:
+            case "usage_update":
+                _show_ours(console, _context(update), "green", "acp-proxy adds this")
+            case "notice":
+                _show_ours(console, update["description"], "yellow", "acp-proxy warns")
+
+
+def _show_ours(console: Console, text: str, style: str, who: str) -> None:
+    """What is not the agent's, with an arrow to who says it."""
+    *lines, last = textwrap.wrap(text, _WIDTH, break_on_hyphens=False)
+    for line in lines:
+        console.print(Text(f"       {line}", style))
+    console.print(Text.assemble("       ", (last, style), (f"   ← {who}", "dim")))
 
 
 def _context(update: dict[str, Any]) -> str:
@@ -94,7 +132,7 @@ def _context(update: dict[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Installation:
-    """acp-proxy as a user has it, but with an empty configuration and a ledger that goes with the directory."""
+    """acp-proxy as a user has it, but with one budget and a ledger that goes with the directory."""
 
     project: Path
     options: list[str]
@@ -104,7 +142,7 @@ class _Installation:
     def in_directory(cls, home: Path) -> _Installation:
         project = home / "thermometer"
         project.mkdir()
-        (home / "config.toml").touch()
+        (home / "config.toml").write_text(BUDGET, encoding="utf-8")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("ACP_PROXY_")}
         options = ["--config", str(home / "config.toml"), "--ledger", f"sqlite:///{home / 'ledger.db'}"]
         return cls(project, options, environment | {"XDG_STATE_HOME": str(home)})
@@ -132,12 +170,13 @@ class _Installation:
                 late.cancel()
                 process.kill()
 
-    def run(self, command: list[str]) -> None:
-        """Runs one of the commands that read the ledger; its output goes where ours goes."""
+    def run(self, console: Console, command: Sequence[str]) -> None:
+        """Shows and runs one of the commands that need no agent; its output goes where ours goes."""
+        console.print(Text(f"$ acp-proxy {shlex.join(command)}", "bold"))
         sys.stdout.flush()
-        arguments = [sys.executable, "-m", "acp_proxy", command[0], *self.options, *command[1:]]
+        arguments = [sys.executable, "-m", "acp_proxy", *self.options, *command]
         if subprocess.run(arguments, cwd=self.project, env=self.environment, timeout=SECONDS).returncode != 0:
-            raise DemoError(f"acp-proxy {' '.join(command)} failed")
+            raise DemoError(f"acp-proxy {shlex.join(command)} failed")
 
 
 class _Editor:
@@ -148,6 +187,13 @@ class _Editor:
         self._id = 0
         self.updates: list[dict[str, Any]] = []
         self.stderr = ""
+
+    def open(self, project: Path) -> str:
+        """The id of a new session; this editor shows notices."""
+        capabilities: dict[str, Any] = {"session": {"notices": {}}}
+        client = {"clientInfo": {"name": "demo", "version": "1"}, "clientCapabilities": capabilities}
+        self.call("initialize", {"protocolVersion": 1, **client})
+        return str(self.call("session/new", {"cwd": str(project), "mcpServers": []})["sessionId"])
 
     def close(self) -> None:
         self._to.close()

@@ -39,6 +39,22 @@ def test_it_shows_what_the_editor_gets_after_each_turn(run: Run) -> None:
     assert all("context" in line and "USD" in line for line in shown)
 
 
+def test_it_shows_a_warning_a_refusal_and_what_a_grant_does(run: Run) -> None:
+    _, warning, rest = run[0].stdout.partition("90 % of budget")
+    _, refusal, rest = rest.partition("Not sent to the agent: budget")
+    _, grant, rest = rest.partition("$ acp-proxy budget grant demo")
+    assert warning
+    assert refusal
+    assert grant
+    assert rest.splitlines()[1].startswith("Granted $0.05")
+    assert "agent  " + demo_agent.SCRIPT[-1].says in rest
+
+
+def test_the_budget_at_its_end_has_what_was_granted(run: Run) -> None:
+    budget = run[0].stdout.rpartition("$ acp-proxy budget list")[2]
+    assert "$0.0600  $0.0500" in budget
+
+
 def test_the_report_at_its_end_has_every_token_of_the_script(run: Run) -> None:
     total = sum(turn.usage()["totalTokens"] for turn in demo_agent.SCRIPT)
     assert f"{total:,}" in run[0].stdout.rpartition("$ acp-proxy report")[2]

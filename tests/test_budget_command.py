@@ -1,0 +1,192 @@
+"""`acp-proxy budget …` as it is typed: what it answers, its exit statuses, and that each mistake is one line."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_proxy.core.entry import Origin
+from acp_proxy.ledger import open_ledger
+from tests.ledger.rows import ALICE, MINUTE, line, row
+from tests.test_cli import Machine, in_terminal
+
+TWO = """
+[identity]
+team = "core"
+project = "web"
+
+[[budget]]
+name = "daily"
+per = "user"
+window = "rolling:24h"
+limit = { amount = "5", currency = "USD" }
+
+[[budget]]
+name = "opus"
+scope = { model = "claude-opus*" }
+window = "total"
+limit = { turns = 3 }
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """With two budgets."""
+    machine = Machine(tmp_path)
+    configure(machine, TWO)
+    return machine
+
+
+def configure(machine: Machine, text: str) -> None:
+    config = machine.home / ".config/acp-proxy/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(text)
+
+
+def spend(machine: Machine, *costs: str, origin: Origin = ALICE) -> None:
+    """Turns that ended a while ago, one after the other."""
+    begin = time.time_ns() - 60 * MINUTE
+    ledger = open_ledger(machine.url, journals=())
+    ledger.append(
+        [row(line("claude-opus-5-5", cost), at=begin + i * 2 * MINUTE, origin=origin) for i, cost in enumerate(costs)]
+    )
+    ledger.close()
+
+
+def listed(machine: Machine, *options: str) -> dict[str, dict[str, Any]]:
+    return {each["name"]: each for each in json.loads(machine.answer("budget", "list", "--json", *options))["budgets"]}
+
+
+def test_list_tells_what_is_used_and_left(machine: Machine) -> None:
+    spend(machine, "1", "0.5")
+    found = listed(machine)
+    assert (found["daily"]["spent"], found["daily"]["left"]) == ("1.5", "3.5")
+    assert found["daily"]["scope"] == {"user": ["alice"]}
+    assert (found["opus"]["unit"], found["opus"]["spent"], found["opus"]["left"]) == ("turns", "2", "1")
+    first, second = machine.answer("budget", "list").splitlines()[1:]
+    assert first.split()[:2] == ["daily", "alice"]
+    assert second.split()[0] == "opus"
+
+
+def test_a_terminal_gets_bars(machine: Machine) -> None:
+    spend(machine, "4")
+    assert "█" in in_terminal(machine, 100, "budget", "list")
+    assert "█" not in in_terminal(machine, 100, "budget", "list", TERM="dumb")
+
+
+def test_without_budgets_list_says_how_to_make_one(machine: Machine) -> None:
+    configure(machine, "")
+    assert "[[budget]]" in machine.answer("budget", "list")
+    assert listed(machine) == {}
+    assert "[[budget]]" in machine.answer("budget", "simulate")
+    assert machine.run("budget", "check").returncode == 0
+
+
+def test_check_ends_with_0_or_3_and_says_why(machine: Machine) -> None:
+    assert machine.answer("budget", "check", "--model", "claude-opus-5-5").startswith("A prompt would be admitted.\n")
+    spend(machine, "0.1", "0.1", "0.1")
+    done = machine.run("budget", "check", "--model", "claude-opus-5-5")
+    assert (done.returncode, done.stderr) == (3, "")
+    assert done.stdout.startswith('Not sent to the agent: budget "opus" has too little left. Used: 3 of 3 turns.')
+    assert machine.run("budget", "check", "--model", "sonnet").returncode == 0
+    assert "depends on --model" in machine.answer("budget", "check")
+
+
+def test_check_asks_for_whoever_is_named(machine: Machine) -> None:
+    spend(machine, "5")
+    assert machine.run("budget", "check").returncode == 3
+    assert machine.run("budget", "check", "--user", "bob", "--team", "x", "--project", "y").returncode == 0
+
+
+def test_an_alias_is_checked_as_the_model_that_it_stands_for(machine: Machine) -> None:
+    configure(machine, TWO + '[aliases]\ndefault = "anthropic/claude-opus-5-5"\n[[budget]]\nname = "none"\n'
+              'scope = { model = "claude-opus-*" }\nwindow = "day"\nlimit = { turns = 0 }\n')  # fmt: skip
+    assert machine.run("budget", "check", "--model", "default").returncode == 3
+    assert machine.run("budget", "check", "--model", "gpt-5").returncode == 0
+
+
+def test_a_grant_admits_the_next_prompt_and_is_kept(machine: Machine) -> None:
+    spend(machine, "5")
+    assert machine.run("budget", "check").returncode == 3
+    said = machine.answer("budget", "grant", "daily", "--amount", "2.50", "--for", "2h", "--reason", "release night")
+    assert said.startswith('Granted $2.50 on top of budget "daily" (user alice) until ')
+    assert machine.run("budget", "check").returncode == 0
+    assert (listed(machine)["daily"]["limit"], listed(machine)["daily"]["granted"]) == ("5", "2.5")
+    (grant,) = json.loads(machine.answer("budget", "grants", "--json"))["grants"]
+    assert (grant["by"], grant["reason"], grant["for"], grant["active"]) == ("alice", "release night", "alice", True)
+    assert "release night" in machine.answer("budget", "grants")
+    assert "release night" in in_terminal(machine, 100, "budget", "grants")
+
+
+def test_a_grant_may_be_for_somebody_else(machine: Machine) -> None:
+    options = ("--amount", "1", "--for", "1d", "--reason", "x", "--for-user", "bob")
+    assert "(user bob)" in machine.answer("budget", "grant", "daily", *options)
+    assert listed(machine)["daily"]["granted"] == "0"
+
+
+def test_nothing_granted_is_no_error(machine: Machine) -> None:
+    assert machine.answer("budget", "grants") == "Nothing was granted yet.\n"
+    assert json.loads(machine.answer("budget", "grants", "--json")) == {"grants": []}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((), "the following arguments are required: ACTION; see acp-proxy budget --help"),
+        (("grant", "daily"), "the following arguments are required: --amount, --for, --reason; "
+         "see acp-proxy budget grant --help"),
+        (("grant", "dayly", "--amount", "5", "--for", "2h", "--reason", "x"),
+         'no budget is called "dayly"; did you mean "daily"?'),
+        (("grant", "daily", "--amount", "-5", "--for", "2h", "--reason", "x"),
+         "--amount: expected an amount of USD above 0, such as 5 or 0.50, not '-5'"),
+        (("grant", "daily", "--amount", "5", "--for", "-2h", "--reason", "x"),
+         "argument --for: expected one argument; see acp-proxy budget grant --help"),
+        (("grant", "daily", "--amount", "5", "--for", "2h", "--reason", ""),
+         "--reason: expected why, in 1 to 500 characters"),
+        (("grant", "opus", "--amount", "5", "--for", "2h", "--reason", "x", "--for-user", "bob"),
+         '--for-user: budget "opus" is one for all'),
+        (("simulate", "--since", "soon"),
+         "--since: expected a date such as 2026-11-01, an RFC 3339 time or 7d, not 'soon'"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_and_status_2(machine: Machine, arguments: tuple[str, ...], complaint: str) -> None:
+    assert machine.complaint("budget", *arguments) == f"acp-proxy: {complaint}"
+    assert json.loads(machine.answer("budget", "grants", "--json")) == {"grants": []}
+
+
+def test_simulate_plays_the_ledger_of_the_user_against_the_file_that_is_proposed(machine: Machine) -> None:
+    spend(machine, "1", "1", "1", "1")
+    proposed = machine.home / "proposed.toml"
+    proposed.write_text('[[budget]]\nname = "two"\nwindow = "total"\nlimit = { turns = 2 }\n')
+    said = machine.answer("budget", "simulate", "--config", str(proposed))
+    assert said.startswith("2 of 4 turns would have been refused.\n")
+    found = json.loads(machine.answer("budget", "simulate", "--config", str(proposed), "--json", "--since", "2d"))
+    assert (found["turns"], found["refused"]) == (4, 2)
+    (two,) = found["budgets"]
+    assert (two["name"], two["turns"], two["refused"], two["let_through"]) == ("two", 4, 2, 0)
+    assert two["first_refused_at"] > found["since"]
+    assert listed(machine)["daily"]["spent"] == "4"
+
+
+def test_a_proposed_file_may_name_a_ledger_of_its_own(machine: Machine) -> None:
+    spend(machine, "1")
+    proposed = machine.home / "proposed.toml"
+    url = f"sqlite:///{machine.home}/other.db"
+    proposed.write_text(
+        f'[[budget]]\nname = "two"\nwindow = "total"\nlimit = {{ turns = 2 }}\n[ledger]\nurl = "{url}"\n'
+    )
+    assert "no turns" in machine.answer("budget", "simulate", "--config", str(proposed))
+    assert "None of 1 turn " in machine.answer("budget", "simulate", "--config", str(proposed), "--ledger", machine.url)
+
+
+def test_what_is_let_through_is_told_apart_from_what_is_refused(machine: Machine) -> None:
+    spend(machine, "1", "1", "1")
+    configure(machine, '[[budget]]\nname = "two"\nwindow = "total"\nlimit = { turns = 2 }\nmode = "shadow"\n')
+    assert machine.answer("budget", "simulate").startswith("None of 3 turns would have been refused.\n")
+    assert "(1)" in in_terminal(machine, 80, "budget", "simulate")
+    (two,) = json.loads(machine.answer("budget", "simulate", "--json"))["budgets"]
+    assert (two["refused"], two["let_through"]) == (0, 1)
