@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
+from msgspec import structs
+
 from acp_proxy import table
 from acp_proxy.budget import check, grants, listing, simulation, zone_of
 from acp_proxy.budget.accounts import accounts_of, standings_of
@@ -56,8 +58,8 @@ def proposed(options: Mapping[str, str], environ: Mapping[str, str]) -> Config:
     said = read(expanded(options["config"], environ)).table
     ever = load({name: value for name, value in options.items() if name != "config"}, environ)
     if "ledger" not in said:
-        config = replace(config, ledger=ever.ledger)
-    return config if "identity" in said else replace(config, identity=ever.identity)
+        config = structs.replace(config, ledger=ever.ledger)
+    return config if "identity" in said else structs.replace(config, identity=ever.identity)
 
 
 def _list(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:

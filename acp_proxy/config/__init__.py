@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
 
 from acp_proxy.config.files import ConfigError, TomlFile, expanded, read, state_dir, user_file
 from acp_proxy.config.schema import (
@@ -45,8 +47,7 @@ FLAGS: Mapping[str, Key] = {
 Layer = dict[Key, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Who pays. `project` is None when it is to be found by `project.project_of`."""
 
     user: str
@@ -55,29 +56,25 @@ class Identity:
     project: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     agent: str | None = None  # in place of the name that the agent reports
     summary: bool = True
     estimate: bool = True  # characters / 4 for agents that report nothing
     budget: int | None = None  # nano US dollars over all sessions of this process; also in `Config.budgets`
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Struct, frozen=True):
     file: Path | None = None
     level: Literal["debug", "info", "warning", "error"] = "warning"
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerChoice:
+class LedgerChoice(Struct, frozen=True):
     url: str  # with an absolute path: a journal names the ledger that it was written for
     on_unavailable: Literal["open", "closed", "local"] = "local"
     admission_timeout: float = 0.25  # seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """US dollars per million tokens as decimal text, `context` in tokens. None is unknown."""
 
     input: str | None = None
@@ -88,22 +85,19 @@ class Price:
     context: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Pricing:
+class Pricing(Struct, frozen=True):
     cache_write: Literal["5m", "1h"] = "5m"
     prices: Mapping[str, Price] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class AgentCounts:
+class AgentCounts(Struct, frozen=True):
     """How an agent counts; None where the user did not say."""
 
     scope: Literal["turn", "session", "last_call", "call"] | None = None
     input: Literal["excludes_cache", "includes_cache"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     identity: Identity
     run: Run
     log: Log
