@@ -25,6 +25,7 @@ from acp_proxy.core.events import (
     SessionRestored,
     TurnMetered,
 )
+from acp_proxy.core.unfinished import Unfinished
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.worker import LedgerWorker
@@ -60,10 +61,13 @@ class Recorder(Interceptor):
         self._project_of = project_of
         self._clock = clock
         self._process = process
+        self._unfinished = Unfinished()
         self._projects: dict[str, str] = {}  # by session
         self._finding: dict[str, asyncio.Event] = {}  # sessions whose project is looked for
 
     def on_event(self, event: Event) -> Iterable[Effect]:
+        if (unfinished := self._unfinished.on_event(event)) is not None:
+            self._worker.keep_open(self._row(unfinished, None))
         match event:
             case TurnMetered(_, entry, state):
                 self._worker.append(self._row(entry, state))
@@ -82,8 +86,8 @@ class Recorder(Interceptor):
     async def aclose(self) -> None:
         await asyncio.to_thread(self._worker.close, _FLUSH)
 
-    def _row(self, entry: Entry, state: SessionState) -> Row:
-        if state.title and len(state.title) > LONGEST_TITLE:
+    def _row(self, entry: Entry, state: SessionState | None) -> Row:
+        if state and state.title and len(state.title) > LONGEST_TITLE:
             state = replace(state, title=state.title[:LONGEST_TITLE])
         return Row(self.origin_of(entry.session), entry, state, self._process)
 

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from acp_proxy.core.entry import Entry, Origin, SessionState
 from acp_proxy.core.events import (
+    ContextChanged,
     Event,
     Implementation,
     Initialized,
@@ -22,7 +23,9 @@ from acp_proxy.core.events import (
     SessionOpened,
     SessionRequested,
     SessionRestored,
+    Turn,
     TurnMetered,
+    TurnStarted,
 )
 from acp_proxy.core.money import Money
 from acp_proxy.interceptors.recorder import LONGEST_TITLE, Recorder
@@ -101,6 +104,26 @@ async def test_the_row_is_in_the_journal_when_the_event_has_been_seen(environ: d
     [journal] = left(journal_directories(environ))
     assert journal.contents
     assert [found.entry.id for found in journal.contents.rows] == ["a"]
+
+
+async def test_a_turn_that_has_not_ended_is_in_the_journal_with_what_it_cost_so_far(environ: dict[str, str]) -> None:
+    made = Recording(environ)
+    made.see(TurnStarted(NOON, "s1", Turn("t", "s1", "turn", NOON)))
+    made.see(ContextChanged(NOON, "s1", SessionState(costs=(PARENT_COST,))))
+    await made.recorder.aclose()
+    [journal] = left(journal_directories(environ))
+    assert journal.contents
+    assert [(row.entry.id, row.entry.costs) for row in journal.contents.open] == [("t", (PARENT_COST,))]
+    with closing(open_ledger(default_url(environ), journals=journal_directories(environ))) as ledger:
+        assert [(row.entry.id, row.entry.costs) for row in ledger.rows(Query())] == [("t", (PARENT_COST,))]
+
+
+async def test_a_turn_that_has_ended_is_booked_as_it_ended(environ: dict[str, str]) -> None:
+    async with recording(environ) as made:
+        made.see(TurnStarted(NOON, "s1", Turn("t", "s1", "turn", NOON)))
+        made.see(metered(row(id="t").entry))
+        assert [found.entry.stop_reason for found in await made.rows()] == ["end_turn"]
+        assert left(journal_directories(environ)) == []
 
 
 async def test_an_agent_that_has_not_told_its_name_goes_by_its_commands(environ: dict[str, str]) -> None:

@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 from acp_proxy.core import acp
 from acp_proxy.core.budget import Account, Budget, OnUnavailable, Standing, accounts_for
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
-from acp_proxy.core.entry import Entry, Origin, SessionState
+from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.core.events import (
     ConnectionClosed,
     ContextChanged,
@@ -238,7 +238,7 @@ class Budgets(Interceptor):
             case SessionClosed(session=session):
                 self._models.pop(session, None)
                 self._agents_price.discard(session)
-                self._turns.close(session)
+                self._turns.costs.forget([session])
             case ConnectionClosed():
                 self._closed = True
                 for running in self._turns:
@@ -246,11 +246,11 @@ class Budgets(Interceptor):
                         self._release(running.id)
 
     def _costs_changed(self, event: ContextChanged) -> Iterable[Effect]:
-        self._learn(event.session, event.state, restored=event.restored)
+        self._learn(event.session, event)
         running = None if event.restored else self._turns.current(event.session)
         if running is None:
             return ()
-        costs = self._turns.so_far(event.session)
+        costs = self._turns.costs.of(event.session)
         self._warnings.foresee(running.with_spend(costs))
         verdict, standing = running.exceeded(costs)
         if standing is None or verdict == running.stopped or running.stopped == "cancel":
@@ -274,7 +274,7 @@ class Budgets(Interceptor):
     def _metered(self, event: TurnMetered) -> Iterable[Effect]:
         entry = event.entry
         running = self._turns.get(entry.id) or self._turns.current(entry.session)
-        self._learn(entry.session, event.state)
+        self._learn(entry.session, event)
         if running is None:
             return ()
         running.charge(entry, self._rules.process)
@@ -282,7 +282,7 @@ class Budgets(Interceptor):
             return ()
         self._turns.end(running)
         self._settle(running, entry)
-        return self._warnings.at_turn_end(running.session, running.with_spend(self._turns.so_far(running.session)))
+        return self._warnings.at_turn_end(running.session, running.with_spend(self._turns.costs.of(running.session)))
 
     def _settle(self, running: Running, entry: Entry) -> None:
         """When the row is in the ledger, which it was given first, nothing is held any more."""
@@ -294,10 +294,10 @@ class Budgets(Interceptor):
 
         self._worker.do(settled)
 
-    def _learn(self, session: str, state: SessionState, *, restored: bool = False) -> None:
-        self._turns.costs(session, state.costs, restored=restored)
-        self._models[session] = state.model or self._models.get(session)
-        if state.agent_cost is not None:
+    def _learn(self, session: str, event: ContextChanged | TurnMetered) -> None:
+        self._turns.costs.hear(event)
+        self._models[session] = event.state.model or self._models.get(session)
+        if event.state.agent_cost is not None:
             self._agents_price.add(session)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.charge import charge
 from acp_proxy.core.entry import Entry, Origin
-from acp_proxy.core.money import Money
+from acp_proxy.core.so_far import SoFar
 from acp_proxy.core.verdict import MidTurn, mid_turn
 
 
@@ -68,12 +68,11 @@ class Running:
 
 
 class Turns:
-    """Those of one process, oldest first. Costs are cumulative by session, as the meter tells them."""
+    """Those of one process, oldest first."""
 
     def __init__(self) -> None:
         self._turns: dict[str, Running] = {}
-        self._costs: dict[str, Counter[str]] = {}
-        self._before: dict[str, Counter[str]] = {}  # when the turn that runs began
+        self.costs = SoFar()
 
     def add(self, turn: Running) -> None:
         self._turns[turn.id] = turn
@@ -100,28 +99,13 @@ class Turns:
         if turn is None:
             return
         if self.current(turn.session) is None:
-            self._mark(turn.session)
+            self.costs.begin(turn.session)
         turn.started = True
 
     def end(self, turn: Running) -> None:
         """Its row is on its way; what costs the session from now on is the next turn's."""
         turn.ended = True
-        self._mark(turn.session)
-
-    def costs(self, session: str, now: Sequence[Money], *, restored: bool = False) -> None:
-        """What the session has cost. What another process spent before is no cost of the turn that runs."""
-        after = Counter({cost.currency: cost.nano for cost in now})
-        if restored and session in self._before:
-            self._before[session].update(after - self._costs.get(session, Counter()))
-        self._costs[session] = after
-
-    def so_far(self, session: str) -> Counter[str]:
-        """What the running turn has cost, in nano-units by currency; of what was not told yet nothing."""
-        return self._costs.get(session, Counter()) - self._before.get(session, Counter())
-
-    def close(self, session: str) -> None:
-        self._costs.pop(session, None)
-        self._before.pop(session, None)
+        self.costs.begin(turn.session)
 
     def lease(self, account: str, now: int) -> int:
         """What this process holds in the ledger for the account, and no turn of it may still use."""
@@ -132,6 +116,3 @@ class Turns:
             else:
                 left -= turn.leased.get(account, 0)
         return left
-
-    def _mark(self, session: str) -> None:
-        self._before[session] = Counter(self._costs.get(session, Counter()))

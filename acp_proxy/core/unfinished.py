@@ -1,0 +1,65 @@
+"""The rows of turns that have not ended: what is to be booked of them should their proxy be killed."""
+
+from __future__ import annotations
+
+from acp_proxy.core.entry import Entry, UsageLine
+from acp_proxy.core.events import ContextChanged, Event, SessionClosed, Turn, TurnMetered, TurnStarted
+from acp_proxy.core.money import Money
+from acp_proxy.core.so_far import SoFar
+from acp_proxy.core.usage import NOTHING
+
+
+class Unfinished:
+    """The turns of one connection."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, list[Turn]] = {}  # by session, oldest first
+        self._costs = SoFar()
+
+    def on_event(self, event: Event) -> Entry | None:
+        """The row of a turn of which something is known by now that was not known before."""
+        match event:
+            case TurnStarted(at, session, turn):
+                turns = self._open.setdefault(session, [])
+                if not turns:
+                    self._costs.begin(session)
+                turns.append(turn)
+                return _row(turn, at, None, [])
+            case ContextChanged(at, session, state):
+                before = self._costs.of(session)
+                self._costs.hear(event)
+                costs, running = self._costs.of(session), self._open.get(session)
+                if running and costs and costs != before:
+                    amounts = [Money(nano, currency) for currency, nano in costs.items()]
+                    return _row(running[0], at, state.model, amounts)
+            case TurnMetered(entry=entry):
+                self._costs.hear(event)
+                turns = self._open.get(entry.session, [])
+                if left := [turn for turn in turns if turn.id != entry.id]:
+                    self._open[entry.session] = left
+                else:
+                    self._open.pop(entry.session, None)
+                if len(left) < len(turns):
+                    self._costs.begin(entry.session)
+            case SessionClosed(session=session) if session not in self._open:
+                self._costs.forget([session])
+            case _:
+                pass
+        return None
+
+
+def _row(turn: Turn, at: int, model: str | None, costs: list[Money]) -> Entry:
+    """Its tokens are not known: whoever tells a cost in mid-turn tells no tokens with it."""
+    return Entry(
+        id=turn.id,
+        session=turn.session,
+        kind=turn.kind,
+        started_at=turn.started_at,
+        ended_at=at,
+        stop_reason="crashed",
+        lines=tuple(UsageLine(model, NOTHING, cost) for cost in costs) or (UsageLine(model, NOTHING),),
+        usage_source="none",
+        cost_source="agent" if costs else "unknown",
+        detail="the proxy was killed during the turn",
+        message_id=turn.message_id,
+    )
