@@ -13,6 +13,7 @@ from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side
 from acp_proxy.core.jsonrpc import Message, parse
 from acp_proxy.core.meter import Meter
+from acp_proxy.glance import Tally
 from acp_proxy.interceptor import Interceptor
 
 
@@ -25,7 +26,8 @@ class Log(Protocol):
 Later = Callable[[Callable[[], None]], object]
 """Has a function called in the event loop a moment later (2 ms), when the peers have had their turn."""
 
-_AT_MOST = 256  # lines that wait to be accounted
+AT_MOST = 256  # lines and tallies that wait to be accounted
+Waiting = list[tuple[Side, bytes] | Tally]
 
 
 class Accounting:
@@ -55,22 +57,16 @@ class Accounting:
         self._log = log
         self._later = later
         self._scheduled = False
-        self._waiting: list[tuple[Side, bytes] | tuple[str | None, str, int, int]] = []
-
-    def tally(self, session: str | None, kind: str, chars: int, updates: int) -> None:
-        """Updates of an agent of which only kind and characters matter, in order with what waits."""
-        if self._waiting:
-            self._waiting.append((session, kind, chars, updates))
-        else:
-            self._conversation.tally(session, kind, chars, updates)
+        self.waiting: Waiting = []
+        """In order. Whoever glances at lines adds tallies; they are accounted with whatever is next, or when many."""
 
     def line(self, sender: Side, line: bytes) -> None:
         """A line that may be late; `settle` follows when it was forwarded."""
-        self._waiting.append((sender, line))
+        self.waiting.append((sender, line))
 
     def settle(self) -> None:
         """What waits has been forwarded: account for it soon."""
-        if self._later is None or len(self._waiting) > _AT_MOST:
+        if self._later is None or len(self.waiting) > AT_MOST:
             self.flush()
         elif not self._scheduled:
             self._scheduled = True
@@ -78,7 +74,10 @@ class Accounting:
 
     def flush(self) -> None:
         """Account for what waits, now."""
-        waiting, self._waiting = self._waiting, []
+        if not self.waiting:
+            return
+        waiting = self.waiting.copy()
+        self.waiting.clear()
         for each in waiting:
             if len(each) == 4:
                 self._conversation.tally(*each)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from acp_proxy.accounting import Accounting, Later, Log
+from acp_proxy.accounting import AT_MOST, Accounting, Later, Log
 from acp_proxy.admission import Admission, Decided
 from acp_proxy.core import acp
 from acp_proxy.core.conversation import Conversation
@@ -20,7 +20,7 @@ from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, par
 from acp_proxy.core.long_lines import peek_head
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.peek import Peek, is_one_a_line, peek_lines, peek_run
-from acp_proxy.glance import Tallies, may_be_late, next_of_agent
+from acp_proxy.glance import may_be_late, next_of_agent
 from acp_proxy.interceptor import Interceptor, Refusal
 from acp_proxy.lane import Lane, Outlet
 from acp_proxy.permissions import Permissions
@@ -46,10 +46,10 @@ class Dispatcher:
             conversation, meter, interceptors, self._carry_out, clock=clock, log=log, later=later
         )
         self._awaited = partial(conversation.awaits, Side.AGENT)
+        self._tally = self._accounting.waiting.append
         self._admission = Admission(self._accounting, self._decided, admission_timeout)
         self._client_methods = acp.CLIENT_METHODS | self._admission.methods
         self._permissions = Permissions()
-        self._lanes: dict[Side, Lane] = {}  # by the side that they lead to
         self._first_gone: Side | None = None
         self._finished = False
 
@@ -59,21 +59,22 @@ class Dispatcher:
         return self._accounting.failures
 
     def attach(self, to_client: Outlet, to_agent: Outlet) -> None:
-        self._lanes = {Side.CLIENT: Lane(to_client), Side.AGENT: Lane(to_agent)}
+        self._to_client, self._to_agent = Lane(to_client), Lane(to_agent)
 
     def lines(self, sender: Side, run: bytes) -> None:
         """Forward whole lines and account for them."""
         peeked = peek_run(run)
-        tallies: Tallies = []
-        mark = self._scan(sender, peeked, 0, tallies)
+        waiting = self._accounting.waiting
+        before = len(waiting)
+        mark = self._scan(sender, peeked, 0)
         if mark < len(peeked) and not is_one_a_line(run, peeked):
-            tallies.clear()
+            del waiting[before:]
             peeked = peek_lines(run)
-            mark = self._scan(sender, peeked, 0, tallies)
-        for tally in tallies:
-            self._accounting.tally(*tally)
+            mark = self._scan(sender, peeked, 0)
         if mark == len(peeked):  # nothing here that matters: most of all traffic
             self._lane(sender).forward(run)
+            if len(waiting) > AT_MOST:
+                self._accounting.flush()
         elif len(peeked) > 1:
             self._mixed(sender, run, peeked, mark)
         elif sender is Side.AGENT and may_be_late(peeked[0]):
@@ -135,11 +136,14 @@ class Dispatcher:
 
     # -- looking
 
-    def _scan(self, sender: Side, peeked: Sequence[Peek], start: int, tallies: Tallies) -> int:
-        """The index of the next line that needs more than a glance, or the end; adds to the tallies what it passed."""
+    def _scan(self, sender: Side, peeked: Sequence[Peek], start: int) -> int:
+        """The index of the next line that needs more than a glance, or the end; what it passed is tallied."""
         if sender is Side.AGENT:
-            return next_of_agent(peeked, start, self._awaited, tallies)
-        return next((i for i in range(start, len(peeked)) if self._client_matters(peeked[i])), len(peeked))
+            return next_of_agent(peeked, start, self._awaited, self._tally)
+        for index in range(start, len(peeked)):
+            if self._client_matters(peeked[index]):
+                return index
+        return len(peeked)
 
     def _client_matters(self, peek: Peek) -> bool:
         if peek.method is None:
@@ -173,10 +177,7 @@ class Dispatcher:
                 lane.forward(run[sent:begin])
                 self._line(sender, run[begin:end])
                 sent = end
-            tallies: Tallies = []
-            mark = self._scan(sender, peeked, mark + 1, tallies)
-            for tally in tallies:
-                self._accounting.tally(*tally)
+            mark = self._scan(sender, peeked, mark + 1)
         lane.forward(run[sent:])
         self._accounting.settle()
 
@@ -206,19 +207,19 @@ class Dispatcher:
         """The client is asked, or where permission is denied for now the agent is answered."""
         session = self._conversation.root_of(acp.session_of(request) or "")
         if not self._permissions.denied(session):
-            self._lanes[Side.CLIENT].forward(line)
+            self._to_client.forward(line)
             self._permissions.asked(session, request.id, line)
             self._accounting.message(Side.AGENT, request, len(line))
             return
         self._accounting.message(Side.AGENT, request, len(line))
         self._deny(request.id, line)
         if (told := self._permissions.tell(session)) is not None:
-            self._lanes[Side.CLIENT].insert(told)
+            self._to_client.insert(told)
 
     def _deny(self, id: Any, line: bytes) -> None:
         """Answer a request for permission in the client's place."""
         answer = acp.answer_to(line, acp.PERMISSION_CANCELLED)
-        self._lanes[Side.AGENT].insert(answer)
+        self._to_agent.insert(answer)
         self._accounting.message(Side.CLIENT, Response(id, acp.PERMISSION_CANCELLED), len(answer))
 
     def _decided(self, decided: Decided) -> None:
@@ -228,20 +229,20 @@ class Dispatcher:
         verdict = decided.verdict
         admitted = None if verdict is None or isinstance(verdict, Refusal) else verdict.turn
         if not isinstance(verdict, Refusal):
-            self._lanes[Side.AGENT].forward(decided.line)
+            self._to_agent.forward(decided.line)
             self._accounting.message(Side.CLIENT, decided.request, len(decided.line), admitted)
         for effect in verdict.effects if verdict is not None else ():
             self._carry_out(effect)
         if isinstance(verdict, Refusal):
-            self._lanes[Side.CLIENT].insert(acp.answer_to(decided.line, verdict.result, verdict.error))
+            self._to_client.insert(acp.answer_to(decided.line, verdict.result, verdict.error))
         for line in decided.behind:
             self.lines(Side.CLIENT, line)
-        self._lanes[Side.AGENT].outlet.resume_reading()
+        self._to_agent.outlet.resume_reading()
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:
             case Send(to, line):
-                self._lanes[to].insert(line)
+                (self._to_client if to is Side.CLIENT else self._to_agent).insert(line)
             case DenyPermissions(session, pending, tell):
                 for asked, line in self._permissions.deny(session, pending, tell):
                     self._deny(asked, line)
@@ -249,4 +250,4 @@ class Dispatcher:
                 self._permissions.allow(session)
 
     def _lane(self, sender: Side) -> Lane:
-        return self._lanes[Side.AGENT if sender is Side.CLIENT else Side.CLIENT]
+        return self._to_agent if sender is Side.CLIENT else self._to_client

@@ -11,12 +11,14 @@ from acp_proxy.core.peek import ABSENT, Peek
 
 _AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of which characters are counted, not JSON
 
-Tallies = list[tuple[str | None, str, int, int]]
+Tally = tuple[str | None, str, int, int]
 """Session, kind, characters, and number of updates of which nothing else matters."""
 
 
-def next_of_agent(peeked: Sequence[Peek], start: int, awaits: Callable[[object], bool], tallies: Tallies) -> int:
-    """The index of the agent's next line that matters, or the end; adds the updates before it to `tallies`."""
+def next_of_agent(
+    peeked: Sequence[Peek], start: int, awaits: Callable[[object], bool], add: Callable[[Tally], None]
+) -> int:
+    """The index of the agent's next line that matters, or the end; the updates before it are tallied by `add`."""
     session: str | None = None
     kind, updates, size = "", 0, 0
     index = start
@@ -32,13 +34,13 @@ def next_of_agent(peeked: Sequence[Peek], start: int, awaits: Callable[[object],
             size += len(update.content)
         elif update.kind in PLAIN_UPDATES:
             if updates:
-                tallies.append((session, kind, max(0, size - updates * _AROUND_TEXT), updates))
+                add((session, kind, max(0, size - updates * _AROUND_TEXT), updates))
             session, kind, updates, size = params.session, update.kind or "", 1, len(update.content)
         else:
             break
         index += 1
     if updates:
-        tallies.append((session, kind, max(0, size - updates * _AROUND_TEXT), updates))
+        add((session, kind, max(0, size - updates * _AROUND_TEXT), updates))
     return index
 
 

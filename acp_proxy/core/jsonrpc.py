@@ -110,6 +110,8 @@ class Pairing(Generic[T]):
         return len(self._open)
 
     def _find(self, answers: Side, id: Any) -> tuple[Side, str, Any] | None:
+        if not self._open:
+            return None
         kind, value = id_key(id)
         key = (answers, kind, value)
         if key in self._open:
