@@ -137,7 +137,7 @@ def load(options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: 
         refusal_style=settings.get(("refusal", "style"), "message"),
         files=tuple(file.path for file in (own, admin) if file),
         final=frozenset(map(dotted, final)),
-        overruled=tuple(dotted(key) for key in lower if key in final and lower[key] != final[key]),
+        overruled=tuple(dotted(key) for key in lower if key in final and lower[key] != settings[key]),
     )
 
 

@@ -47,6 +47,7 @@ from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.times import zone
 
+_GATHER = 0.05  # seconds; the row itself is let wait a moment, too
 _MARGIN = 5.0  # seconds; it bounds itself, and must not be passed over because the loop was busy
 
 
@@ -292,7 +293,7 @@ class Budgets(Interceptor):
             self._sizes.learn(ledger, running.accounts, running.origin, running.model or entry.model, anew=True)
             self._pulse.in_loop(loop, lambda: self._turns.forget(running.id))
 
-        self._worker.do(settled)
+        loop.call_later(_GATHER, self._worker.do, settled)
 
     def _learn(self, session: str, event: ContextChanged | TurnMetered) -> None:
         self._turns.costs.hear(event)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import jsonschema
 
 from acp_proxy.catalog import Catalog
 from acp_proxy.core.budget import Budget, Limit
@@ -21,7 +25,7 @@ from acp_proxy.interceptors.recorder import Recorder
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger, Grant
 from acp_proxy.ledger.worker import LedgerWorker
-from tests.ends import SESSION, Ends, answer, prompt, update
+from tests.ends import SESSION, Ends, answer, prompt
 from tests.ledger.rows import NOON, Warnings
 
 ALICE = Origin("default", "alice", "core", "web", "laptop", "someone", None, None)
@@ -36,6 +40,15 @@ def usd(text: str) -> Limit:
 def daily(limit: str | Limit = "1", **fields: Any) -> Budget:
     limit = usd(limit) if isinstance(limit, str) else limit
     return Budget("daily", "user", Window("day"), limit, **fields)
+
+
+SCHEMAS = Path(__file__).parents[2] / "schema"
+
+
+@cache
+def validator(version: int, definition: str) -> Any:
+    schema = json.loads((SCHEMAS / f"acp-v{version}.schema.unstable.json").read_text(encoding="utf-8"))
+    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{definition}", "$defs": schema["$defs"]})
 
 
 class Clock:
@@ -209,7 +222,3 @@ async def house(root: Path, *budgets: Budget, **fields: Any) -> AsyncIterator[Ho
         made.ends.dispatcher.finish()
         await made.ends.dispatcher.aclose()
         assert made.ends.dispatcher.failures == 0, made.ends.log
-
-
-def spent_update(cost: str) -> dict[str, Any]:
-    return update("usage_update", used=1, size=2, cost={"amount": float(cost), "currency": "USD"})

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.ends import SESSION, answer
-from tests.interceptors.budgets.house import House, daily, house
-
-SCHEMAS = Path(__file__).parents[2] / "schema"
-
-
-@cache
-def validator(version: int, definition: str) -> Any:
-    schema = json.loads((SCHEMAS / f"acp-v{version}.schema.unstable.json").read_text(encoding="utf-8"))
-    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{definition}", "$defs": schema["$defs"]})
+from tests.interceptors.budgets.house import House, daily, house, validator
 
 
 def check(made: House, version: int) -> None:

@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.ends import SESSION, answer, request
-from tests.interceptors.budgets.house import House, daily, house, usd
+from tests.interceptors.budgets.house import House, daily, house, usd, validator
 
 CANCELLED = {"outcome": {"outcome": "cancelled"}}
 CANCEL = {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": SESSION}}
@@ -68,6 +70,23 @@ async def test_a_turn_is_cancelled_once_with_what_waits_for_permission(tmp_path:
         (row,) = made.rows()
         assert [cost.text for cost in row.entry.costs] == ["0.2"]
         assert made.decisions()["cancel"] == 1
+
+
+@pytest.mark.parametrize(("version", "name"), [(1, "CancelNotification"), (2, "CancelSessionNotification")])
+async def test_what_the_agent_is_told_is_in_the_schema_of_its_version(tmp_path: Path, version: int, name: str) -> None:
+    budget = daily("0.1", hold=SMALL, thresholds=(), on_exceed="cancel")
+    async with house(tmp_path, budget, protocol=version) as made:
+        assert await made.prompt(2)
+        if version == 2:
+            made.ends.agent_says(answer(2, messageId="m"))
+        running = {"sessionUpdate": "state_update", "state": "running"}
+        params = {"sessionId": SESSION, "update": running}
+        made.ends.agent_says({"jsonrpc": "2.0", "method": "session/update", "params": params})
+        made.ends.agent_says(permission(7))
+        made.reports("0.15")
+        cancel, denied = own(made)
+        validator(version, name).validate(cancel["params"])
+        validator(version, "RequestPermissionResponse").validate(denied["result"])
 
 
 async def test_within_its_hold_a_turn_is_not_stopped(tmp_path: Path) -> None:
