@@ -206,19 +206,19 @@ class Dispatcher:
     def _permission(self, request: Request, line: bytes) -> None:
         """The client is asked, or where permission is denied for now the agent is answered."""
         session = self._conversation.root_of(acp.session_of(request) or "")
+        denial = acp.answer_to(line, acp.PERMISSION_CANCELLED)
         if not self._permissions.denied(session):
             self._to_client.forward(line)
-            self._permissions.asked(session, request.id, line)
+            self._permissions.asked(session, request.id, denial)
             self._accounting.message(Side.AGENT, request, len(line))
             return
         self._accounting.message(Side.AGENT, request, len(line))
-        self._deny(request.id, line)
+        self._deny(request.id, denial)
         if (told := self._permissions.tell(session)) is not None:
             self._to_client.insert(told)
 
-    def _deny(self, id: Any, line: bytes) -> None:
+    def _deny(self, id: Any, answer: bytes) -> None:
         """Answer a request for permission in the client's place."""
-        answer = acp.answer_to(line, acp.PERMISSION_CANCELLED)
         self._to_agent.insert(answer)
         self._accounting.message(Side.CLIENT, Response(id, acp.PERMISSION_CANCELLED), len(answer))
 
@@ -244,8 +244,8 @@ class Dispatcher:
             case Send(to, line):
                 (self._to_client if to is Side.CLIENT else self._to_agent).insert(line)
             case DenyPermissions(session, pending, tell):
-                for asked, line in self._permissions.deny(session, pending, tell):
-                    self._deny(asked, line)
+                for asked, answer in self._permissions.deny(session, pending, tell):
+                    self._deny(asked, answer)
             case AllowPermissions(session):
                 self._permissions.allow(session)
 

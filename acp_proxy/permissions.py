@@ -16,19 +16,19 @@ class Permissions:
     """Sessions are those that the user sees, whichever subagent asks."""
 
     def __init__(self) -> None:
-        self._asked: dict[tuple[str, Any], tuple[str, Any, bytes]] = {}  # session, id and line of what is open
+        self._asked: dict[tuple[str, Any], tuple[str, Any, bytes]] = {}  # session, id and our answer of what is open
         self._denied: dict[str, bytes | None] = {}  # what the client is still to be told
         self._late: Counter[tuple[str, Any]] = Counter()  # answers to be dropped
 
     def denied(self, session: str) -> bool:
         return session in self._denied
 
-    def asked(self, session: str, id: Any, line: bytes) -> None:
-        """The client has to answer this one."""
-        self._asked[id_key(id)] = session, id, line
+    def asked(self, session: str, id: Any, answer: bytes) -> None:
+        """The client has to answer this one; `answer` is what the agent gets if we do."""
+        self._asked[id_key(id)] = session, id, answer
 
     def deny(self, session: str, pending: bool, tell: bytes | None) -> list[tuple[Any, bytes]]:
-        """Deny what comes; returns id and line of what is open and has to be answered at once."""
+        """Deny what comes; returns id and answer of what is open and is to be answered at once."""
         self._denied.setdefault(session, tell)
         if not pending:
             return []

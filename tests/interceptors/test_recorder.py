@@ -230,6 +230,21 @@ async def test_a_turn_does_not_wait_for_its_project(environ: dict[str, str]) -> 
         assert [one.origin.project for one in await made.rows()] == ["cwd-project", "late"]
 
 
+async def test_who_needs_the_project_may_wait_for_it_and_not_for_ever(environ: dict[str, str]) -> None:
+    found = threading.Event()
+
+    def slow(cwd: Path) -> str:
+        found.wait(30)
+        return "late"
+
+    async with recording(environ, project_of=slow) as made:
+        made.see(SessionOpened(NOON, "new", "s1", cwd="/src/web"))
+        assert (await made.recorder.origin_when_known("s1", 0.001)).project == "cwd-project"
+        found.set()
+        assert (await made.recorder.origin_when_known("s1", 30)).project == "late"
+        assert (await made.recorder.origin_when_known("s1", 30)).project == "late"
+
+
 def projects_found() -> None:
     for thread in threading.enumerate():
         if thread.name == "acp-proxy project":
