@@ -252,6 +252,7 @@ def cases(processes: Sequence[int], *, postgres: bool) -> Iterator[Case]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/prove-cap", description=__doc__)
     parser.add_argument("--processes", type=int, nargs="+", default=[16, 64], help="how many at once (16 and 64)")
+    parser.add_argument("--backend", choices=["sqlite", "postgresql"], help="only this one")
     parser.add_argument("--client", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.client:
@@ -261,6 +262,8 @@ def main() -> int:
     good = True
     with running(settings=()) as server:
         for postgres in (False, True):
+            if arguments.backend == ("sqlite" if postgres else "postgresql"):
+                continue
             for number, case in enumerate(cases(arguments.processes, postgres=postgres)):
                 with tempfile.TemporaryDirectory() as directory:
                     place = Path(directory)

@@ -37,7 +37,8 @@ _FIRST_TABLE = ("23505", "42P07")
 _NO_STATEMENT = ("26000", "42P05")  # a pooler gave the connection to somebody else
 # Connection, resources, operator, system, read-only, transactions that ended, locks: may pass.
 _PASSING = re.compile("08|53|57|58|25006|40|55")
-_LOST = (OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, TimeoutError)
+# The last one is what asyncpg raises for a connection that the server cut while nobody looked.
+_LOST = (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.InternalClientError)
 
 
 class _LostError(Exception):

@@ -106,33 +106,25 @@ class SqlLedger(ABC):
     ) -> Held:
         if not wants:
             return Held(decide((), ()), ())
+        accounts = [account for account, _ in wants]
+        question = standings.question(accounts, now, self.dialect, turn.id)  # nobody needs to wait for that
+
+        def hold(run: Run, *, look_for_dead: bool) -> Held:
+            self._lock(run, accounts)
+            found = standings.answer(run(*question), accounts, now, turn.id)
+            held = holding.take(run, turn, wants, found, until, unpriced=unpriced, together=self._insert)
+            # Asking the system costs 20 µs an owner, so only when it matters: a hold that would be forgotten unbooked,
+            # or one that is in the way.
+            suspects = found.expired if held.admitted else found.owners
+            if look_for_dead and any(owner.is_gone for owner in suspects):
+                raise _OwnersGoneError
+            return held
+
         try:
-            return self._write(lambda run: self._hold(run, turn, wants, now, until, unpriced, look_for_dead=True))
+            return self._write(lambda run: hold(run, look_for_dead=True))
         except _OwnersGoneError:
             self.settle_dead(now)
-        return self._write(lambda run: self._hold(run, turn, wants, now, until, unpriced, look_for_dead=False))
-
-    def _hold(
-        self,
-        run: Run,
-        turn: OpenTurn,
-        wants: Sequence[tuple[Account, HoldSize]],
-        now: int,
-        until: int,
-        unpriced: bool,
-        *,
-        look_for_dead: bool,
-    ) -> Held:
-        accounts = [account for account, _ in wants]
-        self._lock(run, accounts)
-        found = standings.answer(run(*standings.question(accounts, now, self.dialect, turn.id)), accounts, now, turn.id)
-        held = holding.take(run, turn, wants, found, until, unpriced=unpriced, together=self._insert)
-        # Asking the system costs 20 µs an owner, so only when it matters: a hold that would be forgotten unbooked, or
-        # one that is in the way.
-        suspects = found.expired if held.admitted else found.owners
-        if look_for_dead and any(owner.is_gone for owner in suspects):
-            raise _OwnersGoneError
-        return held
+        return self._write(lambda run: hold(run, look_for_dead=False))
 
     def release(self, organisation: str, turn: str) -> None:
         self._write(lambda run: holding.end(run, organisation, [turn]))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import asyncpg
 
-_QUICK = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")  # only a crash of the machine would lose
+_QUICK = ("fsync=off",)  # only a crash of the machine would lose
 
 
 class Server:

@@ -1,0 +1,164 @@
+"""What admission costs: the time of a hold and of a settle while many processes prompt, and of sums over many rows.
+
+`python -m bench.admission_cost` prints two tables; each process is this module again, with five turns a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from acp_proxy.core.entry import Entry, UsageLine
+from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.core.money import Money
+from acp_proxy.core.usage import Usage
+from acp_proxy.ids import uuid7
+from acp_proxy.ledger import Query, Row, open_ledger
+from acp_proxy.ledger.budgets import EXPIRY, OpenTurn
+from acp_proxy.ledger.owners import Owner
+from bench.admission_proof import HOLD, ORIGIN, accounts
+from tests.ledger.server import running
+
+ROOT = Path(__file__).parent.parent
+PERIOD = 0.2  # seconds between two turns of a process
+CAP = 10**6  # in turns: never in the way
+_LINE = "{:<12} {:>5} {:>8} {:>9} {:>9} {:>11} {:>11}"
+QUARTER = 900 * 10**9
+
+
+def client(url: str, number: int, seconds: float) -> None:
+    """Turns at their times, however long the ones before took; prints the times of holds and settles in µs."""
+    owner = Owner.this()
+    held, settled = list[int](), list[int]()
+    with closing(open_ledger(url, journals=(), patience=30)) as ledger:
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        sys.stdin.readline()
+        due = time.monotonic() + random.uniform(0, PERIOD)  # noqa: S311  (nobody begins at once)
+        end = time.monotonic() + seconds
+        while due < end:
+            time.sleep(max(0.0, due - time.monotonic()))
+            due += PERIOD
+            now = time.time_ns()
+            turn = OpenTurn(uuid7(now), ORIGIN, f"session {number}", now, owner)
+            wants = [(account, HoldSize(HOLD, 1)) for account in accounts(CAP)]
+            held.append(_microseconds(lambda: ledger.hold(turn, wants, now, now + EXPIRY)))  # noqa: B023
+            time.sleep(PERIOD / 4)
+            lines = (UsageLine("model", Usage(input=10), Money(HOLD // 2, "USD")),)
+            entry = Entry(turn.id, turn.session, "turn", now, now, "end_turn", lines, "agent", "computed")
+            settled.append(_microseconds(lambda: ledger.append([Row(ORIGIN, entry)])))  # noqa: B023
+    sys.stdout.write(json.dumps([held, settled]))
+
+
+def measure(url: str, processes: int, seconds: float) -> tuple[list[int], list[int]]:
+    open_ledger(url, journals=()).close()
+    pipes = subprocess.PIPE
+    clients = []
+    for number in range(processes):
+        settings = json.dumps([url, number, seconds])
+        command = [sys.executable, "-m", "bench.admission_cost", "--client", settings]
+        clients.append(subprocess.Popen(command, cwd=ROOT, stdin=pipes, stdout=pipes, text=True))
+    for each in clients:
+        if each.stdout:
+            each.stdout.readline()
+    held, settled = list[int](), list[int]()
+    for each in clients:
+        if each.stdin:
+            each.stdin.write("\n")
+            each.stdin.flush()
+    found = [each.communicate(timeout=seconds + 60)[0] for each in clients]
+    for text in found:
+        holds, settles = json.loads(text or "[[], []]")
+        held += holds
+        settled += settles
+    return sorted(held), sorted(settled)
+
+
+def sums(url: str, count: int) -> Iterator[tuple[str, float]]:
+    """Milliseconds of questions over so many rows of a year, of 20 users, 4 projects and 5 models."""
+    with closing(open_ledger(url, journals=(), patience=60)) as ledger:
+        began = time.monotonic()
+        for start in range(0, count, 2000):
+            ledger.append([_row(number, count) for number in range(start, min(start + 2000, count))])
+        yield "append, µs a row", (time.monotonic() - began) / count * 1e6
+        latest = _start(count - 1, count)
+        month = Query(latest - 30 * 96 * QUARTER)
+        wanted = accounts(CAP)
+        questions: dict[str, Callable[[], object]] = {
+            "standing of 2 budgets": lambda: ledger.standing(wanted, latest),
+            "summed, all": lambda: ledger.summed(Query(), ()),
+            "summed by model": lambda: ledger.summed(Query(), ("model",)),
+            "summed by user, 30 days": lambda: ledger.summed(month, ("user",)),
+            "summed by quarter hour": lambda: ledger.summed(Query(), ("quarter_hour",)),
+            "summed by quarter hour, 30 days": lambda: ledger.summed(month, ("quarter_hour",)),
+            "recent costs": lambda: ledger.recent_costs("default", "agent", "USD", model="model 1", user="user 1"),
+        }
+        for name, question in questions.items():
+            yield name, min(_microseconds(question) for _ in range(3)) / 1000
+        yield "summed by host, from rows", _microseconds(lambda: ledger.summed(Query(), ("host",))) / 1000
+        yield "rebuild", _microseconds(ledger.rebuild) / 1000
+
+
+def _row(number: int, count: int) -> Row:
+    at = _start(number, count)
+    origin = replace(ORIGIN, user=f"user {number % 20}", project=f"project {number % 4}")
+    lines = (UsageLine(f"model {number % 5}", Usage(100, 1000, 10, 50), Money(12_345_678, "USD")),)
+    return Row(
+        origin, Entry(f"{number:09}", f"s{number // 20}", "turn", at, at, "end_turn", lines, "agent", "computed")
+    )
+
+
+def _start(number: int, count: int) -> int:
+    return 1_764_000_000 * 10**9 + number * (365 * 96 * QUARTER // count)
+
+
+def _microseconds(call: Callable[[], object]) -> int:
+    began = time.perf_counter_ns()
+    call()
+    return (time.perf_counter_ns() - began) // 1000
+
+
+def _at(samples: Sequence[int], percent: int) -> str:
+    return f"{samples[min(len(samples) - 1, len(samples) * percent // 100)] / 1000:.1f}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/bench-admission", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10, help="of each measurement (10)")
+    parser.add_argument("--rows", type=int, default=0, help="ask for sums over so many rows instead")
+    parser.add_argument("--client", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.client:
+        client(*json.loads(arguments.client))
+        return 0
+    with tempfile.TemporaryDirectory() as directory:
+        if arguments.rows:
+            for name, figure in sums(f"sqlite:///{directory}/rows.db", arguments.rows):
+                sys.stdout.write(f"{name:<34} {figure:>10,.1f}{'' if 'µs' in name else ' ms'}\n")
+                sys.stdout.flush()
+            return 0
+        sys.stdout.write(_LINE.format("ms", "proc", "turns", "hold p50", "hold p99", "settle p50", "settle p99") + "\n")
+        with running(settings=()) as server:
+            for backend, numbers in (("SQLite", (1, 16, 50)), ("PostgreSQL", (1, 16, 64))):
+                for number in numbers:
+                    url = f"sqlite:///{directory}/{number}.db"
+                    if backend == "PostgreSQL":
+                        url = server.create(f"cost{number}")
+                    held, settled = measure(url, number, arguments.seconds)
+                    figures = (_at(held, 50), _at(held, 99), _at(settled, 50), _at(settled, 99))
+                    sys.stdout.write(_LINE.format(backend, number, len(held), *figures) + "\n")
+                    sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""What is PostgreSQL's own: conflicts, lost servers, poolers, and what its columns cannot hold."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import closing
+
+import asyncpg
+import pytest
+
+from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
+from acp_proxy.ledger.migrations import MIGRATIONS
+from acp_proxy.ledger.places import canonical_url
+from acp_proxy.ledger.postgres import PostgresLedger
+from acp_proxy.ledger.totals import Run
+from tests.ledger.processes import Process
+from tests.ledger.rows import row
+from tests.ledger.server import Server, running
+
+_numbers = iter(range(10**6))
+
+
+@pytest.fixture
+def empty(postgres: Server) -> str:
+    """The URL of a database without a ledger."""
+    return postgres.create(f"empty{next(_numbers)}")
+
+
+def name_of(url: str) -> str:
+    return url.rpartition("/")[2]
+
+
+class TestSchema:
+    def test_processes_that_open_a_new_ledger_at_once_all_get_it(self, empty: str) -> None:
+        processes = [Process("first_open", empty) for _ in range(6)]
+        for process in processes:
+            process.until_ready()
+        for process in processes:
+            process.go_on()
+        assert [process.wait() for process in processes] == [0] * 6
+        with closing(open_ledger(empty, journals=())) as ledger:
+            assert f"schema {len(MIGRATIONS)}" in ledger.check()
+
+    def test_a_ledger_of_a_newer_version_is_refused_in_one_line(self, postgres: Server, empty: str) -> None:
+        open_ledger(empty, journals=()).close()
+        postgres.execute(name_of(empty), "UPDATE acp_proxy_schema SET version = 99")
+        with pytest.raises(LedgerError, match=r"written by a newer acp-proxy.*update it$"):
+            open_ledger(empty, journals=())
+
+    def test_tables_of_another_program_are_left_alone(self, postgres: Server, empty: str) -> None:
+        postgres.execute(name_of(empty), "CREATE TABLE turn (precious TEXT)")
+        with pytest.raises(LedgerError, match="already exists"):
+            open_ledger(empty, journals=(), patience=0.3)
+        postgres.execute(name_of(empty), "INSERT INTO turn VALUES ('kept')")
+
+    def test_every_key_but_the_version_leads_with_the_organisation(self, empty: str) -> None:
+        open_ledger(empty, journals=()).close()
+        first_columns = """
+            SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+            JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public'
+        """
+        found = asked(empty, first_columns)
+        assert {column for table, column in found if table != "acp_proxy_schema"} == {"org_id"}
+
+
+class TestTrouble:
+    def test_it_goes_on_after_the_server_was_restarted(self) -> None:
+        with running() as server, closing(open_ledger(server.create("l"), journals=())) as ledger:
+            ledger.append([row(id="a")])
+            server.stop()
+            with pytest.raises(LedgerUnavailableError, match=r"^ledger postgresql://127.0.0.1:\d+/l: "):
+                ledger.append([row(id="b")])
+            server.start()
+            ledger.append([row(id="b")])
+            assert [found.entry.id for found in ledger.rows(Query())] == ["a", "b"]
+
+    def test_a_connection_that_was_cut_is_made_anew_unnoticed(self, postgres: Server, empty: str) -> None:
+        with closing(open_ledger(empty, journals=())) as ledger:
+            others = "datname = current_database() AND pid <> pg_backend_pid()"
+            asked(empty, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")  # noqa: S608
+            ledger.append([row()])
+
+    def test_a_conflict_is_repeated_and_both_rows_are_kept(self, postgres: Server) -> None:
+        url = postgres.create(f"conflict{next(_numbers)}", "serializable")
+        open_ledger(url, journals=()).close()
+        threads = [threading.Thread(target=append_some, args=(url, name)) for name in "abcd"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        with closing(open_ledger(url, journals=())) as ledger:
+            (sums,) = ledger.summed(Query(), ())
+            assert sums.rows == len(list(ledger.rows(Query()))) == 80
+
+    def test_a_lock_that_lasts_longer_than_the_patience_is_unavailability(self, empty: str) -> None:
+        with closing(PostgresLedger(empty, patience=0.2)) as ledger, closing(PostgresLedger(empty)) as holder:
+
+            def locked(run: Run) -> None:
+                run("LOCK TABLE turn", ())
+                with pytest.raises(LedgerUnavailableError, match="no answer in time"):
+                    ledger.append([row()])
+
+            holder._write(locked)
+            ledger.append([row()])
+
+    def test_a_nul_costs_no_row(self, empty: str) -> None:
+        with closing(open_ledger(empty, journals=())) as ledger:
+            ledger.append([row(id="a", detail="before\0after")])
+            assert [found.entry.detail for found in ledger.rows(Query())] == ["before\ufffdafter"]
+
+    def test_behind_a_pooler_no_statement_outlives_its_transaction(self, empty: str) -> None:
+        with closing(open_ledger(f"{empty}?pgbouncer=true", journals=())) as ledger:
+            ledger.append([row()])
+            assert len(list(ledger.rows(Query()))) == 1
+            assert isinstance(ledger, PostgresLedger)
+            assert ledger._read("SELECT count(*) FROM pg_prepared_statements WHERE name <> ''", ()) == [(0,)]
+
+    def test_a_pooler_that_nobody_told_of_is_noticed(self, empty: str) -> None:
+        """What it does to a session shows as statements that are gone."""
+        with closing(PostgresLedger(empty)) as ledger:
+            ledger.append([row()])
+            ledger._read("DEALLOCATE ALL", ())
+            ledger.append([row()])
+            assert ledger._read("SELECT count(*) FROM turn", ()) == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("url", "canonical"),
+    [
+        ("postgresql://alice:secret@db.example/ledger", "postgresql://db.example:5432/ledger"),
+        ("postgres://DB.example:5432/ledger?sslmode=require&pgbouncer=true", "postgresql://db.example:5432/ledger"),
+        ("postgresql:///ledger?host=/run/postgresql", "postgresql:///run/postgresql/ledger"),
+        ("postgresql://u:p@[::1]:6543/l", "postgresql://[::1]:6543/l"),
+    ],
+)
+def test_a_ledger_is_the_same_however_its_url_is_spelt(url: str, canonical: str) -> None:
+    assert canonical_url(url) == canonical
+
+
+def append_some(url: str, name: str) -> None:
+    with closing(open_ledger(url, journals=(), patience=30)) as ledger:
+        for number in range(20):
+            ledger.append([row(id=f"{name}{number}")])
+
+
+def asked(url: str, sql: str) -> list[tuple[object, ...]]:
+    async def ask() -> list[tuple[object, ...]]:
+        connection = await asyncpg.connect(url)
+        try:
+            return [tuple(record) for record in await connection.fetch(sql)]
+        finally:
+            await connection.close()
+
+    return asyncio.run(ask())
