@@ -45,7 +45,7 @@ def unreachable_text(account: Account) -> str:
 def stop_text(standing: Standing, now: int, zone: tzinfo, *, cancelled: bool) -> str:
     """A running turn reached the limit."""
     account = standing.account
-    what = "The turn was cancelled" if cancelled else "A tool was not permitted, nor will be others in this turn"
+    what = "The agent was told to stop" if cancelled else "A tool was not permitted, nor will be others in this turn"
     return (
         f"{what}: {_name(account)} is used up. {_figures(standing)} "
         f"{reset_text(account, now, zone)} {_how_to_get_more(account)}"
