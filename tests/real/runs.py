@@ -68,22 +68,32 @@ class Run:
 
 def run(agent: Agent, scenario: str, version: int, npm: Path, home: Path, *, direct: bool) -> Run:
     """Plays `scenario` in `home`, an empty directory. Raises AgentError when the agent does not answer."""
+    model = Model(workplace(home))
+    with serving(model) as port:
+        command, environment = started_by(agent, npm, home, port)
+        relay = [] if direct else [*PROXY, "run", "--ledger", _ledger(home), "--"]
+        turns, client, status = asyncio.run(_play([*relay, *command], environment, agent, scenario, version, model))
+    return Run(turns, [] if direct else _rows(home, environment), client.usage_updates, client.added, status)
+
+
+def workplace(home: Path) -> Path:
+    """A directory for the agent to work in."""
     work = home / "work"
     (home / "tmp").mkdir(parents=True)
     work.mkdir()
     (work / "notes.txt").write_text("line one\nline two\n")
     (work / "written.txt").write_text("old\n")  # some agents only write to files that are there
-    model = Model(work)
-    with serving(model) as port:
-        fill = {"{port}": str(port), "{home}": str(home), "{npm}": str(npm)}
-        for name, text in agent.files.items():
-            (home / name).parent.mkdir(parents=True, exist_ok=True)
-            (home / name).write_text(_filled(text, fill))
-        environment = {name: _filled(value, fill) for name, value in (COMMON | agent.environment).items()}
-        command = [_filled(word, fill) for word in agent.command]
-        relay = [] if direct else [*PROXY, "run", "--ledger", _ledger(home), "--"]
-        turns, client, status = asyncio.run(_play([*relay, *command], environment, agent, scenario, version, model))
-    return Run(turns, [] if direct else _rows(home, environment), client.usage_updates, client.added, status)
+    return work
+
+
+def started_by(agent: Agent, npm: Path, home: Path, port: int) -> tuple[list[str], dict[str, str]]:
+    """The agent's command and environment, when its model is at `port`; its files are written."""
+    fill = {"{port}": str(port), "{home}": str(home), "{npm}": str(npm)}
+    for name, text in agent.files.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(_filled(text, fill))
+    environment = {name: _filled(value, fill) for name, value in (COMMON | agent.environment).items()}
+    return [_filled(word, fill) for word in agent.command], environment
 
 
 async def _play(

@@ -1,0 +1,194 @@
+"""`python -m tests.real.budgets --npm DIR [SCENE …]`: shows budgets as people see them who use released agents in acpx.
+
+What is to be seen is judged, too: the status is 1 when a scene lacks something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tests.real.agents import CLAUDE, CODEX, GOOSE, NODE, Agent
+from tests.real.model import Model
+from tests.real.runs import PROXY, started_by, workplace
+from tests.real.server import serving
+
+ACPX = "acpx@0.19.1"
+SECONDS = 60  # for one command
+IDLE = 20  # seconds until acpx ends an agent that nobody uses, should it not be closed
+
+BUDGET = """\
+[[budget]]
+name = "demo"
+window = "day"
+"""
+GRANT = ("acp-proxy", "budget", "grant", "demo", "--for", "2h", "--reason", "one more answer", "--amount")
+LIST = ("acp-proxy", "budget", "list")
+PRICED_GOOSE = replace(GOOSE, environment=GOOSE.environment | {"GOOSE_MODEL": "gpt-4o"})  # it reports what it can price
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """`steps` are commands, `shows` what is to be read in their output, in this order."""
+
+    agent: Agent
+    config: str
+    steps: tuple[tuple[str, ...], ...]
+    shows: tuple[str, ...]
+
+
+def _message(agent: Agent, limit: str) -> Scene:
+    prompts = ("hello", "hello again", "and once more")
+    return Scene(
+        agent,
+        BUDGET + f'limit = {{ amount = "{limit}", currency = "USD" }}\nthresholds = [50]\n',
+        (*(("acpx", prompt) for prompt in prompts), LIST, (*GRANT, "0.05"), ("acpx", prompts[-1]), LIST),
+        ('50 % of budget "demo" is reached', "Not sent to the agent", "[done] end_turn", "Granted", "Hello from"),
+    )
+
+
+def _error(agent: Agent) -> Scene:
+    return Scene(
+        agent,
+        BUDGET + 'limit = { turns = 1 }\nthresholds = []\n[refusal]\nstyle = "error"\n',
+        (("acpx", "hello"), ("acpx", "hello again"), (*GRANT, "1"), ("acpx", "hello again"), LIST),
+        ("Hello from", "Not sent to the agent", "[status 1]", "Granted", "Hello from", "[done] end_turn"),
+    )
+
+
+def _running(agent: Agent, on_exceed: str, shows: tuple[str, ...]) -> Scene:
+    limit = 'limit = { amount = "0.03", currency = "USD" }\nthresholds = []\n'
+    steps = (("acpx", "TOOL:shell*5 please"), ("acpx", "hello"), LIST, (*GRANT, "0.1"), ("acpx", "hello"))
+    after = ("Not sent to the agent", "Granted", "Hello from", "[done] end_turn")
+    return Scene(agent, BUDGET + limit + f'on_exceed = "{on_exceed}"\n', steps, (*shows, *after))
+
+
+SCENES = {
+    "claude-message": _message(CLAUDE, "0.035"),
+    "codex-message": _message(CODEX, "0.02"),
+    "claude-error": _error(CLAUDE),
+    "codex-error": _error(CODEX),
+    "goose-deny": _running(PRICED_GOOSE, "deny_next_tool", ("A tool was not permitted", "(failed)", "[done] end_turn")),
+    "goose-cancel": _running(PRICED_GOOSE, "cancel", ("The agent was told to stop", "[done] cancelled")),
+    # These two tell what a turn has cost when it ends.
+    "claude-cancel": _running(CLAUDE, "cancel", ("Hello from", "The agent was told to stop", "[done] end_turn")),
+    "codex-deny": _running(CODEX, "deny_next_tool", ("Hello from", "[done] end_turn")),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="show-budgets", description=(__doc__ or "").partition(": ")[2])
+    parser.add_argument("scenes", nargs="*", metavar="SCENE", help=f"of {', '.join(SCENES)}; default: all")
+    parser.add_argument("--npm", type=Path, required=True, help="where the packages are installed")
+    parser.add_argument("--packages", action="store_true", help="list what has to be installed, and stop")
+    parser.add_argument("--whole", action="store_true", help="all that acpx prints")
+    options = parser.parse_args()
+    scenes = {name: SCENES[name] for name in options.scenes or SCENES}
+    if options.packages:
+        needed = {scene.agent.name: scene.agent.package for scene in scenes.values()}
+        _print(f"node{NODE} node@{NODE}", f"acpx {ACPX}", *(f"{name} {package}" for name, package in needed.items()))
+        return 0
+
+    good = True
+    for name, scene in scenes.items():
+        _print(f"### {name}: {scene.agent.package.rpartition('/')[2]}", "```toml", scene.config + "```", "```console")
+        seen = ""
+        for command, output in played(scene, options.npm):
+            _print(f"$ {command}", output if options.whole else shortened(output))
+            seen += output
+        _print("```")
+        if missing := lacks(seen, scene.shows):
+            _print(f"LACKS: {missing}")
+            good = False
+    return 0 if good else 1
+
+
+def played(scene: Scene, npm: Path) -> Iterator[tuple[str, str]]:
+    """Each command, and what it prints."""
+    with tempfile.TemporaryDirectory(prefix="show-budgets-", ignore_cleanup_errors=True) as home_name:
+        home = Path(home_name)
+        model = Model(workplace(home))
+        with serving(model) as port:
+            agent, environment = started_by(scene.agent, npm, home, port)
+            environment["ACPX_AUTH_API_KEY"] = "none"  # for agents that want a sign-in
+            _configure(home, scene, agent)
+            client = [
+                "node",
+                str(npm / "acpx/node_modules/acpx/dist/cli.js"),
+                "--approve-all",
+                "--ttl",
+                str(IDLE),
+                "agent",
+            ]
+
+            def run(*command: str) -> str:
+                return _run(command, environment, model.directory)
+
+            run(*client, "sessions", "new")
+            if scene.agent.asking_mode:
+                run(*client, "set-mode", scene.agent.asking_mode)
+            try:
+                for program, *words in scene.steps:
+                    if program == "acpx":
+                        model.prompts += words
+                        yield shlex.join([program, "agent", *words]), run(*client, *words)
+                    else:
+                        yield shlex.join([program, *words]), run(*PROXY, *words)
+            finally:
+                run(*client, "sessions", "close")
+
+
+def _configure(home: Path, scene: Scene, agent: list[str]) -> None:
+    acpx = {"agents": {"agent": {"command": shlex.join([*PROXY, "run", "--", *agent])}}}
+    for path, text in (".config/acp-proxy/config.toml", scene.config), (".acpx/config.json", json.dumps(acpx)):
+        (home / path).parent.mkdir(parents=True, exist_ok=True)
+        (home / path).write_text(text)
+
+
+def _run(command: tuple[str, ...], environment: dict[str, str], directory: Path) -> str:
+    done = subprocess.run(
+        command,
+        env=environment,
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    return done.stdout + (f"[status {done.returncode}]\n" if done.returncode else "")
+
+
+def shortened(output: str) -> str:
+    """Without the calls of the protocol, and of tools only how they ended."""
+    kept = re.sub(r"^(\[(acpx|client)\]| ).*\n|^\[tool\].*\((pending|running)\)\n", "", output, flags=re.MULTILINE)
+    return re.sub(r"\n{2,}", "\n", kept).strip()
+
+
+def lacks(seen: str, shows: tuple[str, ...]) -> str | None:
+    """The first of `shows` that is not in what was seen after the ones before it."""
+    at = 0
+    for text in shows:
+        at = seen.find(text, at) + len(text)
+        if at < len(text):
+            return text
+    return None
+
+
+def _print(*lines: str) -> None:
+    for line in lines:
+        sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
