@@ -35,6 +35,7 @@ for line in sys.stdin:
             if text.startswith("end"): say(id=asked["id"], result={"stopReason": "end_turn"})
             else: say(method="working", params={})
 """
+PATIENT = '[ledger]\nadmission_timeout = "20s"\n'  # whatever else the machine does
 BUDGET = '[[budget]]\nname = "cap"\nwindow = "day"\nlimit = { amount = "1", currency = "USD" }\nhold = "0.2"\n'
 
 
@@ -75,7 +76,7 @@ class Editor:
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
     (tmp_path / ".config/acp-proxy").mkdir(parents=True)
-    (tmp_path / ".config/acp-proxy/config.toml").write_text(BUDGET)
+    (tmp_path / ".config/acp-proxy/config.toml").write_text(BUDGET + PATIENT)
     return {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "USER": "alice"}
 
 
