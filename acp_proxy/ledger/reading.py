@@ -206,7 +206,7 @@ def _added(one: Sums, other: Sums) -> Sums:
         rows=one.rows + other.rows,
         turns=one.turns + other.turns,
         usage=one.usage + other.usage,
-        costs=tuple(costs.values()),
+        costs=tuple(costs[currency] for currency in sorted(costs)),  # groups come from a database in any order
         unpriced=one.unpriced + other.unpriced,
         partial=one.partial + other.partial,
         estimated=one.estimated + other.estimated,
