@@ -65,7 +65,7 @@ async def test_a_turn_is_cancelled_once_with_what_waits_for_permission(tmp_path:
         assert own(made) == [CANCEL, answer(7, **CANCELLED)]
         made.ends.agent_says(answer(2, stopReason="cancelled"))
         (text,) = made.texts()
-        assert 'budget "daily" is used up' in text
+        assert text.startswith('The agent was told to stop: budget "daily" is used up')
         await made.settled()
         (row,) = made.rows()
         assert [cost.text for cost in row.entry.costs] == ["0.2"]
