@@ -51,6 +51,7 @@ async def _relay(started: Started, command: Sequence[str], config: Config) -> in
         profiles={name: ProfileOverride(counts.scope, counts.input) for name, counts in config.agents.items()},
         estimate=config.run.estimate,
         agent_name=config.run.agent,
+        aliases=config.aliases,
     )
     summary = Summary()
     worker = LedgerWorker.at(config.ledger.url, os.environ, partial(log, "warning"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -48,6 +48,7 @@ class Ends:
         *,
         admission_timeout: float = 5.0,
         later: Later | None = None,
+        aliases: Mapping[str, str] | None = None,
         clock: Callable[[], int] | None = None,
     ) -> None:
         ticks = count(1_800_000_000_000_000_000, 1_000_000)
@@ -56,7 +57,7 @@ class Ends:
         self.client, self.agent = Wire(), Wire()
         self.dispatcher = Dispatcher(
             Conversation(lambda _: f"turn-{next(ids)}"),
-            Meter(Catalog.load(), lambda _: f"extra-{next(ids)}"),
+            Meter(Catalog.load(), lambda _: f"extra-{next(ids)}", aliases=aliases),
             interceptors,
             clock=clock or (lambda: next(ticks)),
             log=lambda level, event, **fields: self.log.append((level, event, fields)),
@@ -71,11 +72,13 @@ class Ends:
     def agent_says(self, *messages: Any) -> None:
         self.dispatcher.lines(Side.AGENT, encoded(*messages))
 
-    def open_session(self, agent: str = "gemini-cli", version: str = "0.61.0", model: str = "gemini-3.8-flash") -> None:
+    def open_session(
+        self, agent: str = "gemini-cli", version: str = "0.61.0", model: str | None = "gemini-3.8-flash"
+    ) -> None:
         self.client_says(request(0, "initialize", protocolVersion=1))
         self.agent_says(answer(0, protocolVersion=1, agentInfo={"name": agent, "version": version}))
         self.client_says(request(1, "session/new", cwd="/tmp", mcpServers=[]))  # noqa: S108  only a name
-        self.agent_says(answer(1, sessionId=SESSION, models={"currentModelId": model}))
+        self.agent_says(answer(1, sessionId=SESSION, models={"currentModelId": model} if model else None))
         self.client.data = self.agent.data = b""
         self.agent.written.clear()
 

@@ -48,13 +48,19 @@ class Meter:
         profiles: Mapping[str, ProfileOverride] | None = None,
         estimate: bool = True,
         agent_name: str | None = None,
+        aliases: Mapping[str, str] | None = None,
     ) -> None:
-        """`profiles` are the configuration's `[agents]`; `agent_name` wins over the agent's own name."""
+        """`profiles` are the configuration's `[agents]`; `agent_name` wins over the agent's own name.
+
+        `aliases` are the configuration's: the one under an agent's name is the model of agents that never name one.
+        """
         self._pricer = pricer
         self._rows = Rows(pricer, new_id, estimate=estimate)
         self._profiles = profiles or {}
         self._agent_name = agent_name
         self._profile = profile_of(agent_name, None, self._profiles)
+        self._aliases = aliases or {}
+        self._unnamed = self._aliases.get(agent_name or "")
         self._accounts: dict[str, Account] = {}
 
     def on_event(self, event: Event) -> list[Event]:
@@ -86,6 +92,7 @@ class Meter:
         match event:
             case Initialized(agent=agent):
                 self._profile = profile_of(self._agent_name or agent.name, agent.version, self._profiles)
+                self._unnamed = self._aliases.get(self._agent_name or agent.name or "")
             case SessionRequested(how="load" | "resume", session=session):
                 self._account(session).reopen()
             case SessionOpened():
@@ -121,6 +128,7 @@ class Meter:
         account = self._accounts.get(session)
         if account is None:
             account = self._accounts[session] = Account(session, self._profile)
+            account.option = self._unnamed
         return account
 
     def _state(self, account: Account) -> SessionState:

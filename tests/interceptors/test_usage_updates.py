@@ -74,6 +74,17 @@ def test_nothing_is_shown_while_context_or_window_is_unknown() -> None:
     assert shown(ends) == []
 
 
+def test_an_agent_that_names_no_model_has_the_one_that_stands_under_its_name() -> None:
+    ends = Ends([UsageUpdates()], aliases={"OpenHands CLI ACP Agent": "anthropic/claude-sonnet-5"})
+    ends.open_session(agent="OpenHands CLI ACP Agent", version="1.16.0", model=None)
+    counters = {"input_tokens": 1000, "output_tokens": 10, "cache_read_tokens": 0, "reasoning_tokens": 0, "cost": 0.0}
+    told = chunk("hi")
+    told["params"]["_meta"] = {"field_meta": {"openhands.dev/metrics": counters}}
+    turn(ends, 2, told)
+    (seen,) = shown(ends)
+    assert (seen["used"], seen["size"], seen["cost"]["amount"]) == (1010, 1_000_000, 0.0021)
+
+
 def test_the_same_figures_are_never_shown_twice() -> None:
     ends = Ends([UsageUpdates()])
     ends.open_session()
