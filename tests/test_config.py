@@ -280,9 +280,9 @@ def test_a_mistake_in_the_administrators_file_names_that_file(machine: Machine) 
         ({"team": ""}, {}, "--team: expected 1 to 200 printable characters"),
         ({"ledger": "mysql://u:secret@h/d"}, {}, "--ledger: expected sqlite:///PATH"),
         (
-            {"ledger": "postgresql://u:secret@h/d"},
+            {"ledger": "postgresql://u:secret@h"},
             {},
-            "--ledger: expected sqlite:///PATH: PostgreSQL ledgers are not built yet",
+            "--ledger: expected postgresql://HOST/DATABASE",
         ),
         (
             {"budget": "-5"},

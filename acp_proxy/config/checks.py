@@ -68,7 +68,9 @@ def ledger_url(value: object) -> str:
     url = text(value)
     scheme, _, rest = url.partition("://")
     if scheme in ("postgresql", "postgres"):
-        raise ValueError("expected sqlite:///PATH: PostgreSQL ledgers are not built yet")
+        if "/" not in rest:
+            raise ValueError("expected postgresql://HOST/DATABASE")
+        return url
     if scheme != "sqlite" or not rest.startswith("/") or len(rest) < 2:
         raise ValueError("expected sqlite:///PATH")
     return url
