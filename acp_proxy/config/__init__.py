@@ -274,8 +274,9 @@ def _log(section: dict[str, Any], environ: Mapping[str, str]) -> Log:
 
 
 def _ledger(section: dict[str, Any], environ: Mapping[str, str]) -> LedgerChoice:
-    path = expanded(section["url"].removeprefix("sqlite:///"), environ)
-    section["url"] = f"sqlite:///{os.path.realpath(path)}"
+    if section["url"].startswith("sqlite:///"):
+        path = expanded(section["url"].removeprefix("sqlite:///"), environ)
+        section["url"] = f"sqlite:///{os.path.realpath(path)}"
     return LedgerChoice(**section)
 
 

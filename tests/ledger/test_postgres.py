@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
 import threading
 from contextlib import closing
 
@@ -137,6 +140,14 @@ class TestTrouble:
 )
 def test_a_ledger_is_the_same_however_its_url_is_spelt(url: str, canonical: str) -> None:
     assert canonical_url(url) == canonical
+
+
+def test_commands_read_it(empty: str) -> None:
+    with closing(open_ledger(empty, journals=())) as ledger:
+        ledger.append([row()])
+    command = [sys.executable, "-m", "acp_proxy", "report", "--ledger", empty, "--json"]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert json.loads(found.stdout)["total"]["turns"] == 1
 
 
 def append_some(url: str, name: str) -> None:
