@@ -24,7 +24,7 @@ class Log(Protocol):
 
 
 Later = Callable[[Callable[[], None]], object]
-"""Has a function called in the event loop a moment later (2 ms), when the peers have had their turn."""
+"""Has a function called in the event loop a moment later, when the peers have had their turn."""
 
 AT_MOST = 256  # lines and tallies that wait to be accounted
 Waiting = list[tuple[Side, bytes] | Tally]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from acp_proxy.spawn import Started
 
 
-_LATER = 0.002  # seconds until an update is looked into that nobody waits for
+_LATER = 0.0035  # seconds until an update is looked into; off the beat of agents that send one a millisecond
 
 
 def run_relay(started: Started, command: Sequence[str], config: Config) -> int:
