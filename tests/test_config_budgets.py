@@ -322,3 +322,13 @@ def test_the_style_of_refusals_is_a_message_unless_said(machine: Machine) -> Non
     machine.write("", "")
     assert machine.load().refusal_style == "message"
     assert machine.load({}, {"ACP_PROXY_REFUSAL__STYLE": "error"}).refusal_style == "error"
+
+
+def test_the_example_for_teams_is_valid() -> None:
+    config = load({}, {"HOME": "/nonexistent"}, admin_file=Path(__file__).parents[1] / "deploy" / "config.toml")
+    assert [(budget.name, budget.layer) for budget in config.budgets] == [
+        ("developer-daily", "admin"),
+        ("team-monthly", "admin"),
+    ]
+    assert config.identity.team == "core"
+    assert config.ledger.url.startswith("postgresql://")
