@@ -30,7 +30,7 @@ def coloured(standings: Sequence[Standing], width: int, environ: Mapping[str, st
 
 
 def as_json(standings: Sequence[Standing]) -> str:
-    return as_json_text({"budgets": [_object(standing) for standing in standings]})
+    return as_json_text({"budgets": [described(standing) for standing in standings]})
 
 
 def reset_text(account: Account) -> str:
@@ -40,7 +40,8 @@ def reset_text(account: Account) -> str:
     return f"{datetime.fromtimestamp(account.bounds.end // SECOND, zone_of(account.budget.zone)):%d %b %H:%M %Z}"
 
 
-def _object(standing: Standing) -> dict[str, object]:
+def described(standing: Standing) -> dict[str, object]:
+    """As in the JSON of `budget list`."""
     account, budget = standing.account, standing.account.budget
     return {
         "name": budget.name,
