@@ -31,6 +31,7 @@ from acp_proxy.relay import Relay, run
 
 if TYPE_CHECKING:
     from acp_proxy.interceptor import Interceptor
+    from acp_proxy.ledger.budgets import BudgetLedger
     from acp_proxy.spawn import Started
 
 
@@ -54,7 +55,7 @@ async def _relay(started: Started, command: Sequence[str], config: Config) -> in
         aliases=config.aliases,
     )
     summary = Summary()
-    worker = LedgerWorker.at(config.ledger.url, os.environ, partial(log, "warning"))
+    worker = LedgerWorker.at(config.ledger.url, os.environ, partial(log, "warning"), partial(_note_settings, config))
     process = uuid7(time.time_ns()) if config.run.budget is not None else None
     recorder = Recorder(
         worker,
@@ -106,6 +107,19 @@ def _budgets(
         lambda model, at: catalog.price(model, Usage(input=1, output=1), at).cost is not None,
     )
     return [Budgets(rules, worker, recorder, uuid7)]
+
+
+def _note_settings(config: Config, ledger: BudgetLedger) -> None:
+    """By which files this machine judges; in the worker's thread."""
+    from acp_proxy.config.digest import FORM, digest
+    from acp_proxy.ledger.settings import LAYERS, Settings
+
+    who = config.identity
+    for layer in LAYERS:
+        said = digest(config, layer)
+        ledger.note_settings(
+            Settings(who.organisation, socket.gethostname(), who.user, layer, said, FORM, time.time_ns())
+        )
 
 
 def _origin(config: Config, command: Sequence[str]) -> Origin:

@@ -1,6 +1,7 @@
-"""What must be in order, one line each: configuration, ledger, journals, agents, budgets, catalog. Mends nothing.
+"""What must be in order, one line each: configuration, ledger, journals, agents, budgets, machines, catalog.
 
-The ledger is opened as every command opens it: made when it is not there, dead proxies' journals taken over.
+Mends nothing. The ledger is opened as every command opens it: made when it is not there, dead proxies' journals
+taken over.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
 from acp_proxy.core.agents import ProfileOverride, how_it_counts, profile_of
 from acp_proxy.doctor_budgets import budget_troubles, in_words
+from acp_proxy.doctor_machines import machines_that_differ
 from acp_proxy.figures import clean, counted
 from acp_proxy.ledger import Ledger, LedgerError, Query, Sums, open_ledger
+from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories, network_file_system
 from acp_proxy.ledger.recovery import left
 
@@ -51,7 +54,7 @@ def findings(
         yield Finding("FAIL", f"config: {error}")  # and which ledger is meant is not known
     else:
         yield from _config(config)
-        yield from _ledger(config, journal_directories(environ))
+        yield from _ledger(config, journal_directories(environ), now)
     yield _catalog(Catalog.load(), now)
 
 
@@ -62,7 +65,7 @@ def _config(config: Config) -> Iterator[Finding]:
         yield Finding("warn", f"config: {key} is set, but the administrator's file decides it")
 
 
-def _ledger(config: Config, directories: Sequence[Path]) -> Iterator[Finding]:
+def _ledger(config: Config, directories: Sequence[Path], now: datetime) -> Iterator[Finding]:
     trouble: list[Finding] = []
 
     def warn(event: str, **fields: object) -> None:
@@ -76,6 +79,7 @@ def _ledger(config: Config, directories: Sequence[Path]) -> Iterator[Finding]:
             yield from _journals(directories)
             yield from _agents(ledger, config)
             yield from _budgets(config, ledger)
+            yield from _machines(config, ledger, now)
     except LedgerError as error:
         yield Finding("FAIL", f"ledger: {error}")
         yield from trouble
@@ -125,6 +129,16 @@ def _budgets(config: Config, ledger: Ledger) -> Iterator[Finding]:
     for budget, troubles in budget_troubles(config, ledger):
         text = f'budget: "{budget.name}" ({budget.layer}): {in_words(budget)}'
         yield Finding("warn" if troubles else "ok", "; ".join((text, *troubles)))
+
+
+def _machines(config: Config, ledger: BudgetLedger, now: datetime) -> Iterator[Finding]:
+    """Each proxy judges by the files of its own machine."""
+    count, differ = machines_that_differ(config, ledger, now)
+    for text in differ:
+        yield Finding("warn", f"machine: {text}")
+    if count > len(differ):
+        same = counted(count - len(differ), "other machine")
+        yield Finding("ok", f"machine: the administrator's file means the same on {same}")
 
 
 def _latest_detail(ledger: Ledger, seen: Sums) -> str:

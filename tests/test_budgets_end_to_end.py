@@ -6,12 +6,15 @@ import json
 import os
 import signal
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from acp_proxy.config import load
+from acp_proxy.config.digest import digest
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.places import journal_directories
 from tests.agents.client import line, python, running, send, send_and_close
@@ -145,6 +148,15 @@ def test_the_flag_limits_one_run_and_not_the_next(environ: dict[str, str]) -> No
             assert editor.prompt("end 0.1")["result"] == {"stopReason": "end_turn"}
             assert editor.prompt("end 0.2")["result"]["_meta"] == {"acp-proxy": {"budget": "--budget"}}
             editor.leave()
+
+
+def test_the_ledger_knows_by_which_files_a_proxy_judged(environ: dict[str, str]) -> None:
+    with proxy(environ) as process:
+        Editor(process).leave()
+    with closing(open_ledger(f"sqlite:///{environ['HOME']}/.local/state/acp-proxy/ledger.db", journals=())) as ledger:
+        config = load({}, environ)
+        found = {said.layer: said.digest for said in ledger.settings("default", time.time_ns())}
+    assert found == {"admin": digest(config, "admin"), "user": digest(config, "user")}
 
 
 def test_a_mistake_in_a_budget_keeps_the_agent_from_being_started(environ: dict[str, str], tmp_path: Path) -> None:

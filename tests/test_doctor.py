@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import io
+import socket
+import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from acp_proxy import doctor
+from acp_proxy.config import load
+from acp_proxy.config.digest import FORM, digest
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.journal import open_journal
+from acp_proxy.ledger.settings import DAY, Settings
 from tests.ledger.rows import ALICE, Warnings, row
 
 
@@ -183,3 +189,59 @@ def test_no_place_for_a_journal_is_a_warning(patient: Patient) -> None:
     patient.state.mkdir(parents=True)
     (patient.state / "journal").write_text("a file stands in the way")
     assert patient.lines("journal")[0].startswith("warn journal: no local, writable directory")
+
+
+class TestMachines:
+    """Others that write to the same ledger."""
+
+    @pytest.fixture
+    def fleet(self, patient: Patient) -> Patient:
+        """The patient has the administrator's file that most have, and so has `tower`."""
+        patient.admin_file.write_text(BUDGET)
+        self.note(patient, "tower", BUDGET)
+        return patient
+
+    def note(self, patient: Patient, host: str, admin: str | None, *, days_ago: int = 0, user: str = "bob") -> None:
+        """A machine with this file, as it was seen last."""
+        theirs = patient.root / f"{host}.toml"
+        if admin is not None:
+            theirs.write_text(admin)
+        config = load({}, patient.environ, admin_file=theirs)
+        seen_at = time.time_ns() - days_ago * DAY
+        with closing(open_ledger(patient.url, journals=())) as ledger:
+            said = digest(config, "admin")
+            ledger.note_settings(Settings("default", host, user, "admin", said, FORM, seen_at))
+
+    def test_one_that_judges_alike_is_counted(self, fleet: Patient) -> None:
+        self.note(fleet, "laptop", f"# the same\n{BUDGET}")
+        assert fleet.lines("machine") == ["ok   machine: the administrator's file means the same on 2 other machines"]
+
+    def test_those_that_differ_are_named_with_when_they_were_seen(self, fleet: Patient) -> None:
+        self.note(fleet, "laptop", BUDGET.replace('"30"', '"300"'))
+        self.note(fleet, "old\x1b[2Jbox", None, days_ago=29)
+        status, lines = fleet.examined()
+        today, then = (time.strftime("%Y-%m-%d", time.gmtime(time.time() - days * 86_400)) for days in (0, 29))
+        found = [line for line in lines if "machine:" in line]
+        assert status == 0
+        assert found[0].startswith("warn machine: laptop (user bob) judges by another administrator's file than this")
+        assert f"; seen {today} " in found[0]
+        assert found[1].startswith("warn machine: oldbox (user bob) has no administrator's file, or one that says noth")
+        assert f"; seen {then} " in found[1]
+        assert found[2] == "ok   machine: the administrator's file means the same on 1 other machine"
+
+    def test_that_this_machine_is_the_one_without_is_said(self, fleet: Patient) -> None:
+        fleet.admin_file.unlink()
+        (found,) = fleet.lines("machine")
+        assert "tower (user bob) judges by an administrator's file, and this machine has none" in found
+
+    def test_one_that_was_not_seen_for_thirty_days_is_not_named(self, patient: Patient) -> None:
+        self.note(patient, "laptop", BUDGET, days_ago=31)
+        assert patient.lines("machine") == []
+
+    def test_what_its_user_saw_last_is_what_counts_of_a_machine(self, fleet: Patient) -> None:
+        self.note(fleet, "tower", None, days_ago=2, user="carol")
+        assert fleet.lines("machine") == ["ok   machine: the administrator's file means the same on 1 other machine"]
+
+    def test_this_machine_is_none_of_the_others(self, patient: Patient) -> None:
+        self.note(patient, socket.gethostname(), BUDGET)
+        assert patient.lines("machine") == []

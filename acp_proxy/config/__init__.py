@@ -110,6 +110,7 @@ class Config(Struct, frozen=True):
     refusal_style: Literal["message", "error"]
     files: tuple[Path, ...]  # that were read, the administrator's last
     final: frozenset[str]  # keys that the administrator set
+    by_file: Mapping[Literal["admin", "user"], Layer]  # what each file sets, but for its budgets
     overruled: tuple[str, ...]  # keys that were set, but differently by the administrator
 
 
@@ -120,8 +121,8 @@ def load(options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: 
     """
     own = _own_file(options, environ)
     admin = read(admin_file) if _exists(admin_file) else None
-    lower = _of_file(own) | _of_environment(environ) | _of_flags(options)
-    final = _of_file(admin)
+    users, final = _of_file(own), _of_file(admin)
+    lower = users | _of_environment(environ) | _of_flags(options)
     settings = _defaults(environ) | _outside_of(final, lower) | final
     _keep_the_lowest_budget(settings, lower, final)
     return Config(
@@ -137,6 +138,7 @@ def load(options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: 
         refusal_style=settings.get(("refusal", "style"), "message"),
         files=tuple(file.path for file in (own, admin) if file),
         final=frozenset(map(dotted, final)),
+        by_file={"admin": final, "user": users},
         overruled=tuple(dotted(key) for key in lower if key in final and lower[key] != settings[key]),
     )
 

@@ -18,6 +18,7 @@ from acp_proxy.core.verdict import Decision as Verdict
 from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger import Ledger
 from acp_proxy.ledger.owners import Owner
+from acp_proxy.ledger.settings import Settings
 
 BEAT = 10 * SECOND  # how often a running turn's owner says that it lives
 EXPIRY = 60 * SECOND  # after the last beat a hold no longer counts
@@ -137,6 +138,12 @@ class BudgetLedger(Ledger, Protocol):
         """Count decisions made outside of `hold`, which counts its own."""
 
     def decision_counts(self, organisation: str) -> list[DecisionCount]: ...
+
+    def note_settings(self, said: Settings) -> None:
+        """Keep by which files a machine judges; writes only what changed, or was last seen a day ago."""
+
+    def settings(self, organisation: str, now: int) -> list[Settings]:
+        """Those that were seen in the last 30 days, by host, user and layer."""
 
     def rebuild(self) -> None:
         """Make the running totals anew from the rows; writers wait meanwhile."""

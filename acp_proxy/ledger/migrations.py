@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from acp_proxy.ledger import LedgerError
+from acp_proxy.ledger import LedgerError, settings
 from acp_proxy.ledger.totals import Run, rebuild
 
 APPLICATION_ID = 0x41435050  # "ACPP", in the header of every ledger file
@@ -230,6 +230,7 @@ MIGRATIONS: tuple[Step, ...] = (
         ) STRICT, WITHOUT ROWID
         """,
     ),
+    settings.TABLES,
 )
 
 

@@ -16,13 +16,14 @@ from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.verdict import decide
-from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn, holding, standings, totals
+from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn, holding, settings, standings, totals
 from acp_proxy.ledger.budgets import ABANDONED, Decision, DecisionCount, Grant, Held, OpenTurn
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.owners import this_host
 from acp_proxy.ledger.places import journal_of
 from acp_proxy.ledger.reading import read_rows, read_sessions, read_sums
 from acp_proxy.ledger.recovery import recover
+from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.totals import Additions, Run
 from acp_proxy.ledger.writing import COSTS, NOTE_TITLE, STATE, session_key, state_of, title_values, write_rows
 
@@ -248,6 +249,13 @@ class SqlLedger(ABC):
             SELECT layer, budget, decision, sum(count) FROM decision WHERE org_id = ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
         """
         return [DecisionCount(*found) for found in self._read(sql, (organisation,))]
+
+    def note_settings(self, said: Settings) -> None:
+        if settings.is_news(self._read, said):
+            self._write(lambda run: settings.note(run, said))
+
+    def settings(self, organisation: str, now: int) -> list[Settings]:
+        return settings.seen(self._read, organisation, now)
 
     def rebuild(self) -> None:
         def work(run: Run) -> None:

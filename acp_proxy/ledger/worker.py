@@ -71,13 +71,20 @@ _Job = _Append | _Note | _Ask | _Do
 class LedgerWorker:
     """Called from the relay's thread. `open` makes the ledger, in the worker's thread; `warn` is called there, too.
 
-    Each kind of trouble is told once.
+    Each kind of trouble is told once. `at_first` is done with the ledger once, after what it was opened for.
     """
 
-    def __init__(self, open: Callable[[], BudgetLedger], journal: Journal, warn: Warn) -> None:
+    def __init__(
+        self,
+        open: Callable[[], BudgetLedger],
+        journal: Journal,
+        warn: Warn,
+        at_first: Callable[[BudgetLedger], object] | None = None,
+    ) -> None:
         self._open = open
         self._journal = journal
         self._warn = warn
+        self._at_first = at_first
         self._queue: SimpleQueue[_Job | _Stop] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._ledger: BudgetLedger | None = None
@@ -91,11 +98,18 @@ class LedgerWorker:
         self.dropped = 0  # rows that came when too many of those waited
 
     @classmethod
-    def at(cls, url: str, environ: Mapping[str, str], warn: Warn) -> LedgerWorker:
+    def at(
+        cls,
+        url: str,
+        environ: Mapping[str, str],
+        warn: Warn,
+        at_first: Callable[[BudgetLedger], object] | None = None,
+    ) -> LedgerWorker:
         """For the ledger at `url`, with a journal where the platform keeps state. Raises LedgerError for a bad URL."""
         directories = journal_directories(environ)
         journal = open_journal(directories, url, warn)
-        return cls(partial(open_ledger, url, patience=_PATIENCE, warn=warn, journals=directories), journal, warn)
+        opened = partial(open_ledger, url, patience=_PATIENCE, warn=warn, journals=directories)
+        return cls(opened, journal, warn, at_first)
 
     @property
     def pending(self) -> int:
@@ -212,6 +226,8 @@ class LedgerWorker:
         while self._jobs:
             if self._ledger is None:
                 self._ledger = self._open()
+                if self._at_first:
+                    self._jobs.append(_Do(self._at_first, None))
             match self._jobs[0]:
                 case _Append():
                     self._append_leading(self._ledger)

@@ -89,6 +89,18 @@ class TestWork:
         assert worker.close(WAIT) == 0
         assert not path.exists()
 
+    def test_what_is_to_be_done_at_first_is_done_once_after_what_it_was_opened_for(
+        self, path: Path, warnings: Warnings
+    ) -> None:
+        done: SimpleQueue[int] = SimpleQueue()
+        opened = partial(open_ledger, f"sqlite:///{path}", journals=())
+        worker = LedgerWorker(opened, Journal(), warnings, lambda ledger: done.put(len(list(ledger.rows(Query())))))
+        worker.append(row())
+        assert done.get(timeout=WAIT) == 1
+        assert answer(worker)
+        assert worker.close(WAIT) == 0
+        assert done.empty()
+
     def test_nothing_is_known_of_a_new_session(self, make: Make, path: Path) -> None:
         assert answer(make(path)) is None
 

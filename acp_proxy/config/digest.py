@@ -1,0 +1,79 @@
+"""What one file says about judging budgets, as a digest: the same for files that mean the same, and of no use for
+anything but comparing. Comments, order and what does not concern budgets are no part of it; nor is a password.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from decimal import Decimal
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from acp_proxy.config import Config
+from acp_proxy.config.schema import Key
+from acp_proxy.ledger import LedgerError
+from acp_proxy.ledger.places import canonical_url, is_postgres
+from acp_proxy.ledger.settings import Layer
+
+if TYPE_CHECKING:
+    from acp_proxy.core.budget import Budget
+
+FORM = 1  # another one where the same file would have another digest
+
+_JUDGED = frozenset(
+    {
+        ("run", "budget"),
+        ("run", "agent"),
+        ("run", "estimate"),
+        ("ledger", "url"),
+        ("ledger", "on_unavailable"),
+        ("ledger", "admission_timeout"),
+    }
+)
+_JUDGED_TABLES = ("identity", "pricing", "prices", "aliases", "agents")
+
+
+def digest(config: Config, layer: Layer) -> str:
+    """Of a file that is not there it is the same as of one that says nothing."""
+    settings = {key: _meant(key, value) for key, value in config.by_file[layer].items() if _is_judged(key)}
+    budgets = {each.name: _of_budget(each) for each in config.budgets if each.layer == layer}
+    meaning = msgspec.json.encode([sorted(settings.items()), budgets], order="deterministic")
+    return blake2b(meaning, digest_size=16).hexdigest()
+
+
+NOTHING = blake2b(msgspec.json.encode([[], {}]), digest_size=16).hexdigest()
+"""The digest of no file."""
+
+
+def _is_judged(key: Key) -> bool:
+    return key in _JUDGED or key[0] in _JUDGED_TABLES
+
+
+def _meant(key: Key, value: Any) -> Any:
+    match key:
+        case ("identity", _):  # whose machine it is differs from one to the next; that it is final does not
+            return True
+        case ("prices", _, _) if isinstance(value, str):
+            return str(Decimal(value).normalize())
+        case ("ledger", "url"):
+            return _place(value)
+    return value
+
+
+def _place(url: str) -> str:
+    """Where the ledger is. Never who asks for it, nor how."""
+    try:
+        return canonical_url(url) if is_postgres(url) else url
+    except LedgerError:
+        return ""
+
+
+def _of_budget(budget: Budget) -> Mapping[str, Any]:
+    """What differs from the defaults, so that a key that a later version knows changes no digest."""
+    said = {each.name: getattr(budget, each.name) for each in fields(budget) if each.name not in ("name", "layer")}
+    said["scope"] = {dimension: sorted(set(texts)) for dimension, texts in budget.scope.texts.items()}
+    defaults = {each.name: each.default for each in fields(budget)}
+    return {name: value for name, value in said.items() if value != defaults[name]}
