@@ -11,6 +11,7 @@ from typing import Any, NoReturn, get_args
 from acp_proxy import __version__
 from acp_proxy.core.budget import Per
 from acp_proxy.report import BY, FILTERS
+from acp_proxy.status import FIELDS
 
 _MOST_TOKENS = 10**12
 
@@ -28,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
     for name, says, add_options in (
         ("run", "relay an agent and meter it", _add_run),
         ("report", "what was spent", _add_report),
+        ("status", "today's spend, what is left of a budget, the last turn: one line", _add_status),
         ("budget", "limits: what is left of them, and more for a while", _add_budget),
         ("prices", "what models cost", _add_prices),
         ("doctor", "check configuration, ledger and catalog", _add_common),
@@ -79,6 +81,12 @@ def _add_report(command: argparse.ArgumentParser) -> None:
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="exact figures, for programs")
     form.add_argument("--csv", action="store_true", help="the same for spreadsheets")
+
+
+def _add_status(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    command.epilog = f"Fields: {', '.join(FIELDS)}."
+    command.add_argument("--format", metavar="TEXT", help="with fields such as {today} and {left}; or json")
 
 
 def _add_budget(command: argparse.ArgumentParser) -> None:

@@ -27,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The exit status: 0, 1 where a check failed, 2 for what the user must correct, 3 where a budget says no."""
     try:
         arguments = parser().parse_args(argv)
+        arguments.asked = sys.argv[1:] if argv is None else argv
         status = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
     except (UsageError, ConfigError, LedgerError) as error:
@@ -105,6 +106,21 @@ def _budget(arguments: argparse.Namespace) -> int:
     return status
 
 
+def _status(arguments: argparse.Namespace) -> int:
+    from acp_proxy.budget.command import Place, own_subject
+    from acp_proxy.status import command
+
+    config, zone, now = _config(arguments), _zone(None), time.time_ns()
+    own = own_subject(config, Place(now, zone, Path.cwd(), os.environ, None))
+    try:
+        text, until = command.answer(config, own, zone, arguments.format, now)
+    except ValueError as error:
+        raise UsageError(f"--format: {error}") from error
+    sys.stdout.write(text)
+    command.keep_answer(arguments.asked, os.environ, _options(arguments), config, text, until)
+    return 0
+
+
 def _prices(arguments: argparse.Namespace) -> int:
     from acp_proxy import prices
     from acp_proxy.catalog import Catalog
@@ -150,6 +166,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, str]:
 _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "report": _report,
+    "status": _status,
     "budget": _budget,
     "prices": _prices,
     "doctor": _doctor,

@@ -63,7 +63,7 @@ def proposed(options: Mapping[str, str], environ: Mapping[str, str]) -> Config:
 
 
 def _list(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
-    accounts = accounts_of(ledger, config.budgets, _own(config, place), zone_of, place.now)
+    accounts = accounts_of(ledger, config.budgets, own_subject(config, place), zone_of, place.now)
     standings = standings_of(ledger, accounts, place.now)
     if arguments.json:
         return 0, listing.as_json(standings)
@@ -78,7 +78,7 @@ def _check(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, 
     catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
     given = {name: value for name in get_args(Per) if (value := getattr(arguments, name))}
     model = catalog.concrete(arguments.model)
-    subject = replace(_own(config, place), **given, model=model)
+    subject = replace(own_subject(config, place), **given, model=model)
     unpriced = model is not None and catalog.price(model, Usage(input=1, output=1), place.now).cost is None
     answer = check.check(ledger, config.budgets, subject, place.now, unpriced=unpriced)
     return answer.status, answer.text
@@ -93,7 +93,7 @@ def _grant(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, 
         layer=arguments.layer,
         values={name: value for name in get_args(Per) if (value := getattr(arguments, f"for_{name}"))},
     )
-    budget, grant = grants.granted(asked, config.budgets, _own(config, place), place.now)
+    budget, grant = grants.granted(asked, config.budgets, own_subject(config, place), place.now)
     ledger.grant(grant)
     return 0, grants.confirmation(grant, budget, place.zone)
 
@@ -124,7 +124,7 @@ def _simulate(ledger: BudgetLedger, arguments: argparse.Namespace, config: Confi
     return 0, simulation.coloured(found, place.width, place.environ)
 
 
-def _own(config: Config, place: Place) -> Subject:
+def own_subject(config: Config, place: Place) -> Subject:
     """Who asks, with no session yet and no model chosen."""
     identity = config.identity
     project = identity.project or project_of(place.cwd)

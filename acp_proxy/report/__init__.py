@@ -83,7 +83,7 @@ def session_key(origin: Origin, session: str) -> str:
 
 def _lines(ledger: Ledger, by: str, query: Query, zone: Zone) -> Iterable[Line]:
     if by == "turn":
-        return map(_turn_line, ledger.rows(query))
+        return map(turn_line, ledger.rows(query))
     if by == "session":
         return _session_lines(ledger, query)
     if by in PERIODS:
@@ -93,7 +93,8 @@ def _lines(ledger: Ledger, by: str, query: Query, zone: Zone) -> Iterable[Line]:
     return _folded(_line(_name(by, sums.key[0]), sums) for sums in ledger.summed(query, (by,)))
 
 
-def _turn_line(row: Row) -> Line:
+def turn_line(row: Row) -> Line:
+    """A row of the ledger as a line of `report --by turn`."""
     entry = row.entry
     return Line(
         entry.id,

@@ -29,8 +29,8 @@ def as_json(report: Report) -> str:
             "since": None if since is None else rfc3339(since),
             "until": None if until is None else rfc3339(until),
             "timezone": report.zone.name,
-            "rows": [{"key": line.key, **_figures(line), **_details(line)} for line in report.lines],
-            "total": _figures(report.total),
+            "rows": [described(line) for line in report.lines],
+            "total": figures(report.total),
         }
     )
 
@@ -53,7 +53,12 @@ def as_csv(report: Report) -> str:
     return file.getvalue()
 
 
-def _figures(line: Line) -> dict[str, Any]:
+def described(line: Line) -> dict[str, Any]:
+    """As in the JSON of a report: its key, its figures, and what it is about."""
+    return {"key": line.key, **figures(line), **_details(line)}
+
+
+def figures(line: Line) -> dict[str, Any]:
     return {
         "turns": line.turns,
         "tokens": _tokens(line.usage),
@@ -122,10 +127,10 @@ def _session_details(session: SessionInfo) -> dict[str, Any]:
 
 
 def _cells(line: Line, currencies: list[str]) -> dict[str, object]:
-    figures = _figures(line)
-    tokens, cost = figures.pop("tokens"), figures.pop("cost")
+    found = figures(line)
+    tokens, cost = found.pop("tokens"), found.pop("cost")
     costs = {f"cost_{clean(currency)}": cost.get(currency, "") for currency in currencies}
-    cells = {"key": line.key, "turns": figures.pop("turns"), **tokens, **costs, **figures, **_details(line)}
+    cells = {"key": line.key, "turns": found.pop("turns"), **tokens, **costs, **found, **_details(line)}
     return {name: _cell(value) for name, value in cells.items()}
 
 

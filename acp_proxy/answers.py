@@ -1,0 +1,111 @@
+"""Answers of `acp-proxy status` kept for as long as nothing that they were made of has changed.
+
+A status bar asks every few seconds, and what is asked imports nothing but `os`, `sys` and `time`: a kept answer costs
+little more than Python's own start. Whatever is wrong with a kept answer, it is only made anew.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_VARIABLES = ("HOME", "LOGNAME", "TZ", "USER", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
+_END = "\0"  # between the parts of a kept answer; no path and no answer has one
+_WHOLE = "whole"  # what a kept answer ends with
+
+
+def say_again(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
+    """Write a kept answer to stdout; whether there was one."""
+    answer = kept(argv, environ)
+    if answer is None or not sys.stdout:
+        return False
+    try:
+        sys.stdout.write(answer)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever asked is gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return True
+
+
+def kept(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
+    """The answer to the same question, None where there is none or it may be another by now."""
+    asked = _question(argv, environ)
+    try:
+        with open(_file(asked, environ), encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
+            question, until, answer, *watched, end = file.read().split(_END)
+    except (OSError, ValueError):
+        return None
+    if (
+        question != asked
+        or end != _WHOLE
+        or not until.isdigit()
+        or not 0 <= int(until) - time.time_ns() <= 3600 * 10**9
+    ):
+        return None
+    return answer if all(_mark(path) == mark for path, mark in zip(watched[::2], watched[1::2], strict=True)) else None
+
+
+def keep(argv: Sequence[str], environ: Mapping[str, str], answer: str, watched: Iterable[str], until: int) -> None:
+    """Keep an answer until a time (Unix ns) or until one of the files at `watched` changes, whether there or not."""
+    asked = _question(argv, environ)
+    file = _file(asked, environ)
+    marks = [part for path in watched for part in (path, _mark(path))]
+    new = f"{file}.{os.getpid()}"
+    try:
+        os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120
+        with open(new, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as kept_in:
+            kept_in.write(_END.join((asked, str(until), answer, *marks, _WHOLE)))
+        os.replace(new, file)  # noqa: PTH105
+    except OSError:
+        return  # a read-only or full disk: it is made anew each time
+
+
+def _still(until: str) -> bool:
+    """Whether a time (Unix ns, as text) is ahead, and not so far that a clock must have been set back."""
+    return until.isdigit() and 0 <= int(until) - time.time_ns() <= 3600 * 10**9
+
+
+def _question(argv: Sequence[str], environ: Mapping[str, str]) -> str:
+    """All that an answer depends on beside files and time."""
+    names = sorted(name for name in environ if name in _VARIABLES or name.startswith("ACP_PROXY_"))
+    parts = (sys.prefix, _version(), _working_directory(), *argv, "", *(f"{name}={environ[name]}" for name in names))
+    return "\n".join(parts).replace(_END, "")
+
+
+def _version() -> str:
+    from acp_proxy import __version__
+
+    return __version__
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except OSError:
+        return ""
+
+
+def _file(asked: str, environ: Mapping[str, str]) -> str:
+    import binascii  # built in
+
+    home, state = environ.get("HOME", ""), environ.get("XDG_STATE_HOME", "")
+    directory = state if state.startswith("/") else f"{home}/.local/state"
+    return f"{directory}/acp-proxy/status/{binascii.crc32(asked.encode('utf-8', 'surrogateescape')):08x}"
+
+
+def _mark(path: str) -> str:
+    """What changes whenever a file does."""
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return "-"
+    return f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,0 +1,129 @@
+"""What `acp-proxy status` says: what was spent today, what is left of the tightest budget, the last turn.
+
+Of one user, whoever asks: a ledger may be a whole team's. Renders nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, tzinfo
+
+from acp_proxy.budget.accounts import accounts_of, standings_of
+from acp_proxy.config import Config
+from acp_proxy.core.budget import Account, Standing, account_of
+from acp_proxy.core.scope import Subject
+from acp_proxy.ledger import Query, Row
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.report import Line, report
+from acp_proxy.times import SECOND, Zone
+
+FIELDS: Mapping[str, str] = {
+    "today": "what was spent since midnight",
+    "week": "since Monday",
+    "month": "since the first",
+    "turns": "how many turns today",
+    "tokens": "how many tokens today",
+    "budget": "the name of the budget of which least is left",
+    "left": "what is left of it",
+    "limit": "its limit",
+    "used": "how much of it is used, in percent",
+    "resets": "when it is empty again",
+    "last": "what the last turn cost",
+    "last_tokens": "how many tokens it took",
+    "agent": "its agent",
+    "model": "its model",
+    "context": "how full its context was, in percent",
+}
+"""What a format may name in braces."""
+
+_HOUR = 3600 * SECOND
+_BACK = (_HOUR, 24 * _HOUR, 14 * 24 * _HOUR, 366 * 24 * _HOUR)  # how far the last turn is looked for, step by step
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """`standings` are those of budgets that the user's next prompt is charged to, the tightest first."""
+
+    user: str
+    zone: Zone
+    at: int  # Unix ns
+    today: Line
+    week: Line
+    month: Line
+    standings: tuple[Standing, ...]
+    last: Row | None
+
+
+def status(
+    ledger: BudgetLedger, config: Config, own: Subject, zone: Zone, zone_of: Callable[[str], tzinfo], now: int
+) -> Status:
+    """Raises LedgerError."""
+    mine = (("organisation", own.organisation), ("user", own.user))
+    day, week, month = starts(zone, now)
+
+    def since(start: int) -> Line:
+        return report(ledger, "kind", Query(start, None, mine), zone).total
+
+    standings = standings_of(ledger, _accounts(ledger, config, own, zone_of, now), now)
+    return Status(
+        own.user,
+        zone,
+        now,
+        since(day),
+        since(week),
+        since(month),
+        tuple(sorted(standings, key=_fullness)),
+        _last_turn(ledger, mine, now),
+    )
+
+
+def starts(zone: Zone, now: int) -> tuple[int, int, int]:
+    """When the local day, ISO week and month began, in Unix ns."""
+    today = zone.local(now).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    monday = today - timedelta(days=today.weekday())
+    return _at(today, zone), _at(monday, zone), _at(today.replace(day=1), zone)
+
+
+def next_day(zone: Zone, now: int) -> int:
+    """When the next local day begins, in Unix ns."""
+    today = zone.local(now).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    return _at(today + timedelta(days=1), zone)
+
+
+def _at(midnight: datetime, zone: Zone) -> int:
+    return int(midnight.replace(tzinfo=zone.info).timestamp()) * SECOND
+
+
+def _accounts(
+    ledger: BudgetLedger, config: Config, own: Subject, zone_of: Callable[[str], tzinfo], now: int
+) -> list[Account]:
+    """Of budgets that a prompt of this user may meet, whatever the agent and the model; those of turns start empty."""
+    met = [
+        budget
+        for budget in config.budgets
+        if budget.window.name not in ("turn", "session")
+        and replace(budget, per=None, scope=replace(budget.scope, agent=(), model=())).matches(own)
+    ]
+    accounts = accounts_of(ledger, [budget for budget in met if budget.per == "agent"], own, zone_of, now)
+    for budget in met:
+        if budget.layer != "flag" and (budget.per is None or (budget.per != "agent" and own.of(budget.per))):
+            accounts.append(account_of(budget, own, now, zone_of(budget.zone), ""))
+    return accounts
+
+
+def _fullness(standing: Standing) -> tuple[int, str]:
+    """The fullest first: by what is left of what is allowed, held money not counted as left."""
+    used = standing.spent + standing.held
+    return -(10**6 if standing.allowed <= 0 else used * 10**6 // standing.allowed), standing.account.key
+
+
+def _last_turn(ledger: BudgetLedger, mine: Sequence[tuple[str, str]], now: int) -> Row | None:
+    """The one that began last; rows are read in their order, so the fewest that will do are asked for."""
+    for back in _BACK:
+        last = None
+        for row in ledger.rows(Query(now - back, None, (*mine, ("kind", "turn")))):
+            last = row
+        if last:
+            return last
+    return None

@@ -1,0 +1,108 @@
+"""A status as one line for prompts and bars, or as JSON for programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from acp_proxy.budget import amount_text, with_unit
+from acp_proxy.budget.listing import described, reset_text
+from acp_proxy.core.money import NANO, Money
+from acp_proxy.figures import clean, cost_text, tokens_text
+from acp_proxy.ledger import Row
+from acp_proxy.report import Line, turn_line
+from acp_proxy.report.formats import as_json_text, figures
+from acp_proxy.report.formats import described as described_line
+from acp_proxy.status import FIELDS, Status
+from acp_proxy.times import rfc3339
+
+UNKNOWN = "-"
+_FIELD = re.compile(r"\{([^{}]*)\}")
+
+
+def checked(form: str) -> str:
+    """A format with fields in braces. Raises ValueError with a line for the user."""
+    for name in _FIELD.findall(form):
+        if name not in FIELDS:
+            raise ValueError(f"unknown field {{{clean(name)}}}; there are {', '.join(FIELDS)}, and the format json")
+    return form
+
+
+def as_line(status: Status) -> str:
+    """`$1.24 today · $3.65 left of daily · last turn $0.0123`: what is not known, or not limited, is left out."""
+    values = _values(status)
+    parts = [f"{values['today']} today"]
+    if status.standings:
+        parts.append(f"{values['left']} left of {values['budget']}")
+    if status.last:
+        parts.append(f"last turn {values['last']}")
+    return " · ".join(parts) + "\n"
+
+
+def as_text(status: Status, form: str) -> str:
+    """`form` with its fields filled in; what is not known is `-`."""
+    values = _values(status)
+    return _FIELD.sub(lambda field: values[field[1]], form) + "\n"
+
+
+def as_json(status: Status) -> str:
+    last = status.last
+    return as_json_text(
+        {
+            "at": rfc3339(status.at),
+            "timezone": status.zone.name,
+            "user": status.user,
+            "today": figures(status.today),
+            "week": figures(status.week),
+            "month": figures(status.month),
+            "budgets": [described(standing) for standing in status.standings],
+            "last_turn": described_line(turn_line(last)) if last else None,
+        }
+    )
+
+
+def _values(status: Status) -> dict[str, str]:
+    values = dict.fromkeys(FIELDS, UNKNOWN)
+    values |= {
+        "today": _spent(status.today),
+        "week": _spent(status.week),
+        "month": _spent(status.month),
+        "turns": f"{status.today.turns:,}",
+        "tokens": tokens_text(status.today.usage.total),
+    }
+    if status.standings:
+        standing = status.standings[0]
+        limit = standing.account.budget.limit
+        values |= {
+            "budget": clean(standing.account.budget.name),
+            "left": with_unit(standing.left, limit),
+            "limit": amount_text(limit.amount, limit),
+            "used": str(standing.percent),
+            "resets": reset_text(standing.account),
+        }
+    return values | (_of_turn(status.last) if status.last else {})
+
+
+def _of_turn(row: Row) -> dict[str, str]:
+    entry = row.entry
+    used, size = entry.context_used, entry.context_size
+    return {
+        "last": _short(entry.costs, at_least=entry.cost_at_least),
+        "last_tokens": tokens_text(entry.usage.total),
+        "agent": clean(row.origin.agent.rpartition("/")[2]),
+        "model": clean(entry.model or UNKNOWN),
+        "context": str(used * 100 // size) if used is not None and size else UNKNOWN,
+    }
+
+
+def _spent(line: Line) -> str:
+    """Nothing is `$0.00`; what has no known price at all is `?`."""
+    if not line.costs and not line.cost_at_least:
+        return "$0.00"
+    return _short(line.costs, at_least=line.cost_at_least > 0)
+
+
+def _short(costs: Sequence[Money], *, at_least: bool) -> str:
+    """A bar has little room: cents from one unit on."""
+    cents = max((abs(cost.nano) for cost in costs), default=0) >= NANO
+    return cost_text(costs, 2 if cents else 4, at_least=at_least)

@@ -1,0 +1,225 @@
+"""The status line: whose spend since when, which budget is the tightest, and that a kept answer is true."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from msgspec import structs
+
+from acp_proxy import answers, times
+from acp_proxy.config import Config, load
+from acp_proxy.core.budget import Budget
+from acp_proxy.core.scope import Scope, Subject
+from acp_proxy.ledger import Row, open_ledger
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.status import FIELDS, Status, formats, next_day, starts, status
+from tests.core.accounts import budget
+from tests.ledger.rows import BOB, MINUTE, NOON, line, row
+
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+ME = Subject("default", "alice", "core", "web", "laptop", "")
+SPENT = line("claude-sonnet-5", "1.25", input=1000, output=200)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[BudgetLedger]:
+    ledger = open_ledger(f"sqlite:///{tmp_path}/ledger.db", journals=())
+    yield ledger
+    ledger.close()
+
+
+def found(ledger: BudgetLedger, *rows: Row, budgets: tuple[Budget, ...] = (), zone: str = "UTC") -> Status:
+    ledger.append(rows)
+    config = _with(budgets)
+    return status(ledger, config, ME, times.zone(zone), ZoneInfo, NOON + HOUR)
+
+
+def _with(budgets: tuple[Budget, ...]) -> Config:
+    return structs.replace(load({}, {"HOME": "/nonexistent"}), budgets=budgets)
+
+
+def test_today_this_week_and_this_month_begin_at_local_midnights(ledger: BudgetLedger) -> None:
+    days = (0, 5, 6, 40)  # of a Saturday
+    shown = found(ledger, *(row(SPENT, at=NOON - days_ago * DAY) for days_ago in days))
+    assert formats.as_text(shown, "{today} {week} {month}") == "$1.25 $2.50 $3.75\n"
+
+
+@pytest.mark.parametrize(
+    ("zone", "now", "day"),
+    [
+        ("Europe/Berlin", "2026-03-29T12:00:00+02:00", "2026-03-28T23:00:00Z"),
+        ("America/New_York", "2026-11-01T12:00:00-05:00", "2026-11-01T04:00:00Z"),
+        ("Asia/Kathmandu", "2026-11-21T00:10:00+05:45", "2026-11-20T18:15:00Z"),
+    ],
+)
+def test_a_day_begins_at_local_midnight_also_when_clocks_change(zone: str, now: str, day: str) -> None:
+    at, begun = (times.parse(text, times.UTC_ZONE, 0) for text in (now, day))
+    local = times.zone(zone)
+    assert starts(local, at)[0] == begun
+    assert starts(local, next_day(local, at))[0] == next_day(local, at)
+
+
+def test_others_spend_is_not_mine(ledger: BudgetLedger) -> None:
+    shown = found(ledger, row(SPENT, origin=BOB), row(SPENT))
+    assert formats.as_line(shown) == "$1.25 today · last turn $1.25\n"
+
+
+def test_the_budget_shown_is_the_one_of_which_the_least_part_is_left(ledger: BudgetLedger) -> None:
+    budgets = (
+        budget("100 USD", name="monthly", window="month"),
+        budget("5 USD", name="daily"),
+        budget("1 USD", name="of bob", scope=Scope(user=("bob",))),
+        budget("1 USD", name="each session", window="session"),
+    )
+    shown = found(ledger, row(SPENT), budgets=budgets)
+    assert [standing.account.budget.name for standing in shown.standings] == ["daily", "monthly"]
+    assert formats.as_line(shown) == "$1.25 today · $3.75 left of daily · last turn $1.25\n"
+    assert formats.as_text(shown, "{used}% of {limit}, {resets}") == "25% of $5.00, 22 Nov 00:00 UTC\n"
+
+
+def test_of_a_budget_per_user_mine_is_shown(ledger: BudgetLedger) -> None:
+    budgets = (budget("5 USD", name="each", per="user"),)
+    shown = found(ledger, row(SPENT, origin=BOB), row(SPENT, origin=BOB), row(SPENT), budgets=budgets)
+    assert [(standing.account.value, standing.percent) for standing in shown.standings] == [("alice", 25)]
+
+
+def test_an_empty_ledger_says_what_it_knows(ledger: BudgetLedger) -> None:
+    shown = found(ledger)
+    assert formats.as_line(shown) == "$0.00 today\n"
+    assert formats.as_text(shown, "{today} {left} {last} {context}") == "$0.00 - - -\n"
+    assert json.loads(formats.as_json(shown))["last_turn"] is None
+
+
+def test_every_field_can_be_named_and_no_other(ledger: BudgetLedger) -> None:
+    shown = found(ledger, row(SPENT), budgets=(budget("5 USD", name="daily"),))
+    every = formats.as_text(shown, "|".join(f"{{{name}}}" for name in FIELDS))
+    assert "{" not in every
+    with pytest.raises(ValueError, match=r"unknown field \{tody\}; there are today"):
+        formats.checked("{tody}")
+
+
+def test_the_last_turn_is_found_however_long_ago_it_was(ledger: BudgetLedger) -> None:
+    shown = found(ledger, row(SPENT, at=NOON - 300 * DAY))
+    assert shown.last is not None
+    assert shown.today.turns == 0
+
+
+def test_names_that_would_drive_a_terminal_are_shown_as_text(ledger: BudgetLedger) -> None:
+    hostile = row(replace(SPENT, model="\x1b]0;owned\x07big\x1b[31m-model"))
+    assert formats.as_text(found(ledger, hostile), "{model}") == "big-model\n"
+
+
+# The command: in a home of its own, twice, with something changed in between.
+
+
+class Home:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.url = f"sqlite:///{path}/.local/state/acp-proxy/ledger.db"
+        self.environ = {"HOME": str(path), "PATH": os.environ["PATH"], "TZ": "UTC", "USER": "alice"}
+
+    def run(self, *arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-X", "importtime", "-m", "acp_proxy", "status", *arguments]
+        return subprocess.run(
+            command, env={**self.environ, **(environ or {})}, cwd=self.path, capture_output=True, text=True, check=False
+        )
+
+    def says(self, *arguments: str) -> tuple[str, bool]:
+        """The answer, and whether it was a kept one: the ledger's code was not imported."""
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout, "acp_proxy.ledger" not in done.stderr
+
+    def spend(self) -> None:
+        ledger = open_ledger(self.url, journals=())
+        ledger.append([row(SPENT, at=time.time_ns() - MINUTE)])
+        ledger.close()
+
+    def configure(self, text: str) -> None:
+        file = self.path / ".config/acp-proxy/config.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path)
+    home.spend()
+    return home
+
+
+DAILY = '[[budget]]\nname = "daily"\nwindow = "total"\nlimit = { amount = "5", currency = "USD" }\n'
+
+
+def test_a_second_question_is_answered_without_the_ledger(home: Home) -> None:
+    first, kept = home.says()
+    assert not kept
+    assert home.says() == (first, True)
+    assert home.says("--format", "{last}") == ("$1.25\n", False)  # another question
+
+
+def test_a_row_a_budget_or_a_grant_makes_a_new_answer(home: Home) -> None:
+    ask = ("--format", "{last_tokens} {left}")
+    assert home.says(*ask) == ("1,200 -\n", False)
+    home.configure(DAILY)
+    assert home.says(*ask) == ("1,200 $3.75\n", False)
+    assert home.says(*ask) == ("1,200 $3.75\n", True)
+    home.spend()
+    assert home.says(*ask) == ("1,200 $2.50\n", False)
+    granted = ["budget", "grant", "daily", "--amount", "10", "--for", "2h", "--reason", "release"]
+    subprocess.run([sys.executable, "-m", "acp_proxy", *granted], env=home.environ, check=True, capture_output=True)
+    assert home.says(*ask) == ("1,200 $12.50\n", False)
+
+
+def test_a_kept_answer_is_for_its_environment_and_its_time_only(home: Home) -> None:
+    asked, environ = ["status"], home.environ
+    answers.keep(asked, environ, "kept\n", [], 0)
+    assert answers.kept(asked, environ) is None  # its time is over
+    answers.keep(asked, environ, "kept\n", [], _soon())
+    assert answers.kept(asked, environ) == "kept\n"
+    assert answers.kept(asked, {**environ, "ACP_PROXY_LEDGER__URL": "sqlite:////x"}) is None
+    assert answers.kept(["status", "--format", "json"], environ) is None
+
+
+def test_a_damaged_kept_answer_is_made_anew(home: Home) -> None:
+    first, _ = home.says()
+    (file,) = (home.path / ".local/state/acp-proxy/status").iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    for damage in (b"", b"\xff\x00\x00", file.read_bytes()[:-3] + b"999"):
+        file.write_bytes(damage)
+        assert home.says() == (first, False)
+
+
+def test_a_state_directory_that_cannot_be_written_is_no_trouble(home: Home) -> None:
+    (home.path / ".local/state/acp-proxy/status").write_text("in the way")
+    assert home.says()[0] == home.says()[0]
+
+
+def test_json_has_all_of_it(home: Home) -> None:
+    home.configure(DAILY)
+    said: dict[str, Any] = json.loads(home.says("--format", "json")[0])
+    assert said["today"]["cost"] == {"USD": "1.25"}
+    assert [(budget["name"], budget["left"]) for budget in said["budgets"]] == [("daily", "3.75")]
+    assert (said["last_turn"]["model"], said["last_turn"]["cost"]) == ("claude-sonnet-5", {"USD": "1.25"})
+
+
+def test_a_mistake_is_one_line_and_status_2(home: Home) -> None:
+    done = home.run("--format", "{spent}")
+    complaints = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
+    assert done.returncode == 2
+    assert [line.partition(";")[0] for line in complaints] == ["acp-proxy: --format: unknown field {spent}"]
+
+
+def _soon() -> int:
+    return time.time_ns() + 60 * 10**9
