@@ -42,6 +42,9 @@ FLAGS: Mapping[str, Key] = {
     "no_summary": ("run", "summary"),
     "log": ("log", "file"),
     "log_level": ("log", "level"),
+    "host": ("serve", "host"),
+    "port": ("serve", "port"),
+    "token_file": ("serve", "token_file"),
 }
 
 Layer = dict[Key, Any]
@@ -97,6 +100,15 @@ class AgentCounts(Struct, frozen=True):
     input: Literal["excludes_cache", "includes_cache"] | None = None
 
 
+class Serve(Struct, frozen=True):
+    """Where `acp-proxy serve` listens. `allowed_hosts` are names that it is reached by beside its own."""
+
+    host: str = "127.0.0.1"
+    port: int = 9464  # 0 is any that is free
+    token_file: Path | None = None
+    allowed_hosts: tuple[str, ...] = ()
+
+
 class Config(Struct, frozen=True):
     identity: Identity
     run: Run
@@ -105,6 +117,7 @@ class Config(Struct, frozen=True):
     pricing: Pricing
     aliases: Mapping[str, str]
     agents: Mapping[str, AgentCounts]
+    serve: Serve
     share_titles: bool
     budgets: tuple[Budget, ...]  # the administrator's, the user's, the flag's
     refusal_style: Literal["message", "error"]
@@ -133,6 +146,7 @@ def load(options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: 
         pricing=_pricing(settings),
         aliases=_section(settings, "aliases"),
         agents={name: AgentCounts(**counts) for name, counts in _tables(settings, "agents").items()},
+        serve=_serve(_section(settings, "serve"), environ),
         share_titles=settings.get(("share_titles",), False),
         budgets=_budgets(own, admin, settings, final),
         refusal_style=settings.get(("refusal", "style"), "message"),
@@ -199,7 +213,8 @@ def _of_flags(options: Mapping[str, str]) -> Layer:
     layer: Layer = {}
     for option, key in FLAGS.items():
         if option in options:
-            value = False if option == "no_summary" else options[option]
+            check = check_of(key)
+            value = False if option == "no_summary" else of_text(check, options[option]) if check else None
             layer[key] = _checked(key, value, f"--{option.replace('_', '-')}")
     return layer
 
@@ -280,6 +295,12 @@ def _ledger(section: dict[str, Any], environ: Mapping[str, str]) -> LedgerChoice
         path = expanded(section["url"].removeprefix("sqlite:///"), environ)
         section["url"] = f"sqlite:///{os.path.realpath(path)}"
     return LedgerChoice(**section)
+
+
+def _serve(section: dict[str, Any], environ: Mapping[str, str]) -> Serve:
+    if "token_file" in section:
+        section["token_file"] = expanded(section["token_file"], environ)
+    return Serve(**section)
 
 
 def _pricing(settings: Layer) -> Pricing:

@@ -117,6 +117,13 @@ def count(value: object) -> int:
     return value
 
 
+def port(value: object) -> int:
+    """0 is any that is free."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**16:
+        raise ValueError("expected a port from 0 to 65535, such as 9464")
+    return value
+
+
 def percents(value: object) -> tuple[int, ...]:
     """Ascending, each once."""
     if not isinstance(value, list) or any(not isinstance(each, int) or isinstance(each, bool) for each in value):
@@ -133,6 +140,11 @@ def patterns(value: object) -> tuple[str, ...]:
     if not value:
         raise ValueError("expected a name or a list of them, not an empty list")
     return tuple(map(text, value))
+
+
+def names(value: object) -> tuple[str, ...]:
+    """None, one or several."""
+    return tuple(map(text, value)) if isinstance(value, list) else (text(value),)
 
 
 def window(value: object) -> Window:

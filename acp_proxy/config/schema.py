@@ -18,9 +18,11 @@ from acp_proxy.config.checks import (
     hold,
     ledger_url,
     listed,
+    names,
     one_of,
     patterns,
     percents,
+    port,
     price,
     text,
     tokens,
@@ -77,6 +79,10 @@ KEYS: dict[str, Check] = {
     "aliases.*": text,
     "agents.*.scope": one_of("turn", "session", "last_call", "call"),
     "agents.*.input": one_of("excludes_cache", "includes_cache"),
+    "serve.host": text,
+    "serve.port": port,
+    "serve.token_file": text,
+    "serve.allowed_hosts": names,
     "share_titles": flag,
 }
 
@@ -109,9 +115,9 @@ def of_text(check: Check, value: str) -> object:
     """A value from the environment, in the type that the check takes."""
     if check is flag and value.lower() in _TRUE + _FALSE:
         return value.lower() in _TRUE
-    if check is tokens and value.isascii() and value.isdigit():
+    if check in (tokens, port) and value.isascii() and value.isdigit():
         return int(value)
-    return value
+    return value.split(",") if check is names else value
 
 
 def unknown(key: Key) -> str:
