@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
     for name, says, add_options in (
         ("run", "relay an agent and meter it", _add_run),
         ("report", "what was spent", _add_report),
+        ("session", "one session: its turns, tokens, cost, and context as a plot", _add_session),
         ("status", "today's spend, what is left of a budget, the last turn: one line", _add_status),
         ("budget", "limits: what is left of them, and more for a while", _add_budget),
         ("prices", "what models cost", _add_prices),
@@ -81,6 +82,15 @@ def _add_report(command: argparse.ArgumentParser) -> None:
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="exact figures, for programs")
     form.add_argument("--csv", action="store_true", help="the same for spreadsheets")
+
+
+def _add_session(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    called = "the agent's id of it, its key in a report by session or the beginning of that, or last"
+    command.add_argument("session", metavar="ID", help=called)
+    command.add_argument("--all", action="store_true", help="list every turn, not only the latest 40")
+    command.add_argument("--tz", metavar="ZONE", help="an IANA time zone; by default the local one")
+    command.add_argument("--json", action="store_true", help="exact figures, for programs")
 
 
 def _add_status(command: argparse.ArgumentParser) -> None:

@@ -106,6 +106,28 @@ def _budget(arguments: argparse.Namespace) -> int:
     return status
 
 
+def _session(arguments: argparse.Namespace) -> int:
+    from acp_proxy.report import session, session_formats
+
+    config, zone, now = _config(arguments), _zone(arguments.tz), time.time_ns()
+    mine = (("organisation", config.identity.organisation), ("user", config.identity.user))
+    ledger = open_ledger(config.ledger.url)
+    try:
+        found = session.session_report(ledger, arguments.session, mine, zone, now)
+    except session.NoSuchSession as error:
+        raise UsageError(str(error)) from error
+    finally:
+        ledger.close()
+    if arguments.json:
+        text = session_formats.as_json(found)
+    elif width := _width():
+        text = session_formats.coloured(found, width, os.environ, every=arguments.all)
+    else:
+        text = session_formats.plain(found, every=arguments.all)
+    sys.stdout.write(text)
+    return 0
+
+
 def _status(arguments: argparse.Namespace) -> int:
     from acp_proxy.budget.command import Place, own_subject
     from acp_proxy.status import command
@@ -166,6 +188,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, str]:
 _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "report": _report,
+    "session": _session,
     "status": _status,
     "budget": _budget,
     "prices": _prices,

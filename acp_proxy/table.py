@@ -45,7 +45,7 @@ def coloured(
     shown, widths, bar = _fitted(columns, width, bars is not None)
     if _needed(widths) > width:  # no table fits
         return "".join(f"{cut(line, width)}\n" for line in plain(columns, notes).splitlines())
-    paint = _uncoloured if environ.get("NO_COLOR") else _painted
+    paint = painter(environ)
     body = [_painted_cells(column, wide, paint) for column, wide in zip(shown, widths, strict=True)]
     if bars and bar:
         body.append([paint(style, text) for style, text in bars(bar)])
@@ -97,6 +97,11 @@ def _painted_cells(column: Column, width: int, paint: Callable[[str, str], str])
         paint(level, padded(cut(cell, width), width, right=column.right))
         for cell, level in zip(column.cells, levels, strict=True)
     ]
+
+
+def painter(environ: Mapping[str, str]) -> Callable[[str, str], str]:
+    """A style and a text -> the text in that style, or as it is where the environment has `NO_COLOR`."""
+    return _uncoloured if environ.get("NO_COLOR") else _painted
 
 
 def _painted(style: str, text: str) -> str:

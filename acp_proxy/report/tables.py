@@ -11,12 +11,12 @@ from acp_proxy.report.columns import columns, currencies
 
 
 def plain(report: Report) -> str:
-    return table.plain(columns(report), _notes(report.total))
+    return table.plain(columns(report), notes(report.total))
 
 
 def coloured(report: Report, width: int, environ: Mapping[str, str]) -> str:
     """For a terminal of `width` columns, in colours unless the environment has `NO_COLOR`."""
-    return table.coloured(columns(report), _notes(report.total), lambda room: _bars(report.lines, room), width, environ)
+    return table.coloured(columns(report), notes(report.total), lambda room: _bars(report.lines, room), width, environ)
 
 
 def empty(*, filtered: bool) -> str:
@@ -36,7 +36,7 @@ def _bars(lines: Sequence[Line], width: int) -> list[tuple[str, str]]:
     return [("bar", table.bar_text(size, longest, width)) for size in sizes]
 
 
-def _notes(total: Line) -> list[str]:
+def notes(total: Line) -> list[str]:
     """What the figures leave out."""
     notes = (
         (total.cost_at_least, f"{AT_LEAST}at least: the cost of {{}} is unknown or incomplete"),

@@ -1,0 +1,99 @@
+"""One session of the ledger: found by what a user calls it, with its turns in the order of time. Renders nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from acp_proxy.core.entry import Entry
+from acp_proxy.ledger import Ledger, Query, Row, SessionInfo
+from acp_proxy.report import Line, Report, session_key, turn_line
+from acp_proxy.times import SECOND, Zone
+
+_HOUR = 3600 * SECOND
+_BACK = (_HOUR, 24 * _HOUR, 14 * 24 * _HOUR, None)  # how far the last session is looked for, step by step
+_SHORTEST_KEY = 4
+_MOST_NAMED = 5
+
+Where = tuple[tuple[str, str | None], ...]
+
+
+class NoSuchSession(Exception):  # noqa: N818  it is a user's mistake, told in one line
+    """No session, or more than one, is called so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The context after one row: None where it is not known. `compacted` where there is less of it than there was."""
+
+    at: int  # Unix ns
+    used: int | None
+    size: int | None
+    compacted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReport:
+    line: Line  # as in a report by session, of all rows whenever they were
+    info: SessionInfo
+    turns: Report  # by turn, in the order of time
+
+    @property
+    def context(self) -> list[Point]:
+        return list(points(line.about.entry for line in self.turns.lines if isinstance(line.about, Row)))
+
+
+def session_report(ledger: Ledger, name: str, mine: Where, zone: Zone, now: int) -> SessionReport:
+    """`name` is the agent's id of the session, the `key` of a report by session or its beginning, or `last`.
+
+    `mine` says whose sessions count for `last`. Raises NoSuchSession and LedgerError.
+    """
+    info = _last(ledger, mine, now) if name == "last" else _called(ledger, name)
+    origin = info.origin
+    query = Query(
+        where=(
+            ("organisation", origin.organisation),
+            ("user", origin.user),
+            ("host", origin.host),
+            ("agent", origin.agent),
+            ("session", info.session),
+        )
+    )
+    lines = tuple(turn_line(row) for row in ledger.rows(query))
+    total = Line("total")
+    for line in lines:
+        total = total.plus(line)
+    summed = replace(total, key=session_key(origin, info.session), about=info)
+    return SessionReport(summed, info, Report("turn", query, zone, lines, total))
+
+
+def points(entries: Iterable[Entry]) -> Iterator[Point]:
+    """A context that halves from one row to the next was compacted, also where the agent did not say so."""
+    before: int | None = None
+    for entry in entries:
+        used = entry.context_used
+        halved = used is not None and before is not None and used * 2 < before
+        yield Point(entry.started_at, used, entry.context_size, entry.kind == "compaction" or halved)
+        before = before if used is None else used
+
+
+def _last(ledger: Ledger, mine: Where, now: int) -> SessionInfo:
+    for back in _BACK:
+        found = ledger.sessions(Query(since=None if back is None else now - back, where=mine))
+        if last := max(found, key=lambda session: session.ended_at, default=None):
+            return last
+    raise NoSuchSession("there is no session in the ledger yet")
+
+
+def _called(ledger: Ledger, name: str) -> SessionInfo:
+    found = list(ledger.sessions(Query(where=(("session", name),))))
+    if not found and len(name) >= _SHORTEST_KEY:
+        found = [each for each in ledger.sessions(Query()) if session_key(each.origin, each.session).startswith(name)]
+    match found:
+        case [session]:
+            return session
+        case []:
+            raise NoSuchSession(f"no session is called {name!r}; `acp-proxy report --by session --json` has their keys")
+    keys = [session_key(session.origin, session.session) for session in found]
+    named = ", ".join(keys[:_MOST_NAMED]) + (", …" if len(keys) > _MOST_NAMED else "")
+    raise NoSuchSession(f"{len(found)} sessions are called {name!r}: give one of their keys, {named}")

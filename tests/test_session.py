@@ -1,0 +1,164 @@
+"""One session: how it is found, what is said of it, and its context as a plot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_proxy import times
+from acp_proxy.core.entry import SessionState
+from acp_proxy.figures import width_of
+from acp_proxy.ledger import Ledger, Row, open_ledger
+from acp_proxy.report import session_formats
+from acp_proxy.report.context_plot import HEIGHT, context_plot
+from acp_proxy.report.session import NoSuchSession, Point, SessionReport, session_report
+from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, row
+
+HOUR = 60 * MINUTE
+MINE = (("organisation", "default"), ("user", "alice"))
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    ledger = open_ledger(f"sqlite:///{tmp_path}/ledger.db", journals=())
+    yield ledger
+    ledger.close()
+
+
+def found(ledger: Ledger, name: str, *rows: Row) -> SessionReport:
+    ledger.append(rows)
+    return session_report(ledger, name, MINE, times.UTC_ZONE, NOON + HOUR)
+
+
+def turn(used: int | None = None, *, at: int = 0, **fields: Any) -> Row:
+    state = SessionState(context_used=used, context_size=1000, title=fields.pop("title", None))
+    return row(at=NOON + at * MINUTE, context_used=used, context_size=1000, state=state, **fields)
+
+
+def told(report: SessionReport) -> Any:
+    return json.loads(session_formats.as_json(report))
+
+
+def test_its_turns_are_listed_in_the_order_of_time(ledger: Ledger) -> None:
+    report = told(found(ledger, "s1", turn(at=5), turn(at=1), turn(at=3), row(session="s2")))
+    assert [row["started_at"][14:16] for row in report["turns"]] == ["01", "03", "05"]
+    assert report["session"]["turns"] == 3
+    assert report["session"]["cost"] == {"USD": "0.03"}
+
+
+def test_the_last_is_the_one_of_mine_that_was_active_last(ledger: Ledger) -> None:
+    rows = (
+        row(session="old", at=NOON - 48 * HOUR),
+        row(session="mine", at=NOON),
+        row(session="older but longer", at=NOON - 49 * HOUR),
+        row(session="another's", at=NOON + MINUTE, origin=BOB),
+    )
+    assert found(ledger, "last", *rows).info.session == "mine"
+
+
+def test_the_last_is_found_after_a_long_pause(ledger: Ledger) -> None:
+    assert found(ledger, "last", row(session="old", at=NOON - 24 * 400 * HOUR)).info.session == "old"
+
+
+def test_a_session_is_found_by_its_key_and_by_its_beginning(ledger: Ledger) -> None:
+    key = found(ledger, "s1", turn(), row(session="s2")).line.key
+    assert found(ledger, key).info.session == "s1"
+    assert found(ledger, key[:6]).info.session == "s1"
+
+
+def test_of_two_with_one_id_the_keys_are_named(ledger: Ledger) -> None:
+    rows = (turn(), turn(origin=BOB))
+    with pytest.raises(
+        NoSuchSession, match=r"2 sessions are called 's1': give one of their keys, [0-9a-f]{16}, "
+    ) as told:
+        found(ledger, "s1", *rows)
+    for key in str(told.value).rpartition("keys, ")[2].split(", "):
+        assert found(ledger, key).line.turns == 1
+
+
+@pytest.mark.parametrize("name", ["s9", "", "ffff", "last"])
+def test_one_that_is_not_there_is_said_in_one_line(ledger: Ledger, name: str) -> None:
+    with pytest.raises(NoSuchSession, match="no session"):
+        found(ledger, name)
+
+
+def test_a_compaction_is_marked_whether_the_agent_says_so_or_not(ledger: Ledger) -> None:
+    rows = (
+        turn(500, at=1),
+        turn(900, at=2),
+        turn(300, at=3),
+        turn(None, at=4),
+        turn(350, at=5, kind="compaction"),
+        turn(360, at=6),
+    )
+    report = told(found(ledger, "s1", *rows))
+    assert [row["compacted"] for row in report["turns"]] == [False, False, True, False, True, False]
+
+
+def test_people_get_what_it_is_about_the_plot_and_the_turns(ledger: Ledger) -> None:
+    rows = (turn(100, at=1, title="Fix the\x1b[31m tests"), turn(990, at=2))
+    text = session_formats.plain(found(ledger, "last", *rows), every=False)
+    head, plot, turns = text.split("\n\n")
+    assert head.splitlines()[:2] == ["session  Fix the tests", "id       s1"]
+    assert "agent    claude-agent-acp 0.100.0" in head
+    assert "when     2026-11-21 12:01 to 12:03" in head
+    assert plot.splitlines() == ["context", "100% │ ▇", "     │ █", "     │ █", "     │ █", "  0% │▄█"]
+    assert [line.split()[0] for line in turns.splitlines()] == ["started", "2026-11-21", "2026-11-21", "total"]
+
+
+def test_of_many_turns_the_latest_are_listed_unless_all_are_wanted(ledger: Ledger) -> None:
+    report = found(ledger, "s1", *(turn(at=number) for number in range(50)))
+    short, long = (session_formats.plain(report, every=every).splitlines() for every in (False, True))
+    assert "10 earlier rows not listed: --all does" in short
+    assert len(long) - len(short) == 8  # ten rows, less the note and the empty line before it
+    assert [line for line in short if line.startswith("total")] == [line for line in long if line.startswith("total")]
+
+
+def test_no_line_is_wider_than_the_terminal(ledger: Ledger) -> None:
+    origin = replace(ALICE, agent="an-agent-with-a-very-long-name" * 3)
+    report = found(ledger, "s1", *(turn(number * 20, at=number, origin=origin) for number in range(50)))
+    for width in (20, 40, 80, 200):
+        text = session_formats.coloured(report, width, {"NO_COLOR": "1"}, every=True)
+        assert max(map(width_of, text.splitlines())) <= width
+
+
+POINTS = st.lists(
+    st.builds(
+        Point,
+        st.just(NOON),
+        st.none() | st.integers(0, 3000),
+        st.none() | st.integers(0, 2000),
+        st.booleans(),
+    ),
+    max_size=60,
+)
+
+
+@given(POINTS, st.integers(0, 70))
+def test_a_plot_fits_whatever_it_shows(points: list[Point], width: int) -> None:
+    lines = context_plot(points, width, lambda _, text: text)
+    assert len(lines) in (0, HEIGHT, HEIGHT + 1)
+    assert all(width_of(line) <= width for line in lines)
+
+
+def test_columns_are_painted_by_how_full_the_context_is() -> None:
+    points = [Point(NOON, used, 100, False) for used in (10, 75, 90, 96)]
+    lines = context_plot(points, 40, lambda style, text: f"<{style}>" if text.strip() else text)
+    assert lines[-1].partition("│")[2] == "<bar><yellow><orange><red>"
+
+
+def test_more_rows_than_columns_share_them_and_the_fullest_is_seen() -> None:
+    points = [Point(NOON, 100 if number == 7 else 0, 100, False) for number in range(40)]
+    top = context_plot(points, 16, lambda _, text: text)[0]
+    assert top == "100% │ █" + " " * 8
+
+
+def test_a_plot_of_nothing_known_is_not_drawn() -> None:
+    assert context_plot([Point(NOON, None, 100, False), Point(NOON, 5, None, True)], 80, lambda _, text: text) == []
