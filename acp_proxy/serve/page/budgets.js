@@ -1,0 +1,105 @@
+// Budgets: what is spent, held and left, and when they are empty again.
+
+import { bar, byId, make, refill } from "./dom.js";
+import { amountText, cleaned, counted, nano, timeText, tokensText } from "./figures.js";
+
+/** @import { Budget } from "./shapes.js" */
+
+const NO_END = new Map([["turn", "each turn"], ["session", "each session"], ["total", "never"]]);
+const MODES = { shadow: "shadow: only counts", warn: "warns only", enforce: null };
+
+/**
+ * @param {{budgets: Budget[]}} answer
+ * @param {string} timeZone
+ */
+export function showBudgets({ budgets }, timeZone) {
+  byId("budgets").hidden = budgets.length === 0;
+  refill(byId("budget-list"), ...budgets.map((budget) => item(budget, timeZone)));
+}
+
+/**
+ * @param {Budget} budget
+ * @param {string} timeZone
+ */
+function item(budget, timeZone) {
+  const allowed = units(budget.limit) + units(budget.granted);
+  const used = allowed > 0 ? units(budget.spent) / allowed : 1;
+  const held = allowed > 0 ? units(budget.held) / allowed : 0;
+  const level = levelOf(used);
+  const amount = (/** @type {string} */ text) => amountIn(budget, text);
+  const facts = [
+    `${amount(budget.spent)} spent`,
+    units(budget.held) ? `${amount(budget.held)} held` : null,
+    `of ${amount(budget.limit)}`,
+    units(budget.granted) ? `+ ${amount(budget.granted)} granted` : null,
+  ];
+  return make(
+    "li",
+    { class: "budget" },
+    make(
+      "p",
+      { class: "line" },
+      make("span", { class: "title" }, make("bdi", {}, cleaned(budget.name)), whose(budget)),
+      make("b", { class: `left ${level}` }, leftText(budget, amount)),
+    ),
+    bar([{ share: used, look: level }, { share: Math.min(held, Math.max(0, 1 - used)), look: "held" }], "marked"),
+    make(
+      "p",
+      { class: "line quiet" },
+      make("span", {}, `${facts.filter(Boolean).join(" ")} · ${Math.floor(used * 100)}% used`),
+      make("span", {}, resetText(budget, timeZone)),
+    ),
+    uncounted(budget),
+    MODES[budget.mode] ? make("p", { class: "quiet" }, MODES[budget.mode]) : null,
+  );
+}
+
+/**
+ * As `budget list` colours them: a limit that is reached is red.
+ * @param {number} used share of 1
+ */
+function levelOf(used) {
+  return used >= 1 ? "red" : used >= 0.9 ? "orange" : used >= 0.75 ? "yellow" : "normal";
+}
+
+/**
+ * @param {Budget} budget
+ * @param {(text: string) => string} amount
+ */
+function leftText(budget, amount) {
+  return nano(budget.left) < 0n ? `${amount(budget.left.slice(1))} over` : `${amount(budget.left)} left`;
+}
+
+/** @param {Budget} budget */
+function whose(budget) {
+  const scope = Object.entries(budget.scope).map(([name, values]) => `${name} ${[values].flat().map(cleaned).join(", ")}`);
+  return make("span", { class: "quiet" }, [budget.window, ...scope].join(" · "));
+}
+
+/**
+ * @param {Budget} budget
+ * @param {string} timeZone
+ */
+function resetText(budget, timeZone) {
+  if (budget.resets_at) return `resets ${timeText(new Date(budget.resets_at), timeZone)}`;
+  const end = NO_END.get(budget.window.split(":")[0]);
+  return end ? `resets ${end}` : "comes free as time passes";
+}
+
+/** @param {Budget} budget */
+function uncounted(budget) {
+  const amounts = Object.entries(budget.not_counted).map(([currency, amount]) => amountText(currency, amount, 2));
+  return amounts.length ? make("p", { class: "quiet" }, `Not counted: ${amounts.join(" + ")}`) : null;
+}
+
+/**
+ * @param {Budget} budget
+ * @param {string} text
+ */
+function amountIn({ unit, limit }, text) {
+  if (unit === "turns") return counted(units(text), "turn");
+  return unit === "tokens" ? `${tokensText(units(text))} tokens` : amountText(unit, text, units(limit) >= 1 ? 2 : 4);
+}
+
+/** @param {string} text */
+const units = (text) => Number(text);

@@ -1,0 +1,76 @@
+// Makes elements. What comes from agents is text and stays text: nothing here or elsewhere on the page parses HTML.
+
+/**
+ * An element with attributes and children; `null` leaves an attribute or a child out.
+ * @param {string} tag
+ * @param {Record<string, string | number | boolean | null>} [attributes]
+ * @param {...(Node | string | null)} children
+ * @returns {HTMLElement}
+ */
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+/**
+ * The element of the page with this id.
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+export function byId(id) {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`the page has no #${id}`);
+  return element;
+}
+
+/**
+ * New content in place of the old. Who has the focus keeps it, if the new content has an element of the same id.
+ * @param {HTMLElement} container
+ * @param {...Node} content
+ */
+export function refill(container, ...content) {
+  const focused = container.contains(document.activeElement) ? document.activeElement?.id : "";
+  container.replaceChildren(...content);
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+/**
+ * A bar of which parts are filled. It says nothing by itself: the figures stand beside it.
+ * @param {{share: number, look: string}[]} parts shares of 1, from left to right
+ * @param {string} [look]
+ * @returns {HTMLElement}
+ */
+export function bar(parts, look = "") {
+  const filled = parts.filter(({ share }) => share > 0).map((part) => {
+    const piece = make("span", { class: `filled ${part.look}` });
+    piece.style.setProperty("width", `${(Math.min(part.share, 1) * 100).toFixed(2)}%`);
+    return piece;
+  });
+  return make("span", { class: `bar ${look}`, "aria-hidden": "true" }, ...filled);
+}
+
+/**
+ * A table with a caption, for screen readers too.
+ * @param {string} caption
+ * @param {{title: string, look?: string}[]} columns
+ * @param {HTMLElement[]} rows
+ * @returns {HTMLElement}
+ */
+export function table(caption, columns, rows) {
+  const heads = columns.map(({ title, look = "" }) => make("th", { scope: "col", class: look }, title));
+  return make(
+    "div",
+    { class: "wide", tabindex: 0, role: "region", "aria-label": caption },
+    make(
+      "table",
+      {},
+      make("caption", { class: "unseen" }, caption),
+      make("thead", {}, make("tr", {}, ...heads)),
+      make("tbody", {}, ...rows),
+    ),
+  );
+}

@@ -1,0 +1,160 @@
+// Figures, names and times as people read them, rounded as `acp-proxy report` rounds them. Amounts are decimal text.
+
+/** @import { Cost } from "./shapes.js" */
+
+const NANO = 1_000_000_000n;
+const SIGNS = new Map([["USD", "$"], ["EUR", "€"], ["GBP", "£"]]);
+const LONGEST_NAME = 120;
+
+/**
+ * Nano-units of decimal text, exact.
+ * @param {string} text
+ * @returns {bigint}
+ */
+export function nano(text) {
+  const [, sign = "", units = "0", fraction = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text) ?? [];
+  const size = BigInt(units) * NANO + BigInt(fraction.padEnd(9, "0").slice(0, 9));
+  return sign ? -size : size;
+}
+
+/**
+ * How many decimals amounts that stand together are shown with.
+ * @param {Iterable<Cost>} costs
+ * @returns {2 | 4}
+ */
+export function decimalsOf(costs) {
+  const large = [...costs].flatMap((cost) => Object.values(cost)).some((text) => magnitude(nano(text)) >= 10n * NANO);
+  return large ? 2 : 4;
+}
+
+/**
+ * `$1.2346`, `3.00 credits`; what would round to nothing is `<$0.0001`.
+ * @param {string} currency
+ * @param {string} amount
+ * @param {number} decimals
+ */
+export function amountText(currency, amount, decimals) {
+  const exact = nano(amount);
+  const step = 10n ** BigInt(9 - decimals);
+  const rounded = halfEven(magnitude(exact), step);
+  const below = exact !== 0n && rounded === 0n;
+  const [units, fraction] = divided(below ? 1n : rounded, 10n ** BigInt(decimals));
+  const figure = `${units.toLocaleString("en-US")}.${String(fraction).padStart(decimals, "0")}`;
+  const head = `${below ? "<" : ""}${exact < 0n ? "-" : ""}`;
+  const sign = SIGNS.get(currency);
+  return sign ? `${head}${sign}${figure}` : `${head}${figure} ${cleaned(currency).slice(0, 12)}`;
+}
+
+/**
+ * One text for each currency; `?` where no part is known, `–` where there is none to know.
+ * @param {Cost} cost
+ * @param {{decimals?: number, atLeast?: boolean}} [how]
+ * @returns {string[]}
+ */
+export function costTexts(cost, { decimals = decimalsOf([cost]), atLeast = false } = {}) {
+  const currencies = Object.keys(cost).sort();
+  if (currencies.length === 0) return [atLeast ? "?" : "–"];
+  return currencies.map((currency, place) => {
+    const text = amountText(currency, cost[currency], decimals);
+    return atLeast && place === 0 ? `≥ ${text}` : text;
+  });
+}
+
+/**
+ * At most seven characters: `999,999`, `1.23M`, `45.6B`.
+ * @param {number} tokens
+ */
+export function tokensText(tokens) {
+  if (tokens < 1_000_000) return tokens.toLocaleString("en-US");
+  const [scaled, unit] = tokens < 999_500_000 ? [tokens / 1e6, "M"] : [tokens / 1e9, "B"];
+  const decimals = scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0;
+  const figure = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+  return `${scaled.toLocaleString("en-US", figure)}${unit}`;
+}
+
+/**
+ * `1 turn`, `2,000 turns`.
+ * @param {number} number
+ * @param {string} noun
+ */
+export function counted(number, noun) {
+  return `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** @param {number} ratio */
+export function percentText(ratio) {
+  const percent = ratio * 100;
+  return percent > 0 && percent < 1 ? "<1%" : `${Math.round(percent)}%`;
+}
+
+/**
+ * The thresholds of ACP's draft on session usage; the same everywhere.
+ * @param {number} used
+ * @param {number} size
+ * @returns {"normal" | "yellow" | "orange" | "red"}
+ */
+export function contextLevel(used, size) {
+  if (used * 100 > size * 95) return "red";
+  return used * 100 >= size * 90 ? "orange" : used * 100 >= size * 75 ? "yellow" : "normal";
+}
+
+/**
+ * `0:07`, `12:30`, `2:05:00`.
+ * @param {number} seconds
+ */
+export function elapsedText(seconds) {
+  const whole = Math.max(0, Math.floor(seconds));
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const tail = String(rest).padStart(2, "0");
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${tail}` : `${minutes}:${tail}`;
+}
+
+/**
+ * `21 Nov 14:05` in a time zone, with the year where it is another one.
+ * @param {Date} time
+ * @param {string} timeZone
+ * @param {"minute" | "second" | "day" | "month"} [finest]
+ */
+export function timeText(time, timeZone, finest = "minute") {
+  const year = new Intl.DateTimeFormat("en-US", { year: "numeric", timeZone });
+  const parts = new Intl.DateTimeFormat("en-US", {
+    day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone,
+  }).formatToParts(time);
+  const of = (/** @type {string} */ type) => parts.find((part) => part.type === type)?.value ?? "";
+  const month = finest === "month" ? of("month") : `${of("day")} ${of("month")}`;
+  const date = year.format(time) === year.format(new Date()) ? month : `${month} ${year.format(time)}`;
+  if (finest === "day" || finest === "month") return date;
+  return `${date} ${of("hour")}:${of("minute")}${finest === "second" ? `:${of("second")}` : ""}`;
+}
+
+/**
+ * A name that an agent or a model gave: on one line, without characters that control or turn the direction of
+ * writing, and not without end.
+ * @param {string} name
+ */
+export function cleaned(name) {
+  const text = name.slice(0, 4 * LONGEST_NAME).replace(/[\p{C}\p{Z}]+/gu, " ").trim();
+  const signs = [...text];
+  return signs.length > LONGEST_NAME ? `${signs.slice(0, LONGEST_NAME - 1).join("")}…` : text;
+}
+
+/** @param {bigint} number */
+const magnitude = (number) => (number < 0n ? -number : number);
+
+/**
+ * @param {bigint} number
+ * @param {bigint} by
+ * @returns {[bigint, bigint]}
+ */
+const divided = (number, by) => [number / by, number % by];
+
+/**
+ * How many steps are in a number, rounded half to even.
+ * @param {bigint} number not negative
+ * @param {bigint} step
+ */
+function halfEven(number, step) {
+  const [steps, rest] = divided(number, step);
+  const up = rest * 2n > step || (rest * 2n === step && steps % 2n === 1n);
+  return up ? steps + 1n : steps;
+}

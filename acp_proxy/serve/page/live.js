@@ -1,0 +1,60 @@
+// Turns that are running now, with a clock of their own between two answers of the server.
+
+import { byId, make, refill, table } from "./dom.js";
+import { cleaned, costTexts, counted, elapsedText, tokensText } from "./figures.js";
+import { contextCell } from "./sessions.js";
+
+/** @import { Running } from "./shapes.js" */
+
+/**
+ * Which turns are running, as a mark that changes when one starts or ends.
+ * @param {{running: Running[]}} answer
+ */
+export const marksOf = ({ running }) => running.map(({ session, started_at }) => `${session} ${started_at}`).join("\n");
+
+/** @param {{running: Running[]}} answer */
+export function showLive({ running }) {
+  const section = byId("live");
+  section.hidden = running.length === 0;
+  const said = running.length ? `${counted(running.length, "turn")} running` : "";
+  // Written only when it changes: a screen reader speaks whatever is written here.
+  if (byId("live-said").textContent !== said) byId("live-said").textContent = said;
+  const columns = [
+    { title: "session", look: "name" },
+    { title: "elapsed", look: "figure" },
+    { title: "tokens", look: "figure" },
+    { title: "cost so far", look: "figure" },
+    { title: "context", look: "context roomy" },
+  ];
+  refill(byId("live-table"), table("Running turns; tokens and cost are estimates until they end", columns, running.map(row)));
+  tick();
+}
+
+/** Moves the clocks on. */
+export function tick() {
+  for (const clock of document.querySelectorAll("time[data-since]")) {
+    clock.textContent = elapsedText((Date.now() - Number(clock.getAttribute("data-since"))) / 1000);
+  }
+}
+
+/** @param {Running} turn */
+function row(turn) {
+  const about = [turn.agent, turn.model, turn.project].flatMap((name) => (name ? [cleaned(name)] : []));
+  const amounts = costTexts(turn.cost).map((text) => make("span", { class: "amount" }, text === "–" ? "–" : `~ ${text}`));
+  const clock = make("time", { "data-since": Date.parse(turn.started_at), datetime: turn.started_at });
+  return make(
+    "tr",
+    {},
+    make(
+      "th",
+      { scope: "row", class: "name" },
+      make("span", { class: "pulse", "aria-hidden": "true" }),
+      make("bdi", {}, cleaned(turn.title || turn.session || "a session")),
+      make("small", {}, about.join(" · ")),
+    ),
+    make("td", { class: "figure" }, clock),
+    make("td", { class: "figure" }, turn.tokens?.total ? `~ ${tokensText(turn.tokens.total)}` : "–"),
+    make("td", { class: "figure cost" }, ...amounts),
+    contextCell(turn, "roomy"),
+  );
+}

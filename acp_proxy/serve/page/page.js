@@ -1,0 +1,149 @@
+// The page: what is shown is in the address (#/RANGE/KEY or #/session/KEY), and follows the ledger while it is seen.
+
+import { Refused, ServerGone, read } from "./api.js";
+import { showBudgets } from "./budgets.js";
+import { byId } from "./dom.js";
+import { timeText } from "./figures.js";
+import { marksOf, showLive, tick } from "./live.js";
+import { showSession } from "./session.js";
+import { showSessions } from "./sessions.js";
+import { showSpend } from "./spend.js";
+
+const BEAT = 2000; // ms between two looks at what is running
+const OLDEST = 60_000; // ms after which all is read again, though nothing was added: days end
+const PAGE = 50;
+const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+
+/** What is shown. */
+const view = { session: "", range: "month", by: "model", title: "", pages: 1 };
+/** Of which state of the ledger, as of when (ms), and how often what is shown was chosen anew. */
+const seen = { mark: "", at: 0, choice: 0 };
+/** @type {number | undefined} */
+let next;
+let looking = false;
+
+follow();
+addEventListener("hashchange", follow);
+document.addEventListener("visibilitychange", look);
+setInterval(tick, 1000);
+
+for (const name of /** @type {const} */ (["range", "by"])) {
+  byId(name).addEventListener("change", ({ target }) => {
+    const chosen = { ...view, [name]: /** @type {HTMLInputElement} */ (target).value };
+    location.hash = `#/${chosen.range}/${chosen.by}`;
+  });
+}
+byId("title").addEventListener("input", ({ target }) => {
+  view.title = /** @type {HTMLInputElement} */ (target).value.trim();
+  view.pages = 1;
+  choose();
+});
+byId("session-more").addEventListener("click", () => {
+  view.pages += 1;
+  choose();
+});
+byId("skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address says what is shown
+  byId("main").focus();
+});
+
+/** Takes what is to be shown from the address. */
+function follow() {
+  const [first, second] = location.hash.replace(/^#\//, "").split("/");
+  const wasSession = view.session;
+  view.session = first === "session" ? decodeURIComponent(second ?? "") : "";
+  if (!view.session) {
+    view.range = check("range", first) ?? view.range;
+    view.by = check("by", second) ?? view.by;
+  }
+  byId("overview").hidden = Boolean(view.session);
+  byId("session").hidden = !view.session;
+  document.title = view.session ? "Session – acp-proxy" : "acp-proxy";
+  if (view.session !== wasSession) moveFocus(wasSession);
+  choose();
+}
+
+/**
+ * Checks the radio button of a value; the value, if there is one.
+ * @param {string} name
+ * @param {string | undefined} value
+ */
+function check(name, value) {
+  const button = document.querySelector(`input[name="${name}"][value="${CSS.escape(value ?? "")}"]`);
+  if (!(button instanceof HTMLInputElement)) return null;
+  button.checked = true;
+  return button.value;
+}
+
+/** @param {string} wasSession the session that is left, if any */
+function moveFocus(wasSession) {
+  scrollTo(0, 0);
+  if (view.session) byId("back").focus({ preventScroll: true });
+  else document.getElementById(`session-${wasSession}`)?.focus();
+}
+
+/** Something else is to be shown. */
+function choose() {
+  seen.mark = "";
+  seen.choice += 1;
+  look();
+}
+
+/** Looks what is running, and at all else when the ledger changed; again after a while, as long as the page is seen. */
+async function look() {
+  clearTimeout(next);
+  if (document.hidden || looking) return;
+  looking = true;
+  const { choice } = seen;
+  try {
+    const live = await read("live");
+    showLive(live);
+    const mark = `${live.version}\n${marksOf(live)}`;
+    if (mark !== seen.mark || Date.now() - seen.at > OLDEST) {
+      await (view.session ? readSession() : readOverview());
+      Object.assign(seen, { mark, at: Date.now() });
+    }
+    say("");
+  } catch (error) {
+    if (!(error instanceof ServerGone || error instanceof Refused)) throw error;
+    say(error instanceof ServerGone ? "acp-proxy serve does not answer. Trying again …" : error.message);
+  } finally {
+    looking = false;
+    const again = choice !== seen.choice; // something else was chosen meanwhile
+    if (again) seen.mark = "";
+    next = setTimeout(look, again ? 0 : BEAT);
+  }
+}
+
+async function readOverview() {
+  const { range, by, title, pages, session } = view;
+  const [spend, sessions, budgets] = await Promise.all([
+    read("spend", { range, by, tz: TIME_ZONE }),
+    read("sessions", { limit: PAGE * pages, title }),
+    read("budgets"),
+  ]);
+  if (session !== view.session) return;
+  const empty = !title && sessions.sessions.length === 0;
+  byId("welcome").hidden = !empty;
+  byId("figures").hidden = empty;
+  showSpend(spend, by);
+  showSessions(sessions.sessions, sessions.next !== null, TIME_ZONE);
+  showBudgets(budgets, TIME_ZONE);
+}
+
+async function readSession() {
+  const { session } = view;
+  const answer = await read("session", { key: session });
+  if (session === view.session) showSession(answer, TIME_ZONE);
+}
+
+/**
+ * Trouble as one line, or none; and as of when the figures are.
+ * @param {string} trouble
+ */
+function say(trouble) {
+  const line = byId("trouble");
+  if (line.textContent !== trouble) line.textContent = trouble;
+  document.body.classList.toggle("stale", Boolean(trouble));
+  if (!trouble) byId("as-of").textContent = `Read from the ledger at ${timeText(new Date(), TIME_ZONE, "second")}, ${TIME_ZONE}.`;
+}

@@ -1,0 +1,91 @@
+// The list of sessions: what each was about, what it cost, how full its context is.
+
+import { bar, byId, make, refill, table } from "./dom.js";
+import { cleaned, contextLevel, counted, decimalsOf, timeText } from "./figures.js";
+import { costCell, isAtLeast } from "./spend.js";
+
+/** @import { Session } from "./shapes.js" */
+
+/**
+ * @param {Session[]} sessions
+ * @param {boolean} more whether there are older ones
+ * @param {string} timeZone
+ */
+export function showSessions(sessions, more, timeZone) {
+  const decimals = decimalsOf(sessions.map(({ cost }) => cost));
+  const columns = [
+    { title: "session", look: "name" },
+    { title: "agent", look: "roomy" },
+    { title: "started", look: "figure roomy" },
+    { title: "last", look: "figure roomy" },
+    { title: "turns", look: "figure roomy" },
+    { title: "cost", look: "figure" },
+    { title: "context", look: "context" },
+  ];
+  const rows = sessions.map((session) => row(session, decimals, timeZone));
+  refill(byId("session-list"), table("Sessions, the latest first", columns, rows));
+  byId("session-nothing").hidden = sessions.length > 0;
+  byId("session-list").hidden = sessions.length === 0;
+  byId("session-more").hidden = !more;
+}
+
+/**
+ * How full a context is: a bar and a figure; the levels of the bar are also told by its figure.
+ * @param {{context_used: number | null, context_size: number | null}} context
+ * @param {string} [look]
+ */
+export function contextCell({ context_used: used, context_size: size }, look = "") {
+  if (used === null || !size) return make("td", { class: `context ${look}` }, "–");
+  const level = contextLevel(used, size);
+  const title = `${used.toLocaleString("en-US")} of ${size.toLocaleString("en-US")} tokens`;
+  return make(
+    "td",
+    { class: `context ${look}`, title },
+    bar([{ share: used / size, look: level }], "marked"),
+    make("span", { class: `percent ${level}` }, `${Math.floor((used * 100) / size)}%`),
+  );
+}
+
+/**
+ * What a session is called.
+ * @param {{title: string | null, session: string}} session
+ */
+export const nameOf = ({ title, session }) => cleaned(title ?? "") || cleaned(session) || "a session";
+
+/**
+ * @param {Session} session
+ * @param {number} decimals
+ * @param {string} timeZone
+ */
+function row(session, decimals, timeZone) {
+  const link = make("a", { href: `#/session/${encodeURIComponent(session.key)}`, id: `session-${session.key}` });
+  link.append(make("bdi", {}, nameOf(session)));
+  const last = timeText(new Date(session.ended_at), timeZone);
+  const project = session.project ? [cleaned(session.project)] : [];
+  const few = [...project, cleaned(session.agent), last, counted(session.turns, "turn")].join(" · ");
+  const state = session.running ? "running" : session.active ? "active" : null;
+  const element = make(
+    "tr",
+    { class: "leads" },
+    make(
+      "th",
+      { scope: "row", class: "name" },
+      link,
+      state ? make("span", { class: `state ${state}` }, state) : null,
+      make("small", { class: "loose" }, project.join("")),
+      make("small", { class: "tight" }, few),
+    ),
+    make("td", { class: "roomy agent" }, make("bdi", {}, cleaned(session.agent))),
+    make("td", { class: "figure roomy" }, timeText(new Date(session.started_at), timeZone)),
+    make("td", { class: "figure roomy" }, last),
+    make("td", { class: "figure roomy" }, session.turns.toLocaleString("en-US")),
+    costCell(session.cost, { decimals, atLeast: isAtLeast(session) }),
+    contextCell(session),
+  );
+  // The link is for the keyboard and for screen readers; with a mouse all of the row leads there.
+  element.addEventListener("click", ({ target }) => {
+    if (target instanceof Node && link.contains(target)) return;
+    if (!getSelection()?.toString()) location.hash = link.getAttribute("href") ?? "";
+  });
+  return element;
+}

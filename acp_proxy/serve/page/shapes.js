@@ -1,0 +1,106 @@
+// The shapes of the server's answers, for editors and type checkers; nothing is run here. `docs/serve.md` tells the same.
+
+/** @typedef {{input: number, cached_read: number, cached_write: number, output: number, thought: number, total: number}} Tokens */
+/** @typedef {Record<string, string>} Cost an amount for each currency, as decimal text; empty when unknown */
+/** @typedef {"agent" | "partial" | "estimated" | "none"} UsageSource */
+
+/**
+ * What one key of a report adds up to.
+ * @typedef {object} Sums
+ * @property {number} turns
+ * @property {Tokens} tokens
+ * @property {Cost} cost
+ * @property {number} unpriced_turns
+ * @property {number} partial_turns
+ * @property {number} estimated_turns
+ * @property {number} turns_without_usage
+ * @property {boolean} [at_least] whether the cost misses something
+ */
+/** @typedef {Sums & {key: string}} Row */
+/** @typedef {{cost: Cost, turns: number, tokens_total: number, at_least: boolean}} Card */
+/** @typedef {{key: string, values: (string | null)[]}} Series */
+
+/**
+ * @typedef {object} Spend
+ * @property {string} timezone
+ * @property {string} range
+ * @property {string | null} since
+ * @property {string | null} until
+ * @property {Sums} total
+ * @property {Row[]} rows
+ * @property {{exact: number, partial: number, estimated: number, none: number}} sources
+ * @property {string | null} cache_hit_ratio
+ * @property {{today: Card, week: Card, month: Card}} cards
+ * @property {{step: "hour" | "day" | "month", starts: number[], currencies: Record<string, Series[]>}} over_time
+ */
+
+/**
+ * @typedef {object} Session
+ * @property {string} key
+ * @property {string} session
+ * @property {string} agent
+ * @property {string | null} title
+ * @property {string | null} project
+ * @property {string | null} team
+ * @property {string} user
+ * @property {string} started_at
+ * @property {string} ended_at
+ * @property {number} turns
+ * @property {Tokens} tokens
+ * @property {Cost} cost
+ * @property {boolean} [at_least]
+ * @property {number | null} context_used
+ * @property {number | null} context_size
+ * @property {boolean} active
+ * @property {boolean} running
+ */
+
+/**
+ * @typedef {object} Turn
+ * @property {string} key
+ * @property {string | null} model
+ * @property {"turn" | "autonomous" | "subagent" | "compaction" | "side"} kind
+ * @property {string} started_at
+ * @property {string} ended_at
+ * @property {string | null} stop_reason
+ * @property {Tokens} tokens
+ * @property {Cost} cost
+ * @property {UsageSource} usage_source
+ * @property {"agent" | "computed" | "estimated" | "parent" | "unknown"} cost_source
+ * @property {boolean} [at_least]
+ * @property {number | null} context_used
+ * @property {number | null} context_size
+ */
+
+/**
+ * @typedef {object} Budget
+ * @property {string} name
+ * @property {Record<string, string[]>} scope
+ * @property {string} window
+ * @property {string | null} resets_at
+ * @property {string} unit a currency, "tokens" or "turns"
+ * @property {"shadow" | "warn" | "enforce"} mode
+ * @property {string} limit
+ * @property {string} granted
+ * @property {string} spent
+ * @property {string} held
+ * @property {string} left
+ * @property {Cost} not_counted
+ */
+
+/**
+ * A turn that has not ended; its figures are estimates.
+ * @typedef {object} Running
+ * @property {string | null} agent
+ * @property {string | null} project
+ * @property {string | null} model
+ * @property {string | null} title
+ * @property {string} session
+ * @property {string} started_at
+ * @property {Tokens | null} tokens
+ * @property {Cost} cost
+ * @property {number | null} context_used
+ * @property {number | null} context_size
+ */
+
+export {};
