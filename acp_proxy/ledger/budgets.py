@@ -79,6 +79,16 @@ class DecisionCount:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Overshoot:
+    """How far turns went beyond what a budget allowed with its grants, since the ledger began; whatever its mode."""
+
+    layer: Layer
+    budget: str
+    unit: str
+    amount: int  # in `unit`, like a `Limit`
+
+
 class BudgetLedger(Ledger, Protocol):
     """Times are Unix ns; amounts are in the unit of their account. All raise LedgerError, as `Ledger` says."""
 
@@ -138,6 +148,12 @@ class BudgetLedger(Ledger, Protocol):
         """Count decisions made outside of `hold`, which counts its own."""
 
     def decision_counts(self, organisation: str) -> list[DecisionCount]: ...
+
+    def overshoots(self, organisation: str) -> list[Overshoot]:
+        """Of budgets that were overshot, by layer, name and unit.
+
+        `append` counts: of a turn that held anything, what of its charge is above limit and grants, once.
+        """
 
     def note_settings(self, said: Settings) -> None:
         """Keep by which files a machine judges; writes only what changed, or was last seen a day ago."""

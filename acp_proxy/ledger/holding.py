@@ -14,6 +14,7 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.core.verdict import Admission, decide
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import EXPIRY, Decision, Held, OpenTurn
+from acp_proxy.ledger.overshoot import Ended, written
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.standings import Found, charged, organisation_of
 from acp_proxy.ledger.totals import Run, insert
@@ -50,7 +51,7 @@ def take(
     admission = decide(standings, [size for _, size in wants], unpriced=unpriced)
     inserts = counting(admission.decisions)
     if admission.admitted:
-        inserts += _holding(turn, admission.holds, until)
+        inserts += _holding(turn, [account for account, _ in wants], admission.holds, until)
     together(run, inserts)
     return Held(admission, standings)
 
@@ -64,26 +65,34 @@ def counting(decided: Iterable[tuple[Account, Decision]]) -> list[Insert]:
     return [("decision", [(*key, counts[key]) for key in sorted(counts)], _COUNT)]
 
 
-def settle(run: Run, rows: Sequence[Row]) -> None:
-    """End the holds of turns that have their rows now."""
+def settle(run: Run, rows: Sequence[Row]) -> list[Ended]:
+    """End the holds of turns that have their rows now: those that were open until now, by their ids."""
     by_turn = {(row.origin.organisation, row.entry.id): row for row in rows}
+    ended: list[Ended] = []
     for organisation in sorted({organisation for organisation, _ in by_turn}):
         turns = sorted(turn for of, turn in by_turn if of == organisation)
-        for turn, account, amount, unit, estimate in end(run, organisation, turns):
+        opened, holds = end(run, organisation, turns)
+        held: dict[str, dict[str, int]] = {}
+        for turn, account, amount, unit, estimate in holds:
+            held.setdefault(turn, {})[account] = amount
             if estimate is not None:
                 row = by_turn[organisation, turn]
                 extra = amount - _known(row.entry, unit, json.loads(estimate))
                 if extra > 0:
                     values = (organisation, account, turn, row.entry.started_at, extra)
                     insert(run, "surcharge", [values], _UNLESS_THERE)
+        ended += [Ended(by_turn[organisation, turn], accounts, held.get(turn, {})) for turn, accounts in sorted(opened)]
+    return ended
 
 
-def end(run: Run, organisation: str, turns: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Give holds up; each as (turn, account, amount, unit, estimate)."""
+def end(run: Run, organisation: str, turns: Sequence[str]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """Give holds up: open turns, as (turn, accounts), and theirs, as (turn, account, amount, unit, estimate)."""
     some = f"org_id = ? AND turn IN ({', '.join('?' * len(turns))})"
-    if not run(f"DELETE FROM open_turn WHERE {some} RETURNING turn", (organisation, *turns)):
-        return []
-    return run(f"DELETE FROM hold WHERE {some} RETURNING turn, account, amount, unit, estimate", (organisation, *turns))
+    opened = run(f"DELETE FROM open_turn WHERE {some} RETURNING turn, accounts", (organisation, *turns))
+    if not opened:
+        return [], []
+    held = f"DELETE FROM hold WHERE {some} RETURNING turn, account, amount, unit, estimate"
+    return opened, run(held, (organisation, *turns))
 
 
 def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: int) -> Row:
@@ -119,12 +128,14 @@ def open_turn(found: tuple[Any, ...]) -> tuple[OpenTurn, Owner, int]:
     return OpenTurn(turn, Origin(*found[:8]), session, started_at, owner, model, process), owner, expires_at
 
 
-def _holding(turn: OpenTurn, holds: Sequence[tuple[Account, int]], until: int) -> list[Insert]:
+def _holding(
+    turn: OpenTurn, accounts: Sequence[Account], holds: Sequence[tuple[Account, int]], until: int
+) -> list[Insert]:
     origin, owner = turn.origin, turn.owner
     who = (origin.user, origin.team, origin.project, origin.host, origin.agent, origin.agent_version, origin.client)
     what = (turn.session, turn.started_at, turn.model, turn.process, owner.host, owner.pid, owner.started, until)
     return [
-        ("open_turn", [(origin.organisation, turn.id, *who, *what)], _UNLESS_THERE),
+        ("open_turn", [(origin.organisation, turn.id, *who, *what, written(accounts))], _UNLESS_THERE),
         ("hold", list(_hold_values(turn, holds)), _UNLESS_THERE),
     ]
 

@@ -16,8 +16,8 @@ from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.verdict import decide
-from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn, holding, settings, standings, totals
-from acp_proxy.ledger.budgets import ABANDONED, Decision, DecisionCount, Grant, Held, OpenTurn
+from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn, holding, overshoot, settings, standings, totals
+from acp_proxy.ledger.budgets import ABANDONED, Decision, DecisionCount, Grant, Held, OpenTurn, Overshoot
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.owners import this_host
 from acp_proxy.ledger.places import journal_of
@@ -81,8 +81,9 @@ class SqlLedger(ABC):
         additions = Additions()
         for row in write_rows(run, rows):
             additions.add(row)
-        holding.settle(run, rows)
+        ended = holding.settle(run, rows)
         additions.write(run, self._known_series)
+        overshoot.count(run, ended, self.dialect, self._lock)
         return set(additions.series)
 
     def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
@@ -249,6 +250,9 @@ class SqlLedger(ABC):
             SELECT layer, budget, decision, sum(count) FROM decision WHERE org_id = ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
         """
         return [DecisionCount(*found) for found in self._read(sql, (organisation,))]
+
+    def overshoots(self, organisation: str) -> list[Overshoot]:
+        return [Overshoot(*found) for found in self._read(overshoot.READ, (organisation,))]
 
     def note_settings(self, said: Settings) -> None:
         if settings.is_news(self._read, said):

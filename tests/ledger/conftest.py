@@ -17,7 +17,7 @@ from tests.ledger.rows import Warnings
 from tests.ledger.server import Server, running
 
 TABLES = ["turn", "line", "session", "series", "total", "open_turn", "hold", "surcharge", "granted", "announced"]
-TABLES += ["decision", "account", "settings"]
+TABLES += ["decision", "overshoot", "account", "settings"]
 
 Open = Callable[[], BudgetLedger]
 

@@ -79,6 +79,7 @@ class TestFile:
                 "granted": 1,
                 "announced": 1,
                 "decision": 1,
+                "overshoot": 1,
                 "settings": 1,
             }
             indexes = connection.execute("SELECT i.name FROM sqlite_master m, pragma_index_list(m.name) i").fetchall()

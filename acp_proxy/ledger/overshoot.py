@@ -1,0 +1,107 @@
+"""How far turns went beyond what their budgets allowed, counted once a turn: in the transaction that ends its holds.
+
+Of a turn at most its own charge counts, so that all of them together are never more than what was overspent. A turn
+that went without the ledger, as `on_unavailable` allows, ended no holds and is not counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.charge import charge
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.standings import answer, organisation_of, question
+from acp_proxy.ledger.totals import Run, insert
+
+TABLES = (
+    "ALTER TABLE open_turn ADD COLUMN accounts TEXT",
+    """
+    CREATE TABLE overshoot (
+        org_id TEXT NOT NULL,
+        layer TEXT NOT NULL,
+        budget TEXT NOT NULL,
+        value TEXT NOT NULL,
+        unit TEXT NOT NULL,
+        amount INTEGER NOT NULL,
+        PRIMARY KEY (org_id, layer, budget, value, unit)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+READ = "SELECT layer, budget, unit, sum(amount) FROM overshoot WHERE org_id = ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+
+_MOST = 2**62  # a count that is this far stays there: a row must never be refused because of it
+_ADD = f"""
+ON CONFLICT (org_id, layer, budget, value, unit) DO UPDATE SET amount = CASE
+    WHEN overshoot.amount > {_MOST} - excluded.amount THEN {_MOST} ELSE overshoot.amount + excluded.amount END
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A turn whose row was just appended. `accounts` are those it was admitted under, as `written`."""
+
+    row: Row
+    accounts: str | None
+    holds: Mapping[str, int] = field(default_factory=dict)  # by the keys of accounts
+
+
+def written(accounts: Sequence[Account]) -> str:
+    """Accounts as a turn keeps them until its row is there: limits are those that it was admitted under."""
+    return msgspec.json.encode(accounts).decode()
+
+
+def count(run: Run, turns: Iterable[Ended], dialect: Dialect, lock: Callable[[Run, Sequence[Account]], None]) -> None:
+    """Add what turns charge beyond the limits and grants of their accounts, as these stand with the rows of all."""
+    counted: Counter[str] = Counter()
+    for turn in turns:
+        charges = _charges(turn)
+        accounts = [account for account, _ in charges]
+        if not _close(_standings(run, accounts, turn, dialect)):
+            continue
+        lock(run, accounts)  # only now: turns of others may end at this moment, and nobody else has to wait for them
+        amounts: Counter[Account] = Counter()
+        for standing, (account, amount) in zip(_standings(run, accounts, turn, dialect), charges, strict=True):
+            amounts[account] = min(amount, standing.spent - standing.allowed - counted[account.key])
+        counted.update({account.key: amount for account, amount in amounts.items() if amount > 0})
+        insert(run, "overshoot", [_values(account, amount) for account, amount in amounts.items() if amount > 0], _ADD)
+
+
+def _charges(turn: Ended) -> list[tuple[Account, int]]:
+    row = turn.row
+    charges = [
+        (account, charge(account, row.origin, row.entry, hold=turn.holds.get(account.key, 0), process=row.process))
+        for account in _read(turn.accounts)
+    ]
+    return [(account, amount) for account, amount in charges if amount > 0]
+
+
+def _read(accounts: str | None) -> Sequence[Account]:
+    """None where another version of acp-proxy wrote what this one does not know."""
+    try:
+        return msgspec.json.decode(accounts or "[]", type=tuple[Account, ...])
+    except msgspec.MsgspecError:
+        return ()
+
+
+def _close(standings: Iterable[Standing]) -> bool:
+    """Whether one may be beyond its limit when all that is held is spent."""
+    return any(standing.left < 0 for standing in standings)
+
+
+def _standings(run: Run, accounts: Sequence[Account], turn: Ended, dialect: Dialect) -> list[Standing]:
+    """By the grants of the moment when the turn ended, though its row may come much later."""
+    if not accounts:
+        return []
+    at = turn.row.entry.ended_at
+    return answer(run(*question(accounts, at, dialect)), accounts, at).standings
+
+
+def _values(account: Account, amount: int) -> tuple[object, ...]:
+    budget = account.budget
+    return organisation_of(account), budget.layer, budget.name, account.value or "", account.unit, min(amount, _MOST)
