@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from acp_proxy.core.budget import Account, Layer, Standing
 from acp_proxy.core.entry import Origin
@@ -19,6 +19,9 @@ from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger import Ledger
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.settings import Settings
+
+if TYPE_CHECKING:
+    from acp_proxy.ledger.recent import Recent
 
 BEAT = 10 * SECOND  # how often a running turn's owner says that it lives
 EXPIRY = 60 * SECOND  # after the last beat a hold no longer counts
@@ -91,6 +94,10 @@ class Overshoot:
 
 class BudgetLedger(Ledger, Protocol):
     """Times are Unix ns; amounts are in the unit of their account. All raise LedgerError, as `Ledger` says."""
+
+    @property
+    def recent(self) -> Recent:
+        """What changes from moment to moment."""
 
     def hold(
         self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, until: int, *, unpriced: bool = False

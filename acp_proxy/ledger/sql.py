@@ -22,6 +22,7 @@ from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.owners import this_host
 from acp_proxy.ledger.places import journal_of
 from acp_proxy.ledger.reading import read_rows, read_sessions, read_sums
+from acp_proxy.ledger.recent import Recent
 from acp_proxy.ledger.recovery import recover
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.totals import Additions, Run
@@ -88,6 +89,10 @@ class SqlLedger(ABC):
 
     def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
         self._write(lambda run: run(NOTE_TITLE, title_values(origin, session, title, at)))
+
+    @property
+    def recent(self) -> Recent:
+        return Recent(self._read, self.dialect)
 
     def state_of(self, origin: Origin, session: str) -> SessionState | None:
         key = session_key(origin, session)
