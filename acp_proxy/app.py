@@ -1,41 +1,19 @@
-"""The only wiring: configuration, ledger, interceptors and relay around an agent that runs already."""
+"""The relay around an agent that runs already, from its configuration to its exit status."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import socket
 import sys
-import time
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
-from acp_proxy.core.agents import ProfileOverride
-from acp_proxy.core.conversation import Conversation
-from acp_proxy.core.entry import Origin
-from acp_proxy.core.meter import Meter
-from acp_proxy.dispatch import Dispatcher
-from acp_proxy.ids import uuid7
-from acp_proxy.interceptors.recorder import Recorder
 from acp_proxy.interceptors.summary import Summary
-from acp_proxy.interceptors.usage_updates import UsageUpdates
-from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.log import Log
-from acp_proxy.plugins import installed
-from acp_proxy.project import project_of
 from acp_proxy.relay import Relay, run
+from acp_proxy.wiring import wired
 
 if TYPE_CHECKING:
-    from acp_proxy.interceptor import Interceptor
-    from acp_proxy.ledger.budgets import BudgetLedger
     from acp_proxy.spawn import Started
-
-
-_LATER = 0.0035  # seconds until an update is looked into; off the beat of agents that send one a millisecond
 
 
 def run_relay(started: Started, command: Sequence[str], config: Config) -> int:
@@ -45,95 +23,14 @@ def run_relay(started: Started, command: Sequence[str], config: Config) -> int:
 
 async def _relay(started: Started, command: Sequence[str], config: Config) -> int:
     log = Log(config.log.level, config.log.file)
-    catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
-    meter = Meter(
-        catalog,
-        uuid7,
-        profiles={name: ProfileOverride(counts.scope, counts.input) for name, counts in config.agents.items()},
-        estimate=config.run.estimate,
-        agent_name=config.run.agent,
-        aliases=config.aliases,
-    )
     summary = Summary()
-    worker = LedgerWorker.at(config.ledger.url, os.environ, partial(log, "warning"), partial(_note_settings, config))
-    process = uuid7(time.time_ns()) if config.run.budget is not None else None
-    recorder = Recorder(
-        worker,
-        _origin(config, command),
-        lambda restored: dispatcher.announce(restored),
-        agent=config.run.agent,
-        project_of=None if config.identity.project else project_of,
-        process=process,
-    )
-    dispatcher = Dispatcher(
-        Conversation(uuid7),
-        meter,
-        [  # a row is safe before anything else is done about it, and nothing is held for a prompt that others refuse
-            recorder,
-            UsageUpdates(),
-            summary,
-            *installed(log),
-            *_budgets(config, catalog, worker, recorder, process),
-        ],
-        clock=time.time_ns,
-        log=log,
-        later=partial(asyncio.get_running_loop().call_later, _LATER),
-        admission_timeout=config.ledger.admission_timeout,
-    )
+    dispatcher = wired(config, command, log, [summary])
     status = await Relay(started, dispatcher).run()
     dispatcher.finish()
     if config.run.summary:
         _say(summary, log)
     await dispatcher.aclose()
     return status
-
-
-def _budgets(
-    config: Config, catalog: Catalog, worker: LedgerWorker, recorder: Recorder, process: str | None
-) -> list[Interceptor]:
-    """Without any budget nothing of this is imported, and no prompt waits."""
-    if not config.budgets:
-        return []
-    from acp_proxy.core.usage import Usage
-    from acp_proxy.interceptors.budgets import Budgets, Rules
-
-    rules = Rules(
-        config.budgets,
-        process,
-        config.refusal_style,
-        config.ledger.on_unavailable,
-        config.ledger.admission_timeout,
-        catalog.concrete,
-        lambda model, at: catalog.price(model, Usage(input=1, output=1), at).cost is not None,
-    )
-    return [Budgets(rules, worker, recorder, uuid7)]
-
-
-def _note_settings(config: Config, ledger: BudgetLedger) -> None:
-    """By which files this machine judges; in the worker's thread."""
-    from acp_proxy.config.digest import FORM, digest
-    from acp_proxy.ledger.settings import LAYERS, Settings
-
-    who = config.identity
-    for layer in LAYERS:
-        said = digest(config, layer)
-        ledger.note_settings(
-            Settings(who.organisation, socket.gethostname(), who.user, layer, said, FORM, time.time_ns())
-        )
-
-
-def _origin(config: Config, command: Sequence[str]) -> Origin:
-    """Who and where, as far as it is known before the agent and the client have named themselves."""
-    return Origin(
-        organisation=config.identity.organisation,
-        user=config.identity.user,
-        team=config.identity.team,
-        project=config.identity.project,
-        host=socket.gethostname(),
-        agent=Path(command[0]).name,
-        agent_version=None,
-        client=None,
-    )
 
 
 def _say(summary: Summary, log: Log) -> None:
