@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from acp_proxy.core.budget import Account, Layer, Standing
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.core.notice import Notice
 from acp_proxy.core.verdict import Admission
 from acp_proxy.core.verdict import Decision as Verdict
 from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger import Ledger
+from acp_proxy.ledger.notices import DeliveryCount, Outbox
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.settings import Settings
 
@@ -148,8 +150,11 @@ class BudgetLedger(Ledger, Protocol):
     def grants(self, organisation: str, at: int | None = None) -> list[Grant]:
         """All grants of an organisation in the order in which they begin, or those that count at a time."""
 
-    def announce(self, account: Account, threshold: int) -> bool:
-        """Whether it is the caller's to announce that an account reached a threshold: true for one caller, ever."""
+    def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
+        """Whether it is the caller's to announce that an account reached a threshold: true for one caller, ever.
+
+        The notice is kept in the same transaction, whoever is to announce.
+        """
 
     def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:
         """Count decisions made outside of `hold`, which counts its own."""
@@ -167,6 +172,13 @@ class BudgetLedger(Ledger, Protocol):
 
     def settings(self, organisation: str, now: int) -> list[Settings]:
         """Those that were seen in the last 30 days, by host, user and layer."""
+
+    @property
+    def outbox(self) -> Outbox:
+        """What is to be told to people elsewhere: refusals and models without a price are noted in it by themselves."""
+
+    def delivery_counts(self, organisation: str) -> list[DeliveryCount]:
+        """Attempts to send notices, by channel and result, since the ledger began."""
 
     def rebuild(self) -> None:
         """Make the running totals anew from the rows; writers wait meanwhile."""

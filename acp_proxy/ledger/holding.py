@@ -6,14 +6,16 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from acp_proxy.core.budget import Account
+from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import Money
+from acp_proxy.core.notice import refused
 from acp_proxy.core.usage import Usage
-from acp_proxy.core.verdict import Admission, decide
+from acp_proxy.core.verdict import Admission, decide, denies_unpriced
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import EXPIRY, Decision, Held, OpenTurn
+from acp_proxy.ledger.notices import values_of
 from acp_proxy.ledger.overshoot import Ended, written
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.standings import Found, charged, organisation_of
@@ -50,7 +52,9 @@ def take(
         return Held(Admission(None, own, ()), standings)
     admission = decide(standings, [size for _, size in wants], unpriced=unpriced)
     inserts = counting(admission.decisions)
-    if admission.admitted:
+    if admission.binding:
+        inserts.append(_refusal(turn, admission.binding, unpriced=unpriced))
+    else:
         inserts += _holding(turn, [account for account, _ in wants], admission.holds, until)
     together(run, inserts)
     return Held(admission, standings)
@@ -126,6 +130,12 @@ def open_turn(found: tuple[Any, ...]) -> tuple[OpenTurn, Owner, int]:
     turn, session, started_at, model, process, host, pid, started, expires_at = found[8:]
     owner = Owner(host, pid, started)
     return OpenTurn(turn, Origin(*found[:8]), session, started_at, owner, model, process), owner, expires_at
+
+
+def _refusal(turn: OpenTurn, binding: Standing, *, unpriced: bool) -> Insert:
+    because = unpriced and denies_unpriced(binding.account)
+    notice = refused(binding, turn.origin, turn.model, turn.started_at, unpriced=because)
+    return "notice", [values_of(notice)], _UNLESS_THERE
 
 
 def _holding(

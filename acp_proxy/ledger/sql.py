@@ -15,10 +15,12 @@ from typing import Any, TypeVar
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.core.notice import Notice
 from acp_proxy.core.verdict import decide
 from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn, holding, overshoot, settings, standings, totals
 from acp_proxy.ledger.budgets import ABANDONED, Decision, DecisionCount, Grant, Held, OpenTurn, Overshoot
 from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.notices import DeliveryCount, Outbox, note, note_unpriced
 from acp_proxy.ledger.owners import this_host
 from acp_proxy.ledger.places import journal_of
 from acp_proxy.ledger.reading import read_rows, read_sessions, read_sums
@@ -80,8 +82,10 @@ class SqlLedger(ABC):
 
     def _append(self, run: Run, rows: Sequence[Row]) -> set[tuple[str, str]]:
         additions = Additions()
-        for row in write_rows(run, rows):
+        new = write_rows(run, rows)
+        for row in new:
             additions.add(row)
+        note_unpriced(run, new)
         ended = holding.settle(run, rows)
         additions.write(run, self._known_series)
         overshoot.count(run, ended, self.dialect, self._lock)
@@ -235,12 +239,13 @@ class SqlLedger(ABC):
         """
         return [Grant(*found) for found in self._read(sql, (organisation, *([] if at is None else [at, at])))]
 
-    def announce(self, account: Account, threshold: int) -> bool:
+    def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
         key = (standings.organisation_of(account), account.notice_key, threshold)
         teller = os.urandom(8).hex()  # so that who asks again, having lost the answer, is told the same
 
         def work(run: Run) -> bool:
             run("INSERT INTO announced VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (*key, teller))
+            note(run, [notice] if notice else [])
             sql = "SELECT teller FROM announced WHERE org_id = ? AND notice = ? AND threshold = ?"
             return run(sql, key) == [(teller,)]
 
@@ -265,6 +270,13 @@ class SqlLedger(ABC):
 
     def settings(self, organisation: str, now: int) -> list[Settings]:
         return settings.seen(self._read, organisation, now)
+
+    @property
+    def outbox(self) -> Outbox:
+        return Outbox(self._read, self._write, self.dialect)
+
+    def delivery_counts(self, organisation: str) -> list[DeliveryCount]:
+        return self.outbox.counts(organisation)
 
     def rebuild(self) -> None:
         def work(run: Run) -> None:

@@ -18,6 +18,7 @@ from tests.ledger.server import Server, running
 
 TABLES = ["turn", "line", "session", "series", "total", "open_turn", "hold", "surcharge", "granted", "announced"]
 TABLES += ["decision", "overshoot", "account", "settings"]
+TABLES += ["notice", "delivery", "delivery_count"]
 
 Open = Callable[[], BudgetLedger]
 

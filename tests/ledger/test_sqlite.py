@@ -81,6 +81,9 @@ class TestFile:
                 "decision": 1,
                 "overshoot": 1,
                 "settings": 1,
+                "notice": 1,
+                "delivery": 1,
+                "delivery_count": 1,
             }
             indexes = connection.execute("SELECT i.name FROM sqlite_master m, pragma_index_list(m.name) i").fetchall()
             for (index,) in indexes:

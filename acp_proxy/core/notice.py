@@ -1,0 +1,129 @@
+"""What somebody who is not in the session may want to be told: values only, never content of a session.
+
+The same thing has the same id wherever it is noticed, so that it is kept, and sent, once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Literal
+
+from acp_proxy.core.budget import Account, Layer, Per, Standing
+from acp_proxy.core.entry import Entry, Origin
+from acp_proxy.core.windows import HOUR
+
+Kind = Literal["threshold", "refusal", "stop", "unpriced", "ledger"]
+KINDS: tuple[Kind, ...] = ("threshold", "refusal", "stop", "unpriced", "ledger")
+Detail = Literal["used_up", "unpriced", "deny_next_tool", "cancel", "away", "back"]
+
+DAY = 24 * HOUR
+_LONGEST = 200  # characters of a name, which may be anything that an agent reports
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One thing to tell. Times are Unix ns, amounts in `unit` like those of a `Standing`; None is unknown.
+
+    A threshold is a budget's and not of whoever reached it: it has no user but its budget's own `value`.
+    """
+
+    id: str
+    kind: Kind
+    organisation: str
+    at: int
+    detail: Detail | None = None  # of a refusal why, of a stop how, of a ledger what became of it
+    budget: str | None = None  # its name
+    layer: Layer | None = None
+    per: Per | None = None
+    value: str | None = None  # of the dimension that the budget is `per`
+    unit: str | None = None
+    spent: int | None = None
+    held: int | None = None
+    limit: int | None = None  # with what is granted
+    percent: int | None = None  # the threshold
+    window: str | None = None
+    zone: str | None = None  # the budget's, IANA
+    resets_at: int | None = None
+    user: str | None = None
+    team: str | None = None
+    project: str | None = None
+    agent: str | None = None
+    model: str | None = None
+    host: str | None = None
+
+
+def threshold_reached(standing: Standing, percent: int, at: int) -> Notice:
+    """Once in each window of a budget."""
+    key = _id("threshold", standing.account.notice_key, percent)
+    return Notice(key, "threshold", at=at, percent=percent, **_of_budget(standing))
+
+
+def refused(standing: Standing, origin: Origin, model: str | None, at: int, *, unpriced: bool = False) -> Notice:
+    """A prompt; once in each window for a user. With `unpriced` because its model has no price."""
+    detail: Detail = "unpriced" if unpriced else "used_up"
+    key = _id("refusal", detail, _window_key(standing.account, at), origin.user, model if unpriced else None)
+    return Notice(key, "refusal", at=at, detail=detail, **_of_budget(standing), **_of_origin(origin, model))
+
+
+def stopped(
+    standing: Standing, origin: Origin, model: str | None, at: int, how: Literal["deny_next_tool", "cancel"]
+) -> Notice:
+    """A running turn; once in each window for a user."""
+    key = _id("stop", how, _window_key(standing.account, at), origin.user)
+    return Notice(key, "stop", at=at, detail=how, **_of_budget(standing), **_of_origin(origin, model))
+
+
+def unpriced(origin: Origin, entry: Entry) -> Iterator[Notice]:
+    """Models of a turn whose price is unknown; each once a day (UTC)."""
+    if not entry.unpriced:
+        return
+    at = entry.ended_at
+    for model in dict.fromkeys(line.model for line in entry.lines if line.cost is None and line.usage.total):
+        key = _id("unpriced", origin.organisation, model, at // DAY)
+        yield Notice(key, "unpriced", origin.organisation, at, **_of_origin(origin, model))
+
+
+def ledger_is(what: Literal["away", "back"], organisation: str, host: str, since: int, at: int) -> Notice:
+    """The ledger that `host` reads is out of reach since a time, or is back."""
+    return Notice(_id("ledger", what, organisation, host, since), "ledger", organisation, at, detail=what, host=host)
+
+
+def _id(*of: object) -> str:
+    return sha256(json.dumps(of, separators=(",", ":")).encode()).hexdigest()[:32]
+
+
+def _window_key(account: Account, at: int) -> str:
+    """Each turn has a window of its own under some budgets: a day is then long enough."""
+    if account.budget.window.name != "turn":
+        return account.notice_key
+    return json.dumps([account.budget.layer, account.budget.name, account.value, at // DAY])
+
+
+def _of_budget(standing: Standing) -> dict[str, Any]:
+    account, budget = standing.account, standing.account.budget
+    return {
+        "organisation": dict(account.filter.where)["organisation"],
+        "budget": budget.name,
+        "layer": budget.layer,
+        "per": budget.per,
+        "value": _short(account.value),
+        "unit": account.unit,
+        "spent": standing.spent,
+        "held": standing.held,
+        "limit": standing.allowed,
+        "window": budget.window.text,
+        "zone": budget.zone,
+        "resets_at": account.bounds.end,
+    }
+
+
+def _of_origin(origin: Origin, model: str | None) -> dict[str, Any]:
+    names = {"user": origin.user, "team": origin.team, "project": origin.project, "agent": origin.agent, "model": model}
+    return {name: _short(text) for name, text in names.items()}
+
+
+def _short(text: str | None) -> str | None:
+    return None if text is None else text.encode("utf-8", "replace").decode()[:_LONGEST]
