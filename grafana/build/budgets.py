@@ -1,0 +1,189 @@
+"""How budgets stand, what they decided, and what spends them."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.builders import bargauge, table, timeseries
+from grafana_foundation_sdk.builders import dashboard as builders
+from grafana_foundation_sdk.models import dashboard as model
+
+from grafana.build.page import Page, Row, labels_variable
+from grafana.build.panels import (
+    BUDGET_LEVELS,
+    NONE_IS_GOOD,
+    RATIO,
+    Column,
+    Looks,
+    Query,
+    bars,
+    figure,
+    lines,
+    listing,
+    ranking,
+)
+from grafana.build.promql import gained, gained_ahead
+from grafana.build.spend import dearest
+
+_CHOSEN = 'budget=~"$budget"'
+LIMIT, SPENT, HELD = (f"acp_proxy_budget_{name}{{{_CHOSEN}}}" for name in ("limit", "spent", "held"))
+RESET = f"acp_proxy_budget_reset_timestamp_seconds{{{_CHOSEN}}}"
+USED = f"{SPENT} / ({LIMIT} > 0)"
+
+_LEVELS = "Yellow from 75 %, orange from 90 %, red at the limit."
+_SPENT = "Spent is what turns that ended cost, held is what running ones may still cost."
+_FORECAST = (
+    "Spent now, and the pace of the time chosen above until the reset. A window younger than that time is taken to be "
+    "as old. Budgets without a reset (rolling, total) are not here."
+)
+
+
+def budgets() -> Page:
+    return Page(
+        "Budgets",
+        "How budgets stand, what they decided, and what spends them.",
+        since="now-7d",
+        rows=(
+            _figures(),
+            Row(9, ((24, _all()),)),
+            Row(9, ((8, _used()), (16, _used_over_time()))),
+            Row(9, ((8, _forecast()), (16, _decisions()))),
+            Row(
+                9,
+                (
+                    (6, _overshoot()),
+                    (6, dearest("team", "Teams")),
+                    (6, dearest("agent", "Agents")),
+                    (6, dearest("model", "Models")),
+                ),
+                "What spends them",
+            ),
+        ),
+        variables=(labels_variable("budget", "Budget", "label_values(acp_proxy_budget_limit, budget)"), _pace()),
+    )
+
+
+def forecast() -> str:
+    """What will be spent at the reset: now, and the growth within this window during the last `$pace` seconds."""
+    same_window = f"and on (job, instance, budget) ({RESET} offset ${{pace}}s == {RESET})"
+    growth = f"({SPENT} - ({SPENT} offset ${{pace}}s {same_window} or {SPENT} * 0))"
+    return f"{SPENT} + {growth} / $pace * on (job, instance, budget) group_left () ({RESET} - time())"
+
+
+def _pace() -> builders.CustomVariable:
+    options = {"6 hours": "21600", "1 day": "86400", "7 days": "604800"}
+    return (
+        builders.CustomVariable("pace")
+        .label("Pace of")
+        .values(", ".join(f"{text} : {seconds}" for text, seconds in options.items()))
+        .options(
+            [model.VariableOption(selected=text == "1 day", text=text, value=value) for text, value in options.items()]
+        )
+        .current(model.VariableOption(selected=True, text="1 day", value="86400"))
+    )
+
+
+def _figures() -> Row:
+    def decided(decisions: str) -> Query:
+        counter = f'acp_proxy_budget_decisions_total{{{_CHOSEN}, decision=~"{decisions}"}}'
+        return Query(gained(counter), "decisions", at_end=True)
+
+    close = Query(f"count({USED} > 0.9) or vector(0)", "budgets", at_end=True)
+    bad, good = Looks(levels=NONE_IS_GOOD, none="none"), Looks(none="none")
+    return Row(
+        4,
+        (
+            (
+                4,
+                figure(
+                    "Budgets",
+                    "With a limit, in the configuration of the exporter.",
+                    Query(f"count({LIMIT})", "budgets", True),
+                    good,
+                ),
+            ),
+            (4, figure("Above 90 %", "Of what a window allows, now.", close, bad)),
+            (
+                4,
+                figure(
+                    "Refused",
+                    "Prompts not let through in the time range, also where the ledger could not be asked.",
+                    decided("deny|fail_closed"),
+                    bad,
+                ),
+            ),
+            (4, figure("Stopped", "Turns that were cancelled when they passed a limit.", decided("cancel"), bad)),
+            (4, figure("Granted", "Grants given in the time range.", decided("grant"), good)),
+            (
+                4,
+                figure(
+                    "Unchecked",
+                    "Prompts let through since the ledger could not be asked in time.",
+                    decided("fail_open"),
+                    bad,
+                ),
+            ),
+        ),
+    )
+
+
+def _all() -> table.Panel:
+    one = "by (budget, unit)"
+    return listing(
+        "All budgets",
+        f"Now. {_SPENT} Left is what neither spent nor held took. {_LEVELS} At reset: {_FORECAST}",
+        (
+            f"max {one} ({LIMIT})",
+            f"max {one} ({SPENT})",
+            f"max {one} ({HELD})",
+            f"min {one} ({LIMIT} - {SPENT} - {HELD})",
+            f"max {one} ({USED})",
+            f"max {one} (({forecast()}) / ({LIMIT} > 0))",
+            f"min by (budget) ({RESET} - time())",
+        ),
+        (
+            Column("Budget", "budget"),
+            Column("Unit", "unit", width=90),
+            Column("Limit", "A", "locale"),
+            Column("Spent", "B", "locale"),
+            Column("Held", "C", "locale"),
+            Column("Left", "D", "locale"),
+            Column("Used", "E", RATIO, 0, levels=BUDGET_LEVELS),
+            Column("At reset", "F", RATIO, 0, levels=BUDGET_LEVELS),
+            Column("Resets in", "G", "s", 1),
+        ),
+        by="Used",
+    )
+
+
+def _used() -> bargauge.Panel:
+    query = Query(f"sort_desc(max by (budget) ({USED}))", "{{budget}}", at_end=True)
+    look = Looks(RATIO, decimals=0, levels=BUDGET_LEVELS, lowest=0, highest=1)
+    return ranking("Used", f"Spent of the limit, now. {_LEVELS}", query, look)
+
+
+def _used_over_time() -> timeseries.Panel:
+    about = f"Spent of the limit. It falls to 0 when a window begins anew. {_LEVELS}"
+    return lines(
+        "Used over time", about, (Query(f"max by (budget) ({USED})", "{{budget}}"),), Looks(RATIO, levels=BUDGET_LEVELS)
+    )
+
+
+def _forecast() -> bargauge.Panel:
+    query = Query(f"sort_desc(max by (budget) (({forecast()}) / ({LIMIT} > 0)))", "{{budget}}", at_end=True)
+    look = Looks(RATIO, decimals=0, levels=BUDGET_LEVELS, lowest=0, highest=1.5)
+    return ranking("Forecast against limit", f"Of the limit, at the reset. {_FORECAST}", query, look)
+
+
+def _decisions() -> timeseries.Panel:
+    words = (
+        "allow, warn: let through. deny: refused. shadow_deny: would have been refused. cancel: stopped in mid-turn. "
+        "grant: more was given. fail_open, fail_closed: the ledger could not be asked in time."
+    )
+    counter = f"acp_proxy_budget_decisions_total{{{_CHOSEN}}}"
+    return bars("Decisions", words, Query(gained_ahead(counter, ["decision"]), "{{decision}}"), Looks(step="1h"))
+
+
+def _overshoot() -> timeseries.Panel:
+    counter = f"acp_proxy_budget_overshoot_total{{{_CHOSEN}}}"
+    about = "By how much turns that were let through ended above a limit, in the unit of the budget."
+    query = Query(gained_ahead(counter, ["budget", "unit"]), "{{budget}} {{unit}}")
+    return bars("Overshoot", about, query, Looks("cost", step="1h", none="none"), wide=False)

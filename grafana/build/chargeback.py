@@ -1,0 +1,134 @@
+"""What each team has to pay: a month by team, agent and model, for invoices and their readers."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.builders import table
+
+from grafana.build.page import Page, Row
+from grafana.build.panels import COST, RATIO, TOKENS, Column, Looks, Query, bars, figure, listing, ranking
+from grafana.build.promql import gained, gained_ahead, month_end, series, share
+from grafana.build.spend import COSTS, COUNTED, MONEY_BARS, UNPRICED, USED, projected, spent
+
+_ESTIMATED = series("acp_proxy_cost_total", 'source="estimated"')
+_EXACT = (
+    "Exact: the counters at the end of the time range less those at its beginning. A time range that began before the "
+    "first scrape counts from that scrape."
+)
+
+
+def chargeback() -> Page:
+    return Page(
+        "Team chargeback",
+        "What each team used and cost in a month, and what the month will have cost.",
+        since="now/M",
+        rows=(_figures(), _days(), _teams(), Row(12, ((24, _detail()),))),
+        refresh="5m",
+    )
+
+
+def _figures() -> Row:
+    estimated = Query(share(gained(_ESTIMATED, ["currency"]), gained(COSTS, ["currency"])), "{{currency}}", True)
+    unpriced = Query(gained(series("acp_proxy_unpriced_tokens_total")), "tokens", at_end=True)
+    guess = "Which part of the money is estimated, for agents that report no tokens. Not for an invoice without a word."
+    return Row(
+        4,
+        (
+            (6, spent()),
+            (6, projected()),
+            (6, figure("Estimated", guess, estimated, Looks(RATIO, decimals=1, none="nothing"))),
+            (6, figure("Tokens without a price", UNPRICED, unpriced, Looks(TOKENS, none="none"))),
+        ),
+    )
+
+
+def _days() -> Row:
+    daily = Query(gained_ahead(COSTS, ["team", "currency"]), "{{team}} {{currency}}")
+    expected = Query(f"sort_desc({month_end(COSTS, ['team', 'currency'])})", "{{team}} {{currency}}", at_end=True)
+    about = f"This month so far, and the pace of the last 7 days for what is left of it. {COUNTED}"
+    look = Looks(COST, levels=MONEY_BARS.levels, lowest=0, none="nothing", time="now/M")
+    return Row(
+        10,
+        (
+            (
+                16,
+                bars(
+                    "Spend by day",
+                    f"Days of the dashboard's time zone. {COUNTED}",
+                    daily,
+                    Looks(COST, step="1d"),
+                    points=400,
+                ),
+            ),
+            (8, ranking("Month end by team, projected", about, expected, look)),
+        ),
+    )
+
+
+def _teams() -> Row:
+    return Row(8, ((12, _costs()), (12, _usage())))
+
+
+def _costs() -> table.Panel:
+    by = ["team", "currency"]
+    sources = (gained(series("acp_proxy_cost_total", f'source="{source}"'), by) for source in ("agent", "computed"))
+    return listing(
+        "Cost by team",
+        f"What each team cost in the time range, and how it is known: said by the agent, computed from tokens, or "
+        f"estimated. {COUNTED} {_EXACT}",
+        (gained(COSTS, by), *sources, gained(_ESTIMATED, by)),
+        (
+            Column("Team", "team", link="/d/acp-proxy-fleet?${__url_time_range}&var-team=${__value.raw}"),
+            Column("Cost", "A", "locale", 2),
+            Column("Currency", "currency", width=90),
+            Column("By agents", "B", "locale", 2),
+            Column("Computed", "C", "locale", 2),
+            Column("Estimated", "D", "locale", 2),
+        ),
+        by="Cost",
+    )
+
+
+def _usage() -> table.Panel:
+    def of(types: str) -> str:
+        return gained(series("acp_proxy_tokens_total", f'type=~"{types}"'), ["team"])
+
+    return listing(
+        "Usage by team",
+        "Turns are prompts that were answered. Output is with thought, cache is read and written; estimated tokens are "
+        f"among them. {_EXACT}",
+        (
+            gained(series("acp_proxy_turns_total", 'kind="turn"'), ["team"]),
+            of("input"),
+            of("cached_read|cached_write"),
+            of("output|thought"),
+            gained(USED, ["team"]),
+        ),
+        (
+            Column("Team", "team"),
+            Column("Turns", "A", "locale"),
+            Column("Input", "B", TOKENS),
+            Column("Cache", "C", TOKENS),
+            Column("Output", "D", TOKENS),
+            Column("Tokens", "E", TOKENS),
+        ),
+        by="Tokens",
+    )
+
+
+def _detail() -> table.Panel:
+    by = ["team", "agent", "model", "source", "currency"]
+    return listing(
+        "Lines",
+        "One line for each team, agent, model and way in which the cost is known; Inspect > Data downloads them. "
+        f"{COUNTED} {_EXACT}",
+        (f"{gained(COSTS, by)} > 0",),
+        (
+            Column("Team", "team"),
+            Column("Agent", "agent"),
+            Column("Model", "model"),
+            Column("Known from", "source"),
+            Column("Cost", "A", "locale", 4),
+            Column("Currency", "currency"),
+        ),
+        by="Cost",
+    )

@@ -1,0 +1,301 @@
+"""The kinds of panels that the dashboards are made of, each with the same looks everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, Self, TypeVar
+
+from grafana_foundation_sdk.builders import bargauge, common, heatmap, prometheus, stat, table, timeseries
+from grafana_foundation_sdk.builders import dashboard as builders
+from grafana_foundation_sdk.cog.builder import Builder
+from grafana_foundation_sdk.cog.variants import Dataquery
+from grafana_foundation_sdk.models import common as looks
+from grafana_foundation_sdk.models import dashboard as model
+from grafana_foundation_sdk.models.heatmap import HeatmapColorMode, HeatmapColorScale
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+from grafana_foundation_sdk.models.table import Options as TableOptions
+
+DATASOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
+
+COST = "cost"  # dollars where the legend ends with USD, else a plain number: its currency stands in the legend
+TOKENS = "short"
+COUNT = "locale"
+RATIO = "percentunit"
+
+Levels = Sequence[tuple[str, float | None]]  # colours, each from a value on
+
+# Yellow, orange and red begin where warnings, the report and the page have them.
+CONTEXT_LEVELS: Levels = (("green", None), ("yellow", 0.75), ("orange", 0.9), ("red", 0.95))
+BUDGET_LEVELS: Levels = (("green", None), ("yellow", 0.75), ("orange", 0.9), ("red", 1.0))
+ONE_COLOUR: Levels = (("blue", None),)
+PLAIN: Levels = (("text", None),)
+NONE_IS_GOOD: Levels = (("green", None), ("orange", 1e-9))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    expression: str
+    legend: str = ""
+    at_end: bool = False  # one value, at the end of the time range, in place of a curve
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """What any kind of panel may set beside its queries."""
+
+    unit: str = COUNT
+    decimals: int | None = None
+    levels: Levels = ()
+    none: str | None = None  # what is shown when there is nothing
+    lowest: float | None = None
+    highest: float | None = None
+    step: str | None = None  # the smallest time between points
+    time: str | None = None  # another time range than that of the dashboard
+    words: dict[str, tuple[str, str]] = field(default_factory=dict)  # value -> text and colour
+
+
+class AnyPanel(Protocol):
+    """What every builder of a panel has, of what is used here."""
+
+    def id(self, id_val: int) -> Self: ...
+    def title(self, title: str) -> Self: ...
+    def description(self, description: str) -> Self: ...
+    def grid_pos(self, grid_pos: model.GridPos) -> Self: ...
+    def datasource(self, datasource: looks.DataSourceRef) -> Self: ...
+    def with_target(self, target: Builder[Dataquery]) -> Self: ...
+    def interval(self, interval: str) -> Self: ...
+    def time_from(self, time_from: str) -> Self: ...
+    def unit(self, unit: str) -> Self: ...
+    def decimals(self, decimals: float) -> Self: ...
+    def min(self, min_val: float) -> Self: ...
+    def max(self, max_val: float) -> Self: ...
+    def no_value(self, no_value: str) -> Self: ...
+    def mappings(self, mappings: list[model.ValueMapping]) -> Self: ...
+    def thresholds(self, thresholds: Builder[model.ThresholdsConfig]) -> Self: ...
+    def override_by_regexp(self, regexp: str, properties: list[model.DynamicConfigValue]) -> Self: ...
+    def build(self) -> model.Panel: ...
+
+
+P = TypeVar("P", bound=AnyPanel)
+
+
+def figure(title: str, about: str, query: Query, look: Looks) -> stat.Panel:
+    """One number, or one for each currency."""
+    panel = (
+        stat.Panel()
+        .color_mode(looks.BigValueColorMode.VALUE)
+        .graph_mode(looks.BigValueGraphMode.NONE)
+        .justify_mode(looks.BigValueJustifyMode.AUTO)
+        .text_mode(looks.BigValueTextMode.AUTO)
+        .reduce_options(_last())
+    )
+    return _dressed(panel, title, about, [query], look)
+
+
+def lines(title: str, about: str, queries: Sequence[Query], look: Looks, *, sparse: bool = False) -> timeseries.Panel:
+    """Curves; of `sparse` ones a point is shown for each value, and a gap is bridged."""
+    panel = (
+        timeseries.Panel()
+        .draw_style(looks.GraphDrawStyle.LINE)
+        .line_width(2)
+        .fill_opacity(8)
+        .show_points(looks.VisibilityMode.ALWAYS if sparse else looks.VisibilityMode.NEVER)
+        .point_size(4)
+        .span_nulls(sparse)
+        .axis_soft_min(0)
+        .legend(_legend([]))
+        .tooltip(_tooltip())
+    )
+    if any(value is not None for _, value in look.levels):
+        style = common.GraphThresholdsStyleConfig().mode(looks.GraphThresholdsStyleMode.DASHED)
+        panel = panel.thresholds_style(style)
+    return _dressed(panel, title, about, queries, look)
+
+
+def bars(title: str, about: str, query: Query, look: Looks, *, points: int = 80, wide: bool = True) -> timeseries.Panel:
+    """What was gained in each step, stacked; a bar begins where its time begins. The legend adds them up."""
+    panel = (
+        timeseries.Panel()
+        .draw_style(looks.GraphDrawStyle.BARS)
+        .bar_alignment(looks.BarAlignment.AFTER)
+        .line_width(0)
+        .fill_opacity(85)
+        .stacking(common.StackingConfig().mode(looks.StackingMode.NORMAL).group("A"))
+        .max_data_points(points)
+        .axis_soft_min(0)
+        .legend(_legend(["sum"], beside=wide))
+        .tooltip(_tooltip())
+    )
+    return _dressed(panel, title, about, [query], look)
+
+
+def ranking(title: str, about: str, query: Query, look: Looks) -> bargauge.Panel:
+    """A horizontal bar for each, in the order of the query."""
+    panel = (
+        bargauge.Panel()
+        .display_mode(looks.BarGaugeDisplayMode.BASIC)
+        .orientation(looks.VizOrientation.HORIZONTAL)
+        .value_mode(looks.BarGaugeValueMode.TEXT)
+        .name_placement(looks.BarGaugeNamePlacement.LEFT)
+        .sizing(looks.BarGaugeSizing.MANUAL)
+        .min_viz_height(16)
+        .max_viz_height(32)
+        .show_unfilled(True)
+        .reduce_options(_last())
+    )
+    return _dressed(panel, title, about, [query], look)
+
+
+def heat(title: str, about: str, query: Query, look: Looks) -> heatmap.Panel:
+    """How many fell into each bucket of a histogram, over time; `look.unit` is that of the buckets."""
+    colour = builders_of_heat()
+    panel = (
+        heatmap.Panel()
+        .calculate(False)
+        .color(colour)
+        .cell_gap(1)
+        .max_data_points(60)
+        .y_axis(heatmap.YAxisConfig().unit(look.unit).axis_placement(looks.AxisPlacement.LEFT))
+        .filter_values(heatmap.FilterValueRange().le(1e-9))
+        .tooltip(heatmap.HeatmapTooltip().mode(looks.TooltipDisplayMode.SINGLE).y_histogram(True))
+    )
+    return _dressed(panel, title, about, [query], Looks(unit=COUNT, step=look.step), PromQueryFormat.HEATMAP)
+
+
+def builders_of_heat() -> heatmap.HeatmapColorOptions:
+    options = heatmap.HeatmapColorOptions()
+    return options.mode(HeatmapColorMode.SCHEME).scheme("Oranges").scale(HeatmapColorScale.EXPONENTIAL).exponent(0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: a label of the queries, or the value of one. `of` names the label, or the query's letter."""
+
+    title: str
+    of: str
+    unit: str | None = None
+    decimals: int | None = None
+    width: int | None = None
+    levels: Levels = ()
+    link: str | None = None  # where a click on the cell leads
+
+
+def listing(
+    title: str, about: str, queries: Sequence[str], columns: Sequence[Column], by: str, *, time: str | None = None
+) -> table.Panel:
+    """A table with a row for each set of labels, the largest of column `by` first."""
+    panel = (
+        _Table()
+        .cell_height(looks.TableCellHeight.SM)
+        .sort_by([common.TableSortByFieldState().display_name(by).desc(True)])
+        .with_transformation(model.DataTransformerConfig(id_val="merge", options={}))
+        .with_transformation(_columns(columns, single=len(queries) == 1))
+    )
+    for column in columns:
+        if properties := _properties(column):
+            panel = panel.override_by_name(column.title, properties)
+    asked = [Query(expression, at_end=True) for expression in queries]
+    return _dressed(panel, title, about, asked, Looks(unit=COUNT, time=time), PromQueryFormat.TABLE)
+
+
+class _Table(table.Panel):
+    def build(self) -> model.Panel:
+        panel = super().build()
+        if isinstance(panel.options, TableOptions):
+            panel.options.footer = None  # the SDK writes it for older Grafanas; 12 does not know it any more
+        return panel
+
+
+def _columns(columns: Sequence[Column], *, single: bool) -> model.DataTransformerConfig:
+    values = {"A": "Value"} if single else {}
+
+    def source(column: Column) -> str:
+        return values.get(column.of, f"Value #{column.of}") if column.of.isupper() else column.of
+
+    return model.DataTransformerConfig(
+        id_val="organize",
+        options={
+            "excludeByName": {"Time": True},
+            "indexByName": {source(column): place for place, column in enumerate(columns)},
+            "renameByName": {source(column): column.title for column in columns},
+        },
+    )
+
+
+def _properties(column: Column) -> list[model.DynamicConfigValue]:
+    found: list[tuple[str, object]] = []
+    if column.unit:
+        found.append(("unit", column.unit))
+    if column.decimals is not None:
+        found.append(("decimals", column.decimals))
+    if column.width:
+        found.append(("custom.width", column.width))
+    if column.levels:
+        found += [("thresholds", levels(column.levels).build()), ("custom.cellOptions", {"type": "color-text"})]
+    if column.link:
+        found.append(("links", [{"title": f"Only {column.title.lower()} ${{__value.text}}", "url": column.link}]))
+    return [model.DynamicConfigValue(id_val=name, value=value) for name, value in found]
+
+
+def levels(levels: Levels) -> builders.ThresholdsConfig:
+    steps = [model.Threshold(value=value, color=colour) for colour, value in levels]
+    return builders.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(steps)
+
+
+def _dressed(
+    panel: P,
+    title: str,
+    about: str,
+    queries: Sequence[Query],
+    look: Looks,
+    shape: PromQueryFormat = PromQueryFormat.TIME_SERIES,
+) -> P:
+    panel = panel.title(title).description(about).datasource(DATASOURCE)
+    panel = panel.unit(COUNT if look.unit == COST else look.unit).thresholds(levels(look.levels or PLAIN))
+    if look.unit == COST:
+        panel = panel.decimals(2).override_by_regexp("/USD$/", [model.DynamicConfigValue("unit", "currencyUSD")])
+    if look.decimals is not None:
+        panel = panel.decimals(look.decimals)
+    if look.none is not None:
+        panel = panel.no_value(look.none)
+    if look.lowest is not None:
+        panel = panel.min(look.lowest)
+    if look.highest is not None:
+        panel = panel.max(look.highest)
+    if look.step:
+        panel = panel.interval(look.step)
+    if look.time:
+        panel = panel.time_from(look.time)
+    if look.words:
+        panel = panel.mappings([_words(look.words)])
+    for letter, query in zip("ABCDEFGH", queries, strict=False):
+        panel = panel.with_target(_target(letter, query, shape))
+    return panel
+
+
+def _target(letter: str, query: Query, shape: PromQueryFormat) -> prometheus.Dataquery:
+    target = prometheus.Dataquery().ref_id(letter).expr(query.expression).format(shape)
+    target = target.legend_format(query.legend) if query.legend else target
+    return target.instant() if query.at_end else target.range()
+
+
+def _words(words: dict[str, tuple[str, str]]) -> model.ValueMap:
+    results = {value: model.ValueMappingResult(text=text, color=colour) for value, (text, colour) in words.items()}
+    return model.ValueMap(options=results)
+
+
+def _last() -> common.ReduceDataOptions:
+    return common.ReduceDataOptions().calcs(["lastNotNull"]).values(False)
+
+
+def _legend(calculated: list[str], *, beside: bool = False) -> common.VizLegendOptions:
+    legend = common.VizLegendOptions().show_legend(True).calcs(calculated)
+    if not beside:
+        return legend.display_mode(looks.LegendDisplayMode.LIST).placement(looks.LegendPlacement.BOTTOM)
+    placed = legend.display_mode(looks.LegendDisplayMode.TABLE).placement(looks.LegendPlacement.RIGHT)
+    return placed.sort_by("Total").sort_desc(True)
+
+
+def _tooltip() -> common.VizTooltipOptions:
+    return common.VizTooltipOptions().mode(looks.TooltipDisplayMode.MULTI).sort(looks.SortOrder.DESCENDING)

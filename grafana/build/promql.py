@@ -1,0 +1,86 @@
+"""Expressions of the panels: series narrowed by the dashboard's variables, and what counters gained. Only text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from grafana.build.metrics import LABELS, family
+
+VARIABLES = ("team", "agent", "model")
+SHOWN = "$__range"  # the time range of the dashboard
+STEP = "$__interval"  # the width of a bar
+_WATCHED = "acp_proxy_ledger_up"  # 1 while the exporter reads its ledger: a series it lacks then does not exist yet
+
+
+def series(name: str, *matchers: str) -> str:
+    """A selector, narrowed by each variable that the family has a label for: `{team=~"$team", …}`."""
+    narrowed = [f'{label}=~"${label}"' for label in VARIABLES if label in LABELS[family(name)]]
+    inside = ", ".join((*narrowed, *matchers))
+    return f"{name}{{{inside}}}" if inside else name
+
+
+def gained(selector: str, by: Iterable[str] = (), over: str = SHOWN) -> str:
+    """What counters gained in the time `over` until the moment of evaluation, added up by labels.
+
+    Exact, where `increase` extrapolates and loses the value that a series begins with: the last value less the value
+    at the beginning. A series that was not there then began at 0 if its ledger was watched; else what was before the
+    first scrape is not known, and not counted. It needs counters that never fall, as these do.
+    """
+    return _added(by, _difference(f"{selector}[{over}]", f"{selector} offset {over}", f"{_WATCHED} offset {over}"))
+
+
+def gained_ahead(selector: str, by: Iterable[str] = (), over: str = STEP) -> str:
+    """As `gained`, in the time after the moment of evaluation: a bar then stands where its time begins."""
+    return _added(by, _difference(f"{selector}[{over}] offset -{over}", selector, _WATCHED))
+
+
+def added(selector: str, by: Iterable[str] = ()) -> str:
+    return _added(by, selector)
+
+
+def quantile(q: float, histogram: str) -> str:
+    """Of a sum of buckets, which must have kept `le`."""
+    return f"histogram_quantile({q}, {histogram})"
+
+
+def rate(selector: str, by: Iterable[str] = ()) -> str:
+    """Per second, for what is many events a minute; money and turns are `gained`."""
+    return _added(by, f"rate({selector}[$__rate_interval])")
+
+
+def top(n: int, expression: str, within: Sequence[str] = ()) -> str:
+    """The `n` largest, the largest first; amounts of different currencies are only compared `within` one."""
+    return f"sort_desc(topk{_labels(within)} ({n}, {expression}))"
+
+
+def month_end(selector: str, by: Iterable[str] = ()) -> str:
+    """What a month will have cost: so far, and the pace of the last seven days for what is left of it.
+
+    For a panel whose time range is the month so far. Of less than seven days it is the pace of those that are known,
+    of less than one it is as if a whole day had no more.
+    """
+    labels = tuple(by)
+    so_far, week = gained(selector, labels), gained(selector, labels, "7d")
+    hours = f"scalar(clamp_min(max(count_over_time({_WATCHED}[7d:1h])) or vector(24), 24))"
+    left = f"(scalar(days_in_month()) * 24 - {SHOWN}_s / 3600)"
+    return f"{so_far} + ({week} / {hours} * {left} or {so_far} * 0)"
+
+
+def share(part: str, whole: str) -> str:
+    """A ratio of 0 to 1; nothing where the whole is 0."""
+    return f"{part} / ({whole} > 0)"
+
+
+def _difference(during: str, at_start: str, watched_at_start: str) -> str:
+    last = f"max_over_time({during})"
+    began_at_zero = f"{last} * 0 and on (job, instance) ({watched_at_start} == 1)"
+    return f"{last} - ({at_start} or {began_at_zero} or min_over_time({during}))"
+
+
+def _added(by: Iterable[str], expression: str) -> str:
+    return f"sum{_labels(by)} ({expression})"
+
+
+def _labels(by: Iterable[str]) -> str:
+    inside = ", ".join(by)
+    return f" by ({inside})" if inside else ""

@@ -1,0 +1,196 @@
+"""How sessions go: what a turn costs, how long it takes, how it ends, how full the context gets."""
+
+from __future__ import annotations
+
+from grafana.build.page import Page, Row
+from grafana.build.panels import (
+    CONTEXT_LEVELS,
+    COST,
+    ONE_COLOUR,
+    RATIO,
+    Looks,
+    Query,
+    bars,
+    figure,
+    heat,
+    lines,
+    ranking,
+)
+from grafana.build.promql import STEP, added, gained, gained_ahead, quantile, series, share
+from grafana.build.spend import COSTS, COUNTED, cache_hits
+
+_TURN_COST = "Of prompts that were answered and whose cost is known."
+_BUCKETS = "Read from a histogram: true to the width of its buckets."
+_CONTEXT = "Of turns whose context and window are both known, from the agent or estimated."
+
+
+def sessions() -> Page:
+    return Page(
+        "Sessions and cost",
+        "What turns cost, how long they take, how they end, and how full their context is.",
+        since="now-7d",
+        rows=(_figures(), _costs(), _context(), _ends(), _durations()),
+    )
+
+
+def _figures() -> Row:
+    cost, count = series("acp_proxy_turn_cost_sum"), series("acp_proxy_turn_cost_count")
+    each = share(gained(cost, ["currency"]), gained(count, ["currency"]))
+    median = quantile(0.5, gained(series("acp_proxy_turn_cost_bucket"), ["le", "currency"]))
+    begun = gained(series("acp_proxy_sessions_total"))
+    turns = gained(series("acp_proxy_turns_total", 'kind="turn"'))
+    crowded = share(f"({gained(_ratio_count())} - {gained(_ratio_bucket('0.9'))})", gained(_ratio_count()))
+    money = Looks(COST, decimals=3, none="nothing")
+    return Row(
+        4,
+        (
+            (3, figure("Sessions", "First seen in the time range.", _value(begun, "sessions"), Looks(none="none"))),
+            (3, figure("Active now", "Sessions with a turn in the last 5 minutes.", _active(), Looks(none="none"))),
+            (4, figure("Turns", "Prompts that were answered in the time range.", _value(turns, "turns"), Looks())),
+            (5, figure("Mean cost of a turn", _TURN_COST, _value(each, "{{currency}}"), money)),
+            (5, figure("Median cost of a turn", f"{_TURN_COST} {_BUCKETS}", _value(median, "{{currency}}"), money)),
+            (4, figure("Context above 90 %", f"Share of turns. {_CONTEXT}", _value(crowded, "turns"), _share())),
+        ),
+    )
+
+
+def _costs() -> Row:
+    buckets = gained_ahead(series("acp_proxy_turn_cost_bucket", 'currency="USD"'), ["le"])
+    spread = Query(buckets, "{{le}}")
+    over_time = Query(gained_ahead(COSTS, ["agent", "currency"]), "{{agent}} {{currency}}")
+    return Row(
+        9,
+        (
+            (
+                14,
+                bars("Spend by agent", f"What the time of each bar cost. {COUNTED}", over_time, Looks(COST, step="1h")),
+            ),
+            (
+                10,
+                heat(
+                    "Cost of turns",
+                    f"In dollars; other currencies are not here. {_TURN_COST}",
+                    spread,
+                    Looks("currencyUSD", step="1h"),
+                ),
+            ),
+        ),
+    )
+
+
+def _context() -> Row:
+    spread = Query(gained_ahead(series("acp_proxy_context_used_ratio_bucket"), ["le"]), "{{le}}")
+    p90 = quantile(0.9, gained(series("acp_proxy_context_used_ratio_bucket"), ["le", "agent"]))
+    over_time = quantile(0.9, gained(series("acp_proxy_context_used_ratio_bucket"), ["le", "agent"], STEP))
+    look = Looks(RATIO, levels=CONTEXT_LEVELS, lowest=0, highest=1, none="unknown")
+    curve = Looks(RATIO, levels=CONTEXT_LEVELS, lowest=0, highest=1, step="1h")
+    nine = "How full the context is at the end of a turn: nine of ten turns stay below."
+    levels = "Yellow from 75 %, orange from 90 %, red from 95 %."
+    return Row(
+        9,
+        (
+            (
+                9,
+                heat(
+                    "Context used",
+                    f"How full the context is at the end of turns. {_CONTEXT}",
+                    spread,
+                    Looks(RATIO, step="1h"),
+                ),
+            ),
+            (
+                6,
+                ranking(
+                    "Context by agent, p90",
+                    f"{nine} {levels} {_CONTEXT} {_BUCKETS}",
+                    Query(p90, "{{agent}}", True),
+                    look,
+                ),
+            ),
+            (
+                9,
+                lines(
+                    "Context over time, p90",
+                    f"{nine} {levels} {_CONTEXT} {_BUCKETS}",
+                    (Query(over_time, "{{agent}}"),),
+                    curve,
+                    sparse=True,
+                ),
+            ),
+        ),
+    )
+
+
+def _ends() -> Row:
+    turns = series("acp_proxy_turns_total")
+    reasons = Query(gained_ahead(turns, ["stop_reason"]), "{{stop_reason}}")
+    kinds = Query(f"sort_desc({gained(turns, ['kind'])})", "{{kind}}", at_end=True)
+    clients = Query(f"sort_desc({gained(series('acp_proxy_sessions_total'), ['client'])})", "{{client}}", at_end=True)
+    count = Looks(levels=ONE_COLOUR, lowest=0)
+    kind_words = (
+        "turn: a prompt was answered. autonomous: work without a prompt. subagent: paid by the turn that called it. "
+        "compaction: the context was shortened unasked. side: what an agent used beyond the turn's own calls."
+    )
+    return Row(
+        8,
+        (
+            (12, bars("Turns by stop reason", "Rows of all kinds, by how they ended.", reasons, Looks(step="1h"))),
+            (6, ranking("Rows by kind", kind_words, kinds, count)),
+            (6, ranking("Sessions by client", "Sessions first seen in the time range.", clients, count)),
+        ),
+    )
+
+
+def _durations() -> Row:
+    buckets = series("acp_proxy_turn_duration_seconds_bucket")
+    curves = [
+        Query(quantile(q, gained(buckets, ["le", "agent"], STEP)), f"{{{{agent}}}} {name}")
+        for q, name in ((0.5, "median"), (0.95, "p95"))
+    ]
+    hits = Query(cache_hits(STEP, "model"), "{{model}}")
+    share_look = Looks(RATIO, lowest=0, highest=1, step="1h")
+    return Row(
+        8,
+        (
+            (
+                12,
+                lines(
+                    "Duration of turns",
+                    f"From prompt to answer, with the time that people took to permit. {_BUCKETS}",
+                    curves,
+                    Looks("s", step="1h"),
+                    sparse=True,
+                ),
+            ),
+            (
+                12,
+                lines(
+                    "Cache hits by model",
+                    "How much of the input was read from a cache.",
+                    (hits,),
+                    share_look,
+                    sparse=True,
+                ),
+            ),
+        ),
+    )
+
+
+def _value(expression: str, legend: str) -> Query:
+    return Query(expression, legend, at_end=True)
+
+
+def _active() -> Query:
+    return _value(added(series("acp_proxy_sessions_active")), "sessions")
+
+
+def _share() -> Looks:
+    return Looks(RATIO, decimals=1, none="unknown")
+
+
+def _ratio_count() -> str:
+    return series("acp_proxy_context_used_ratio_count")
+
+
+def _ratio_bucket(le: str) -> str:
+    return series("acp_proxy_context_used_ratio_bucket", f'le="{le}"')

@@ -1,0 +1,178 @@
+"""What can be said of the dashboards without a server: they are as the code makes them, and Grafana knows every key."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import promql_parser
+import pytest
+from promql_parser import AggregateExpr, Expr, MatchOp, VectorSelector
+
+from grafana.build.metrics import LABELS, family
+from grafana.build.names import UIDS
+from tests.grafana import strict
+from tests.grafana.dashboards import (
+    ALL_TARGETS,
+    DIRECTORY,
+    PATHS,
+    Json,
+    Target,
+    chosen,
+    filled,
+    load,
+    panels,
+    variables,
+)
+
+DAY, HOUR = 86400, 3600
+OF_PROMETHEUS = {"scrape_duration_seconds", "process_resident_memory_bytes"}
+OF_TARGETS = {"job", "instance", "le"}
+
+each_dashboard = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+each_target = pytest.mark.parametrize("target", ALL_TARGETS, ids=lambda target: target.name)
+
+
+def test_what_is_committed_is_what_the_code_makes() -> None:
+    command = [sys.executable, "-m", "grafana.build", "--check"]
+    done = subprocess.run(command, cwd=DIRECTORY.parent.parent, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_there_is_a_file_for_each_dashboard_under_its_id() -> None:
+    assert {path.stem for path in PATHS} == set(UIDS.values())
+    assert [load(path)["uid"] for path in PATHS] == [path.stem for path in PATHS]
+
+
+@each_dashboard
+def test_grafana_knows_every_key_and_every_value(path: Path) -> None:
+    assert strict.complaints(load(path)) == []
+
+
+def test_a_misspelled_key_is_noticed_wherever_it_is() -> None:
+    whole = load(PATHS[0])
+    for place in _places(whole):
+        broken = deepcopy(whole)
+        place(broken)["misspeled"] = 1
+        assert strict.complaints(broken) != []
+
+
+def _places(whole: Json) -> Iterator[Any]:
+    first = whole["panels"].index(panels(whole)[0])
+    yield lambda each: each
+    yield lambda each: each["panels"][first]
+    yield lambda each: each["panels"][first]["options"]
+    yield lambda each: each["panels"][first]["fieldConfig"]["defaults"]
+    yield lambda each: each["templating"]["list"][0]
+
+
+@each_dashboard
+def test_panels_lie_side_by_side_and_not_on_each_other(path: Path) -> None:
+    taken: dict[tuple[int, int], str] = {}
+    for panel in load(path)["panels"]:
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+        for x in range(place["x"], place["x"] + place["w"]):
+            for y in range(place["y"], place["y"] + place["h"]):
+                assert taken.setdefault((x, y), panel["title"]) == panel["title"]
+
+
+@each_dashboard
+def test_every_panel_has_a_number_and_a_name_of_its_own_and_says_what_it_counts(path: Path) -> None:
+    dashboard = load(path)
+    numbers = [panel["id"] for panel in dashboard["panels"]]
+    assert len(set(numbers)) == len(numbers)
+    titles = [panel["title"] for panel in panels(dashboard)]
+    assert len(set(titles)) == len(titles)
+    for panel in panels(dashboard):
+        assert panel["description"].endswith(".")
+
+
+@each_dashboard
+def test_the_data_source_is_chosen_by_the_reader(path: Path) -> None:
+    dashboard = load(path)
+    assert variables(dashboard)["datasource"]["query"] == "prometheus"
+    asked = [panel["datasource"] for panel in panels(dashboard)]
+    asked += [variable["datasource"] for variable in variables(dashboard).values() if variable["type"] == "query"]
+    assert asked
+    assert all(source == {"type": "prometheus", "uid": "${datasource}"} for source in asked)
+
+
+@each_dashboard
+def test_team_agent_and_model_can_be_chosen_several_at_once_or_all(path: Path) -> None:
+    for name in ("team", "agent", "model"):
+        variable = variables(load(path))[name]
+        assert (variable["multi"], variable["includeAll"], variable["allValue"]) == (True, True, ".*")
+
+
+@each_dashboard
+def test_links_lead_to_the_other_dashboards_and_take_the_choice_along(path: Path) -> None:
+    dashboard = load(path)
+    links = dashboard["links"]
+    assert {link["url"] for link in links} == {f"/d/{uid}" for uid in UIDS.values() if uid != dashboard["uid"]}
+    assert all(link["includeVars"] for link in links)
+
+
+@each_dashboard
+def test_links_of_cells_lead_to_variables_that_the_other_dashboard_has(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for uid, name in re.findall(r"/d/([\w-]+)\?[^\"]*var-(\w+)=", text):
+        assert name in variables(load(path.with_name(f"{uid}.json")))
+
+
+@each_dashboard
+def test_dollars_are_only_written_where_a_legend_or_a_filter_says_so(path: Path) -> None:
+    for panel in panels(load(path)):
+        config = panel["fieldConfig"]
+        assert config["defaults"]["unit"] != "currencyUSD"
+        for override in config.get("overrides", []):
+            if {"id": "unit", "value": "currencyUSD"} in override["properties"]:
+                assert override["matcher"] == {"id": "byRegexp", "options": "/USD$/"}
+
+
+@each_target
+def test_a_query_only_asks_for_what_the_exporter_has(target: Target) -> None:
+    parsed = _parsed(target)
+    for selector in _selectors(parsed):
+        name = selector.name or ""
+        if name in OF_PROMETHEUS:
+            continue
+        known = {*LABELS[family(name)], *OF_TARGETS}
+        assert {matcher.name for matcher in selector.matchers.matchers} <= known
+
+
+@each_target
+def test_money_of_several_currencies_and_amounts_of_several_units_are_never_added_up(target: Target) -> None:
+    for expression in _all_within(_parsed(target)):
+        if not isinstance(expression, AggregateExpr):
+            continue
+        selectors = _selectors(expression.expr)
+        kept = set(expression.modifier.labels) if expression.modifier else set()
+        kept |= {each.name for selector in selectors for each in selector.matchers.matchers if each.op == MatchOp.Equal}
+        for label in ("currency", "unit"):
+            mixed = any(label in LABELS.get(family(selector.name or ""), ()) for selector in selectors)
+            assert not mixed or label in kept or _compares_only(expression)
+
+
+def _compares_only(expression: AggregateExpr) -> bool:
+    """Whether it picks or counts, and so adds nothing up."""
+    return str(expression.op) in ("max", "min", "count")
+
+
+def _parsed(target: Target) -> Expr:
+    return promql_parser.parse(filled(target.expression, chosen(DAY, HOUR)))
+
+
+def _selectors(expression: Expr) -> list[VectorSelector]:
+    return [each for each in _all_within(expression) if isinstance(each, VectorSelector)]
+
+
+def _all_within(expression: Expr) -> list[Expr]:
+    found: list[Expr] = []
+    promql_parser.walk(expression, found.append)
+    return found
