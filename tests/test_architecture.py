@@ -26,6 +26,7 @@ CORE_MAY_IMPORT = {
     "enum",
     "fractions",
     "functools",
+    "hashlib",
     "io",  # BytesIO, a buffer that grows
     "itertools",
     "json",

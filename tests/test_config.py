@@ -257,7 +257,7 @@ def test_a_user_without_any_variable_is_still_named(tmp_path: Path) -> None:
         ),
         (
             '\n[[notify]]\nurl = "x"\n',
-            "FILE:2: notify: notifications are not built yet and would not be sent; remove it",
+            "FILE:3: notify.url: expected the URL of a webhook, https://HOST/…",
         ),
     ],
 )
@@ -298,6 +298,11 @@ def test_a_mistake_in_the_administrators_file_names_that_file(machine: Machine) 
             {},
             {"ACP_PROXY_BUDGET": "5"},
             "ACP_PROXY_BUDGET: budgets stand in a file, [[budget]]; only ACP_PROXY_RUN__BUDGET is a variable",
+        ),
+        (
+            {},
+            {"ACP_PROXY_NOTIFY__URL": "https://example.com/secret"},
+            "ACP_PROXY_NOTIFY__URL: channels stand in a file, [[notify]], whose url_file may name another",
         ),
         ({}, {"ACP_PROXY_LEDGER__URI": "x"}, "ACP_PROXY_LEDGER__URI: unknown key; did you mean ledger.url?"),
         ({}, {"ACP_PROXY_RUN__SUMMARY": "maybe"}, "ACP_PROXY_RUN__SUMMARY: expected true or false, not text"),

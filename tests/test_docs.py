@@ -13,7 +13,7 @@ import pytest
 
 from acp_proxy import config
 from acp_proxy.arguments import parser
-from acp_proxy.config.schema import KEYS, NOT_BUILT, check_of, pattern_of
+from acp_proxy.config.schema import KEYS, check_of, pattern_of
 from acp_proxy.report import BY
 
 ROOT = Path(__file__).parent.parent
@@ -72,11 +72,6 @@ def test_defaults_stand_in_the_table(tmp_path: Path) -> None:
     ):
         row = next(line for line in CONFIGURATION.splitlines() if line.startswith(f"| `{key}`"))
         assert row.split(" | ")[2] == f"`{json.dumps(value).strip(chr(34))}`"
-
-
-def test_what_is_not_built_is_said() -> None:
-    section = CONFIGURATION.partition("## Not built yet")[2]
-    assert [key for key in NOT_BUILT if f"{key}`" not in section and f"{key}]" not in section] == []
 
 
 def sections() -> dict[str, str]:

@@ -15,7 +15,6 @@ from msgspec import Struct, field
 
 from acp_proxy.config.files import ConfigError, TomlFile, expanded, read, state_dir, user_file
 from acp_proxy.config.schema import (
-    NOT_BUILT,
     PREFIX,
     Key,
     check_of,
@@ -27,6 +26,7 @@ from acp_proxy.config.schema import (
 )
 
 if TYPE_CHECKING:
+    from acp_proxy.config.channels import Channel
     from acp_proxy.core.budget import Budget
 
 __all__ = ["Config", "ConfigError", "load"]
@@ -120,10 +120,11 @@ class Config(Struct, frozen=True):
     serve: Serve
     share_titles: bool
     budgets: tuple[Budget, ...]  # the administrator's, the user's, the flag's
+    channels: tuple[Channel, ...]  # for notices: the administrator's, the user's
     refusal_style: Literal["message", "error"]
     files: tuple[Path, ...]  # that were read, the administrator's last
     final: frozenset[str]  # keys that the administrator set
-    by_file: Mapping[Literal["admin", "user"], Layer]  # what each file sets, but for its budgets
+    by_file: Mapping[Literal["admin", "user"], Layer]  # what each file sets, but for its arrays of tables
     overruled: tuple[str, ...]  # keys that were set, but differently by the administrator
 
 
@@ -149,6 +150,7 @@ def load(options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: 
         serve=_serve(_section(settings, "serve"), environ),
         share_titles=settings.get(("share_titles",), False),
         budgets=_budgets(own, admin, settings, final),
+        channels=_channels(own, admin, environ),
         refusal_style=settings.get(("refusal", "style"), "message"),
         files=tuple(file.path for file in (own, admin) if file),
         final=frozenset(map(dotted, final)),
@@ -186,7 +188,7 @@ def _of_file(file: TomlFile | None) -> Layer:
 def _settings(file: TomlFile, table: Mapping[str, Any], above: Key) -> Iterator[tuple[Key, Any]]:
     for name, value in table.items():
         key = (*above, name)
-        if key == ("budget",):
+        if key in (("budget",), ("notify",)):
             continue  # they add up, and have a reader of their own
         if isinstance(value, dict) and children(key):
             yield from _settings(file, value, key)
@@ -204,6 +206,8 @@ def _of_environment(environ: Mapping[str, str]) -> Layer:
                 raise ConfigError(
                     f"{variable}: budgets stand in a file, [[budget]]; only {PREFIX}RUN__BUDGET is a variable"
                 )
+            if key[0] == "notify":
+                raise ConfigError(f"{variable}: channels stand in a file, [[notify]], whose url_file may name another")
             check = check_of(key)
             layer[key] = _checked(key, of_text(check, value) if check else value, variable)
     return layer
@@ -221,8 +225,6 @@ def _of_flags(options: Mapping[str, str]) -> Layer:
 
 def _checked(key: Key, value: object, source: TomlFile | str) -> Any:
     """The value as the program uses it. `source` is a file, or the name of a variable or flag."""
-    if problem := NOT_BUILT.get(dotted(key)):
-        raise ConfigError(f"{_prefix(key, source)}: {problem}")
     check = check_of(key)
     if check is None:
         problem = f"expected a table, [{dotted(key)}]" if children(key) else unknown(key)
@@ -281,6 +283,17 @@ def _budgets(own: TomlFile | None, admin: TomlFile | None, settings: Layer, fina
         *(replace(each, on_unavailable=each.on_unavailable or unavailable) for each in admins),
         *(budgets_of(own, "user") if own else ()),
         *((flag_budget(for_this_run),) if for_this_run is not None else ()),
+    )
+
+
+def _channels(own: TomlFile | None, admin: TomlFile | None, environ: Mapping[str, str]) -> tuple[Channel, ...]:
+    if not any(file and "notify" in file.table for file in (own, admin)):
+        return ()
+    from acp_proxy.config.channels import channels_of  # most machines have none
+
+    return (
+        *(channels_of(admin, "admin", environ) if admin else ()),
+        *(channels_of(own, "user", environ) if own else ()),
     )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-from acp_proxy.config.files import ConfigError, TomlFile
-from acp_proxy.config.schema import Key, check_of, children, dotted, unknown
+from acp_proxy.config.arrays import Place, checked, tables
+from acp_proxy.config.files import TomlFile
 from acp_proxy.core.budget import Budget, Layer, Limit
 from acp_proxy.core.scope import DIMENSIONS, Scope
 from acp_proxy.core.windows import Window
@@ -19,13 +18,13 @@ _PLAIN = ("per", "mode", "thresholds", "on_exceed", "on_unpriced", "on_unavailab
 
 def budgets_of(file: TomlFile, layer: Layer) -> tuple[Budget, ...]:
     """Every `[[budget]]` of the file, in its order. Raises ConfigError."""
-    tables = file.table.get("budget", [])
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ConfigError(f"{file.where(('budget',))}: budget: expected tables, [[budget]]")
     named: dict[str, Budget] = {}
-    for index, table in enumerate(tables):
-        place = _Place(file, index)
-        budget = _budget(dict(_checked(table, (), place)), layer, place)
+    for index, table in enumerate(tables(file, "budget")):
+        place = Place(file, "budget", index)
+        values = checked(table, place, {("limit",): _LIMIT})
+        if (hold := table.get("hold", "auto")) != "auto":
+            values["hold is money"] = isinstance(hold, str)
+        budget = _budget(values, layer, place)
         if budget.name in named:
             raise place.wrong("name", f'"{budget.name}" is the name of another budget of this file')
         named[budget.name] = budget
@@ -37,39 +36,7 @@ def flag_budget(nano: int) -> Budget:
     return Budget(FLAG, "flag", Window("total"), Limit(nano, "USD"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """One of the budgets of a file."""
-
-    file: TomlFile
-    index: int
-
-    def wrong(self, key: str, problem: str) -> ConfigError:
-        path = ("budget", *key.split("."))
-        return ConfigError(f"{self.file.where_nth(self.index, path)}: {dotted(path)}: {problem}")
-
-
-def _checked(table: Mapping[str, Any], above: Key, place: _Place) -> Iterator[tuple[str, Any]]:
-    """The values by their keys, `limit.amount` in one."""
-    for name, value in table.items():
-        key = (*above, name)
-        path = ("budget", *key)
-        check = check_of(path)
-        if isinstance(value, dict) and children(path):
-            yield from _checked(value, key, place)
-        elif check is None:
-            expected = _LIMIT if key == ("limit",) else f"expected a table, [{dotted(path)}]"
-            raise place.wrong(".".join(key), expected if children(path) else unknown(path))
-        else:
-            try:
-                yield ".".join(key), check(value)
-            except ValueError as error:
-                raise place.wrong(".".join(key), str(error)) from None
-            if key == ("hold",) and value != "auto":
-                yield "hold is money", isinstance(value, str)
-
-
-def _budget(values: Mapping[str, Any], layer: Layer, place: _Place) -> Budget:
+def _budget(values: Mapping[str, Any], layer: Layer, place: Place) -> Budget:
     if "name" not in values:
         raise place.wrong("name", "expected a name; each budget needs one of its own")
     if "window" not in values:
@@ -89,7 +56,7 @@ def _budget(values: Mapping[str, Any], layer: Layer, place: _Place) -> Budget:
     )
 
 
-def _limit(values: Mapping[str, Any], place: _Place) -> Limit:
+def _limit(values: Mapping[str, Any], place: Place) -> Limit:
     match {key.removeprefix("limit."): value for key, value in values.items() if key.startswith("limit.")}:
         case {"amount": int(nano), "currency": str(currency), **rest} if not rest:
             return Limit(nano, currency)

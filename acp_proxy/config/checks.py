@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from acp_proxy.core.notice import Kind
     from acp_proxy.core.windows import Window
 
 Check = Callable[[object], object]
@@ -18,6 +19,7 @@ WINDOWS = ("turn", "session", "day", "week", "month", "quarter", "total", "rolli
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _LONGEST_NAME = 200  # characters; names become labels of metrics
 _LONGEST_AMOUNT = 18  # digits
+_LONGEST_URL = 2000  # characters
 _MOST_PERCENT = 1000
 
 
@@ -171,6 +173,62 @@ def hold(value: object) -> Amount:
     if size == 0:
         raise ValueError('expected "auto", or what a turn may cost, above 0')
     return size
+
+
+def kinds(value: object) -> tuple[Kind, ...]:
+    """What is told of; a list, or one."""
+    from acp_proxy.core.notice import KINDS
+
+    wanted = value if isinstance(value, list) else [value]
+    check = one_of(*KINDS)
+    if not wanted:
+        raise ValueError(f"expected some of {listed(KINDS, 'and')}, not an empty list")
+    found = [check(each) for each in wanted]
+    return tuple(kind for kind in KINDS if kind in found)
+
+
+def webhook(value: object) -> str:
+    """No message repeats it: who knows it can post there."""
+    from urllib.parse import urlsplit
+
+    expected = "expected the URL of a webhook, https://HOST/…"
+    if not isinstance(value, str) or not value.isprintable() or " " in value or len(value) > _LONGEST_URL:
+        raise ValueError(expected)
+    try:
+        url = urlsplit(value)
+        host = url.hostname or ""
+        _ = url.port
+    except ValueError:
+        raise ValueError(expected) from None
+    if not host or url.scheme not in ("http", "https"):
+        raise ValueError(expected)
+    if url.scheme == "http" and not _is_loopback(host):
+        raise ValueError(f"{expected}; http only to this machine")
+    return value
+
+
+def secret(value: object) -> str:
+    """The text that signs, or after `whsec_` its bytes in base64. No message repeats it."""
+    import base64
+    import binascii
+
+    if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= _LONGEST_NAME:
+        raise ValueError(f"expected 1 to {_LONGEST_NAME} printable characters")
+    if value.startswith("whsec_"):
+        try:
+            base64.b64decode(value.removeprefix("whsec_"), validate=True)
+        except binascii.Error:
+            raise ValueError("expected base64 after whsec_") from None
+    return value
+
+
+def _is_loopback(host: str) -> bool:
+    from ipaddress import ip_address
+
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def suggestion(value: str, choices: Iterable[str]) -> str:

@@ -1,11 +1,10 @@
 """Every key of the configuration, and what its value must be. Pure: reads no file and no environment.
 
-`*` stands for a name that the user chooses. Keys below `budget` are those of each `[[budget]]`.
+`*` stands for a name that the user chooses. Keys below `budget` and `notify` are those of each
+`[[budget]]` and `[[notify]]`.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from acp_proxy.config.checks import (
     Check,
@@ -16,6 +15,7 @@ from acp_proxy.config.checks import (
     duration,
     flag,
     hold,
+    kinds,
     ledger_url,
     listed,
     names,
@@ -24,8 +24,10 @@ from acp_proxy.config.checks import (
     percents,
     port,
     price,
+    secret,
     text,
     tokens,
+    webhook,
     window,
     zone,
 )
@@ -69,6 +71,14 @@ KEYS: dict[str, Check] = {
     "budget.on_unavailable": one_of("open", "closed", "local"),
     "budget.hold": hold,
     "refusal.style": one_of("message", "error"),
+    "notify.name": text,
+    "notify.url": webhook,
+    "notify.url_file": text,
+    "notify.format": one_of("json", "slack", "teams", "discord"),
+    "notify.on": kinds,
+    "notify.budgets": patterns,
+    "notify.secret": secret,
+    "notify.secret_file": text,
     "pricing.cache_write": one_of("5m", "1h"),
     "prices.*.input": price,
     "prices.*.output": price,
@@ -84,11 +94,6 @@ KEYS: dict[str, Check] = {
     "serve.token_file": text,
     "serve.allowed_hosts": names,
     "share_titles": flag,
-}
-
-# Known, and refused: who wants to be told must not rely on what nobody sends.
-NOT_BUILT: Mapping[str, str] = {
-    "notify": "notifications are not built yet and would not be sent; remove it",
 }
 
 
