@@ -63,9 +63,9 @@ class Query:
     """Which rows: a half-open interval of start times (Unix ns), and values that a dimension must have.
 
     A dimension is a field of `Origin` ("organisation", "user", "team", "project", "host", "agent",
-    "agent_version", "client"), "session", "kind", "model" or "title". All are compared for equality, None with what
-    has no value, but the title, where part of it is enough and case is ignored. With "model" only the lines of that
-    model are read: what others used in the same turn is not part of the answer.
+    "agent_version", "client"), "session", "kind", "usage_source", "cost_source", "model" or "title". All are compared
+    for equality, None with what has no value, but the title, where part of it is enough and case is ignored. With
+    "model" only the lines of that model are read: what others used in the same turn is not part of the answer.
     """
 
     since: int | None = None

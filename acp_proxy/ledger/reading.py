@@ -32,6 +32,8 @@ _COLUMNS = {
     "client": "t.client",
     "session": "t.session",
     "kind": "t.kind",
+    "usage_source": "t.usage_source",
+    "cost_source": "t.cost_source",
     "model": "l.model",
 }
 _QUARTER = f"t.started_at / {QUARTER_HOUR} - CASE WHEN t.started_at % {QUARTER_HOUR} < 0 THEN 1 ELSE 0 END"
@@ -43,6 +45,8 @@ _SERIES = {
     "project": "s.project",
     "agent": "s.agent",
     "kind": "s.kind",
+    "usage_source": "s.usage_source",
+    "cost_source": "s.cost_source",
     "model": "s.model",
 }
 _UNCOUNTED = "{0}.usage_source IN ('partial', 'none') AND {0}.cost_source NOT IN ('agent', 'parent')"

@@ -66,8 +66,8 @@ class Report:
 
 def report(ledger: Ledger, by: str, query: Query, zone: Zone) -> Report:
     """`by` is one of `BY`. Raises LedgerError."""
-    total = next((_line("total", sums) for sums in ledger.summed(query, ())), Line("total"))
-    return Report(by, query, zone, tuple(_ordered(by, _lines(ledger, by, query, zone))), total)
+    total = next((line_of("total", sums) for sums in ledger.summed(query, ())), Line("total"))
+    return Report(by, query, zone, tuple(ordered(by, _lines(ledger, by, query, zone))), total)
 
 
 def query(since: int | None, until: int | None, filters: Iterable[tuple[str, str]]) -> Query:
@@ -89,8 +89,8 @@ def _lines(ledger: Ledger, by: str, query: Query, zone: Zone) -> Iterable[Line]:
     if by in PERIODS:
         period = PERIODS[by]
         groups = ledger.summed(query, ("quarter_hour",))
-        return _folded(_line(period(zone.local(int(sums.key[0] or 0) * _QUARTER_HOUR)), sums) for sums in groups)
-    return _folded(_line(_name(by, sums.key[0]), sums) for sums in ledger.summed(query, (by,)))
+        return folded(line_of(period(zone.local(int(sums.key[0] or 0) * _QUARTER_HOUR)), sums) for sums in groups)
+    return folded(line_of(name_of(by, sums.key[0]), sums) for sums in ledger.summed(query, (by,)))
 
 
 def turn_line(row: Row) -> Line:
@@ -115,7 +115,7 @@ def _session_lines(ledger: Ledger, query: Query) -> Iterator[Line]:
     for session in ledger.sessions(query):
         key = session_key(session.origin, session.session)
         if key in sums:  # else its first row came between the two questions
-            yield replace(_line(key, sums[key]), about=session)
+            yield replace(line_of(key, sums[key]), about=session)
 
 
 def _session_of(group: Sums) -> str:
@@ -123,7 +123,8 @@ def _session_of(group: Sums) -> str:
     return session_key(Origin(organisation, user, None, None, host, agent, None, None), session)
 
 
-def _line(key: str, sums: Sums) -> Line:
+def line_of(key: str, sums: Sums) -> Line:
+    """Sums of the ledger as a line of a report."""
     return Line(
         key,
         sums.turns,
@@ -137,19 +138,20 @@ def _line(key: str, sums: Sums) -> Line:
     )
 
 
-def _name(dimension: str, value: object) -> str:
+def name_of(dimension: str, value: object) -> str:
+    """The key of a line by this dimension."""
     return UNNAMED.get(dimension, "unknown") if value is None else str(value)
 
 
-def _folded(lines: Iterable[Line]) -> Iterable[Line]:
+def folded(lines: Iterable[Line]) -> Iterable[Line]:
     """One line a key."""
-    folded: dict[str, Line] = {}
+    by_key: dict[str, Line] = {}
     for line in lines:
-        folded[line.key] = folded[line.key].plus(line) if line.key in folded else line
-    return folded.values()
+        by_key[line.key] = by_key[line.key].plus(line) if line.key in by_key else line
+    return by_key.values()
 
 
-def _ordered(by: str, lines: Iterable[Line]) -> list[Line]:
+def ordered(by: str, lines: Iterable[Line]) -> list[Line]:
     """Periods by time, all else by cost, the highest first.
 
     Currencies are not compared: those in the commonest one come first. What has no known cost comes last.

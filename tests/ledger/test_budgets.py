@@ -261,7 +261,9 @@ class TestStandings:
         ledger.append(rows)
         since, until = data.draw(st.none() | _moments), data.draw(st.none() | _moments)
         model = data.draw(st.sampled_from([(), (("model", "opus"),), (("team", None),)]))
-        by = data.draw(st.sampled_from([(), ("model",), ("user", "agent"), ("quarter_hour",), ("kind", "team")]))
+        by = data.draw(
+            st.sampled_from([(), ("model",), ("user", "agent"), ("quarter_hour",), ("usage_source", "team")])
+        )
         query = Query(since, until, (("organisation", organisation), *model))
         # By host nothing is in the totals: that is counted from the rows.
         from_rows = ledger.summed(replace(query, where=(*query.where, ("host", "laptop"))), by)
