@@ -1,0 +1,83 @@
+"""The rules for Prometheus, read by Prometheus' own tools, and their runbook."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.real.prometheus import promtool
+
+ROOT = Path(__file__).parents[2]
+PROMETHEUS = ROOT / "deploy/prometheus"
+RULES = sorted(PROMETHEUS.glob("*.rules.yml"))
+RUNBOOK = (ROOT / "docs/alerts.md").read_text(encoding="utf-8")
+
+
+def rules() -> list[dict[str, Any]]:
+    groups = [group for path in RULES for group in yaml.safe_load(path.read_text())["groups"]]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+ALERTS = [rule for rule in rules() if "alert" in rule]
+RECORDED = [rule["record"] for rule in rules() if "record" in rule]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("path", sorted((PROMETHEUS / "tests").glob("*.yml")), ids=lambda path: path.stem)
+def test_the_rules_do_what_their_own_tests_say(path: Path) -> None:
+    promtool("test", "rules", str(path))
+
+
+@pytest.mark.real
+def test_prometheus_takes_the_rules_and_its_configuration() -> None:
+    promtool("check", "rules", "--lint=all", "--lint-fatal", *map(str, RULES))
+    promtool("check", "config", "--syntax-only", str(PROMETHEUS / "prometheus.yml"))
+
+
+@pytest.mark.real
+def test_alertmanager_takes_its_configuration() -> None:
+    command = ["amtool", "check-config", str(ROOT / "deploy/alertmanager/alertmanager.yml")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
+def test_an_alert_says_how_bad_it_is_and_where_its_runbook_is(alert: dict[str, Any]) -> None:
+    assert alert["labels"]["severity"] in ("critical", "warning", "info")
+    assert sorted(alert["annotations"]) == ["description", "runbook_url", "summary"]
+    assert alert["annotations"]["runbook_url"] == f"docs/alerts.md#{alert['alert'].lower()}"
+
+
+def test_the_runbook_has_a_section_for_each_alert_and_a_row_for_each_recorded_series() -> None:
+    assert re.findall(r"^## (.+)$", RUNBOOK, re.MULTILINE) == [alert["alert"] for alert in ALERTS]
+    table = [line.partition(" | ")[0] for line in RUNBOOK.splitlines() if line.startswith("| `")]
+    assert sorted(series(table)) == sorted(RECORDED)
+
+
+def test_each_alert_is_tested_by_firing() -> None:
+    files = (yaml.safe_load(path.read_text()) for path in (PROMETHEUS / "tests").glob("*.yml"))
+    tests = [test for file in files for each in file["tests"] for test in each.get("alert_rule_test", [])]
+    assert {test["alertname"] for test in tests if test.get("exp_alerts")} == {alert["alert"] for alert in ALERTS}
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.get("alert") or rule["record"])
+def test_no_rule_adds_currencies_or_units_up_or_reads_what_only_a_newer_prometheus_knows(rule: dict[str, Any]) -> None:
+    text = rule["expr"]
+    for grouped in re.findall(r"\bby \(([^)]*)\)", text):
+        assert not re.search(r"cost|budget", text) or re.search(r"currency|unit", grouped)
+    assert not re.search(r"without \([^)]*(currency|unit)", text)
+    assert 'le="1"' not in text
+    assert "keep_firing_for" not in rule
+
+
+def series(cells: list[str]) -> list[str]:
+    """`level:metric:one`, `:two` are two series of one level and metric."""
+    found: list[str] = []
+    for name in re.findall(r"`([^`]+)`", " ".join(cells)):
+        found.append(name if not name.startswith(":") else found[-1].rpartition(":")[0] + name)
+    return found
