@@ -32,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
         ("session", "one session: its turns, tokens, cost, and context as a plot", _add_session),
         ("status", "today's spend, what is left of a budget, the last turn: one line", _add_status),
         ("budget", "limits: what is left of them, and more for a while", _add_budget),
+        ("serve", "the page, and metrics for Prometheus, over HTTP", _add_serve),
         ("prices", "what models cost", _add_prices),
         ("doctor", "check configuration, ledger and catalog", _add_common),
         ("demo", "a session against a bundled agent, without network or key", _add_common),
@@ -122,6 +123,13 @@ def _add_budget(command: argparse.ArgumentParser) -> None:
         granted.add_argument(f"--for-{name}", metavar="NAME", help=f"whose, of a budget per {name}; * is each")
     granted.add_argument("--layer", choices=("admin", "user"), help="whose file, of two budgets of one name")
     simulated.add_argument("--since", metavar="TIME", help="2026-11-01, an RFC 3339 time, or 7d (also h, m, w)")
+
+
+def _add_serve(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    command.add_argument("--host", metavar="ADDRESS", help="where to listen; by default 127.0.0.1")
+    command.add_argument("--port", metavar="N", help="by default 9464; 0 is any that is free")
+    command.add_argument("--token-file", metavar="FILE", help="whose token must be shown; needed beyond this machine")
 
 
 def _add_prices(command: argparse.ArgumentParser) -> None:

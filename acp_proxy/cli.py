@@ -143,6 +143,17 @@ def _status(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _serve(arguments: argparse.Namespace) -> int:
+    try:
+        from acp_proxy.serve import command
+    except ImportError as error:
+        raise UsageError("serve: not installed, run pip install 'acp-proxy[serve]'") from error
+
+    given = vars(arguments)
+    chosen = {name: given[name] for name in ("host", "port", "token_file") if given[name] is not None}
+    return command.main(load({**_options(arguments), **chosen}, os.environ), os.environ, sys.stderr)
+
+
 def _prices(arguments: argparse.Namespace) -> int:
     from acp_proxy import prices
     from acp_proxy.catalog import Catalog
@@ -191,6 +202,7 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "session": _session,
     "status": _status,
     "budget": _budget,
+    "serve": _serve,
     "prices": _prices,
     "doctor": _doctor,
     "demo": _demo,

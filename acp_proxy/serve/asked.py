@@ -1,0 +1,47 @@
+"""What a question to the page's JSON may say. Whatever else it says is an error, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from acp_proxy import times
+from acp_proxy.times import Zone
+
+
+class BadQuestionError(Exception):
+    """The text says what was expected; `status` is that of HTTP."""
+
+    def __init__(self, text: str, status: int = 400) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def only(asked: Mapping[str, str], names: Iterable[str] = ()) -> None:
+    known = tuple(names)
+    for name in asked:
+        if name not in known:
+            raise BadQuestionError(f"unknown parameter; expected {', '.join(known) or 'none'}")
+
+
+def choice(asked: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    """One of them, by default the first."""
+    value = asked.get(name, choices[0])
+    if value not in choices:
+        raise BadQuestionError(f"{name}: expected {', '.join(choices)}")
+    return value
+
+
+def number(asked: Mapping[str, str], name: str, default: int, most: int) -> int:
+    value = asked.get(name, str(default))
+    if not (value.isascii() and value.isdigit() and len(value) < 10 and 0 < int(value) <= most):
+        raise BadQuestionError(f"{name}: expected a number from 1 to {most}")
+    return int(value)
+
+
+def zone(asked: Mapping[str, str], local: Zone) -> Zone:
+    if "tz" not in asked:
+        return local
+    try:
+        return times.zone(asked["tz"])
+    except ValueError as error:
+        raise BadQuestionError("tz: expected a time zone such as Europe/Berlin or UTC") from error

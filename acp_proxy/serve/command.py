@@ -1,0 +1,124 @@
+"""`acp-proxy serve` from what was configured to the end of the process: checks, one socket, one server."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import stat
+from collections.abc import Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import NoReturn, TextIO
+
+import uvicorn
+
+from acp_proxy.arguments import UsageError
+from acp_proxy.config import Config
+from acp_proxy.ledger import LedgerUnavailableError
+from acp_proxy.ledger.places import is_postgres
+from acp_proxy.serve.connections import LARGEST_HEAD, MOST, BoundedProtocol
+from acp_proxy.serve.guard import Guard, Policy
+from acp_proxy.serve.site import Site
+
+_OTHERS = stat.S_IWGRP | stat.S_IRWXO  # a group may read: so a container's secret is handed to its user
+_LARGEST_TOKEN = 4096  # bytes
+_GRACE = 2  # seconds in which answers may still be written after SIGTERM
+_QUEUED = 128  # connections that the system keeps for us
+
+
+def main(config: Config, environ: Mapping[str, str], say: TextIO) -> int:
+    """Serve until SIGTERM or SIGINT; 0. Raises UsageError and LedgerError for what keeps it from starting."""
+    chosen = config.serve
+    token = read_token(chosen.token_file) if chosen.token_file else None
+    with _listening(chosen.host, chosen.port, token) as listener:
+        site = Site(config, environ)
+        try:
+            try:
+                site.open()
+            except LedgerUnavailableError as error:
+                if not is_postgres(config.ledger.url):
+                    raise
+                say.write(f"acp-proxy: serve: {error}; it is asked again\n")
+            _serve(site, listener, Policy.of(_names(config, listener), token), say)
+        finally:
+            site.close(within=1.0)
+    return 0
+
+
+def read_token(path: Path) -> str:
+    """Raises UsageError with one line, that never holds the token."""
+    try:
+        status = path.stat()
+        if status.st_mode & _OTHERS:
+            raise UsageError(f"token file {path}: others may read or change it; chmod 600 {path}")
+        with path.open("rb") as file:
+            text = file.read(_LARGEST_TOKEN).decode().strip()
+    except OSError as error:
+        raise UsageError(f"token file {path}: {(error.strerror or str(error)).lower()}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"token file {path}: expected UTF-8 text") from error
+    if not text:
+        raise UsageError(f"token file {path}: it is empty; `openssl rand -hex 32` makes a token")
+    if len(text.split()) > 1 or not text.isprintable():
+        raise UsageError(f"token file {path}: expected one word")
+    return text
+
+
+def _listening(host: str, port: int, token: str | None) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"serve: no address of this machine: {host!r}") from error
+    if not ip_address(str(address[0]).partition("%")[0]).is_loopback and token is None:
+        raise UsageError(f"serve: {host} can be reached from other machines: --token-file FILE is needed")
+    try:
+        return socket.create_server(
+            address[:2],
+            family=family,
+            backlog=_QUEUED,
+            dualstack_ipv6=address[0] == "::" and socket.has_dualstack_ipv6(),
+        )
+    except OSError as error:
+        reason = f"{(error.strerror or str(error)).lower().partition(' (')[0]}; --host and --port choose another"
+        raise UsageError(f"serve: {_place(host, port)}: {reason}") from error
+
+
+def _names(config: Config, listener: socket.socket) -> list[str]:
+    """By which the server is known: on the network also by the machine's name."""
+    names = [config.serve.host, *config.serve.allowed_hosts]
+    if not ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback:
+        names += [socket.gethostname(), socket.getfqdn()]
+    return names
+
+
+def _serve(site: Site, listener: socket.socket, policy: Policy, say: TextIO) -> None:
+    host, port = listener.getsockname()[:2]
+    signal.signal(signal.SIGTERM, _end)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            Guard(site.application, policy),
+            http=BoundedProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=MOST,
+            h11_max_incomplete_event_size=LARGEST_HEAD,
+            timeout_graceful_shutdown=_GRACE,
+        )
+    )
+    say.write(f"acp-proxy: serving on http://{_place(host, port)}/\n")
+    say.flush()
+    server.run(sockets=[listener])
+
+
+def _end(*_: object) -> NoReturn:
+    """Before uvicorn hears of signals, and after: it raises the one that ended it once more."""
+    raise SystemExit(0)
+
+
+def _place(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,72 @@
+"""Connections with an end: an exchange that takes too long is cut, and a client that dawdles gives way to others.
+
+uvicorn bounds how large a request's head may be and how long a connection may idle, but not how slowly bytes may come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+LONGEST_EXCHANGE = 20.0  # seconds from a request's first byte to its answer's last
+LARGEST_HEAD = 16 * 1024  # bytes of a request's line and headers
+MOST_UNASKED = 128  # connections that have not asked anything yet; of more the oldest is cut
+MOST = 512  # connections, below the 1024 files that a process may commonly have open
+
+_Unasked = dict["BoundedProtocol", None]  # in the order in which they came
+
+
+class BoundedProtocol(H11Protocol):
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        unasked = self._unasked
+        if len(unasked) >= MOST_UNASKED:
+            next(iter(unasked)).cut()
+        unasked[self] = None
+        self._begin()
+
+    def data_received(self, data: bytes) -> None:
+        if self._limit is None:
+            self._begin()
+        super().data_received(data)
+        if self.cycle is not None:
+            self._unasked.pop(self, None)
+
+    def on_response_complete(self) -> None:
+        self._end()
+        super().on_response_complete()
+        if not self.cycle.response_complete:  # the next question has come with the last one
+            self._begin()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+        self._unasked.pop(self, None)
+        super().connection_lost(exc)
+
+    def cut(self) -> None:
+        """At once, whatever is still to be written."""
+        self._unasked.pop(self, None)
+        self.transport.abort()
+
+    @property
+    def _unasked(self) -> _Unasked:
+        """Of the whole server: uvicorn's state is what its connections share."""
+        state: Any = self.server_state
+        if not hasattr(state, "unasked"):
+            state.unasked = {}
+        unasked: _Unasked = state.unasked
+        return unasked
+
+    def _begin(self) -> None:
+        self._limit = self.loop.call_later(LONGEST_EXCHANGE, self.cut)
+
+    def _end(self) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+            self._limit = None

@@ -1,0 +1,82 @@
+"""Today, this week, this month …, and the steps that a chart of them has: calendars of a time zone. Has no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from acp_proxy.times import SECOND, Zone
+
+RANGES = ("today", "week", "month", "year", "all")
+MOST_MONTHS = 120  # of a chart; its first step has all that was before
+
+Step = Literal["hour", "day", "month"]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """`starts` are Unix ns, ascending; each step ends where the next one starts, the last one does not end."""
+
+    step: Step
+    starts: tuple[int, ...]
+
+    @property
+    def bounds(self) -> Iterator[tuple[int, int | None]]:
+        yield from zip(self.starts, (*self.starts[1:], None), strict=True)
+
+
+def start_of(period: str, zone: Zone, now: int) -> int | None:
+    """When the running one of `RANGES` began; None for all time. Weeks begin on Monday."""
+    today = _midnight(zone.local(now))
+    match period:
+        case "today":
+            return _instant(today)
+        case "week":
+            return _instant(today - timedelta(days=today.weekday()))
+        case "month":
+            return _instant(today.replace(day=1))
+        case "year":
+            return _instant(today.replace(month=1, day=1))
+    return None
+
+
+def steps_of(period: str, zone: Zone, now: int, first: int | None) -> Steps:
+    """The steps from the period's start to now. `first` is the first row's start, for all time."""
+    since = start_of(period, zone, now)
+    match period:
+        case "today":
+            assert since is not None  # noqa: S101  (only all time has no start)
+            return Steps("hour", tuple(range(since, now + 1, 3600 * SECOND)))
+        case "week" | "month":
+            return Steps("day", days(since or now, zone, now))
+    return Steps("month", _months(since if since is not None else min(first or now, now), zone, now))
+
+
+def days(since: int, zone: Zone, now: int) -> tuple[int, ...]:
+    """The midnights from that of `since` to the last one."""
+    day = _midnight(zone.local(since))
+    found = [_instant(day)]
+    while (following := _instant(day + timedelta(days=1))) <= now:
+        day += timedelta(days=1)
+        found.append(following)
+    return tuple(found)
+
+
+def _months(since: int, zone: Zone, now: int) -> tuple[int, ...]:
+    month = zone.local(now).replace(day=1)
+    found: list[int] = []
+    while not found or (found[-1] > since and len(found) < MOST_MONTHS):
+        found.append(_instant(_midnight(month)))
+        month = (_midnight(month) - timedelta(days=1)).replace(day=1)
+    return tuple(reversed(found))
+
+
+def _midnight(moment: datetime) -> datetime:
+    """The day's beginning, which some zones do not have at 00:00 when clocks change."""
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+
+
+def _instant(moment: datetime) -> int:
+    return int(moment.timestamp()) * SECOND

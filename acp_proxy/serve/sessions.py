@@ -1,0 +1,143 @@
+"""The last sessions and what they cost, and one of them turn by turn."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
+from collections.abc import Iterator, Set
+from typing import Any
+
+import msgspec
+
+from acp_proxy.core.entry import Origin
+from acp_proxy.ledger import Query, Row, SessionInfo
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.report import Line, line_of, session_key, turn_line
+from acp_proxy.report.formats import described, figures
+from acp_proxy.serve.asked import BadQuestionError
+from acp_proxy.times import SECOND, milliseconds
+
+ACTIVE = 300 * SECOND  # after its last turn
+MOST_TURNS = 1000  # that one session is shown with
+
+_CHUNK = 2000
+_MOST_KNOWN = 10_000
+
+_Cursor = tuple[int, str, str, str, str]  # end, user, host, agent, session
+
+
+class RecentSessions:
+    """Of one organisation; in the ledger's thread, and raising what it raises."""
+
+    def __init__(self, ledger: BudgetLedger, organisation: str) -> None:
+        self._ledger = ledger
+        self._organisation = organisation
+        self._known: dict[str, SessionInfo] = {}  # by key; those that were shown
+
+    def page(self, most: int, before: str | None, title: str | None, now: int, running: Set[str]) -> dict[str, Any]:
+        """`before` is what an earlier page called `next`, `running` are keys. Raises BadQuestionError."""
+        cursor = None if before is None else self._session_at(before)
+        found = self._ledger.recent.sessions(self._organisation, most + 1, cursor, title)
+        shown = found[:most]
+        return {
+            "sessions": [self._described(session, now, running) for session in shown],
+            "next": _cursor(shown[-1]) if len(found) > most else None,
+        }
+
+    def one(self, key: str) -> dict[str, Any]:
+        """Raises BadQuestionError where there is none of this key."""
+        session = self._find(key)
+        turns = [turn_line(row) for row in self._ledger.rows(Query(where=_where(session)))]
+        total = Line("total")
+        for turn in turns:
+            total = total.plus(turn)
+        return {
+            "key": key,
+            **_about(session),
+            "total": {**figures(total), "at_least": total.cost_at_least > 0},
+            "turns": [_turn(turn) for turn in turns[-MOST_TURNS:]],
+            "omitted": max(0, len(turns) - MOST_TURNS),
+        }
+
+    def _described(self, session: SessionInfo, now: int, running: Set[str]) -> dict[str, Any]:
+        key = self._remembered(session)
+        total = next((line_of(key, sums) for sums in self._ledger.summed(Query(where=_where(session)), ())), Line(key))
+        return {
+            "key": key,
+            **_about(session),
+            **figures(total),
+            "at_least": total.cost_at_least > 0,
+            "active": now - session.ended_at < ACTIVE,
+            "running": key in running,
+        }
+
+    def _remembered(self, session: SessionInfo) -> str:
+        key = session_key(session.origin, session.session)
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[key] = session
+        return key
+
+    def _find(self, key: str) -> SessionInfo:
+        known = self._known.get(key)
+        found = known and self._ledger.recent.session(known.origin, known.session)
+        if found:
+            return found
+        for session in self._all():
+            if session_key(session.origin, session.session) == key:
+                self._remembered(session)
+                return session
+        raise BadQuestionError("no session of this key", 404)
+
+    def _all(self) -> Iterator[SessionInfo]:
+        """Only for a key that nobody has seen on a page, as in an old bookmark."""
+        last = None
+        while some := self._ledger.recent.sessions(self._organisation, _CHUNK, last):
+            yield from some
+            last = some[-1]
+
+    def _session_at(self, cursor: str) -> SessionInfo:
+        try:
+            ended_at, user, host, agent, session = msgspec.json.decode(urlsafe_b64decode(cursor), type=_Cursor)
+        except (Error, ValueError) as error:
+            raise BadQuestionError("before: expected what an earlier answer called next") from error
+        origin = Origin(self._organisation, user, None, None, host, agent, None, None)
+        return SessionInfo(origin, session, None, 0, ended_at, None, None)
+
+
+def _cursor(session: SessionInfo) -> str:
+    origin = session.origin
+    parts = (session.ended_at, origin.user, origin.host, origin.agent, session.session)
+    return urlsafe_b64encode(msgspec.json.encode(parts)).decode()
+
+
+def _where(session: SessionInfo) -> tuple[tuple[str, str | None], ...]:
+    origin = session.origin
+    return (
+        ("organisation", origin.organisation),
+        ("user", origin.user),
+        ("host", origin.host),
+        ("agent", origin.agent),
+        ("session", session.session),
+    )
+
+
+def _about(session: SessionInfo) -> dict[str, Any]:
+    origin = session.origin
+    return {
+        "session": session.session,
+        "agent": origin.agent,
+        "title": session.title,
+        "project": origin.project,
+        "team": origin.team,
+        "user": origin.user,
+        "started_at": milliseconds(session.started_at),
+        "ended_at": milliseconds(session.ended_at),
+        "context_used": session.context_used,
+        "context_size": session.context_size,
+    }
+
+
+def _turn(turn: Line) -> dict[str, Any]:
+    compaction = isinstance(turn.about, Row) and turn.about.entry.kind == "compaction"
+    return {**described(turn), "at_least": turn.cost_at_least > 0, "compaction": compaction}

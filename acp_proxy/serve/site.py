@@ -1,0 +1,113 @@
+"""The routes: which question goes to which thread, and what its answer looks like in HTTP."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+
+import orjson
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from acp_proxy.config import Config
+from acp_proxy.ledger import LedgerError, open_ledger
+from acp_proxy.serve.asked import BadQuestionError
+from acp_proxy.serve.assets import Asset, page_assets
+from acp_proxy.serve.reader import Reader
+from acp_proxy.serve.views import Views
+
+_PAGE_DEADLINE = 10.0  # seconds
+_PATIENCE = 2.0  # seconds that a call of the ledger waits for writers
+_WORTH_ZIPPING = 1024  # bytes
+
+_Answer = Callable[[Request], Awaitable[Response]]
+
+
+class Site:
+    """`application` is ASGI without a guard. The ledger is read by a thread for the page, and one for scrapes."""
+
+    def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
+        url = config.ledger.url
+
+        def open_views() -> Views:
+            return Views(open_ledger(url, patience=_PATIENCE), config, environ)
+
+        self._page = Reader(open_views, deadline=_PAGE_DEADLINE, name="acp-proxy page")
+        data = {
+            "/api/spend": Views.spend,
+            "/api/sessions": Views.sessions,
+            "/api/session": Views.session,
+            "/api/budgets": Views.budgets,
+            "/api/live": Views.live,
+        }
+        routes = [Route(path, partial(_send_asset, asset)) for path, asset in page_assets().items()]
+        routes += [Route(path, self._json(view)) for path, view in data.items()]
+        routes.append(Route("/healthz", self._health))
+        self.application = Starlette(routes=routes)
+        self.application.router.redirect_slashes = False
+
+    def open(self) -> None:
+        """Open the ledger, and make it where it is not there. Raises LedgerError."""
+        self._page.open()
+
+    def close(self, within: float) -> None:
+        self._page.close(within)
+
+    async def _health(self, _: Request) -> Response:
+        try:
+            await self._page.ask(Views.version)
+        except LedgerError:
+            return PlainTextResponse("the ledger does not answer\n", 503)
+        return PlainTextResponse("ok\n")
+
+    def _json(self, view: Callable[[Views, Mapping[str, str]], bytes]) -> _Answer:
+        async def answer(request: Request) -> Response:
+            try:
+                asked = _asked(request)
+                body = await self._page.ask(lambda views: view(views, asked))
+            except BadQuestionError as error:
+                return _json_error(error.status, str(error))
+            except LedgerError as error:
+                return _json_error(503, str(error))
+            return _sent(request, body, "application/json")
+
+        return answer
+
+
+def _asked(request: Request) -> dict[str, str]:
+    """The query. Raises BadQuestionError for a name that comes twice."""
+    pairs = request.query_params.multi_items()
+    asked = dict(pairs)
+    if len(asked) < len(pairs):
+        raise BadQuestionError("a parameter is given twice")
+    return asked
+
+
+def _json_error(status: int, text: str) -> Response:
+    return Response(orjson.dumps({"error": text}), status, media_type="application/json")
+
+
+def _sent(request: Request, body: bytes, content_type: str) -> Response:
+    headers = {"Vary": "Accept-Encoding"}
+    if len(body) >= _WORTH_ZIPPING and _takes_gzip(request):
+        body, headers["Content-Encoding"] = gzip.compress(body, 1, mtime=0), "gzip"
+    return Response(body, headers=headers, media_type=content_type)
+
+
+async def _send_asset(asset: Asset, request: Request) -> Response:
+    headers = {"ETag": asset.etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+    if asset.etag in [etag.strip().removeprefix("W/") for etag in request.headers.get("if-none-match", "").split(",")]:
+        return Response(None, 304, headers)
+    if not _takes_gzip(request):
+        return Response(asset.body, headers=headers, media_type=asset.type)
+    return Response(asset.zipped, headers={**headers, "Content-Encoding": "gzip"}, media_type=asset.type)
+
+
+def _takes_gzip(request: Request) -> bool:
+    offers = (offer.strip().lower().partition(";") for offer in request.headers.get("accept-encoding", "").split(","))
+    return any(
+        name.strip() == "gzip" and quality.replace(" ", "") not in ("q=0", "q=0.0") for name, _, quality in offers
+    )

@@ -1,0 +1,173 @@
+"""What was spent in a period: totals, lines by a key, cards, values of a chart. Keys and figures are as in reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from acp_proxy.core.money import Money
+from acp_proxy.ledger import Sums
+from acp_proxy.report import DIMENSIONS, Line, folded, line_of, name_of, ordered
+from acp_proxy.report.formats import figures
+from acp_proxy.serve.periods import Steps, days, start_of, steps_of
+from acp_proxy.serve.sums import KeptSums
+from acp_proxy.times import SECOND, Zone, rfc3339
+
+BY = DIMENSIONS  # the first one is what is shown unless something else is asked for
+MOST_LINES = 200  # of a table
+MOST_SERIES = 8  # of a chart
+OTHER = "other"
+
+_HOUR = 3600 * SECOND
+_QUARTER_HOUR = 900 * SECOND
+_SOURCES = ("usage_source", "cost_source")
+_CARDS = ("today", "week", "month")
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a period's rows add up to, and how many of them are known how well."""
+
+    line: Line = field(default_factory=lambda: Line("total"))
+    sources: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("exact", "partial", "estimated", "none"), 0))
+    first: int | None = None  # the earliest start
+
+    def add(self, groups: Iterable[Sums]) -> None:
+        """Groups by `_SOURCES`."""
+        for sums in groups:
+            self.line = self.line.plus(line_of("total", sums))
+            self.sources[_source(*sums.key)] += sums.rows
+            self.first = sums.started_at if self.first is None else min(self.first, sums.started_at)
+
+
+def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[str, Any]:
+    """The answer to one question, as docs/serve.md describes it."""
+    version = kept.version()
+    cards = {card: _totals_of_days(kept, card, zone, now) for card in _CARDS}
+    total = cards.get(period) or _totals(kept, start_of(period, zone, now))
+    steps = steps_of(period, zone, now, total.first)
+    if steps.step == "hour":
+        lines_by_step = _lines_by_hour(kept, by, steps)
+    else:
+        lines_by_step = _lines_by_step(kept, by, steps, zone, now, since_ever=period == "all")
+    lines = ordered(by, folded(line for lines in lines_by_step for line in lines))
+    since = start_of(period, zone, now)
+    prompt = total.line.usage.prompt
+    return {
+        "timezone": zone.name,
+        "range": period,
+        "by": by,
+        "since": None if since is None else rfc3339(since),
+        "until": None,
+        "total": _figures(total.line),
+        "rows": _rows(lines),
+        "sources": total.sources,
+        "cache_hit_ratio": f"{total.line.usage.cached_read / prompt:.4f}" if prompt else None,
+        "cards": {card: _card(found.line) for card, found in cards.items()},
+        "over_time": _over_time(steps, lines_by_step),
+        "version": version,
+    }
+
+
+def _source(usage_source: object, cost_source: object) -> str:
+    if usage_source == "none":
+        return "none"
+    if "estimated" in (usage_source, cost_source):
+        return "estimated"
+    return "partial" if usage_source == "partial" else "exact"
+
+
+def _totals(kept: KeptSums, since: int | None) -> Totals:
+    found = Totals()
+    found.add(kept.of(since, None, _SOURCES))
+    return found
+
+
+def _totals_of_days(kept: KeptSums, period: str, zone: Zone, now: int) -> Totals:
+    """Day by day: but for the last one they are known already."""
+    found = Totals()
+    for since, until in Steps("day", days(start_of(period, zone, now) or now, zone, now)).bounds:
+        found.add(kept.of(since, until, _SOURCES))
+    return found
+
+
+def _lines_by_hour(kept: KeptSums, by: str, steps: Steps) -> list[list[Line]]:
+    """All hours of a day are asked for at once, in the quarters that a ledger counts by."""
+    first = steps.starts[0]
+    found: list[list[Line]] = [[] for _ in steps.starts]
+    for sums in kept.of(first, None, (by, "quarter_hour")):
+        hour = (int(sums.key[1] or 0) * _QUARTER_HOUR - first) // _HOUR
+        found[max(0, min(hour, len(found) - 1))].append(line_of(name_of(by, sums.key[0]), sums))
+    return [list(folded(lines)) for lines in found]
+
+
+def _lines_by_step(
+    kept: KeptSums, by: str, steps: Steps, zone: Zone, now: int, *, since_ever: bool
+) -> list[list[Line]]:
+    *complete, last = steps.bounds
+    found = [_lines(kept, by, since, until) for since, until in complete]
+    if complete and since_ever:  # a chart goes back only so far
+        found[0] = _lines(kept, by, None, complete[0][1])
+    running = Steps("day", days(last[0], zone, now)).bounds
+    found.append(list(folded(line for since, until in running for line in _lines(kept, by, since, until))))
+    return found
+
+
+def _lines(kept: KeptSums, by: str, since: int | None, until: int | None) -> list[Line]:
+    return list(folded(line_of(name_of(by, sums.key[0]), sums) for sums in kept.of(since, until, (by,))))
+
+
+def _rows(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """As many as a page can show; the rest is one line."""
+    shown = [{"key": line.key, **_figures(line)} for line in lines[:MOST_LINES]]
+    rest = lines[MOST_LINES:]
+    if rest:
+        (together,) = folded(replace(line, key=OTHER) for line in rest)
+        shown.append({"key": OTHER, **_figures(together), "others": len(rest)})
+    return shown
+
+
+def _figures(line: Line) -> dict[str, Any]:
+    return {**figures(line), "at_least": line.cost_at_least > 0}
+
+
+def _card(line: Line) -> dict[str, Any]:
+    return {
+        "cost": {cost.currency: cost.text for cost in line.costs},
+        "turns": line.turns,
+        "tokens_total": line.usage.total,
+        "at_least": line.cost_at_least > 0,
+    }
+
+
+def _over_time(steps: Steps, lines_by_step: Sequence[Sequence[Line]]) -> dict[str, Any]:
+    amounts: dict[str, dict[str, list[int | None]]] = {}  # by currency and key, in nano-units
+    for number, lines in enumerate(lines_by_step):
+        for line in lines:
+            for cost in line.costs:
+                values = amounts.setdefault(cost.currency, {}).setdefault(line.key, [None] * len(lines_by_step))
+                values[number] = cost.nano
+    return {
+        "step": steps.step,
+        "starts": [start // SECOND for start in steps.starts],
+        "currencies": {currency: _series(amounts[currency]) for currency in sorted(amounts)},
+    }
+
+
+def _series(by_key: Mapping[str, list[int | None]]) -> list[dict[str, Any]]:
+    """The largest first; all beyond `MOST_SERIES` as one, that says how many it stands for."""
+    keys = sorted(by_key, key=lambda key: (-sum(filter(None, by_key[key])), key))
+    shown: list[dict[str, Any]] = [{"key": key, "values": _texts(by_key[key])} for key in keys[:MOST_SERIES]]
+    rest = [by_key[key] for key in keys[MOST_SERIES:]]
+    if rest:
+        together = [
+            sum(filter(None, step)) if any(each is not None for each in step) else None
+            for step in zip(*rest, strict=True)
+        ]
+        shown.append({"key": OTHER, "values": _texts(together), "others": len(rest)})
+    return shown
+
+
+def _texts(values: Iterable[int | None]) -> list[str | None]:
+    return [None if nano is None else Money(nano, "").text for nano in values]

@@ -1,0 +1,110 @@
+"""The page's questions, answered from one ledger as JSON. Lives in the ledger's thread; knows no HTTP."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from acp_proxy import times
+from acp_proxy.budget import listing, zone_of
+from acp_proxy.budget.accounts import accounts_of, standings_of
+from acp_proxy.budget.command import Place, own_subject
+from acp_proxy.config import Config
+from acp_proxy.ledger import LedgerUnavailableError
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.serve import asked as questions
+from acp_proxy.serve.asked import choice, number, only
+from acp_proxy.serve.periods import RANGES
+from acp_proxy.serve.sessions import RecentSessions
+from acp_proxy.serve.spend import BY, spend
+from acp_proxy.serve.sums import KeptSums
+
+_BETWEEN_RECOVERIES = 5 * times.SECOND
+_MOST_SESSIONS = 200
+_MOST_KEPT = 100  # answers
+
+Asked = Mapping[str, str]
+
+
+class Views:
+    """Each takes the parameters of a question. Raises BadQuestionError, and LedgerError."""
+
+    def __init__(
+        self,
+        ledger: BudgetLedger,
+        config: Config,
+        environ: Mapping[str, str],
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._ledger = ledger
+        self._config = config
+        self._environ = environ
+        self._clock = clock
+        self._zone = times.local_zone(environ)
+        self._sums = KeptSums(ledger, config.identity.organisation)
+        self._sessions = RecentSessions(ledger, config.identity.organisation)
+        self._recovered_at = 0
+        self._kept: dict[tuple[object, ...], tuple[str, bytes]] = {}
+
+    def close(self) -> None:
+        self._ledger.close()
+
+    def version(self) -> str:
+        """Another one when rows were added, those of proxies that died since among them."""
+        now = self._clock()
+        if abs(now - self._recovered_at) >= _BETWEEN_RECOVERIES:
+            self._recovered_at = now
+            with suppress(LedgerUnavailableError):  # it may still be read
+                self._ledger.settle_dead(now)
+        return self._sums.version()
+
+    def spend(self, asked: Asked) -> bytes:
+        only(asked, ("range", "by", "tz"))
+        period, by = choice(asked, "range", RANGES), choice(asked, "by", BY)
+        zone, now = questions.zone(asked, self._zone), self._clock()
+        return self._unless_kept(
+            ("spend", period, by, zone.name, now // (900 * times.SECOND)),
+            lambda: _json(spend(self._sums, period, by, zone, now)),
+        )
+
+    def sessions(self, asked: Asked) -> bytes:
+        only(asked, ("limit", "before", "title"))
+        most = number(asked, "limit", 50, _MOST_SESSIONS)
+        self.version()
+        return _json(self._sessions.page(most, asked.get("before"), asked.get("title") or None, self._clock(), set()))
+
+    def session(self, asked: Asked) -> bytes:
+        only(asked, ("key",))
+        return _json(self._sessions.one(asked.get("key", "")))
+
+    def budgets(self, asked: Asked) -> bytes:
+        only(asked)
+        now = self._clock()
+        own = own_subject(self._config, Place(now, self._zone, Path.cwd(), self._environ, None))
+        accounts = accounts_of(self._ledger, self._config.budgets, own, zone_of, now)
+        return listing.as_json(standings_of(self._ledger, accounts, now)).encode()
+
+    def live(self, asked: Asked) -> bytes:
+        only(asked)
+        return _json({"version": self.version(), "running": []})
+
+    def _unless_kept(self, question: tuple[object, ...], answer: Callable[[], bytes]) -> bytes:
+        """The answer of before, when nothing was added since."""
+        version = self.version()
+        kept = self._kept.get(question)
+        if kept is not None and kept[0] == version:
+            return kept[1]
+        found = answer()
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[question] = (version, found)
+        return found
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return orjson.dumps(value)
