@@ -21,6 +21,7 @@ from acp_proxy.ledger import Ledger
 from acp_proxy.ledger.notices import DeliveryCount, Outbox
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.settings import Settings
+from acp_proxy.ledger.tallied import Tallied
 
 if TYPE_CHECKING:
     from acp_proxy.ledger.recent import Recent
@@ -179,6 +180,10 @@ class BudgetLedger(Ledger, Protocol):
 
     def delivery_counts(self, organisation: str) -> list[DeliveryCount]:
         """Attempts to send notices, by channel and result, since the ledger began."""
+
+    @property
+    def tallied(self) -> Tallied:
+        """What metrics are made of."""
 
     def rebuild(self) -> None:
         """Make the running totals anew from the rows; writers wait meanwhile."""

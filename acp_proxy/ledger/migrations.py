@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from acp_proxy.ledger import LedgerError, notices, overshoot, settings
+from acp_proxy.ledger import LedgerError, notices, overshoot, settings, tallies
 from acp_proxy.ledger.totals import Run, rebuild
 
 APPLICATION_ID = 0x41435050  # "ACPP", in the header of every ledger file
@@ -233,6 +233,7 @@ MIGRATIONS: tuple[Step, ...] = (
     settings.TABLES,
     overshoot.TABLES,
     notices.TABLES,
+    tallies.TABLES,
 )
 
 

@@ -17,7 +17,19 @@ from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.verdict import decide
-from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn, holding, overshoot, settings, standings, totals
+from acp_proxy.ledger import (
+    Query,
+    Row,
+    SessionInfo,
+    Sums,
+    Warn,
+    holding,
+    overshoot,
+    settings,
+    standings,
+    tallies,
+    totals,
+)
 from acp_proxy.ledger.budgets import ABANDONED, Decision, DecisionCount, Grant, Held, OpenTurn, Overshoot
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import DeliveryCount, Outbox, note, note_unpriced
@@ -27,6 +39,7 @@ from acp_proxy.ledger.reading import read_rows, read_sessions, read_sums
 from acp_proxy.ledger.recent import Recent
 from acp_proxy.ledger.recovery import recover
 from acp_proxy.ledger.settings import Settings
+from acp_proxy.ledger.tallied import Tallied
 from acp_proxy.ledger.totals import Additions, Run
 from acp_proxy.ledger.writing import COSTS, NOTE_TITLE, STATE, session_key, state_of, title_values, write_rows
 
@@ -82,12 +95,12 @@ class SqlLedger(ABC):
 
     def _append(self, run: Run, rows: Sequence[Row]) -> set[tuple[str, str]]:
         additions = Additions()
-        new = write_rows(run, rows)
-        for row in new:
+        written = write_rows(run, rows)
+        for row in written.rows:
             additions.add(row)
-        note_unpriced(run, new)
+        note_unpriced(run, written.rows)
         ended = holding.settle(run, rows)
-        additions.write(run, self._known_series)
+        tallies.append(run, written, additions.write(run, self._known_series))
         overshoot.count(run, ended, self.dialect, self._lock)
         return set(additions.series)
 
@@ -278,10 +291,16 @@ class SqlLedger(ABC):
     def delivery_counts(self, organisation: str) -> list[DeliveryCount]:
         return self.outbox.counts(organisation)
 
+    @property
+    def tallied(self) -> Tallied:
+        return Tallied(self._read, self._write)
+
     def rebuild(self) -> None:
         def work(run: Run) -> None:
             self._lock_totals(run)
-            totals.rebuild(run, [organisation for (organisation,) in run("SELECT DISTINCT org_id FROM session", ())])
+            organisations = [organisation for (organisation,) in run("SELECT DISTINCT org_id FROM session", ())]
+            totals.rebuild(run, organisations)
+            tallies.rebuild(run, organisations)
 
         self._write(work)
 

@@ -1,6 +1,7 @@
 """Running totals: what rows add up to, by who, what and when; only incremented, in the transaction of the row.
 
-A series is one combination of dimensions, a bucket some quarter hours of one `LEVELS`. All can be made anew from rows.
+A series is one combination of dimensions, a bucket some quarter hours of one of `LEVELS`, or at `WHOLE` all of them.
+All can be made anew from rows.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ Run = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]  # SQL with ?, value
 
 QUARTER_HOUR = 900 * 10**9
 LEVELS = (1, 96, 28 * 96)  # quarter hours in a bucket: one, a day, four weeks (UTC)
+WHOLE = len(LEVELS)  # the level of one bucket, 0: what is read again and again must not grow with the ledger's age
 _MOST_AT_ONCE = 200  # rows of one statement
 
 # Money is kept as units and nano-units, for the sum of a column must not overflow.
@@ -71,7 +73,7 @@ WHERE t.org_id = ? AND t.started_at >= ? AND t.started_at < ?
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 """
 
-_Series = tuple[str | None, ...]
+Series = tuple[str | None, ...]  # values of `SERIES`
 _Key = tuple[str, int, str, int]  # organisation, level, series, bucket
 
 
@@ -79,7 +81,7 @@ _Key = tuple[str, int, str, int]  # organisation, level, series, bucket
 class Additions:
     """What rows add to totals, gathered before it is written."""
 
-    series: dict[tuple[str, str], _Series] = field(default_factory=dict)  # by organisation and id
+    series: dict[tuple[str, str], Series] = field(default_factory=dict)  # by organisation and id
     counts: dict[_Key, list[int]] = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
@@ -89,7 +91,7 @@ class Additions:
             usage, cost = line.usage, line.cost
             first = int(position == 0)
             unpriced = int(cost is None and usage.total > 0 and entry.cost_source != "parent")
-            units, nano = _split(cost.nano) if cost else (0, 0)
+            units, nano = split(cost.nano) if cost else (0, 0)
             self._add(
                 origin.organisation,
                 (
@@ -112,19 +114,24 @@ class Additions:
         *counts, first_at, last_at = map(int, numbers)
         self._add(organisation, tuple(dimensions), quarter, counts, (first_at, last_at))
 
-    def write(self, run: Run, known: set[tuple[str, str]]) -> None:
-        """In the order of keys, so that two transactions never wait for each other. `known` series are there."""
-        new = sorted(key for key in self.series if key not in known)
-        insert(run, "series", [(*key, *self.series[key]) for key in new], " ON CONFLICT DO NOTHING")
+    def write(self, run: Run, known: set[tuple[str, str]]) -> list[tuple[str, Series]]:
+        """The series that nobody wrote before, with their organisations. `known` series are there.
+
+        In the order of keys, so that two transactions never wait for each other.
+        """
+        unsure = sorted(key for key in self.series if key not in known)
+        ending = " ON CONFLICT DO NOTHING RETURNING org_id, id"
+        new = insert(run, "series", [(*key, *self.series[key]) for key in unsure], ending)
         insert(run, "total", [(*key, *self.counts[key]) for key in sorted(self.counts)], _ADD)
+        return [(key[0], self.series[key]) for key in new if key in self.series]
 
     def _add(
-        self, organisation: str, series: _Series, quarter: int, counts: Sequence[int], times: tuple[int, int]
+        self, organisation: str, series: Series, quarter: int, counts: Sequence[int], times: tuple[int, int]
     ) -> None:
         name = _series_id(series)
         self.series[organisation, name] = series
-        for level, size in enumerate(LEVELS):
-            key = (organisation, level, name, quarter // size)
+        for level, bucket in enumerate((*(quarter // size for size in LEVELS), 0)):
+            key = (organisation, level, name, bucket)
             so_far = self.counts.get(key)
             if so_far is None:
                 self.counts[key] = [*counts, *times]
@@ -162,13 +169,13 @@ def _parts(usage: Usage) -> tuple[int, ...]:
     return usage.input, usage.cached_read, usage.cached_write, usage.output, usage.thought
 
 
-def _split(nano: int) -> tuple[int, int]:
+def split(nano: int) -> tuple[int, int]:
     """Units and nano-units of the same sign, as SQL divides."""
     units, rest = divmod(abs(nano), NANO)
     return (units, rest) if nano >= 0 else (-units, -rest)
 
 
-def _series_id(series: _Series) -> str:
+def _series_id(series: Series) -> str:
     return blake2b(json.dumps(series).encode(), digest_size=12).hexdigest()
 
 
@@ -204,6 +211,8 @@ def cover(since: int | None, until: int | None, *, finest: bool = False) -> Cove
         edges.append((since, first * QUARTER_HOUR))
     if until is not None and end * QUARTER_HOUR < until:
         edges.append((end * QUARTER_HOUR, until))
+    if since is None and until is None and not finest:
+        return Cover(((WHOLE, 0, 1),), ())
     sizes = LEVELS[:1] if finest else LEVELS
     return Cover(tuple(_ranges(first, end, sizes, 0)), tuple(edges))
 

@@ -6,6 +6,7 @@ Everything runs within the caller's transaction. The SQL is what SQLite and Post
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from acp_proxy.ledger.totals import Run, insert
 # A row may come late, from a journal: then only the session's beginning is news. What a row does not know of its
 # session does not replace what an earlier one knew.
 _UPSERT_SESSION = f"""
-INSERT INTO session VALUES ({", ".join("?" * 21)})
+INSERT INTO session VALUES ({", ".join("?" * 22)})
 ON CONFLICT (org_id, user_id, host, agent, session) DO UPDATE SET
     team = excluded.team,
     project = excluded.project,
@@ -41,9 +42,10 @@ ON CONFLICT (org_id, user_id, host, agent, session) DO UPDATE SET
     counters = coalesce(excluded.counters, session.counters),
     started_at = CASE WHEN excluded.started_at < session.started_at
         THEN excluded.started_at ELSE session.started_at END,
-    ended_at = excluded.ended_at
+    ended_at = excluded.ended_at,
+    later_rows = session.later_rows + 1
 WHERE excluded.ended_at >= session.ended_at
-RETURNING ended_at
+RETURNING later_rows
 """
 _KEY = "org_id = ? AND user_id = ? AND host = ? AND agent = ? AND session = ?"
 _BEGIN_SESSION = f"UPDATE session SET started_at = ? WHERE {_KEY} AND started_at > ?"
@@ -60,15 +62,24 @@ ORDER BY t.id, l.position
 """
 
 
-def write_rows(run: Run, rows: Sequence[Row]) -> list[Row]:
-    """Those that were not there yet."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    rows: list[Row]  # that were not there yet
+    first: list[Row]  # those of them that are their session's first
+
+
+def write_rows(run: Run, rows: Sequence[Row]) -> Written:
     new = list(_new(run, rows))
     insert(run, "line", [values for row in new for values in _line_values(row)])
+    first = []
     for row in new:
-        if not run(_UPSERT_SESSION, _session_values(row)):
+        later_rows = run(_UPSERT_SESSION, _session_values(row))
+        if not later_rows:
             started_at = row.entry.started_at
             run(_BEGIN_SESSION, (started_at, *session_key(row.origin, row.entry.session), started_at))
-    return new
+        elif later_rows[0][0] == 0:
+            first.append(row)
+    return Written(new, first)
 
 
 def _new(run: Run, rows: Sequence[Row]) -> Iterator[Row]:
@@ -158,6 +169,7 @@ def _session_values(row: Row) -> tuple[object, ...]:
         entry.started_at,
         entry.ended_at,
         None if state.title is None else state.title.casefold(),
+        0,
     )
 
 

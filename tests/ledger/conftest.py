@@ -19,6 +19,7 @@ from tests.ledger.server import Server, running
 TABLES = ["turn", "line", "session", "series", "total", "open_turn", "hold", "surcharge", "granted", "announced"]
 TABLES += ["decision", "overshoot", "account", "settings"]
 TABLES += ["notice", "delivery", "delivery_count"]
+TABLES += ["tally", "relayed", "label", "label_count"]
 
 Open = Callable[[], BudgetLedger]
 
