@@ -63,7 +63,7 @@ class Relay:
         self._grace = grace
         self._inspector = inspector
         self._signals = signals
-        self._signalled = False
+        self._signalled = self._over = False
         self._stirred = asyncio.Event()
 
     async def run(self) -> int:
@@ -73,7 +73,8 @@ class Relay:
         """
         self._open()
         with self._taking_signals():
-            gc.freeze()
+            if self._signals:  # the process is ours
+                gc.freeze()
             self._to_client.start()
             self._from_client.start()
             self._from_agent.start()
@@ -82,8 +83,14 @@ class Relay:
                 await self._see_off()
             self._from_client.stop()
             await self._deliver()
+        self._over = True
         self._close()
         return self._agent.status if self._agent.status is not None else 128 + signal.SIGKILL
+
+    def stop(self) -> None:
+        """End the agent as if a signal had come; `run` returns when it is over. Does nothing then."""
+        if not self._over:
+            self._signal()
 
     def _open(self) -> None:
         started = self._started

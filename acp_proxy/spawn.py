@@ -77,7 +77,7 @@ def spawn(agent: list[str], *, tied: bool = True) -> Started:
         os.close(agent_stdin)
         os.close(agent_stdout)
     adopts = prctl is not None and prctl(_PR_SET_CHILD_SUBREAPER, 1) == 0
-    from_client, to_client = _take_wire()
+    from_client, to_client = take_wire()
     return Started(
         pid=pid,
         to_agent=to_agent,
@@ -158,7 +158,8 @@ def _not_started(command: str, error: OSError) -> NotStarted:
     return NotStarted(126, f"agent cannot be executed: {command}: {error.strerror}")
 
 
-def _take_wire() -> tuple[int, int]:
+def take_wire() -> tuple[int, int]:
+    """What fd 0 and 1 were; they are /dev/null and stderr from now on."""
     from_client, to_client = os.dup(0), os.dup(1)
     os.dup2(2, 1)
     null = os.open("/dev/null", os.O_RDONLY)

@@ -133,8 +133,17 @@ def load(options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: 
 
     Raises ConfigError. A file named by `config` must exist, the user's and the administrator's need not.
     """
-    own = _own_file(options, environ)
-    admin = read(admin_file) if _exists(admin_file) else None
+    return _settled(_own_file(options, environ), read(admin_file) if _exists(admin_file) else None, options, environ)
+
+
+def without_files(options: Mapping[str, str], environ: Mapping[str, str]) -> Config:
+    """Defaults and flags alone, for a program that embeds the relay. Raises ConfigError."""
+    return _settled(None, None, options, environ)
+
+
+def _settled(
+    own: TomlFile | None, admin: TomlFile | None, options: Mapping[str, str], environ: Mapping[str, str]
+) -> Config:
     users, final = _of_file(own), _of_file(admin)
     lower = users | _of_environment(environ) | _of_flags(options)
     settings = _defaults(environ) | _outside_of(final, lower) | final
