@@ -1,0 +1,139 @@
+"""acp-proxy inside of another program: a relay around an agent, and what was used as a list.
+
+Nothing here reads a configuration file or writes to a ledger unless it is told to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from msgspec import structs
+
+from acp_proxy import relay
+from acp_proxy.config import Config, without_files
+from acp_proxy.interceptor import Interceptor
+from acp_proxy.log import Log
+from acp_proxy.spawn import NotStarted, Started, take_wire
+from acp_proxy.usages import OnUsagesChange, Usage, Usages
+from acp_proxy.wiring import wired
+
+
+class Relay:
+    """`async with Relay(["my-agent"]) as relay: await relay.wait()` stands between a client and an agent.
+
+    The client is whoever is at this process's stdin and stdout (which are then no longer `print`'s: that writes to
+    stderr), or at the other end of `client`, a connected socket. `on_usages_change` is called with all usages of a
+    session after each change of them, from the event loop, soon after the turn's last line went on; it may be a
+    coroutine function. Its exceptions are logged, and nothing else.
+
+    `ledger` is a URL to write rows to. `config` is a whole configuration, as `acp_proxy.config.load({}, os.environ)`
+    gives it, with its ledger and budgets; without one nothing is read, priced by the catalog, and kept in memory.
+    `interceptors` see what happens, and may refuse prompts.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        on_usages_change: OnUsagesChange | None = None,
+        client: socket.socket | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        ledger: str | None = None,
+        config: Config | None = None,
+        interceptors: Iterable[Interceptor] = (),
+        log_level: Literal["debug", "info", "warning", "error"] = "warning",
+        grace: float = relay.GRACE,
+    ) -> None:
+        """`grace` is in seconds, from the client's last byte to SIGTERM, and on to SIGKILL.
+
+        Raises ConfigError for a ledger URL that is none.
+        """
+        if not command:
+            raise ValueError("expected the agent's command, not an empty one")
+        self._command = list(command)
+        self._client = client
+        self._cwd, self._env = cwd, env
+        self._books = ledger is not None or config is not None
+        self._config = _config(config, ledger)
+        self._interceptors = list(interceptors)
+        self._log = Log(self._config.log.level if config else log_level, self._config.log.file)
+        self._usages = Usages(on_usages_change, self._log)
+        self._grace = grace
+        self._relayed: asyncio.Task[int] | None = None
+
+    @property
+    def usages(self) -> list[Usage]:
+        """Everything that was used so far, in the order in which it ended."""
+        return list(self._usages.usages)
+
+    async def __aenter__(self) -> Self:
+        """Start the agent, on the running loop. Raises NotStarted."""
+        self._process = _start(self._command, self._cwd, self._env)
+        self._dispatcher = wired(
+            self._config, self._command, self._log, [self._usages, *self._interceptors], books=self._books
+        )
+        started = _around(self._process, self._client)
+        self._relay = relay.Relay(started, self._dispatcher, signals=False, grace=self._grace)
+        self._relayed = asyncio.create_task(self._relay.run(), name="acp-proxy relay")
+        return self
+
+    async def wait(self) -> int:
+        """Until the agent has exited and its output is delivered. The agent's exit status, 128 + N for a signal."""
+        assert self._relayed is not None, "enter the relay first"  # noqa: S101
+        return await asyncio.shield(self._relayed)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the agent if it still runs, and see that what it used is kept and told."""
+        assert self._relayed is not None  # noqa: S101
+        self._relay.stop()
+        try:
+            self._process.returncode = await self._relayed
+        finally:
+            self._dispatcher.finish()
+            await self._dispatcher.aclose()
+
+
+def _config(config: Config | None, ledger: str | None) -> Config:
+    """Without one the defaults, and no file is read for them."""
+    flags = {} if ledger is None else {"ledger": ledger}
+    defaults = without_files(flags, {"HOME": str(Path.home())})
+    if config is None:
+        return defaults
+    return config if ledger is None else structs.replace(config, ledger=defaults.ledger)
+
+
+def _start(
+    command: list[str], cwd: str | os.PathLike[str] | None, env: Mapping[str, str] | None
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd, env=env)
+    except FileNotFoundError as error:
+        raise NotStarted(127, f"agent not found: {error.filename or command[0]}") from error
+    except OSError as error:
+        raise NotStarted(126, f"agent cannot be executed: {command[0]}: {error.strerror}") from error
+
+
+def _around(process: subprocess.Popen[bytes], client: socket.socket | None) -> Started:
+    """The descriptors around the agent, all of them for the relay to close."""
+    assert process.stdin  # noqa: S101
+    assert process.stdout  # noqa: S101
+    with process.stdin as to_agent, process.stdout as from_agent:
+        pipes = os.dup(to_agent.fileno()), os.dup(from_agent.fileno())
+    if client is None:
+        from_client, to_client = take_wire()
+    else:
+        to_client = os.dup(client.fileno())
+        from_client = client.detach()
+    return Started(
+        pid=process.pid, to_agent=pipes[0], from_agent=pipes[1], from_client=from_client, to_client=to_client
+    )
