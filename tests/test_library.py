@@ -1,0 +1,248 @@
+"""The relay inside of another program: real agents, what they used as a list, and listeners that fail."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import acp_proxy
+from acp_proxy import config
+from acp_proxy.core.money import Money
+from acp_proxy.interceptor import Interceptor, Refusal
+from acp_proxy.ledger import Query, open_ledger
+from acp_proxy.usages import OnUsagesChange
+
+DOCS = Path(__file__).parent.parent / "docs/library.md"
+AGENT = [sys.executable, "-m", "acp_proxy.demo_agent"]
+PROMPT = {"sessionId": "demo-session", "prompt": [{"type": "text", "text": "hi"}]}
+
+
+class Client:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self.writer = reader, writer
+        self._id = 0
+
+    async def ask(self, method: str, **params: Any) -> Any:
+        """The response, with whatever came before it passed over."""
+        self._id += 1
+        request = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
+        self.writer.write(json.dumps(request).encode() + b"\n")
+        while True:
+            message = json.loads(await self._reader.readline())
+            if message.get("id") == self._id:
+                return message
+
+    async def open(self) -> None:
+        await self.ask("initialize", protocolVersion=1)
+        await self.ask("session/new", cwd="/", mcpServers=[])
+
+
+@asynccontextmanager
+async def connected(
+    on_usages_change: OnUsagesChange | None = None, **options: Any
+) -> AsyncIterator[tuple[acp_proxy.Relay, Client]]:
+    ours, theirs = socket.socketpair()
+    async with acp_proxy.Relay(AGENT, client=theirs, on_usages_change=on_usages_change, **options) as relay:
+        client = Client(*await asyncio.open_connection(sock=ours))
+        await client.open()
+        yield relay, client
+        client.writer.close()
+
+
+async def test_what_a_turn_used_is_listed_when_its_response_is_there() -> None:
+    async with connected() as (relay, client):
+        assert relay.usages == []
+        answer = await client.ask("session/prompt", **PROMPT)
+        (usage,) = relay.usages
+        assert usage.total == answer["result"]["usage"]["totalTokens"]
+        assert (usage.model, usage.kind, usage.session) == ("claude-sonnet-5", "turn", "demo-session")
+        assert usage.to_openai() == {"prompt_tokens": 12242, "completion_tokens": 96, "total_tokens": 12338}
+        assert usage.cost == {"USD": "0.031359"}
+
+
+async def test_a_listener_gets_all_usages_after_every_change() -> None:
+    told: asyncio.Queue[list[acp_proxy.Usage]] = asyncio.Queue()
+    async with connected(told.put_nowait) as (relay, client):
+        for count in (1, 2, 3):
+            await client.ask("session/prompt", **PROMPT)
+            async with asyncio.timeout(5):
+                assert await told.get() == relay.usages
+            assert len(relay.usages) == count
+
+
+async def test_a_listener_may_be_a_coroutine_function_and_is_waited_for_at_the_end() -> None:
+    told = []
+
+    async def listen(usages: list[acp_proxy.Usage]) -> None:
+        await asyncio.sleep(0)
+        told.append(len(usages))
+
+    async with connected(listen) as (_, client):
+        await client.ask("session/prompt", **PROMPT)
+    assert told == [1]
+
+
+async def test_a_listener_that_fails_is_logged_and_the_relay_goes_on(capfd: pytest.CaptureFixture[str]) -> None:
+    def at_once(_: list[acp_proxy.Usage]) -> None:
+        raise RuntimeError("no display")
+
+    async def later(_: list[acp_proxy.Usage]) -> None:
+        raise RuntimeError("no network")
+
+    for listener in (at_once, later):
+        async with connected(listener) as (relay, client):
+            assert (await client.ask("session/prompt", **PROMPT))["result"]["stopReason"] == "end_turn"
+            assert (await client.ask("session/prompt", **PROMPT))["result"]["stopReason"] == "end_turn"
+            assert len(relay.usages) == 2
+    logged = capfd.readouterr().err
+    assert logged.count("no display") == logged.count("no network") == 2
+
+
+async def test_the_exit_status_is_the_agents() -> None:
+    ours, theirs = socket.socketpair()
+    with ours:
+        async with acp_proxy.Relay([sys.executable, "-c", "raise SystemExit(7)"], client=theirs) as relay:
+            assert await relay.wait() == 7
+
+
+async def test_leaving_ends_an_agent_that_still_runs() -> None:
+    ours, theirs = socket.socketpair()
+    forever = "import os, signal; print(os.getpid(), flush=True); signal.pause()"
+    with ours:
+        async with acp_proxy.Relay([sys.executable, "-c", forever], client=theirs) as relay:
+            reader, writer = await asyncio.open_connection(sock=ours)
+            pid = int(await reader.readline())
+            os.kill(pid, 0)
+        assert await relay.wait() == 128 + 15
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+        writer.close()
+
+
+@pytest.mark.parametrize(("command", "status"), [("no-such-agent", 127), ("/etc/passwd", 126)])
+async def test_an_agent_that_cannot_be_started_is_an_exception(command: str, status: int) -> None:
+    with pytest.raises(acp_proxy.NotStarted) as told:
+        async with acp_proxy.Relay([command]):
+            pytest.fail("it cannot run")
+    assert told.value.status == status
+
+
+def test_a_command_and_a_ledger_must_be_ones() -> None:
+    with pytest.raises(ValueError, match="expected the agent's command"):
+        acp_proxy.Relay([])
+    with pytest.raises(config.ConfigError, match="--ledger: expected sqlite:///PATH"):
+        acp_proxy.Relay(AGENT, ledger="mysql://db")
+
+
+async def test_environment_and_directory_are_the_agents(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    says = [sys.executable, "-c", "import os; print(os.getcwd(), os.environ['MOOD'], flush=True)"]
+    async with acp_proxy.Relay(says, client=theirs, cwd=tmp_path, env={**os.environ, "MOOD": "good"}) as relay:
+        reader, writer = await asyncio.open_connection(sock=ours)
+        assert (await reader.readline()).decode() == f"{tmp_path} good\n"
+        writer.close()
+        await relay.wait()
+
+
+async def test_rows_are_kept_where_a_ledger_is_given_and_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    async with connected() as (_, client):
+        await client.ask("session/prompt", **PROMPT)
+    assert os.listdir(tmp_path) == []  # noqa: PTH208
+    url = f"sqlite:///{tmp_path}/mine/ledger.db"
+    async with connected(ledger=url) as (relay, client):
+        await client.ask("session/prompt", **PROMPT)
+    ledger = open_ledger(url, journals=())
+    assert [row.entry.id for row in ledger.rows(Query())] == [usage.turn for usage in relay.usages]
+    ledger.close()
+
+
+async def test_a_configuration_brings_its_budgets(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[[budget]]\nname = "none"\nwindow = "day"\nlimit = { turns = 0 }\n')
+    options = {"config": str(file), "ledger": f"sqlite:///{tmp_path}/ledger.db"}
+    chosen = config.load(options, {"HOME": str(tmp_path)})
+    async with connected(config=chosen) as (relay, client):
+        answer = await client.ask("session/prompt", **PROMPT)
+        assert "budget" in answer["result"]["_meta"]["acp-proxy"]
+        assert relay.usages == []
+
+
+async def test_an_interceptor_may_refuse_a_prompt() -> None:
+    class Closed(Interceptor):
+        admits = frozenset({"session/prompt"})
+
+        async def admit(self, *_: object) -> Refusal:
+            return Refusal(error={"code": -32603, "message": "closed"})
+
+    async with connected(interceptors=[Closed()]) as (relay, client):
+        assert (await client.ask("session/prompt", **PROMPT))["error"]["message"] == "closed"
+        assert relay.usages == []
+
+
+COUNTS = st.builds(acp_proxy.Usage, *[st.integers(0, 10**9)] * 5, model=st.sampled_from([None, "a", "b"]))
+
+
+@given(st.lists(COUNTS, min_size=1, max_size=5))
+def test_a_sum_adds_every_counter_and_keeps_what_is_the_same(usages: list[acp_proxy.Usage]) -> None:
+    total = sum(usages, acp_proxy.Usage())
+    assert total.total == sum(usage.total for usage in usages)
+    assert total.to_openai()["prompt_tokens"] == sum(usage.prompt for usage in usages)
+    models = {usage.model for usage in usages if usage != acp_proxy.Usage()}
+    assert total.model == (models.pop() if len(models) == 1 else None)
+
+
+def test_costs_add_up_by_currency() -> None:
+    dollars, points = (acp_proxy.Usage(costs=(Money.of("1.5", currency),)) for currency in ("USD", "credits"))
+    assert (dollars + points + dollars).cost == {"USD": "3", "credits": "1.5"}
+
+
+def test_the_names_are_those_that_are_promised_and_no_others() -> None:
+    assert all(getattr(acp_proxy, name) for name in acp_proxy.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'Proxy'"):
+        _ = acp_proxy.Proxy
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_examples_of_the_documentation_run(number: int, tmp_path: Path) -> None:
+    example = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)[number]
+    agent = tmp_path / "my-agent"
+    agent.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m acp_proxy.demo_agent\n')
+    agent.chmod(0o755)
+    environ = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}},
+        {"jsonrpc": "2.0", "id": 2, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}},
+        {"jsonrpc": "2.0", "id": 3, "method": "session/prompt", "params": PROMPT},
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", example],
+        input="".join(json.dumps(message) + "\n" for message in messages),
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    if number == 0:
+        assert '"stopReason":"end_turn"' in done.stdout.replace(" ", "")
+        assert "[Usage(input=412" in done.stderr
+    else:
+        assert "demo-agent" in done.stdout
+        assert done.stdout.splitlines()[-1] == "{'prompt_tokens': 0, 'completion_tokens': 0, 'total_tokens': 0}"
