@@ -138,6 +138,12 @@ export function cleaned(name) {
   return signs.length > LONGEST_NAME ? `${signs.slice(0, LONGEST_NAME - 1).join("")}…` : text;
 }
 
+/**
+ * An agent's name without the organisation that names from npm begin with.
+ * @param {string} agent
+ */
+export const shortened = (agent) => cleaned(agent.slice(agent.lastIndexOf("/") + 1)) || cleaned(agent);
+
 /** @param {bigint} number */
 const magnitude = (number) => (number < 0n ? -number : number);
 

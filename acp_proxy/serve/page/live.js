@@ -1,7 +1,7 @@
 // Turns that are running now, with a clock of their own between two answers of the server.
 
 import { byId, make, refill, table } from "./dom.js";
-import { cleaned, costTexts, counted, elapsedText, tokensText } from "./figures.js";
+import { cleaned, costTexts, counted, elapsedText, shortened, tokensText } from "./figures.js";
 import { contextCell } from "./sessions.js";
 
 /** @import { Running } from "./shapes.js" */
@@ -22,9 +22,9 @@ export function showLive({ running }) {
   const columns = [
     { title: "session", look: "name" },
     { title: "elapsed", look: "figure" },
-    { title: "tokens", look: "figure" },
+    { title: "tokens", look: "figure roomy" },
     { title: "cost so far", look: "figure" },
-    { title: "context", look: "context roomy" },
+    { title: "context", look: "context" },
   ];
   refill(byId("live-table"), table("Running turns; tokens and cost are estimates until they end", columns, running.map(row)));
   tick();
@@ -39,7 +39,8 @@ export function tick() {
 
 /** @param {Running} turn */
 function row(turn) {
-  const about = [turn.agent, turn.model, turn.project].flatMap((name) => (name ? [cleaned(name)] : []));
+  const about = [shortened(turn.agent ?? ""), cleaned(turn.model ?? ""), cleaned(turn.project ?? "")].filter(Boolean);
+  const tokens = turn.tokens?.total ? `~ ${tokensText(turn.tokens.total)}` : "–";
   const amounts = costTexts(turn.cost).map((text) => make("span", { class: "amount" }, text === "–" ? "–" : `~ ${text}`));
   const clock = make("time", { "data-since": Date.parse(turn.started_at), datetime: turn.started_at });
   return make(
@@ -50,11 +51,12 @@ function row(turn) {
       { scope: "row", class: "name" },
       make("span", { class: "pulse", "aria-hidden": "true" }),
       make("bdi", {}, cleaned(turn.title || turn.session || "a session")),
-      make("small", {}, about.join(" · ")),
+      make("small", { class: "loose" }, about.join(" · ")),
+      make("small", { class: "tight" }, [...about, `${tokens} tokens`].join(" · ")),
     ),
     make("td", { class: "figure" }, clock),
-    make("td", { class: "figure" }, turn.tokens?.total ? `~ ${tokensText(turn.tokens.total)}` : "–"),
+    make("td", { class: "figure roomy" }, tokens),
     make("td", { class: "figure cost" }, ...amounts),
-    contextCell(turn, "roomy"),
+    contextCell(turn),
   );
 }

@@ -11,11 +11,11 @@ import { showSpend } from "./spend.js";
 
 const BEAT = 2000; // ms between two looks at what is running
 const OLDEST = 60_000; // ms after which all is read again, though nothing was added: days end
-const PAGE = 50;
+const [PAGE, MOST] = [20, 200]; // sessions
 const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
 /** What is shown. */
-const view = { session: "", range: "month", by: "model", title: "", pages: 1 };
+const view = { session: "", range: "month", by: "model", title: "", pages: 1, every: false };
 /** Of which state of the ledger, as of when (ms), and how often what is shown was chosen anew. */
 const seen = { mark: "", at: 0, choice: 0 };
 /** @type {number | undefined} */
@@ -40,6 +40,10 @@ byId("title").addEventListener("input", ({ target }) => {
 });
 byId("session-more").addEventListener("click", () => {
   view.pages += 1;
+  choose();
+});
+byId("spend-more").addEventListener("click", () => {
+  view.every = true;
   choose();
 });
 byId("skip").addEventListener("click", (event) => {
@@ -116,18 +120,21 @@ async function look() {
 }
 
 async function readOverview() {
-  const { range, by, title, pages, session } = view;
+  const { range, by, title, pages, every, session } = view;
   const [spend, sessions, budgets] = await Promise.all([
     read("spend", { range, by, tz: TIME_ZONE }),
-    read("sessions", { limit: PAGE * pages, title }),
+    read("sessions", { limit: Math.min(PAGE * pages, MOST), title }),
     read("budgets"),
   ]);
   if (session !== view.session) return;
   const empty = !title && sessions.sessions.length === 0;
   byId("welcome").hidden = !empty;
-  byId("figures").hidden = empty;
-  showSpend(spend, by);
-  showSessions(sessions.sessions, sessions.next !== null, TIME_ZONE);
+  byId("lead").hidden = byId("figures").hidden = empty;
+  showSpend(spend, by, every);
+  showSessions(sessions.sessions, TIME_ZONE);
+  const full = sessions.sessions.length >= MOST;
+  byId("session-more").hidden = full || sessions.next === null;
+  byId("session-older").hidden = !full || sessions.next === null;
   showBudgets(budgets, TIME_ZONE);
 }
 

@@ -4,9 +4,9 @@ import { byId, make, refill, table } from "./dom.js";
 import { cleaned, contextLevel, costTexts, counted, decimalsOf, elapsedText, timeText, tokensText } from "./figures.js";
 import { colour, plot } from "./plot.js";
 import { contextCell, nameOf } from "./sessions.js";
-import { costCell, isAtLeast, partsOf } from "./spend.js";
+import { costCell, partsOf } from "./spend.js";
 
-/** @import { Session, Turn } from "./shapes.js" */
+/** @import { About, SessionInFull, Turn } from "./shapes.js" */
 
 const USAGE = { agent: "exact", partial: "partial", estimated: "estimated", none: "unknown" };
 const COST = { agent: "agent’s own", computed: "computed", estimated: "estimated", parent: "in its parent’s", unknown: "no price" };
@@ -15,28 +15,45 @@ const COST = { agent: "agent’s own", computed: "computed", estimated: "estimat
 let drawn = null;
 
 /**
- * @param {{session: Session, turns: Turn[]}} answer
+ * @param {SessionInFull} session
  * @param {string} timeZone
  */
-export function showSession({ session, turns }, timeZone) {
+export function showSession(session, timeZone) {
+  const { total, turns, omitted } = session;
   byId("session-title").textContent = nameOf(session);
   byId("session-about").textContent = aboutText(session, timeZone);
-  const amounts = costTexts(session.cost, { atLeast: isAtLeast(session) });
+  const amounts = costTexts(total.cost, { atLeast: total.at_least });
   refill(byId("session-total"), ...amounts.map((text) => make("span", { class: "amount" }, text)));
   byId("session-facts").textContent = [
-    counted(session.turns, "turn"),
-    `${tokensText(session.tokens.total)} tokens`,
+    counted(total.turns, "turn"),
+    `${tokensText(total.tokens.total)} tokens`,
     contextText(session),
   ].join(" · ");
+  byId("session-omitted").textContent = omitted ? `${counted(omitted, "earlier row")} not listed.` : "";
   drawn?.();
+  const compacted = compactions(turns);
   const known = turns.filter(({ context_used }) => context_used !== null);
   byId("context").hidden = known.length === 0;
-  drawn = known.length ? drawContext(byId("context-plot"), turns, timeZone) : null;
-  refill(byId("turn-table"), turnTable(turns, timeZone));
+  drawn = known.length ? drawContext(byId("context-plot"), turns, compacted, timeZone) : null;
+  refill(byId("turn-table"), turnTable(turns, compacted, omitted, timeZone));
 }
 
 /**
- * @param {Session} session
+ * Where the context was compacted: a row that says so, and one after which it is less than half of what it was.
+ * @param {Turn[]} turns
+ * @returns {boolean[]}
+ */
+function compactions(turns) {
+  let before = 0;
+  return turns.map(({ compaction, context_used: used }) => {
+    const halved = used !== null && used * 2 < before;
+    before = used ?? before;
+    return compaction || halved;
+  });
+}
+
+/**
+ * @param {About} session
  * @param {string} timeZone
  */
 function aboutText(session, timeZone) {
@@ -55,15 +72,12 @@ function contextText({ context_used: used, context_size: size }) {
 /**
  * @param {HTMLElement} container
  * @param {Turn[]} turns
+ * @param {boolean[]} compacted
  * @param {string} timeZone
  */
-function drawContext(container, turns, timeZone) {
+function drawContext(container, turns, compacted, timeZone) {
   const size = Math.max(0, ...turns.map(({ context_size }) => context_size ?? 0));
   const most = Math.max(...turns.map(({ context_used }) => context_used ?? 0));
-  const fill = (/** @type {Turn} */ turn) => {
-    const level = turn.context_size ? contextLevel(turn.context_used ?? 0, turn.context_size) : "normal";
-    return colour(level);
-  };
   return plot(container, {
     label: `Context after each of ${counted(turns.length, "row")}. The figures are in the table below.`,
     height: 200,
@@ -74,7 +88,7 @@ function drawContext(container, turns, timeZone) {
     name: (index) => String(index + 1),
     figure: tokensText,
     note: (index) => noteOn(turns[index], index, timeZone),
-    behind: (chart) => drawMarks(chart, size, turns, fill),
+    behind: (chart) => drawMarks(chart, size, turns, compacted),
   });
 }
 
@@ -83,9 +97,9 @@ function drawContext(container, turns, timeZone) {
  * @param {any} chart
  * @param {number} size
  * @param {Turn[]} turns
- * @param {(turn: Turn) => string} fill
+ * @param {boolean[]} compacted
  */
-function drawMarks(chart, size, turns, fill) {
+function drawMarks(chart, size, turns, compacted) {
   const { ctx, bbox } = chart;
   const ratio = devicePixelRatio;
   ctx.save();
@@ -96,9 +110,9 @@ function drawMarks(chart, size, turns, fill) {
   }
   turns.forEach((turn, index) => {
     const x = chart.valToPos(index, "x", true);
-    if (turn.kind === "compaction") stroke(ctx, colour("text"), [4 * ratio, 4 * ratio], [x, bbox.top, x, bbox.top + bbox.height]);
+    if (compacted[index]) stroke(ctx, colour("text"), [4 * ratio, 4 * ratio], [x, bbox.top, x, bbox.top + bbox.height]);
     if (turn.context_used === null) return;
-    ctx.fillStyle = fill(turn);
+    ctx.fillStyle = colour(turn.context_size ? contextLevel(turn.context_used, turn.context_size) : "normal");
     ctx.beginPath();
     ctx.arc(x, chart.valToPos(turn.context_used, "y", true), 4 * ratio, 0, 2 * Math.PI);
     ctx.fill();
@@ -131,18 +145,20 @@ function noteOn(turn, index, timeZone) {
   return [
     make("strong", {}, `${index + 1} · ${timeText(new Date(turn.started_at), timeZone)}${kind}`),
     make("div", {}, contextText(turn)),
-    make("div", {}, `cost ${costTexts(turn.cost, { atLeast: isAtLeast(turn) }).join(" + ")}`),
+    make("div", {}, `cost ${costTexts(turn.cost, { atLeast: turn.at_least }).join(" + ")}`),
   ];
 }
 
 /**
  * @param {Turn[]} turns
+ * @param {boolean[]} compacted
+ * @param {number} omitted
  * @param {string} timeZone
  */
-function turnTable(turns, timeZone) {
+function turnTable(turns, compacted, omitted, timeZone) {
   const decimals = decimalsOf(turns.map(({ cost }) => cost));
   const columns = [
-    { title: "row", look: "name" },
+    { title: "turn", look: "name" },
     { title: "model", look: "roomy" },
     { title: "took", look: "figure roomy" },
     { title: "prompt", look: "figure roomy" },
@@ -152,30 +168,32 @@ function turnTable(turns, timeZone) {
     { title: "source", look: "roomy" },
     { title: "context", look: "context" },
   ];
-  return table("Turns of the session", columns, turns.map((turn, index) => row(turn, index, decimals, timeZone)));
+  const rows = turns.map((turn, index) =>
+    row(turn, { number: omitted + index + 1, compacted: compacted[index], decimals, timeZone }),
+  );
+  return table("Turns of the session", columns, rows);
 }
 
 /**
  * @param {Turn} turn
- * @param {number} index
- * @param {number} decimals
- * @param {string} timeZone
+ * @param {{number: number, compacted: boolean, decimals: number, timeZone: string}} how
  */
-function row(turn, index, decimals, timeZone) {
+function row(turn, { number, compacted, decimals, timeZone }) {
   const { prompt, cached, completion } = partsOf(turn);
   const started = new Date(turn.started_at);
   const took = elapsedText((Date.parse(turn.ended_at) - started.getTime()) / 1000);
   const usage = USAGE[turn.usage_source];
   const end = turn.stop_reason && turn.stop_reason !== "end_turn" ? cleaned(turn.stop_reason) : "";
-  const unusual = [turn.kind === "turn" ? "" : turn.kind, end].filter(Boolean).join(", ");
+  const unsaid = compacted && turn.kind !== "compaction" ? "compacted" : "";
+  const unusual = [turn.kind === "turn" ? "" : turn.kind, unsaid, end].filter(Boolean).join(", ");
   const few = [cleaned(turn.model ?? "unknown"), `${prompt} in`, `${completion} out`, usage].join(" · ");
   return make(
     "tr",
-    { class: turn.kind },
+    { class: compacted ? "compaction" : null },
     make(
       "th",
       { scope: "row", class: "name" },
-      `${index + 1} · ${timeText(started, timeZone)}`,
+      `${number} · ${timeText(started, timeZone)}`,
       unusual ? make("span", { class: "state" }, unusual) : null,
       make("small", { class: "tight" }, few),
     ),
@@ -184,12 +202,11 @@ function row(turn, index, decimals, timeZone) {
     make("td", { class: "figure roomy" }, prompt),
     make("td", { class: "figure roomy" }, cached),
     make("td", { class: "figure roomy" }, completion),
-    costCell(turn.cost, { decimals, atLeast: isAtLeast(turn) }),
+    costCell(turn.cost, { decimals, atLeast: turn.at_least }),
     make(
       "td",
-      { class: "roomy source" },
-      make("span", { class: "flag" }, make("span", { class: `swatch ${usage}` }), usage),
-      make("small", {}, COST[turn.cost_source]),
+      { class: "roomy" },
+      make("span", { class: "flag" }, make("span", { class: `swatch ${usage}` }), `${usage}, ${COST[turn.cost_source]}`),
     ),
     contextCell(turn),
   );

@@ -1,17 +1,16 @@
 // The list of sessions: what each was about, what it cost, how full its context is.
 
 import { bar, byId, make, refill, table } from "./dom.js";
-import { cleaned, contextLevel, counted, decimalsOf, timeText } from "./figures.js";
-import { costCell, isAtLeast } from "./spend.js";
+import { cleaned, contextLevel, counted, decimalsOf, shortened, timeText } from "./figures.js";
+import { costCell } from "./spend.js";
 
 /** @import { Session } from "./shapes.js" */
 
 /**
  * @param {Session[]} sessions
- * @param {boolean} more whether there are older ones
  * @param {string} timeZone
  */
-export function showSessions(sessions, more, timeZone) {
+export function showSessions(sessions, timeZone) {
   const decimals = decimalsOf(sessions.map(({ cost }) => cost));
   const columns = [
     { title: "session", look: "name" },
@@ -26,21 +25,19 @@ export function showSessions(sessions, more, timeZone) {
   refill(byId("session-list"), table("Sessions, the latest first", columns, rows));
   byId("session-nothing").hidden = sessions.length > 0;
   byId("session-list").hidden = sessions.length === 0;
-  byId("session-more").hidden = !more;
 }
 
 /**
  * How full a context is: a bar and a figure; the levels of the bar are also told by its figure.
  * @param {{context_used: number | null, context_size: number | null}} context
- * @param {string} [look]
  */
-export function contextCell({ context_used: used, context_size: size }, look = "") {
-  if (used === null || !size) return make("td", { class: `context ${look}` }, "–");
+export function contextCell({ context_used: used, context_size: size }) {
+  if (used === null || !size) return make("td", { class: "context" }, "–");
   const level = contextLevel(used, size);
   const title = `${used.toLocaleString("en-US")} of ${size.toLocaleString("en-US")} tokens`;
   return make(
     "td",
-    { class: `context ${look}`, title },
+    { class: "context", title },
     bar([{ share: used / size, look: level }], "marked"),
     make("span", { class: `percent ${level}` }, `${Math.floor((used * 100) / size)}%`),
   );
@@ -62,7 +59,7 @@ function row(session, decimals, timeZone) {
   link.append(make("bdi", {}, nameOf(session)));
   const last = timeText(new Date(session.ended_at), timeZone);
   const project = session.project ? [cleaned(session.project)] : [];
-  const few = [...project, cleaned(session.agent), last, counted(session.turns, "turn")].join(" · ");
+  const few = [...project, shortened(session.agent), last, counted(session.turns, "turn")].join(" · ");
   const state = session.running ? "running" : session.active ? "active" : null;
   const element = make(
     "tr",
@@ -75,11 +72,11 @@ function row(session, decimals, timeZone) {
       make("small", { class: "loose" }, project.join("")),
       make("small", { class: "tight" }, few),
     ),
-    make("td", { class: "roomy agent" }, make("bdi", {}, cleaned(session.agent))),
+    make("td", { class: "roomy agent", title: cleaned(session.agent) }, make("bdi", {}, shortened(session.agent))),
     make("td", { class: "figure roomy" }, timeText(new Date(session.started_at), timeZone)),
     make("td", { class: "figure roomy" }, last),
     make("td", { class: "figure roomy" }, session.turns.toLocaleString("en-US")),
-    costCell(session.cost, { decimals, atLeast: isAtLeast(session) }),
+    costCell(session.cost, { decimals, atLeast: session.at_least }),
     contextCell(session),
   );
   // The link is for the keyboard and for screen readers; with a mouse all of the row leads there.

@@ -14,11 +14,11 @@
  * @property {number} partial_turns
  * @property {number} estimated_turns
  * @property {number} turns_without_usage
- * @property {boolean} [at_least] whether the cost misses something
+ * @property {boolean} at_least whether the cost misses something
  */
-/** @typedef {Sums & {key: string}} Row */
+/** @typedef {Sums & {key: string, others?: number}} Row `others`: of how many keys it is the rest */
 /** @typedef {{cost: Cost, turns: number, tokens_total: number, at_least: boolean}} Card */
-/** @typedef {{key: string, values: (string | null)[]}} Series */
+/** @typedef {{key: string, values: (string | null)[], others?: number}} Series */
 
 /**
  * @typedef {object} Spend
@@ -35,7 +35,7 @@
  */
 
 /**
- * @typedef {object} Session
+ * @typedef {object} About
  * @property {string} key
  * @property {string} session
  * @property {string} agent
@@ -45,15 +45,11 @@
  * @property {string} user
  * @property {string} started_at
  * @property {string} ended_at
- * @property {number} turns
- * @property {Tokens} tokens
- * @property {Cost} cost
- * @property {boolean} [at_least]
  * @property {number | null} context_used
  * @property {number | null} context_size
- * @property {boolean} active
- * @property {boolean} running
  */
+/** @typedef {About & Sums & {active: boolean, running: boolean}} Session */
+/** @typedef {About & {total: Sums, turns: Turn[], omitted: number}} SessionInFull the latest turns, and how many came before */
 
 /**
  * @typedef {object} Turn
@@ -67,9 +63,10 @@
  * @property {Cost} cost
  * @property {UsageSource} usage_source
  * @property {"agent" | "computed" | "estimated" | "parent" | "unknown"} cost_source
- * @property {boolean} [at_least]
+ * @property {boolean} at_least
  * @property {number | null} context_used
  * @property {number | null} context_size
+ * @property {boolean} compaction
  */
 
 /**

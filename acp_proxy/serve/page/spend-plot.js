@@ -6,16 +6,24 @@ import { bars, colour, plot } from "./plot.js";
 
 /** @import { Series, Spend } from "./shapes.js" */
 
+const LOOKS = 8;
+
 /**
- * Which look a key has everywhere on the page: those of the plot one each, all others the last.
+ * Which look a key has everywhere on the page: the first ones of the plot one each, all others the last.
  * @param {Spend} spend
- * @returns {(key: string) => string}
+ * @returns {(row: {key: string, others?: number}) => string}
  */
 export function looksOf(spend) {
-  const drawn = new Set(Object.values(spend.over_time.currencies).flat().map(({ key }) => key));
-  const keys = spend.rows.map(({ key }) => key).filter((key) => drawn.has(key) && key !== "other").slice(0, 8);
-  return (key) => (keys.includes(key) ? `series-${keys.indexOf(key)}` : "series-other");
+  const series = Object.values(spend.over_time.currencies).flat().filter(({ others }) => !others);
+  const drawn = new Set(series.map(({ key }) => key));
+  const keys = spend.rows.map(({ key }) => key).filter((key) => drawn.has(key)).slice(0, LOOKS);
+  return ({ key, others }) => (!others && keys.includes(key) ? `series-${keys.indexOf(key)}` : "series-other");
 }
+
+/**
+ * @param {{key: string, others?: number}} row
+ */
+export const keyText = ({ key, others }) => (others ? `${others.toLocaleString("en-US")} others` : cleaned(key));
 
 /**
  * @param {HTMLElement} container
@@ -38,9 +46,8 @@ export function drawSpend(container, spend, by) {
  */
 export function spendTable(spend, by) {
   const { starts, currencies } = spend.over_time;
-  const looks = looksOf(spend);
   const columns = Object.entries(currencies).flatMap(([currency, series]) =>
-    series.map(({ key, values }) => ({ currency, key, values })),
+    series.map((one) => ({ currency, ...one })),
   );
   const decimals = decimalsOf(columns.flatMap(({ values }) => values.map((value) => ({ _: value ?? "0" }))));
   const rows = starts.map((_, index) => {
@@ -50,7 +57,7 @@ export function spendTable(spend, by) {
     });
     return make("tr", {}, make("th", { scope: "row", class: "name" }, nameOf(spend, index)), ...cells);
   });
-  const heads = columns.map(({ key }) => ({ title: cleaned(key), look: `figure ${looks(key)}` }));
+  const heads = columns.map((column) => ({ title: keyText(column), look: "figure" }));
   return table(`Spend for each ${spend.over_time.step} by ${by}`, [{ title: spend.over_time.step }, ...heads], rows);
 }
 
@@ -65,19 +72,20 @@ function drawCurrency(container, spend, by, currency, series) {
   const { starts, step } = spend.over_time;
   const looks = looksOf(spend);
   const heights = stacked(series, starts.length);
-  const top = Math.max(0, ...(heights.at(-1) ?? []));
+  const top = Math.max(0, ...heights.flat().map((height) => height ?? 0));
   const decimals = top < 10 ? 4 : 2;
-  const figure = (/** @type {number} */ value) => amountText(currency, value.toFixed(9), top < 0.1 ? 4 : 2);
-  const looksInFront = [...series].reverse().map(({ key }) => ({
+  // The currency stands above, where it has no sign.
+  const figure = (/** @type {number} */ value) => amountText(currency, value.toFixed(9), top < 0.1 ? 4 : 2).split(" ")[0];
+  const looksInFront = [...series].reverse().map((one) => ({
     paths: bars,
     points: { show: false },
-    fill: () => colour(looks(key)),
+    fill: () => colour(looks(one)),
     stroke: () => colour("panel"),
     width: 1,
   }));
   return plot(container, {
     label: `Spend in ${cleaned(currency)} for each ${step}, by ${by}. The figures are in the table below.`,
-    height: 220,
+    height: Object.keys(spend.over_time.currencies).length > 1 ? 160 : 220,
     count: starts.length,
     lines: heights.reverse(),
     series: looksInFront,
@@ -89,14 +97,18 @@ function drawCurrency(container, spend, by, currency, series) {
 }
 
 /**
- * How high each series reaches, standing on those before it.
+ * How high each series reaches, standing on those before it; null where it adds nothing, and nothing is drawn.
  * @param {Series[]} series
  * @param {number} count
  */
 function stacked(series, count) {
   const height = new Array(count).fill(0);
   return series.map(({ values }) =>
-    values.map((value, index) => (height[index] += Math.max(0, Number(value ?? 0)))),
+    values.map((value, index) => {
+      const more = Math.max(0, Number(value ?? 0));
+      height[index] += more;
+      return more ? height[index] : null;
+    }),
   );
 }
 
@@ -104,19 +116,18 @@ function stacked(series, count) {
  * @param {Spend} spend
  * @param {string} currency
  * @param {Series[]} series
- * @param {(key: string) => string} looks
+ * @param {(row: Series) => string} looks
  * @param {number} decimals
  * @param {number} index
  */
 function noteOn(spend, currency, series, looks, decimals, index) {
-  const found = series.flatMap(({ key, values }) => (values[index] == null ? [] : [{ key, value: values[index] }]));
-  const lines = found.map(({ key, value }) =>
+  const lines = series.filter(({ values }) => values[index] !== null).map((one) =>
     make(
       "div",
       {},
-      make("span", { class: `dot ${looks(key)}` }),
-      make("bdi", {}, cleaned(key)),
-      make("b", {}, amountText(currency, value, decimals)),
+      make("span", { class: `dot ${looks(one)}` }),
+      make("bdi", {}, keyText(one)),
+      make("b", {}, amountText(currency, one.values[index] ?? "0", decimals)),
     ),
   );
   return [make("strong", {}, nameOf(spend, index)), ...(lines.length ? lines : [make("div", {}, "nothing")])];

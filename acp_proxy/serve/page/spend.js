@@ -2,7 +2,7 @@
 
 import { bar, byId, make, refill, table } from "./dom.js";
 import { cleaned, costTexts, counted, decimalsOf, nano, percentText, tokensText } from "./figures.js";
-import { drawSpend, looksOf, spendTable } from "./spend-plot.js";
+import { drawSpend, keyText, looksOf, spendTable } from "./spend-plot.js";
 
 /** @import { Card, Cost, Row, Spend, Sums } from "./shapes.js" */
 
@@ -14,14 +14,17 @@ const SOURCES = [
   { name: "none", look: "unknown", says: "nothing is known of what was used" },
 ];
 
+const FEW = 12; // rows of the table that are shown before all are asked for
+
 /** @type {(() => void)[]} */
 let drawn = [];
 
 /**
  * @param {Spend} spend
  * @param {string} by
+ * @param {boolean} every whether all rows of the table are shown
  */
-export function showSpend(spend, by) {
+export function showSpend(spend, by, every) {
   showTotal(spend);
   refill(byId("cards"), ...Object.entries(spend.cards).map(([name, card]) => cardOf(name, card)));
   refill(byId("sources"), ...sourcesOf(spend.sources));
@@ -33,7 +36,10 @@ export function showSpend(spend, by) {
   plots.replaceChildren();
   drawn = nothing ? [] : drawSpend(plots, spend, by);
   refill(byId("spend-over-time"), spendTable(spend, by));
-  refill(byId("spend-table"), tableBy(spend, by));
+  const few = every || spend.rows.length <= FEW + 1;
+  refill(byId("spend-table"), tableBy(spend, by, few ? spend.rows : spend.rows.slice(0, FEW)));
+  byId("spend-more").hidden = few;
+  byId("spend-more").textContent = `Show all ${spend.rows.length.toLocaleString("en-US")}`;
 }
 
 /**
@@ -63,17 +69,11 @@ export function costCell(cost, how) {
   return make("td", { class: "figure cost", title: exact || null }, ...lines);
 }
 
-/**
- * Whether a cost misses something.
- * @param {{at_least?: boolean, unpriced_turns?: number}} sums
- */
-export const isAtLeast = (sums) => sums.at_least ?? (sums.unpriced_turns ?? 0) > 0;
-
 /** @param {Spend} spend */
 function showTotal({ total, range, cache_hit_ratio }) {
   const name = RANGES[/** @type {keyof typeof RANGES} */ (range)];
   byId("total-of").textContent = `Spent ${name}`;
-  const amounts = costTexts(total.cost, { atLeast: isAtLeast(total) });
+  const amounts = costTexts(total.cost, { atLeast: total.at_least });
   refill(byId("total"), ...amounts.map((text) => make("span", { class: "amount" }, text)));
   const hits = cache_hit_ratio === null ? "no prompts yet" : `${percentText(Number(cache_hit_ratio))} of prompts from cache`;
   byId("total-facts").textContent = [counted(total.turns, "turn"), `${tokensText(total.tokens.total)} tokens`, hits].join(" · ");
@@ -110,11 +110,12 @@ function sourcesOf(sources) {
 /**
  * @param {Spend} spend
  * @param {string} by
+ * @param {Row[]} shown
  */
-function tableBy(spend, by) {
+function tableBy(spend, by, shown) {
   const decimals = decimalsOf(spend.rows.map(({ cost }) => cost));
   const looks = looksOf(spend);
-  const rows = spend.rows.map((row) => rowOf(row, spend.total, { look: looks(row.key), decimals }));
+  const rows = shown.map((row) => rowOf(row, spend.total, { look: looks(row), decimals }));
   const columns = [
     { title: by, look: "name" },
     { title: "cost", look: "figure" },
@@ -134,7 +135,6 @@ function tableBy(spend, by) {
  */
 function rowOf(row, total, { look, decimals }) {
   const { prompt, cached, completion } = partsOf(row);
-  const share = shareOf(row, total);
   const few = `${counted(row.turns, "turn")} · ${prompt} in · ${cached} cached · ${completion} out`;
   return make(
     "tr",
@@ -143,12 +143,12 @@ function rowOf(row, total, { look, decimals }) {
       "th",
       { scope: "row", class: "name" },
       make("span", { class: `dot ${look}`, "aria-hidden": "true" }),
-      make("bdi", {}, cleaned(row.key)),
+      make("bdi", {}, keyText(row)),
       make("span", { class: "flags" }, ...flags(row)),
       make("small", { class: "tight" }, few),
     ),
-    costCell(row.cost, { decimals, atLeast: isAtLeast(row) }),
-    make("td", { class: "share" }, bar([{ share: share.of, look }]), make("span", {}, share.text)),
+    costCell(row.cost, { decimals, atLeast: row.at_least }),
+    shareCell(row, total, look),
     make("td", { class: "figure roomy" }, row.turns.toLocaleString("en-US")),
     make("td", { class: "figure roomy" }, prompt),
     make("td", { class: "figure roomy" }, cached),
@@ -170,17 +170,16 @@ export function partsOf({ tokens }) {
 }
 
 /**
- * Of the cost in the row's currency; where no cost is known, of the tokens. Currencies are never added.
+ * A line for each currency, beside its amount: currencies are never added. An unknown cost has no known share.
  * @param {Row} row
  * @param {Sums} total
+ * @param {string} look
  */
-function shareOf(row, total) {
-  const currency = Object.keys(row.cost).sort().reverse().find((name) => nano(row.cost[name]) > 0n);
-  if (currency) {
-    const of = Number(nano(row.cost[currency])) / Number(nano(total.cost[currency]));
-    const several = Object.keys(total.cost).length > 1;
-    return { of, text: `${percentText(of)}${several ? ` of ${cleaned(currency).slice(0, 12)}` : ""}` };
-  }
-  const of = total.tokens.total ? row.tokens.total / total.tokens.total : 0;
-  return { of, text: of ? `${percentText(of)} of tokens` : "–" };
+function shareCell(row, total, look) {
+  const shares = Object.keys(row.cost).sort().map((currency) => {
+    const all = Number(nano(total.cost[currency] ?? "0"));
+    return all > 0 ? Number(nano(row.cost[currency])) / all : 0;
+  });
+  const lines = shares.map((share) => make("span", { class: "line" }, bar([{ share, look }]), percentText(share)));
+  return make("td", { class: "share" }, ...(lines.length ? lines : [make("span", { class: "line" }, bar([]), "–")]));
 }
