@@ -17,8 +17,10 @@ from acp_proxy.budget.command import Place, own_subject
 from acp_proxy.config import Config
 from acp_proxy.ledger import LedgerUnavailableError
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.places import journal_directories
 from acp_proxy.serve import asked as questions
 from acp_proxy.serve.asked import choice, number, only
+from acp_proxy.serve.live import Running, described, running_turns
 from acp_proxy.serve.periods import RANGES
 from acp_proxy.serve.sessions import RecentSessions
 from acp_proxy.serve.spend import BY, spend
@@ -45,6 +47,7 @@ class Views:
         self._config = config
         self._environ = environ
         self._clock = clock
+        self._journals = journal_directories(environ)
         self._zone = times.local_zone(environ)
         self._sums = KeptSums(ledger, config.identity.organisation)
         self._sessions = RecentSessions(ledger, config.identity.organisation)
@@ -75,8 +78,8 @@ class Views:
     def sessions(self, asked: Asked) -> bytes:
         only(asked, ("limit", "before", "title"))
         most = number(asked, "limit", 50, _MOST_SESSIONS)
-        self.version()
-        return _json(self._sessions.page(most, asked.get("before"), asked.get("title") or None, self._clock(), set()))
+        running = {turn.key for turn in self._running()}
+        return _json(self._sessions.page(most, asked.get("before"), asked.get("title") or None, self._clock(), running))
 
     def session(self, asked: Asked) -> bytes:
         only(asked, ("key",))
@@ -91,7 +94,11 @@ class Views:
 
     def live(self, asked: Asked) -> bytes:
         only(asked)
-        return _json({"version": self.version(), "running": []})
+        running = [described(turn, self._ledger) for turn in self._running()]
+        return _json({"version": self.version(), "running": running})
+
+    def _running(self) -> list[Running]:
+        return running_turns(self._ledger, self._config.identity.organisation, self._journals, self._clock())
 
     def _unless_kept(self, question: tuple[object, ...], answer: Callable[[], bytes]) -> bytes:
         """The answer of before, when nothing was added since."""

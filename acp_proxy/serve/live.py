@@ -1,0 +1,125 @@
+"""Turns that run now: those of this host from the journals of its proxies, those of others as far as a budget holds.
+
+Journals are only read. One whose proxy is gone is no sign of a running turn; whoever opens the ledger takes it over.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from acp_proxy.core.entry import Origin
+from acp_proxy.core.money import Money
+from acp_proxy.core.usage import NOTHING, Usage
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.budgets import BudgetLedger, OpenTurn
+from acp_proxy.ledger.records import Contents, read_journal
+from acp_proxy.report import Line, session_key
+from acp_proxy.report.formats import figures
+from acp_proxy.times import milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A turn and what is known of it by now; times are Unix ns."""
+
+    id: str
+    origin: Origin
+    session: str
+    started_at: int
+    model: str | None
+    usage: Usage = NOTHING
+    costs: tuple[Money, ...] = ()
+    context_used: int | None = None
+    context_size: int | None = None
+
+    @property
+    def key(self) -> str:
+        """Of its session, as in reports."""
+        return session_key(self.origin, self.session)
+
+
+def running_turns(ledger: BudgetLedger, organisation: str, journals: Sequence[Path], now: int) -> list[Running]:
+    """The oldest first. Raises LedgerError."""
+    found = {
+        row.entry.id: _of_row(row)
+        for contents in _journals_of_the_living(journals)
+        if contents.ledger == ledger.url
+        for row in contents.open
+        if row.origin.organisation == organisation
+    }
+    for turn in ledger.recent.open_turns(organisation, now):
+        if turn.id not in found and not turn.owner.is_gone:
+            found[turn.id] = _of_hold(turn)
+    return sorted(found.values(), key=lambda turn: (turn.started_at, turn.id))
+
+
+def described(turn: Running, ledger: BudgetLedger) -> dict[str, Any]:
+    """For the page; what the turn does not know of its session's context is what the one before it knew."""
+    session = ledger.recent.session(turn.origin, turn.session)
+    line = figures(Line(turn.id, usage=turn.usage, costs=turn.costs))
+    return {
+        "id": turn.id,
+        "key": turn.key,
+        "session": turn.session,
+        "title": session.title if session else None,
+        "agent": turn.origin.agent,
+        "project": turn.origin.project,
+        "user": turn.origin.user,
+        "team": turn.origin.team,
+        "model": turn.model,
+        "started_at": milliseconds(turn.started_at),
+        "tokens": line["tokens"],
+        "cost": line["cost"],
+        "estimated": True,
+        "context_used": _first(turn.context_used, session.context_used if session else None),
+        "context_size": _first(turn.context_size, session.context_size if session else None),
+    }
+
+
+def _first(*values: int | None) -> int | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _of_row(row: Row) -> Running:
+    entry = row.entry
+    return Running(
+        entry.id,
+        row.origin,
+        entry.session,
+        entry.started_at,
+        entry.model,
+        entry.usage,
+        entry.costs,
+        entry.context_used,
+        entry.context_size,
+    )
+
+
+def _of_hold(turn: OpenTurn) -> Running:
+    return Running(turn.id, turn.origin, turn.session, turn.started_at, turn.model)
+
+
+def _journals_of_the_living(directories: Iterable[Path]) -> Iterator[Contents]:
+    for directory in directories:
+        for path in sorted(directory.glob("*.journal")):
+            data = _read_if_locked(path)
+            contents = None if data is None else read_journal(data)
+            if contents is not None:
+                yield contents
+
+
+def _read_if_locked(path: Path) -> bytes | None:
+    """What a living process has written so far; None for a file of the dead, and for one that is gone."""
+    try:
+        with path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return file.read()
+            return None
+    except OSError:
+        return None
