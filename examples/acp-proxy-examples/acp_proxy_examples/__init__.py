@@ -1,0 +1,1 @@
+"""Examples of interceptors for acp-proxy."""
