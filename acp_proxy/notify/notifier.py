@@ -1,0 +1,108 @@
+"""Sends what the ledger has noted to every channel of the configuration, as long as it runs; never on a relay's path.
+
+Any number of these share a ledger: each notice is sent by one of them. That the ledger is out of reach each tells for
+itself, for there is nobody to ask who tells it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Literal
+
+from acp_proxy.config import Config
+from acp_proxy.core.notice import ledger_is
+from acp_proxy.core.windows import SECOND
+from acp_proxy.ledger import LedgerError, Warn, open_ledger
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.notify.books import Books
+from acp_proxy.notify.destinations import Destination, destinations
+from acp_proxy.notify.line import Line
+from acp_proxy.notify.sending import TIMEOUT, Sender
+
+_PATIENCE = 2.0  # seconds that one question to the ledger waits for writers
+_ROUND = 5.0  # seconds between two looks at the ledger
+AWAY = 20 * SECOND  # after which a ledger that does not answer is worth telling
+
+
+class Notifier:
+    """`clock` is Unix time in nanoseconds, `pause` and `timeout` are seconds. `open` is called in another thread."""
+
+    def __init__(
+        self,
+        to: Sequence[Destination],
+        organisation: str,
+        open: Callable[[], BudgetLedger],
+        warn: Warn,
+        *,
+        clock: Callable[[], int] = time.time_ns,
+        pause: float = _ROUND,
+        timeout: float = TIMEOUT,
+        host: str | None = None,
+    ) -> None:
+        self._organisation = organisation
+        self._clock = clock
+        self._pause = pause
+        self._warn = warn
+        self._host = host or socket.gethostname()
+        self._books = Books(open)
+        self._sender = Sender(clock, timeout)
+        self.lines = [Line(each, self._books, self._sender, warn, clock) for each in to]
+        self._away_since: int | None = None
+        self._told = False
+
+    @classmethod
+    def of(cls, config: Config, warn: Warn) -> Notifier | None:
+        """None without any `[[notify]]`. Raises ConfigError with one line for a url_file that cannot be used."""
+        if not config.channels:
+            return None
+        organisation = config.identity.organisation
+        ledger = partial(open_ledger, config.ledger.url, patience=_PATIENCE, warn=warn)
+        return cls(destinations(config.channels, organisation), organisation, ledger, warn)
+
+    async def run(self) -> None:
+        """Until it is cancelled, and then it ends at once: what was being sent is sent again later."""
+        try:
+            async with self._sender, asyncio.TaskGroup() as group:
+                for step in self.steps:
+                    group.create_task(self._again_and_again(step))
+        finally:
+            self._books.close()
+
+    @property
+    def steps(self) -> list[Callable[[], Awaitable[None]]]:
+        """What is to be done every few seconds, one beside the other: a slow channel keeps no other waiting."""
+        return [self.watch, *(line.round for line in self.lines)]
+
+    async def watch(self) -> None:
+        """Notice that the ledger is out of reach, and that it is back; tell of each once, and only of long ones."""
+        now = self._clock()
+        try:
+            await self._books.ask(lambda ledger: ledger.delivery_counts(self._organisation))
+        except LedgerError:
+            self._away_since = self._away_since or now
+            if now - self._away_since >= AWAY and not self._told:
+                self._told = True
+                self._tell("away", self._away_since, self._away_since)
+            return
+        if self._told and self._away_since is not None:
+            self._tell("back", self._away_since, now)
+        self._away_since, self._told = None, False
+
+    def _tell(self, what: Literal["away", "back"], since: int, at: int) -> None:
+        notice = ledger_is(what, self._organisation, self._host, since, at)
+        for line in self.lines:
+            line.tell(notice)
+
+    async def _again_and_again(self, step: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await step()
+            except LedgerError:
+                pass  # `watch` tells
+            except Exception as error:  # the one boundary: what cannot be sent must not end what serves the rest
+                self._warn("notify.broken", error=type(error).__name__)  # its text may hold a URL
+            await asyncio.sleep(self._pause)

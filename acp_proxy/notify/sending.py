@@ -1,0 +1,111 @@
+"""One attempt to post one notice: what is sent, and what its answer means. Never follows a redirect, never shows a URL.
+
+A proxy named by the environment (`HTTPS_PROXY`) is used, and so are the system's certificates.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from types import TracebackType
+from typing import Self
+
+import httpx2
+
+from acp_proxy import __version__
+from acp_proxy.core.notice import Notice
+from acp_proxy.core.windows import SECOND
+from acp_proxy.ledger.notices import Result
+from acp_proxy.notify.destinations import Destination
+from acp_proxy.notify.formats import body, signature
+
+TIMEOUT = 10.0  # seconds, for all of an attempt
+_MOST_TO_WAIT = 3600  # seconds, whatever a server asks for
+_MAY_PASS = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`error` is a few words without the URL; `wait` is for how many seconds the server wants to be left alone."""
+
+    result: Result
+    error: str | None = None
+    wait: float = 0.0
+
+
+class Sender:
+    """Used as a context; `clock` is Unix time in nanoseconds."""
+
+    def __init__(self, clock: Callable[[], int], timeout: float = TIMEOUT) -> None:
+        self._clock = clock
+        self._timeout = timeout
+        # It logs the URL of every request, where all who know it can post.
+        logging.getLogger("httpx2").setLevel(logging.WARNING)
+        self._client = httpx2.AsyncClient(
+            follow_redirects=False, timeout=timeout, headers={"User-Agent": f"acp-proxy/{__version__}"}
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.aclose()
+
+    async def send(self, to: Destination, notice: Notice) -> Outcome:
+        content = body(notice, to.format)
+        headers = {"Content-Type": "application/json", **self._marks(to, notice, content)}
+        try:
+            async with asyncio.timeout(self._timeout):
+                async with self._client.stream("POST", to.url, content=content, headers=headers) as response:
+                    return self._judged(response.status_code, response.headers.get("retry-after"))
+        except (TimeoutError, httpx2.TimeoutException):
+            return Outcome("retried", f"no answer within {self._timeout:g} s")
+        except httpx2.TransportError as error:
+            return Outcome("retried", _words(error))
+        except (httpx2.InvalidURL, httpx2.RequestError) as error:
+            return Outcome("failed", type(error).__name__)
+
+    def _marks(self, to: Destination, notice: Notice, content: bytes) -> dict[str, str]:
+        """By which a receiver of JSON tells a notice that it has from a new one, and ours from others'."""
+        if to.format != "json":
+            return {}
+        now = self._clock() // SECOND
+        marks = {"webhook-id": notice.id, "webhook-timestamp": str(now)}
+        if to.secret is not None:
+            marks["webhook-signature"] = signature(to.secret, notice.id, now, content)
+        return marks
+
+    def _judged(self, status: int, retry_after: str | None) -> Outcome:
+        if 200 <= status < 300:
+            return Outcome("sent")
+        if status in _MAY_PASS or status >= 500:
+            return Outcome("retried", f"HTTP {status}", self._seconds(retry_after))
+        moved = ", a redirect, which is not followed" if 300 <= status < 400 else ""
+        return Outcome("failed", f"HTTP {status}{moved}")
+
+    def _seconds(self, retry_after: str | None) -> float:
+        """Of a `Retry-After`: seconds, or a date. Nothing where it is neither."""
+        if not retry_after:
+            return 0.0
+        try:
+            seconds = float(retry_after) if "n" not in retry_after else 0.0  # neither nan nor inf
+        except ValueError:
+            try:
+                moment = parsedate_to_datetime(retry_after)
+            except ValueError:
+                return 0.0
+            seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - self._clock() / SECOND
+        return min(max(seconds, 0.0), _MOST_TO_WAIT)
+
+
+def _words(error: httpx2.TransportError) -> str:
+    """What the system says of a connection names hosts at most."""
+    said = str(error).partition("\n")[0][:100] if isinstance(error, httpx2.ConnectError) else ""
+    return said or type(error).__name__

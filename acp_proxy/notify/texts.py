@@ -1,0 +1,123 @@
+"""A notice in words: a title and some sentences, plain text on one line each, for people who are not in the session.
+
+Names come from agents, models and users: here they are made harmless to read; what means something in a format of
+some service is escaped in `formats`.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from acp_proxy import times
+from acp_proxy.core.money import NANO, decimal_text
+from acp_proxy.core.notice import Notice
+from acp_proxy.core.windows import SECOND
+from acp_proxy.figures import clean
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LONGEST_NAME = 80  # characters
+_REFUSED_ONCE = "Further refusals of this user in this window are not reported."
+
+
+def title(notice: Notice) -> str:
+    match notice.kind, notice.detail:
+        case "threshold", _:
+            return f"{notice.percent} % of {_budget(notice)} is used"
+        case "refusal", "unpriced":
+            return f"Refused for want of a price: {_budget(notice)}"
+        case "refusal", _:
+            return f"Refused: {_budget(notice)} has too little left"
+        case "stop", "cancel":
+            return f"An agent was told to stop: {_budget(notice)} is used up"
+        case "stop", _:
+            return f"Tools were not permitted: {_budget(notice)} is used up"
+        case "unpriced", _:
+            return f"No price is known for {_model(notice)}"
+        case _, "back":
+            return "The ledger answers again"
+    return "The ledger is out of reach"
+
+
+def text(notice: Notice) -> str:
+    match notice.kind, notice.detail:
+        case "threshold", _:
+            sentences = [_figures(notice), _reset(notice)]
+        case "refusal", "unpriced":
+            why = f"{_model(notice)} has no known price, and this budget allows no such model."
+            sentences = [f"A prompt of {_who(notice)} was refused: {why}", _REFUSED_ONCE]
+        case "refusal", _:
+            sentences = [f"A prompt of {_who(notice)} was refused.", _figures(notice), _reset(notice), _REFUSED_ONCE]
+        case "stop", _:
+            sentences = [f"It was a turn of {_who(notice, 'with')}.", _figures(notice), _reset(notice)]
+        case "unpriced", _:
+            what = "Its tokens are counted, their cost is not, and no budget of money counts them."
+            how = "A price can be set in the configuration: [prices]."
+            sentences = [f"It was used in a turn of {_who(notice, 'with')}.", what, how]
+        case _, "back":
+            sentences = [f"acp-proxy serve on {_name(notice.host)} can read it since {_time(notice.at)}."]
+        case _:
+            what = "Proxies keep what they meter until it is back; budgets do what on_unavailable says."
+            sentences = [f"acp-proxy serve on {_name(notice.host)} gets no answer since {_time(notice.at)}.", what]
+    return " ".join(filter(None, sentences))
+
+
+def _budget(notice: Notice) -> str:
+    whose = f" ({notice.per} {_name(notice.value)})" if notice.per else ""
+    return f'budget "{_name(notice.budget)}"{whose}'
+
+
+def _model(notice: Notice) -> str:
+    return f'model "{_name(notice.model)}"' if notice.model else "a model without a name"
+
+
+def _who(notice: Notice, joint: str = "to") -> str:
+    """`alice (team core, project shop) to claude-code-acp`."""
+    places = [f"{name} {_name(value)}" for name, value in (("team", notice.team), ("project", notice.project)) if value]
+    where = f" ({', '.join(places)})" if places else ""
+    return f"{_name(notice.user)}{where} {joint} {_name(notice.agent)}"
+
+
+def _figures(notice: Notice) -> str:
+    held = f", and running turns hold {_amount(notice, notice.held)}" if notice.held else ""
+    unit = _name(notice.unit)
+    return f"Used: {_amount(notice, notice.spent)} of {_amount(notice, notice.limit)} {unit}{held}."
+
+
+def _amount(notice: Notice, amount: int | None) -> str:
+    """Rounded for people, finer where the limit is small."""
+    if amount is None:
+        return "?"
+    if notice.unit in ("tokens", "turns"):
+        return f"{amount:,}"
+    limit = notice.limit or 0
+    decimals = 2 if limit >= 100 * NANO else 4 if limit >= NANO // 10 else 9
+    return decimal_text(round(amount, decimals - 9))
+
+
+def _reset(notice: Notice) -> str:
+    match notice.window:
+        case "turn":
+            return "It is for each turn by itself."
+        case "session":
+            return "It is for one session."
+        case "total":
+            return "It does not reset."
+        case str(window) if window.startswith("rolling:"):
+            return f"It is for the last {window.removeprefix('rolling:')}, and comes free as they pass."
+    return "" if notice.resets_at is None else f"It resets on {_time(notice.resets_at, notice.zone)}."
+
+
+def _time(at: int, zone: str | None = None) -> str:
+    """`2026-11-23 at 00:00 Europe/Berlin`; in UTC where this machine does not know the zone."""
+    try:
+        info, name = times.zone(zone or "UTC").info, zone or "UTC"
+    except ValueError:
+        info, name = UTC, "UTC"
+    return f"{(_EPOCH + timedelta(seconds=at // SECOND)).astimezone(info):%Y-%m-%d at %H:%M} {name}"
+
+
+def _name(name: str | None) -> str:
+    if not name:
+        return "unknown"
+    short = clean(name)
+    return short if len(short) <= _LONGEST_NAME else f"{short[: _LONGEST_NAME - 1]}…"
