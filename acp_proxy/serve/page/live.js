@@ -48,7 +48,7 @@ function row(turn) {
     {},
     make(
       "th",
-      { scope: "row", class: "name" },
+      { scope: "row", class: "name led" },
       make("span", { class: "pulse", "aria-hidden": "true" }),
       make("bdi", {}, cleaned(turn.title || turn.session || "a session")),
       make("small", { class: "loose" }, about.join(" · ")),

@@ -14,6 +14,7 @@ export function showSessions(sessions, timeZone) {
   const decimals = decimalsOf(sessions.map(({ cost }) => cost));
   const columns = [
     { title: "session", look: "name" },
+    { title: "project", look: "roomy" },
     { title: "agent", look: "roomy" },
     { title: "started", look: "figure roomy" },
     { title: "last", look: "figure roomy" },
@@ -58,8 +59,8 @@ function row(session, decimals, timeZone) {
   const link = make("a", { href: `#/session/${encodeURIComponent(session.key)}`, id: `session-${session.key}` });
   link.append(make("bdi", {}, nameOf(session)));
   const last = timeText(new Date(session.ended_at), timeZone);
-  const project = session.project ? [cleaned(session.project)] : [];
-  const few = [...project, shortened(session.agent), last, counted(session.turns, "turn")].join(" · ");
+  const project = cleaned(session.project ?? "");
+  const few = [project, shortened(session.agent), last, counted(session.turns, "turn")].filter(Boolean).join(" · ");
   const state = session.running ? "running" : session.active ? "active" : null;
   const element = make(
     "tr",
@@ -69,10 +70,10 @@ function row(session, decimals, timeZone) {
       { scope: "row", class: "name" },
       link,
       state ? make("span", { class: `state ${state}` }, state) : null,
-      make("small", { class: "loose" }, project.join("")),
       make("small", { class: "tight" }, few),
     ),
-    make("td", { class: "roomy agent", title: cleaned(session.agent) }, make("bdi", {}, shortened(session.agent))),
+    make("td", { class: "roomy about" }, make("bdi", {}, project)),
+    make("td", { class: "roomy about", title: cleaned(session.agent) }, make("bdi", {}, shortened(session.agent))),
     make("td", { class: "figure roomy" }, timeText(new Date(session.started_at), timeZone)),
     make("td", { class: "figure roomy" }, last),
     make("td", { class: "figure roomy" }, session.turns.toLocaleString("en-US")),

@@ -141,7 +141,7 @@ function rowOf(row, total, { look, decimals }) {
     {},
     make(
       "th",
-      { scope: "row", class: "name" },
+      { scope: "row", class: "name led" },
       make("span", { class: `dot ${look}`, "aria-hidden": "true" }),
       make("bdi", {}, keyText(row)),
       make("span", { class: "flags" }, ...flags(row)),
@@ -180,6 +180,12 @@ function shareCell(row, total, look) {
     const all = Number(nano(total.cost[currency] ?? "0"));
     return all > 0 ? Number(nano(row.cost[currency])) / all : 0;
   });
-  const lines = shares.map((share) => make("span", { class: "line" }, bar([{ share, look }]), percentText(share)));
-  return make("td", { class: "share" }, ...(lines.length ? lines : [make("span", { class: "line" }, bar([]), "–")]));
+  const lines = shares.map((share) => lineOf(bar([{ share, look }]), percentText(share)));
+  return make("td", { class: "share" }, ...(lines.length ? lines : [lineOf(bar([]), "–")]));
 }
+
+/**
+ * @param {HTMLElement} bar
+ * @param {string} text
+ */
+const lineOf = (bar, text) => make("span", { class: "line" }, bar, make("span", { class: "percent" }, text));
