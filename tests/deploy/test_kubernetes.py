@@ -1,0 +1,82 @@
+"""The manifests against Kubernetes' own schemas, and against what its restricted profile asks for."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from acp_proxy import __version__
+from tests.deploy.tools import run
+
+KUBERNETES = Path(__file__).parents[2] / "deploy/kubernetes"
+BASE = KUBERNETES / "base"
+OVERLAYS = sorted(path.parent for path in KUBERNETES.glob("*/kustomization.yaml"))
+POD: dict[str, Any] = yaml.safe_load((BASE / "deployment.yaml").read_text())["spec"]["template"]
+LABELS = POD["metadata"]["labels"]
+
+
+def of(name: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((BASE / name).read_text())
+    return loaded
+
+
+@pytest.mark.real
+def test_every_manifest_fits_the_schema_of_its_kind() -> None:
+    manifests = sorted(KUBERNETES.glob("*/*.yaml"))
+    status, says = run(
+        "kubernetes-validate", "--strict", *(path for path in manifests if path.name != "kustomization.yaml")
+    )
+    assert status == 0, says
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl is not installed")
+@pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.name)
+def test_kustomize_builds_it_with_the_version_and_the_configuration(overlay: Path) -> None:
+    status, says = run("kubectl", "kustomize", overlay)
+    assert status == 0, says
+    built = {each["kind"]: each for each in yaml.safe_load_all(says)}
+    pod = built["Deployment"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"] == f"acp-proxy:{__version__}"
+    assert {"configMap": {"name": built["ConfigMap"]["metadata"]["name"]}, "name": "config"} in pod["volumes"]
+    assert ("ServiceMonitor" in built) == (overlay.name == "prometheus-operator")
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.name)
+def test_what_a_kustomization_names_is_there(overlay: Path) -> None:
+    kustomization = yaml.safe_load((overlay / "kustomization.yaml").read_text())
+    generated = [file for each in kustomization.get("configMapGenerator", []) for file in each["files"]]
+    assert [name for name in (*kustomization["resources"], *generated) if not (overlay / name).exists()] == []
+
+
+def test_the_pod_is_what_the_restricted_profile_asks_for() -> None:
+    (container,) = POD["spec"]["containers"]
+    assert POD["spec"]["securityContext"]["runAsNonRoot"] is True
+    assert POD["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert {"configMap", "secret", "emptyDir"} >= {key for volume in POD["spec"]["volumes"] for key in volume} - {
+        "name"
+    }
+
+
+def test_service_policy_and_disruption_budget_are_about_that_pod() -> None:
+    assert of("service.yaml")["spec"]["selector"] == LABELS
+    assert of("networkpolicy.yaml")["spec"]["podSelector"]["matchLabels"] == LABELS
+    assert of("poddisruptionbudget.yaml")["spec"]["selector"]["matchLabels"] == LABELS
+
+
+def test_a_ledger_that_is_down_makes_it_unready_and_does_not_restart_it() -> None:
+    (container,) = POD["spec"]["containers"]
+    assert container["readinessProbe"]["httpGet"]["path"] == "/healthz"
+    assert "httpGet" not in container["livenessProbe"]
+    assert of("service.yaml")["spec"]["publishNotReadyAddresses"] is True
+
+
+def test_the_configuration_is_that_of_the_developers_machines() -> None:
+    assert (BASE / "config.toml").read_bytes() == (KUBERNETES.parent / "config.toml").read_bytes()
