@@ -10,7 +10,8 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-LONGEST_EXCHANGE = 20.0  # seconds from a request's first byte to its answer's last
+LONGEST_HEAD = 5.0  # seconds in which a request must have come
+LONGEST_EXCHANGE = 20.0  # seconds from there to the last byte of its answer
 LARGEST_HEAD = 16 * 1024  # bytes of a request's line and headers
 MOST_UNASKED = 128  # connections that have not asked anything yet; of more the oldest is cut
 MOST = 512  # connections, below the 1024 files that a process may commonly have open
@@ -29,23 +30,26 @@ class BoundedProtocol(H11Protocol):
         if len(unasked) >= MOST_UNASKED:
             next(iter(unasked)).cut()
         unasked[self] = None
-        self._begin()
+        self._allow(LONGEST_HEAD)
 
     def data_received(self, data: bytes) -> None:
         if self._limit is None:
-            self._begin()
+            self._allow(LONGEST_HEAD)
+        last = self.cycle
         super().data_received(data)
-        if self.cycle is not None:
+        if self.cycle is not last:
             self._unasked.pop(self, None)
+            self._allow(LONGEST_EXCHANGE)
 
     def on_response_complete(self) -> None:
-        self._end()
+        self._allow(None)
+        last = self.cycle
         super().on_response_complete()
-        if not self.cycle.response_complete:  # the next question has come with the last one
-            self._begin()
+        if self.cycle is not last:  # the next question came with this one
+            self._allow(LONGEST_EXCHANGE)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end()
+        self._allow(None)
         self._unasked.pop(self, None)
         super().connection_lost(exc)
 
@@ -63,10 +67,8 @@ class BoundedProtocol(H11Protocol):
         unasked: _Unasked = state.unasked
         return unasked
 
-    def _begin(self) -> None:
-        self._limit = self.loop.call_later(LONGEST_EXCHANGE, self.cut)
-
-    def _end(self) -> None:
+    def _allow(self, seconds: float | None) -> None:
+        """So much time from now on; None while nothing is asked, which uvicorn bounds itself."""
         if self._limit is not None:
             self._limit.cancel()
-            self._limit = None
+        self._limit = None if seconds is None else self.loop.call_later(seconds, self.cut)

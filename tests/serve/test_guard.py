@@ -1,0 +1,324 @@
+"""Attacks over real HTTP: other sites, names, methods and paths, wrong tokens, and clients that dawdle."""
+
+from __future__ import annotations
+
+import socket
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from acp_proxy.serve.connections import LARGEST_HEAD, LONGEST_HEAD, MOST_UNASKED
+from tests.serve.house import Home, Served
+
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+TOKEN = "let-me-in"  # noqa: S105
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    home = Home(tmp_path_factory.mktemp("home"))
+    home.configure('[serve]\nallowed_hosts = ["costs.example.com"]\n')
+    with home.serving() as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One that wants a token."""
+    home = Home(tmp_path_factory.mktemp("home"))
+    with home.serving("--token-file", str(home.token(f"{TOKEN}\n"))) as served:
+        yield served
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:9464", "localhost.", "127.0.0.1:1", "127.0.0.2", "[::1]:80", "Costs.Example.com"]
+)
+def test_its_own_names_are_answered(served: Served, host: str) -> None:
+    assert served.ask("/api/live", {"Host": host}).status == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "192.168.1.10",
+        "0.0.0.0",  # noqa: S104
+        "[::2]",
+        "",
+        "@",
+        ":",
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/healthz", "/api/spend"])
+def test_a_name_that_was_bound_to_us_by_somebody_else_is_refused(served: Served, host: str, path: str) -> None:
+    answer = served.ask(path, {"Host": host})
+    assert answer.status == 403
+    assert b"ok" not in answer.body
+
+
+def test_two_names_or_none_are_refused(served: Served) -> None:
+    two = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
+    assert served.send(two).split()[1] in (b"400", b"403")
+    assert served.send(b"GET /healthz HTTP/1.0\r\n\r\n").split()[1] == b"403"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:1"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
+        {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
+    ids=str,
+)
+def test_what_another_site_asks_is_refused(served: Served, headers: dict[str, str]) -> None:
+    answer = served.ask("/api/spend", headers)
+    assert answer.status == 403
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
+        {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+    ],
+    ids=str,
+)
+def test_what_the_page_or_a_person_asks_is_answered(served: Served, headers: dict[str, str]) -> None:
+    assert served.ask("/", headers).status == 200
+
+
+def test_the_page_may_name_its_own_origin(served: Served) -> None:
+    assert served.ask("/api/live", {"Host": "localhost:1", "Origin": "http://localhost:1"}).status == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW"])
+def test_only_reading_is_possible(served: Served, method: str) -> None:
+    headers = {"Access-Control-Request-Method": "GET", "Content-Length": "0"}
+    answer = served.ask("/api/spend", headers, method=method)
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/api/spend", "/api/budgets"])
+def test_a_head_is_an_answer_without_its_body(served: Served, path: str) -> None:
+    whole, head = served.ask(path), served.ask(path, method="HEAD")
+    assert (head.status, head.body) == (200, b"")
+    assert head.headers["content-type"] == whole.headers["content-type"]
+
+
+def test_a_body_is_not_taken(served: Served) -> None:
+    assert served.ask("/api/spend", {"Content-Length": "1000000"}).status == 413
+    assert served.ask("/api/spend", {"Transfer-Encoding": "chunked"}).status == 413
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/nothing",
+        "/api",
+        "/api/",
+        "/api/spend/",
+        "/API/spend",
+        "/healthz/",
+        "//healthz",
+        "/index.html",
+        "/../../../etc/passwd",
+        "/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+        "/..%2f..%2fetc%2fpasswd",
+        "/%252e%252e/etc/passwd",
+        "/page/../../__init__.py",
+        "/__init__.py",
+        "/page.js%00.html",
+        "/..\\..\\etc\\passwd",
+        "/page.js/../page.js",
+        "/%ff%fe",
+    ],
+)
+def test_a_path_that_is_none_of_ours_is_not_found(served: Served, path: str) -> None:
+    answer = served.ask(path)
+    assert answer.status == 404
+    assert b"root:" not in answer.body
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/", 200), ("/healthz", 200), ("/api/spend", 200), ("/api/spend?x=1", 400), ("/nothing", 404)]
+)
+def test_every_answer_binds_the_browser(served: Served, path: str, status: int) -> None:
+    answer = served.ask(path)
+    assert answer.status == status
+    assert answer.headers["content-security-policy"] == CSP
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["cross-origin-opener-policy"] == "same-origin"
+    assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+    assert answer.headers["cache-control"] == ("no-cache" if path == "/" else "no-store")
+    assert "server" not in answer.headers
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "range=decade",
+        "by=everything",
+        "by=session",
+        "tz=Mars/Olympus",
+        "tz=../../etc/passwd",
+        "tz=%00",
+        "nothing=1",
+        "by=model&by=agent",
+        "range=",
+    ],
+)
+def test_a_question_that_makes_no_sense_is_one_line(served: Served, query: str) -> None:
+    answer = served.ask(f"/api/spend?{query}")
+    assert (answer.status, answer.headers["content-type"]) == (400, "application/json")
+    assert list(answer.json) == ["error"]
+    assert "\n" not in answer.json["error"]
+    assert answer.body.isascii()
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=x", "limit=1e9", "limit=99999", "before=x", "before=bnVsbA==", "a=1"]
+)
+def test_a_page_of_sessions_that_makes_no_sense_is_one_line(served: Served, query: str) -> None:
+    answer = served.ask(f"/api/sessions?{query}")
+    assert answer.status == 400
+    assert list(answer.json) == ["error"]
+
+
+def test_a_session_that_nobody_knows_is_not_found(served: Served) -> None:
+    answer = served.ask("/api/session?key=0123456789abcdef")
+    assert (answer.status, answer.json) == (404, {"error": "no session of this key"})
+    assert served.ask("/api/session").status == 404
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        f"Bearer {TOKEN}",
+        f"bearer  {TOKEN}",
+        f"Basic {b64encode(f'anyone:{TOKEN}'.encode()).decode()}",
+        f"basic {b64encode(f':{TOKEN}'.encode()).decode()}",
+    ],
+)
+def test_who_shows_the_token_is_answered(locked: Served, authorization: str) -> None:
+    assert locked.ask("/api/live", {"Authorization": authorization}).status == 200
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        None,
+        "",
+        TOKEN,
+        "Bearer",
+        "Bearer ",
+        f"Bearer {TOKEN}x",
+        f"Bearer {TOKEN[:-1]}",
+        f"Digest {TOKEN}",
+        f"Basic {TOKEN}",
+        f"Basic {b64encode(TOKEN.encode()).decode()}",
+        f"Basic {b64encode(f'{TOKEN}:'.encode()).decode()}",
+        "Basic \xff\xff",
+        "Bearer \xe4\xf6",
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/api/live", "/nothing"])
+def test_who_does_not_is_asked_for_it(locked: Served, authorization: str | None, path: str) -> None:
+    answer = locked.ask(path, {} if authorization is None else {"Authorization": authorization})
+    assert answer.status == 401
+    assert answer.headers["www-authenticate"].startswith("Basic ")
+    assert TOKEN.encode() not in answer.body
+
+
+def test_health_needs_no_token(locked: Served) -> None:
+    assert locked.ask("/healthz").status == 200
+
+
+def test_a_token_does_not_open_the_door_to_other_sites(locked: Served) -> None:
+    shown = {"Authorization": f"Bearer {TOKEN}"}
+    assert locked.ask("/api/live", {**shown, "Origin": "https://evil.example"}).status == 403
+    assert locked.ask("/api/live", {**shown, "Host": "evil.example"}).status == 403
+
+
+def test_on_the_network_its_own_address_is_a_name_of_it(home: Home) -> None:
+    with home.serving("--host", "0.0.0.0", "--token-file", str(home.token())) as served:  # noqa: S104
+        own = socket.gethostname()
+        assert served.ask("/healthz", {"Host": f"{own}:1"}).status == 200
+        assert served.ask("/healthz", {"Host": "192.0.2.1"}).status == 403
+        assert served.ask("/api/live").status == 401
+
+
+def test_a_head_without_end_is_refused(served: Served) -> None:
+    endless = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * (2 * LARGEST_HEAD)
+    assert served.send(endless)[:12] in (b"HTTP/1.1 400", b"")  # or cut before it could be read
+    assert served.ask("/healthz").status == 200
+
+
+@pytest.mark.parametrize(
+    "raw", [b"\r\n\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/9.9\r\n\r\n", b"GET /\xff HTTP/1.1\r\n\r\n"]
+)
+def test_what_is_no_http_does_no_harm(served: Served, raw: bytes) -> None:
+    with served.connected() as connection:
+        connection.sendall(raw)
+    assert served.ask("/healthz").status == 200
+
+
+def test_clients_that_dawdle_keep_nobody_waiting(served: Served) -> None:
+    dawdling = [served.connected() for _ in range(2 * MOST_UNASKED)]
+    try:
+        for connection in dawdling:
+            connection.sendall(b"G")
+        with ThreadPoolExecutor(8) as clients:
+            began = time.monotonic()
+            answers = list(clients.map(served.ask, ["/healthz", "/", "/api/live", "/api/spend"] * 4))
+            assert {answer.status for answer in answers} == {200}
+            assert time.monotonic() - began < 5
+    finally:
+        for connection in dawdling:
+            connection.close()
+
+
+def test_a_request_that_comes_byte_by_byte_is_cut(served: Served) -> None:
+    with served.connected() as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
+        began = time.monotonic()
+        connection.settimeout(0.5)
+        hung_up = False
+        while not hung_up and time.monotonic() - began < LONGEST_HEAD + 5:
+            try:
+                connection.sendall(b"x")
+                hung_up = connection.recv(1) == b""
+            except TimeoutError:
+                continue
+            except OSError:
+                hung_up = True
+        assert hung_up
+
+
+def test_a_token_is_nowhere_in_what_is_said(home: Home) -> None:
+    secret = "s3cr3t-t0k3n"  # noqa: S105
+    with home.serving("--token-file", str(home.token(secret))) as served:
+        served.ask("/api/live", {"Authorization": f"Bearer {secret}x"})
+        served.send(f"GET /{secret} HTTP/1.1\r\nAuthorization: Bearer {secret}\r\n\r\n".encode())
+        served.end()
+        assert served.process.stderr
+        assert secret not in served.process.stderr.read()
+    assert not [path for path in Path(home.path).rglob("*") if path.name != "token" and secret in str(path)]
