@@ -7,11 +7,13 @@ then claimed, so that two turns which end in the same moment may both tell.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import tzinfo
 from typing import Literal
 
-from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget import Standing
 from acp_proxy.core.effects import Send
+from acp_proxy.core.notice import threshold_reached
 from acp_proxy.core.refusal import uncounted_text, warning_text
 from acp_proxy.interceptors.budgets.voice import Voice
 from acp_proxy.ledger import LedgerError
@@ -41,7 +43,7 @@ class Warnings:
                 key = (standing.account.notice_key, percent)
                 if key not in self._claims:
                     try:
-                        self._claims[key] = "ours" if ledger.announce(standing.account, percent) else "done"
+                        self._claims[key] = "ours" if self._announce(ledger, standing, percent) else "done"
                     except LedgerError:
                         return
 
@@ -63,16 +65,16 @@ class Warnings:
                 key = (standing.account.notice_key, percent)
                 if key not in self._claims:
                     self._claims[key] = "asked"
-                    self._worker.do(self._claiming(standing.account, percent))
+                    self._worker.do(self._claiming(_after(standing, spend), percent))
 
     def at_turn_end(self, session: str, spends: Iterable[tuple[Standing, int]]) -> Sequence[Send]:
         """What the turn crossed, before the line that ends it."""
         said: list[Send] = []
         for before, spend in spends:
-            crossed = before.crossed(before.spent, before.spent + spend)
-            ours = [percent for percent in crossed if self._claimed(before, percent, at_once=True)]
+            after = _after(before, spend)
+            crossed = before.crossed(before.spent, after.spent)
+            ours = [percent for percent in crossed if self._claimed(after, percent, at_once=True)]
             if ours:
-                after = Standing(before.account, before.spent + spend, before.held, before.granted)
                 said.append(self._warning(session, after, max(ours)))
         return said
 
@@ -83,21 +85,31 @@ class Warnings:
         if claim == "done" or (claim != "ours" and not at_once):
             return False
         if claim is None:
-            account = standing.account
-            self._worker.do(lambda ledger: ledger.announce(account, percent))
+            self._worker.do(lambda ledger: self._announce(ledger, standing, percent))
         self._claims[key] = "done"
         return True
 
-    def _claiming(self, account: Account, percent: int) -> Callable[[BudgetLedger], None]:
+    def _claiming(self, standing: Standing, percent: int) -> Callable[[BudgetLedger], None]:
         def claim(ledger: BudgetLedger) -> None:
-            ours = ledger.announce(account, percent)
-            key = (account.notice_key, percent)
+            ours = self._announce(ledger, standing, percent)
+            key = (standing.account.notice_key, percent)
             if self._claims[key] == "asked":
                 self._claims[key] = "ours" if ours else "done"
 
         return claim
 
+    def _announce(self, ledger: BudgetLedger, standing: Standing, percent: int) -> bool:
+        """Whether it is ours to tell the user. For people elsewhere the highest that is reached is noted."""
+        highest = percent == max(standing.crossed(0, standing.spent))
+        notice = threshold_reached(standing, percent, self._clock()) if highest else None
+        return ledger.announce(standing.account, percent, notice)
+
     def _warning(self, session: str, standing: Standing, percent: int, *, first: bool = False) -> Send:
         zone = self._zones(standing.account.budget.zone)
         text = warning_text(standing, percent, self._clock(), zone)
         return self._voice.say(session, standing.account, text, first=first)
+
+
+def _after(standing: Standing, spend: int) -> Standing:
+    """As it stands when that is spent, too."""
+    return replace(standing, spent=standing.spent + spend)

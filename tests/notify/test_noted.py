@@ -1,0 +1,76 @@
+"""What a proxy with budgets notes for people elsewhere, while it tells its user."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from acp_proxy.core.notice import DAY, KINDS, Notice
+from acp_proxy.ledger.notices import Subscription
+from tests.interceptors.budgets.house import House, daily, house
+
+
+def noted(made: House) -> list[Notice]:
+    wanted = Subscription("default", "test", KINDS)
+    found = []
+    with closing(made.ledger()) as ledger:
+        while claimed := ledger.outbox.claim(wanted, made.clock.now, made.clock.now + DAY):
+            found.append(claimed.notice)
+    return found
+
+
+async def test_of_thresholds_that_a_turn_reaches_the_highest_is_noted_once(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1", per="user")) as made:
+        assert await made.prompt(2)
+        made.finish(2, "0.85")
+        await made.settled()
+        async with house(tmp_path, daily("1", per="user")) as other:
+            assert await other.prompt(2)
+            other.finish(2, "0.01")
+            await other.settled()
+        (notice,) = noted(made)
+    assert (notice.kind, notice.percent, notice.spent, notice.limit) == ("threshold", 80, 850_000_000, 1_000_000_000)
+    assert (notice.per, notice.value, notice.user) == ("user", "alice", None)
+
+
+async def test_one_that_is_reached_in_mid_turn_is_noted_then(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1")) as made:
+        assert await made.prompt(2)
+        made.reports("0.6")
+        await made.settled()
+        assert [(notice.percent, notice.spent) for notice in noted(made)] == [(50, 600_000_000)]
+        made.finish(2, "0.95")
+        await made.settled()
+        assert [notice.percent for notice in noted(made)] == [90]
+
+
+async def test_what_a_killed_proxy_could_not_note_the_next_one_does(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1", thresholds=())) as silent:
+        assert await silent.prompt(2)
+        silent.finish(2, "0.6")
+        await silent.settled()
+    async with house(tmp_path, daily("1")) as made:
+        assert await made.prompt(2)
+        assert [notice.percent for notice in noted(made)] == [50]
+
+
+async def test_shadow_budgets_are_silent_and_those_that_warn_are_not(tmp_path: Path) -> None:
+    silent, loud = daily("1", mode="shadow", thresholds=(10,)), daily("1", mode="warn", thresholds=(10,))
+    for budget, expected in ((silent, []), (loud, [10])):
+        directory = tmp_path / budget.mode
+        directory.mkdir()
+        async with house(directory, budget) as made:
+            assert await made.prompt(2)
+            made.finish(2, "0.6")
+            await made.settled()
+            assert [notice.percent for notice in noted(made)] == expected
+
+
+async def test_a_refusal_is_noted_with_who_and_what(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0")) as made:
+        assert not await made.prompt(2)
+        assert not await made.prompt(3)
+        (notice,) = noted(made)
+    assert (notice.kind, notice.detail, notice.budget) == ("refusal", "used_up", "daily")
+    assert (notice.user, notice.team, notice.project, notice.agent) == ("alice", "core", "web", "someone")
+    assert notice.model == "claude-sonnet-5"
