@@ -1,0 +1,69 @@
+"""One Chromium and one ledger of ten weeks for the tests of a file; every test has a page of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.serve.house import Home
+from tests.serve.page import weeks
+from tests.serve.page.browser import chromium
+
+ZONE = "America/Los_Angeles"  # neither the server's nor that of the ledger's times
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """With ten weeks of work, and budgets."""
+    home = Home(tmp_path_factory.mktemp("home"))
+    home.configure(weeks.BUDGETS)
+    home.append(weeks.rows(time.time_ns()))
+    return home
+
+
+@pytest.fixture(scope="module")
+def address(home: Home) -> Iterator[str]:
+    with home.serving() as served:
+        yield served.address
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Open]:
+    """Opens an address, and waits until there are figures. The console has to be clean at the end."""
+    contexts = []
+    complaints: list[str] = []
+
+    def open_page(address: str, until: str = "#figures:not([hidden])", width: int = 1280, **options: Any) -> Page:
+        viewport = {"width": width, "height": 900}
+        context = browser.new_context(viewport=viewport, timezone_id=ZONE, **options)  # type: ignore[arg-type]
+        contexts.append(context)
+        context.set_default_timeout(10_000)
+        page = context.new_page()
+        page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(address)
+        page.locator(until).first.wait_for()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def empty_home(tmp_path: Path) -> Home:
+    return Home(tmp_path)

@@ -1,0 +1,171 @@
+"""What the page shows is what the commands print."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from playwright.sync_api import Page
+
+from acp_proxy.core.money import Money
+from acp_proxy.figures import cost_text, decimals_of, tokens_text
+from tests.ledger.rows import line, row
+from tests.serve.house import Home
+from tests.serve.page.conftest import ZONE, Open
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page")]
+
+
+@pytest.mark.parametrize("by", ["model", "agent", "project"])
+def test_the_table_of_a_month_is_the_report_by_that_key(home: Home, address: str, open_page: Open, by: str) -> None:
+    page = open_page(f"{address}#/month/{by}")
+    report = reported(home, "month", by)
+    decimals = decimals_of(money for each in report["rows"] for money in moneys(each))
+    shown = {
+        cells[0]: cells[1:]
+        for cells in page.locator("#spend-table tbody tr").evaluate_all(
+            "rows => rows.map(row => [row.querySelector('bdi').textContent,"
+            " [...row.querySelectorAll('.cost .amount')].map(cell => cell.textContent).join(' + '),"
+            " ...[...row.querySelectorAll('td')].slice(2).map(cell => cell.textContent)])"
+        )
+    }
+    assert shown == {
+        each["key"]: [
+            cost_text(moneys(each), decimals, at_least=is_at_least(each)),
+            f"{each['turns']:,}",
+            tokens_text(prompt_of(each)),
+            f"{each['tokens']['cached_read'] / prompt_of(each):.0%}",
+            tokens_text(each["tokens"]["output"] + each["tokens"]["thought"]),
+        ]
+        for each in report["rows"]
+    }
+
+
+@pytest.mark.parametrize("period", ["today", "week", "month", "year", "all"])
+def test_the_total_of_a_range_is_that_of_the_report(home: Home, address: str, open_page: Open, period: str) -> None:
+    page = open_page(f"{address}#/{period}/agent")
+    total = reported(home, period, "agent")["total"]
+    costs = moneys(total)
+    assert amounts(page, "#total") == cost_text(costs, decimals_of(costs), at_least=is_at_least(total))
+    facts = page.locator("#total-facts").inner_text()
+    assert facts.startswith(f"{total['turns']:,} turn")
+    assert f" {tokens_text(total['tokens']['total'])} tokens " in facts
+
+
+def test_cards_are_the_reports_of_their_ranges(home: Home, address: str, open_page: Open) -> None:
+    page = open_page(address)
+    for place, period in enumerate(("today", "week", "month")):
+        total = reported(home, period, "agent")["total"]
+        costs = moneys(total)
+        shown = amounts(page, f"#cards li:nth-child({place + 1})")
+        assert shown == cost_text(costs, decimals_of(costs), at_least=is_at_least(total))
+
+
+def test_budgets_are_those_of_budget_list(home: Home, address: str, open_page: Open) -> None:
+    page = open_page(address)
+    listed = home.json("budget", "list")["budgets"]
+    items = page.locator("#budget-list li")
+    assert items.locator("bdi").all_inner_texts() == [budget["name"] for budget in listed]
+    for place, budget in enumerate(listed):
+        if budget["unit"] in ("USD", "credits"):
+            spent = cost_text([Money.of(budget["spent"], budget["unit"])], 2)
+            left = cost_text([Money.of(budget["left"], budget["unit"])], 2)
+        else:
+            spent, left = f"{budget['spent']} turns", f"{budget['left']} turns"
+        text = items.nth(place).inner_text()
+        assert f"{spent} spent" in text
+        assert f"{left} left" in text
+
+
+def test_sessions_are_those_of_the_report_the_latest_first(home: Home, address: str, open_page: Open) -> None:
+    page = open_page(address)
+    sessions = home.json("report", "--by", "session")["rows"]
+    latest = sorted(sessions, key=lambda session: session["ended_at"], reverse=True)[:20]
+    rows = page.locator("#session-list tbody tr")
+    assert rows.locator("a bdi").all_inner_texts() == [each["title"] or each["session"] for each in latest]
+    percents = [f"{each['context_used'] * 100 // each['context_size']}%" for each in latest]
+    assert rows.locator(".percent").all_inner_texts() == percents
+
+
+def test_a_session_has_the_turns_that_the_command_lists(home: Home, address: str, open_page: Open) -> None:
+    page = open_page(address)
+    page.get_by_role("link", name="Untangle the order states").click()
+    page.locator("#turn-table tbody tr").first.wait_for()
+    session = home.json("session", page.url.rpartition("/")[2])
+    costs = [money for turn in session["turns"] for money in moneys(turn)]
+    rows = page.locator("#turn-table tbody tr")
+    assert rows.locator(".cost").all_inner_texts() == [cost_text([cost], decimals_of(costs)) for cost in costs]
+    marked = [turn["compacted"] for turn in session["turns"]]
+    assert True in marked
+    assert rows.evaluate_all("rows => rows.map(row => row.className === 'compaction')") == marked
+
+
+def test_the_plot_has_its_figures_in_a_table(home: Home, address: str, open_page: Open) -> None:
+    page = open_page(f"{address}#/month/project")
+    page.get_by_text("Figures of the plot").click()
+    shown = page.locator("#spend-over-time td").all_inner_texts()
+    sums = [Money.of(text[1:].replace(",", ""), "USD") for text in shown if text.startswith("$")]
+    (dollars,) = [money for money in moneys(reported(home, "month", "project")["total"]) if money.currency == "USD"]
+    assert abs(sum(money.nano for money in sums) - dollars.nano) <= len(sums) * 5_000_000  # each is rounded to a cent
+
+
+def test_currencies_stand_side_by_side_and_small_amounts_are_not_nothing(empty_home: Home, open_page: Open) -> None:
+    now = time.time_ns()
+    empty_home.append(
+        [
+            row(line("a", "1234.5"), at=now - 180 * 10**9),
+            row(line("b", "3", "credits"), at=now - 180 * 10**9),
+            row(line("c", "0.00001", "EUR"), at=now - 180 * 10**9),
+            row(line("d", None), at=now - 180 * 10**9, cost_source="unknown"),
+        ]
+    )
+    with empty_home.serving() as served:
+        page = open_page(f"{served.address}#/all/model")
+        assert amounts(page, "#total") == "≥ <€0.01 + $1,234.50 + 3.00 credits"
+        assert amounts(page, "#spend-table tbody tr:last-child") == "?"
+        assert "1 without a price" in page.locator("#spend-table").inner_text()
+        page.goto("about:blank")
+
+
+@cache
+def reported(home: Home, period: str, by: str) -> Any:
+    since = since_of(period)
+    return home.json("report", "--by", by, "--tz", ZONE, *(["--since", since] if since else []))
+
+
+def since_of(period: str) -> str | None:
+    today = datetime.now(ZoneInfo(ZONE)).date()
+    match period:
+        case "week":
+            today -= timedelta(days=today.weekday())
+        case "month":
+            today = today.replace(day=1)
+        case "year":
+            today = today.replace(month=1, day=1)
+        case "all":
+            return None
+    return today.isoformat()
+
+
+def moneys(sums: Mapping[str, Any]) -> list[Money]:
+    return [Money.of(amount, currency) for currency, amount in sums["cost"].items()]
+
+
+def is_at_least(sums: Mapping[str, Any]) -> bool:
+    """As the ledger of ten weeks has it: what is partial has no cost of the agent."""
+    return bool(sums["unpriced_turns"] or sums["partial_turns"] or sums["turns_without_usage"])
+
+
+def prompt_of(sums: Mapping[str, Any]) -> int:
+    tokens: Mapping[str, int] = sums["tokens"]
+    return tokens["input"] + tokens["cached_read"] + tokens["cached_write"]
+
+
+def amounts(page: Page, within: str) -> str:
+    found: Sequence[str] = page.locator(f"{within} .amount").all_inner_texts()
+    return " + ".join(found)

@@ -1,0 +1,155 @@
+"""The page in somebody's hands: every control by mouse and by keyboard, an empty ledger, a server that goes away."""
+
+from __future__ import annotations
+
+import re
+import time
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.ledger.rows import line, row
+from tests.serve.house import Home
+from tests.serve.page.conftest import ZONE, Open
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page")]
+
+
+def test_every_range_and_key_can_be_chosen_and_is_in_the_address(address: str, open_page: Open) -> None:
+    page = open_page(address)
+    for label, words in (("Today", "today"), ("Week", "this week"), ("Year", "this year"), ("All", "in all")):
+        page.locator("#range label", has_text=label).click()
+        expect(page.locator("#total-of")).to_have_text(f"Spent {words}")
+    for label in ("Agent", "Project", "Model"):
+        page.locator("#by label", has_text=label).click()
+        expect(page.locator("#spend-table th").first).to_have_text(label.lower())
+    assert page.url.endswith("#/all/model")
+    page.go_back()
+    expect(page.locator("#spend-table th").first).to_have_text("project")
+    page.reload()
+    expect(page.locator("#spend-table th").first).to_have_text("project")
+    expect(page.get_by_role("radio", name="Project")).to_be_checked()
+
+
+def test_a_session_opens_by_click_anywhere_in_its_row(address: str, open_page: Open) -> None:
+    page = open_page(address)
+    page.locator("#session-list tbody tr").first.locator("td.cost").click()
+    expect(page.locator("#session-title")).to_have_text("Untangle the order states")
+    expect(page.locator("#context-plot canvas")).to_be_visible()
+    expect(page).to_have_title("Session – acp-proxy")
+    page.get_by_role("link", name="All sessions").click()
+    expect(page.locator("#overview")).to_be_visible()
+
+
+def test_older_sessions_are_shown_when_asked_for_and_found_by_title(address: str, open_page: Open) -> None:
+    page = open_page(address)
+    rows = page.locator("#session-list tbody tr")
+    expect(rows).to_have_count(20)
+    page.get_by_role("button", name="Show older sessions").click()
+    expect(rows).to_have_count(40)
+    page.get_by_label("Find by title").fill("double CHARGE")
+    expect(rows.first).to_contain_text("Trace the double charge")
+    assert {text.split("\n")[0] for text in rows.locator("a").all_inner_texts()} == {"Trace the double charge"}
+    page.get_by_label("Find by title").fill("no such title")
+    expect(page.get_by_text("No session has such a title.")).to_be_visible()
+
+
+def test_the_keyboard_reaches_everything(address: str, open_page: Open) -> None:
+    page = open_page(address)
+    page.keyboard.press("Tab")
+    expect(page.locator("#skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    reached = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.name || ''"))
+        if reached[-1].startswith("session-"):
+            break
+        outline = "getComputedStyle(document.activeElement.matches('.switch input') ? "
+        outline += "document.activeElement.nextElementSibling : document.activeElement).outlineStyle"
+        assert page.evaluate(outline) == "solid", reached
+    assert [name for name in reached if name in ("range", "by", "title")] == ["range", "by", "title"]
+    page.keyboard.press("Enter")
+    expect(page.locator("#session")).to_be_visible()
+    expect(page.locator("#back")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(f"#{reached[-1]}")).to_be_focused()
+
+
+def test_arrows_change_the_range(address: str, open_page: Open) -> None:
+    page = open_page(address)
+    page.get_by_role("radio", name="Month").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#total-of")).to_have_text("Spent this year")
+    expect(page.get_by_role("radio", name="Year")).to_be_focused()
+
+
+def test_the_pointer_gets_the_figures_of_a_step(address: str, open_page: Open) -> None:
+    page = open_page(f"{address}#/all/agent")
+    box = page.locator("#spend-plots .u-over").first.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 40)
+    expect(page.locator(".note").first).to_contain_text("claude-agent-acp$")
+
+
+@pytest.mark.parametrize("width", [360, 800, 1600])
+def test_nothing_is_wider_than_the_screen(address: str, open_page: Open, width: int) -> None:
+    page = open_page(address, width=width)
+    assert fits(page)
+    page.locator("#session-list a").first.click()
+    page.locator("#turn-table tbody tr").first.wait_for()
+    assert fits(page)
+
+
+def test_an_empty_ledger_says_what_to_do_and_goes_on_by_itself(empty_home: Home, open_page: Open) -> None:
+    with empty_home.serving() as served:
+        page = open_page(served.address, until="#welcome:not([hidden])")
+        expect(page.locator("#welcome")).to_contain_text("acp-proxy run -- claude-agent-acp")
+        expect(page.locator("#figures")).to_be_hidden()
+        empty_home.append([row(line("opus", "0.25"), at=time.time_ns() - 120 * 10**9)])
+        expect(page.locator("#total")).to_have_text("$0.2500")
+        expect(page.locator("#welcome")).to_be_hidden()
+        page.goto("about:blank")
+
+
+def test_a_new_row_is_shown_without_a_reload_and_the_focus_stays(empty_home: Home, open_page: Open) -> None:
+    empty_home.append([row(line("opus", "0.25"), at=time.time_ns() - 120 * 10**9)])
+    with empty_home.serving() as served:
+        page = open_page(served.address)
+        page.locator("#session-list a").focus()
+        focused = page.evaluate("document.activeElement.id")
+        empty_home.append([row(line("opus", "0.5"), at=time.time_ns() - 60 * 10**9)])
+        expect(page.locator("#total")).to_have_text("$0.7500")
+        assert page.evaluate("document.activeElement.id") == focused
+        page.goto("about:blank")
+
+
+def test_when_the_server_is_gone_a_line_says_so_until_it_is_back(empty_home: Home, browser: Browser) -> None:
+    empty_home.append([row(line("opus", "0.25"), at=time.time_ns() - 120 * 10**9)])
+    context = browser.new_context(timezone_id=ZONE)
+    page = context.new_page()
+    with empty_home.serving() as served:
+        page.goto(served.address)
+        expect(page.locator("#total")).to_have_text("$0.2500")
+    expect(page.locator("#trouble")).to_have_text("acp-proxy serve does not answer. Trying again …")
+    expect(page.locator("#total")).to_have_text("$0.2500")
+    with empty_home.serving("--port", str(urlsplit(served.address).port)):
+        expect(page.locator("#trouble")).to_have_text("")
+        context.close()
+
+
+def test_what_the_server_refuses_is_told_in_its_words(address: str, browser: Browser) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{address}#/session/0000000000000000")
+    expect(page.locator("#trouble")).to_have_text(re.compile("^no session of this key"))
+    page.get_by_role("link", name="All sessions").click()
+    expect(page.locator("#total")).to_contain_text("$")
+    expect(page.locator("#trouble")).to_have_text("")
+    context.close()
+
+
+def fits(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
