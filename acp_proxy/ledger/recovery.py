@@ -50,6 +50,17 @@ def left(directories: Iterable[Path]) -> list[Left]:
     return found
 
 
+def pending(directories: Iterable[Path], url: str) -> int:
+    """How many rows journals have for the ledger at `url` that are not in it yet, whoever they belong to."""
+    waiting = 0
+    for path in (path for directory in directories for path in _journals(directory)):
+        with suppress(OSError):  # it may be done by now
+            contents = read_journal(path.read_bytes())
+            if contents and contents.ledger == url:
+                waiting += len(contents.rows)
+    return waiting
+
+
 def append_all(ledger: Ledger, rows: Sequence[Row], warn: Warn) -> None:
     """Append rows in batches. One that the ledger refuses is reported and dropped, for it would bar all after it."""
     for start in range(0, len(rows), _BATCH):

@@ -1,0 +1,139 @@
+"""Metrics in Prometheus's text format: what a ledger says at this moment. Knows no HTTP, and writes nothing to it.
+
+`docs/metrics.md` names them all. Counters are those of all proxies that ever ran; only `acp_proxy_ledger_op_seconds`
+and the families of the process are the exporter's own.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from acp_proxy.budget import zone_of
+from acp_proxy.budget.accounts import accounts_of, standings_of
+from acp_proxy.catalog import Catalog
+from acp_proxy.config import Config
+from acp_proxy.core.money import NANO
+from acp_proxy.core.scope import Subject
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.places import journal_directories
+from acp_proxy.ledger.recovery import pending
+from acp_proxy.metrics.budgets import budgets
+from acp_proxy.metrics.exposition import CONTENT_TYPE, Family, Histogram, exposition
+from acp_proxy.metrics.labels import Labels
+from acp_proxy.metrics.own import Process, Timings, build_info
+from acp_proxy.metrics.readings import Readings
+from acp_proxy.metrics.spend import spend
+from acp_proxy.metrics.tallied import tallied
+from acp_proxy.project import project_of
+
+__all__ = ["CONTENT_TYPE", "Exporter"]
+
+_ACTIVE = 5 * 60 * NANO  # after a row a session is active
+
+
+class Exporter:
+    """For one organisation and the budgets of this machine's configuration; used from one thread.
+
+    `clock` gives Unix seconds; `journals` are the directories of this host's journals, by default the usual ones.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        catalog: Catalog,
+        *,
+        clock: Callable[[], float] = time.time,
+        journals: Sequence[Path] | None = None,
+    ) -> None:
+        self._config = config
+        self._catalog = catalog
+        self._clock = clock
+        self._journals = journal_directories(os.environ) if journals is None else journals
+        self._timings = Timings()
+        self._process = Process()
+        identity = config.identity
+        project = identity.project or project_of(Path.cwd())
+        host, agent = socket.gethostname(), config.run.agent or ""
+        self._own = Subject(identity.organisation, identity.user, identity.team, project, host, agent)
+        self._by: tuple[str, ...] = ("agent", "model", "team")
+        self._last: list[Family | Histogram] = []
+
+    def scrape(self, ledger: BudgetLedger) -> bytes:
+        """What the ledger says now. Raises LedgerError; then `without_ledger` is the answer."""
+        families = list(self._families(self._read(ledger)))
+        self._last = [each for each in families if isinstance(each, Histogram) or each.kind == "counter"]
+        return self._rendered(families, up=True)
+
+    def without_ledger(self) -> bytes:
+        """Counters as they were last seen, so that nothing falls; of what comes and goes nothing."""
+        return self._rendered(self._last, up=False)
+
+    def _rendered(self, families: Sequence[Family | Histogram], *, up: bool) -> bytes:
+        date = self._catalog.date
+        made_at = int(datetime(date.year, date.month, date.day, tzinfo=UTC).timestamp())
+        own: list[Family | Histogram] = [
+            Family("acp_proxy_ledger_up", "gauge", "Whether the ledger answers.", (), [((), int(up))]),
+            self._timings.family(),
+            Family(
+                "acp_proxy_catalog_timestamp_seconds",
+                "gauge",
+                "Of which day the table of prices is.",
+                (),
+                [((), made_at)],
+            ),
+            build_info(),
+        ]
+        return exposition([*families, *own]) + self._process.exposition()
+
+    def _read(self, ledger: BudgetLedger) -> Readings:
+        """Labels last: whatever was read before is among them."""
+        config, organisation, now = self._config, self._config.identity.organisation, int(self._clock() * NANO)
+        timed = self._timings.of
+        with timed("wholes"):
+            wholes = ledger.tallied.wholes(organisation, self._by)
+        with timed("tallies"):
+            tallies = ledger.tallied.tallies(organisation)
+        with timed("sessions"):
+            active = ledger.tallied.active_sessions(organisation, now - _ACTIVE)
+        with timed("budgets"):
+            standings = standings_of(ledger, accounts_of(ledger, config.budgets, self._own, zone_of, now), now)
+        with timed("counts"):
+            decisions, overshoots = ledger.decision_counts(organisation), ledger.overshoots(organisation)
+            deliveries = ledger.delivery_counts(organisation)
+        with timed("labels"):
+            labels = Labels(ledger.tallied.labels(organisation))
+        with timed("journals"):
+            waiting = pending(self._journals, ledger.url)
+        return Readings(
+            by=self._by,
+            labels=labels,
+            wholes=wholes,
+            tallies=tallies,
+            active=active,
+            budgets=[budget for budget in config.budgets if budget.layer != "flag"],
+            standings=standings,
+            decisions=decisions,
+            overshoots=overshoots,
+            channels=[channel.name for channel in config.channels],
+            deliveries=deliveries,
+            agents=sorted(config.agents),
+            team=config.identity.team,
+            pending=waiting,
+        )
+
+    def _families(self, readings: Readings) -> Iterator[Family | Histogram]:
+        yield from spend(readings)
+        yield from tallied(readings)
+        yield from budgets(readings)
+        beyond = [((name,), number) for name, number in readings.labels.overflow.items()]
+        yield Family("acp_proxy_label_overflow_total", "counter", _OVERFLOW, ("label",), beyond)
+        yield Family("acp_proxy_ledger_pending_entries", "gauge", _PENDING, (), [((), readings.pending)])
+
+
+_OVERFLOW = "Values of a label that are shown as other: too many, or too long."
+_PENDING = "Rows in journals on this host that the ledger does not have yet."

@@ -1,0 +1,115 @@
+"""Metrics of budgets and of those who are told, as `acp-proxy budget list` has them. Pure.
+
+Of a budget `per` user, team … the one with the least left is shown: where it is, somebody stops first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from acp_proxy.config.budgets import FLAG
+from acp_proxy.core.budget import Budget, Layer, Limit, Standing
+from acp_proxy.core.money import NANO
+from acp_proxy.ledger.notices import RESULTS
+from acp_proxy.ledger.tallies import OTHER
+from acp_proxy.metrics.exposition import Family, Values
+from acp_proxy.metrics.readings import Readings
+
+_DECISIONS = ("allow", "warn", "deny", "cancel", "grant", "shadow_deny", "fail_open", "fail_closed")
+_Names = dict[tuple[Layer, str], str]  # labels by layer and name
+
+_GAUGES = (
+    ("limit", "What a budget allows; grants come on top."),
+    ("spent", "What is spent of a budget in its window."),
+    ("held", "What running turns may still take from a budget."),
+)
+
+
+def budgets(readings: Readings) -> Iterator[Family]:
+    """A budget without a series here has no limit on this machine."""
+    names = _names(readings.budgets)
+    least = _with_least_left(readings.standings, names)
+    for what, says in _GAUGES:
+        yield Family(
+            f"acp_proxy_budget_{what}",
+            "gauge",
+            says,
+            ("budget", "unit"),
+            [
+                ((name, standing.account.unit), _nano(_amount(standing, what), standing.account.unit))
+                for name, standing in least.items()
+            ],
+            nano=True,
+        )
+    resets = [((name,), end) for name, standing in least.items() if (end := standing.account.bounds.end) is not None]
+    yield Family(
+        "acp_proxy_budget_reset_timestamp_seconds",
+        "gauge",
+        "When a budget is empty again; none for one that never is, or as time passes.",
+        ("budget",),
+        resets,
+        nano=True,
+    )
+    yield _decisions(readings, names)
+    yield _overshoots(readings, names)
+    yield _notifications(readings)
+
+
+def _decisions(readings: Readings, names: _Names) -> Family:
+    counts: Counter[Values] = Counter({(name, decision): 0 for name in names.values() for decision in _DECISIONS})
+    for each in readings.decisions:
+        counts[names.get((each.layer, each.budget), OTHER), each.decision] += each.count
+    says = "What budgets decided about prompts. Those of budgets that this machine does not have are other."
+    return Family("acp_proxy_budget_decisions_total", "counter", says, ("budget", "decision"), counts.items())
+
+
+def _overshoots(readings: Readings, names: _Names) -> Family:
+    amounts: Counter[Values] = Counter(
+        {(names[budget.layer, budget.name], budget.limit.unit): 0 for budget in readings.budgets}
+    )
+    units = {unit for _, unit in amounts} | {"tokens", "turns"}
+    for each in readings.overshoots:
+        unit = each.unit if each.unit in units else readings.labels.of("currency", each.unit)
+        amounts[names.get((each.layer, each.budget), OTHER), unit] += _nano(each.amount, each.unit)
+    says = "How far turns went beyond what budgets allow."
+    return Family("acp_proxy_budget_overshoot_total", "counter", says, ("budget", "unit"), amounts.items(), nano=True)
+
+
+def _notifications(readings: Readings) -> Family:
+    counts: Counter[Values] = Counter({(name, result): 0 for name in readings.channels for result in RESULTS})
+    for each in readings.deliveries:
+        counts[each.channel if each.channel in readings.channels else OTHER, each.result] += each.count
+    says = "Attempts to tell people of notices. Those of channels that this machine does not have are other."
+    return Family("acp_proxy_notifications_total", "counter", says, ("channel", "result"), counts.items())
+
+
+def _names(budgets: Iterable[Budget]) -> _Names:
+    """The name, with the layer where another file has a budget of the same name."""
+    found: _Names = {("flag", FLAG): FLAG}
+    for budget in budgets:
+        taken = any(name == budget.name and layer != budget.layer for layer, name in found)
+        found[budget.layer, budget.name] = f"{budget.name} ({budget.layer})" if taken else budget.name
+    return found
+
+
+def _with_least_left(standings: Iterable[Standing], names: _Names) -> dict[str, Standing]:
+    least: dict[str, Standing] = {}
+    for standing in standings:
+        name = names[standing.account.budget.layer, standing.account.budget.name]
+        if name not in least or standing.left < least[name].left:
+            least[name] = standing
+    return least
+
+
+def _amount(standing: Standing, what: str) -> int:
+    match what:
+        case "limit":
+            return standing.account.limit
+        case "spent":
+            return standing.spent
+    return standing.held
+
+
+def _nano(amount: int, unit: str) -> int:
+    return amount if Limit(amount, unit).is_money else amount * NANO

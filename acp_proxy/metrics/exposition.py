@@ -1,0 +1,92 @@
+"""Families of metrics as Prometheus's text format 0.0.4. Pure, and knows no metric by name.
+
+Values are integers, of nano-units where that is said: a sum of money is written as the exact decimal that it is.
+prometheus_client's writer takes three times as long for the same text, and goes through floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from acp_proxy.core.money import NANO, decimal_text
+from acp_proxy.ledger.tallies import NO_BOUND
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+Values = tuple[str, ...]  # of the labels, in their order
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    name: str
+    kind: Literal["counter", "gauge"]
+    says: str
+    labels: tuple[str, ...]
+    samples: Iterable[tuple[Values, int]]
+    nano: bool = False  # the samples are nano-units
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """What fell into each bucket, by upper bounds (nano-units, `NO_BOUND`), and the sum of it (nano-units)."""
+
+    counts: Mapping[int, int]
+    sum: int
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    name: str
+    says: str
+    labels: tuple[str, ...]
+    bounds: tuple[int, ...]  # nano-units, ascending
+    samples: Iterable[tuple[Values, Buckets]]
+
+
+def exposition(families: Iterable[Family | Histogram]) -> bytes:
+    lines: list[str] = []
+    for family in families:
+        lines += _histogram(family) if isinstance(family, Histogram) else _family(family)
+    return ("\n".join(lines) + "\n").encode("utf-8", "replace") if lines else b""
+
+
+def _family(family: Family) -> Iterator[str]:
+    yield from _head(family.name, family.kind, family.says)
+    text = decimal_text if family.nano else str
+    for values, number in family.samples:
+        labels = _labels(family.labels, values)
+        yield f"{family.name}{{{labels}}} {text(number)}" if labels else f"{family.name} {text(number)}"
+
+
+def _histogram(family: Histogram) -> Iterator[str]:
+    yield from _head(family.name, "histogram", family.says)
+    for values, buckets in family.samples:
+        labels = _labels(family.labels, values)
+        before = f"{labels}," if labels else ""
+        below = 0
+        for bound in sorted({*family.bounds, *buckets.counts} - {NO_BOUND}):
+            below += buckets.counts.get(bound, 0)
+            yield f'{family.name}_bucket{{{before}le="{bound / NANO!r}"}} {below}'
+        below += buckets.counts.get(NO_BOUND, 0)
+        yield f'{family.name}_bucket{{{before}le="+Inf"}} {below}'
+        end = f"{{{labels}}}" if labels else ""
+        yield f"{family.name}_sum{end} {decimal_text(buckets.sum)}"
+        yield f"{family.name}_count{end} {below}"
+
+
+def _head(name: str, kind: str, says: str) -> Iterator[str]:
+    yield f"# HELP {name} {says}"
+    yield f"# TYPE {name} {kind}"
+
+
+def _labels(names: tuple[str, ...], values: Values) -> str:
+    return ",".join([f'{name}="{_escaped(value)}"' for name, value in zip(names, values, strict=True)])
+
+
+@lru_cache(maxsize=4096)
+def _escaped(value: str) -> str:
+    """Prometheus takes a NUL for the end of the text."""
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"').replace("\0", "\ufffd")

@@ -1,0 +1,33 @@
+"""What one scrape has read: values, from which `families.py` makes metrics without asking anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from acp_proxy.core.budget import Budget, Standing
+from acp_proxy.ledger.budgets import DecisionCount, Overshoot
+from acp_proxy.ledger.notices import DeliveryCount
+from acp_proxy.ledger.tallied import Whole
+from acp_proxy.ledger.tallies import Tally
+from acp_proxy.metrics.labels import Labels
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """`by` are the dimensions of `wholes`: agent, model, team, and user and project where these are shown."""
+
+    by: tuple[str, ...]
+    labels: Labels
+    wholes: Sequence[Whole] = ()
+    tallies: Sequence[Tally] = ()
+    active: Mapping[str, int] = field(default_factory=dict)  # sessions by agent
+    budgets: Sequence[Budget] = ()
+    standings: Sequence[Standing] = ()
+    decisions: Sequence[DecisionCount] = ()
+    overshoots: Sequence[Overshoot] = ()
+    channels: Sequence[str] = ()  # names of those that are configured
+    deliveries: Sequence[DeliveryCount] = ()
+    agents: Sequence[str] = ()  # that the configuration names
+    team: str | None = None  # of the configuration
+    pending: int = 0  # rows of journals on this host
