@@ -57,11 +57,15 @@ class Server:
 
         asyncio.run(run())
 
+    def program(self, name: str) -> Path:
+        """One that came with the server, such as pg_dump."""
+        return self._binaries / name
+
     def _pg_ctl(self, *arguments: str) -> None:
         self._run("pg_ctl", "-D", str(self._directory / "data"), "-w", "-s", *arguments)
 
     def _run(self, program: str, *arguments: str) -> None:
-        command = [*_as_somebody(), str(self._binaries / program), *arguments]
+        command = [*_as_somebody(), str(self.program(program)), *arguments]
         # Into a file: what it starts keeps its descriptors, and a pipe would never end.
         with (self._directory / "out").open("ab") as out:
             subprocess.run(command, check=True, stdout=out, stderr=out, cwd=self._directory)

@@ -1,0 +1,49 @@
+"""The commands of docs/operating.md for a backup, on real ledgers: the copy reports the same."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.ledger.server import running
+from tests.real.team import Team
+
+pytestmark = pytest.mark.real
+
+OPERATING = (Path(__file__).parents[2] / "docs/operating.md").read_text(encoding="utf-8")
+
+
+def documented(beginning: str) -> str:
+    (found,) = re.findall(rf"`({beginning}[^`]+)`", OPERATING)
+    return str(found)
+
+
+def test_a_copy_of_an_sqlite_ledger_reports_the_same(tmp_path: Path) -> None:
+    team = Team(tmp_path, f"sqlite:///{tmp_path}/ledger.db")
+    team.play("claude-agent-acp-0.100.0/basic")
+    reported = team.report("turn")
+    _, file, statement = shlex.split(documented("sqlite3 "))
+    with closing(sqlite3.connect(tmp_path / file)) as ledger:
+        ledger.execute(statement.replace("copy.db", str(tmp_path / "copy.db")))
+    assert Team(tmp_path, f"sqlite:///{tmp_path}/copy.db").report("turn") == reported
+    assert reported["rows"] != []
+
+
+def test_a_restored_dump_of_a_postgresql_ledger_reports_the_same(tmp_path: Path) -> None:
+    with running() as server:
+        team = Team(tmp_path, server.create("acp_proxy"))
+        team.play("claude-agent-acp-0.100.0/basic")
+        reported = team.report("turn")  # which takes over what is still in a journal
+        restored = Team(tmp_path, server.create("EMPTY"))
+        for command in (documented("pg_dump "), documented("pg_restore ")):
+            program, *arguments = shlex.split(command)
+            where = ["--host=127.0.0.1", f"--port={server.port}", "--username=owner"]
+            subprocess.run([server.program(program), *where, *arguments], cwd=tmp_path, check=True, timeout=60)
+        assert restored.report("turn") == reported
+        assert reported["rows"] != []
