@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeVar
 
 from acp_proxy.ledger.budgets import BudgetLedger
@@ -32,7 +33,8 @@ class Books:
 
     def close(self) -> None:
         """Nothing is waited for; what is asked at this moment is answered first."""
-        self._thread.submit(self._close)
+        with suppress(RuntimeError):  # it was closed before
+            self._thread.submit(self._close)
         self._thread.shutdown(wait=False)
 
     def _close(self) -> None:

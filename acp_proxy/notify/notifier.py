@@ -66,11 +66,15 @@ class Notifier:
     async def run(self) -> None:
         """Until it is cancelled, and then it ends at once: what was being sent is sent again later."""
         try:
-            async with self._sender, asyncio.TaskGroup() as group:
+            async with asyncio.TaskGroup() as group:
                 for step in self.steps:
                     group.create_task(self._again_and_again(step))
         finally:
-            self._books.close()
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        self._books.close()
+        await self._sender.aclose()
 
     @property
     def steps(self) -> list[Callable[[], Awaitable[None]]]:
@@ -99,10 +103,14 @@ class Notifier:
 
     async def _again_and_again(self, step: Callable[[], Awaitable[None]]) -> None:
         while True:
-            try:
-                await step()
-            except LedgerError:
-                pass  # `watch` tells
-            except Exception as error:  # the one boundary: what cannot be sent must not end what serves the rest
-                self._warn("notify.broken", error=type(error).__name__)  # its text may hold a URL
+            await self.guarded(step)
             await asyncio.sleep(self._pause)
+
+    async def guarded(self, step: Callable[[], Awaitable[None]]) -> None:
+        """What cannot be done now must not end what is done beside it."""
+        try:
+            await step()
+        except LedgerError:
+            pass  # `watch` tells
+        except Exception as error:  # the one boundary
+            self._warn("notify.broken", error=type(error).__name__)  # its text may hold a URL

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from types import TracebackType
-from typing import Self
 
 import httpx2
 
@@ -24,7 +22,7 @@ from acp_proxy.ledger.notices import Result
 from acp_proxy.notify.destinations import Destination
 from acp_proxy.notify.formats import body, signature
 
-TIMEOUT = 10.0  # seconds, for all of an attempt
+TIMEOUT = 10.0  # seconds
 _MOST_TO_WAIT = 3600  # seconds, whatever a server asks for
 _MAY_PASS = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 
@@ -39,7 +37,7 @@ class Outcome:
 
 
 class Sender:
-    """Used as a context; `clock` is Unix time in nanoseconds."""
+    """`clock` is Unix time in nanoseconds, `timeout` in seconds for all of an attempt."""
 
     def __init__(self, clock: Callable[[], int], timeout: float = TIMEOUT) -> None:
         self._clock = clock
@@ -50,12 +48,7 @@ class Sender:
             follow_redirects=False, timeout=timeout, headers={"User-Agent": f"acp-proxy/{__version__}"}
         )
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def aclose(self) -> None:
         await self._client.aclose()
 
     async def send(self, to: Destination, notice: Notice) -> Outcome:
