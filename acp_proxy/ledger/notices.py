@@ -207,8 +207,9 @@ def note_unpriced(run: Run, rows: Iterable[Row]) -> None:
     for row in rows:
         for notice in unpriced(row.origin, row.entry):
             day = notice.at - notice.at % DAY
+            end = min(day + DAY, 2**63 - 1)  # of what a column holds
             sql = "SELECT count(*) FROM notice WHERE org_id = ? AND at >= ? AND at < ? AND kind = 'unpriced'"
-            ((noted,),) = run(sql, (notice.organisation, day, day + DAY))
+            ((noted,),) = run(sql, (notice.organisation, day, end))
             if noted < _MOST_UNPRICED:
                 note(run, [notice])
 
