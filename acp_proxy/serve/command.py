@@ -99,7 +99,7 @@ def _serve(site: Site, listener: socket.socket, policy: Policy, say: TextIO) -> 
             Guard(site.application, policy),
             http=BoundedProtocol,
             ws="none",
-            lifespan="off",
+            lifespan="on",
             log_config=None,
             log_level="error",
             access_log=False,

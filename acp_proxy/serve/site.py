@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 import orjson
 from starlette.applications import Starlette
@@ -14,10 +17,14 @@ from starlette.routing import Route
 
 from acp_proxy.config import Config
 from acp_proxy.ledger import LedgerError, open_ledger
+from acp_proxy.log import Log
 from acp_proxy.serve.asked import BadQuestionError
 from acp_proxy.serve.assets import Asset, page_assets
 from acp_proxy.serve.reader import Reader
 from acp_proxy.serve.views import Views
+
+if TYPE_CHECKING:
+    from acp_proxy.notify.notifier import Notifier
 
 _PAGE_DEADLINE = 10.0  # seconds
 _PATIENCE = 2.0  # seconds that a call of the ledger waits for writers
@@ -27,7 +34,10 @@ _Answer = Callable[[Request], Awaitable[Response]]
 
 
 class Site:
-    """`application` is ASGI without a guard. The ledger is read by a thread for the page, and one for scrapes."""
+    """`application` is ASGI without a guard. The ledger is read by a thread for the page, and one for scrapes.
+
+    Raises ConfigError for a `[[notify]]` whose URL cannot be read.
+    """
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
         url = config.ledger.url
@@ -46,7 +56,8 @@ class Site:
         routes = [Route(path, partial(_send_asset, asset)) for path, asset in page_assets().items()]
         routes += [Route(path, self._json(view)) for path, view in data.items()]
         routes.append(Route("/healthz", self._health))
-        self.application = Starlette(routes=routes)
+        self._notifier = _notifier(config)
+        self.application = Starlette(routes=routes, lifespan=self._notifying)
         self.application.router.redirect_slashes = False
 
     def open(self) -> None:
@@ -55,6 +66,20 @@ class Site:
 
     def close(self, within: float) -> None:
         self._page.close(within)
+
+    @asynccontextmanager
+    async def _notifying(self, _: Starlette) -> AsyncIterator[None]:
+        """As long as it serves, what the ledger notes is sent to where `[[notify]]` says."""
+        if self._notifier is None:
+            yield
+            return
+        running = asyncio.create_task(self._notifier.run())
+        try:
+            yield
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
 
     async def _health(self, _: Request) -> Response:
         try:
@@ -75,6 +100,14 @@ class Site:
             return _sent(request, body, "application/json")
 
         return answer
+
+
+def _notifier(config: Config) -> Notifier | None:
+    if not config.channels:
+        return None
+    from acp_proxy.notify.notifier import Notifier  # who tells nobody need not import its HTTP client
+
+    return Notifier.of(config, partial(Log(config.log.level, config.log.file), "warning"))
 
 
 def _asked(request: Request) -> dict[str, str]:

@@ -1,0 +1,62 @@
+"""Notifications as a team meets them: a real `acp-proxy run` reaches its budget, a real `acp-proxy serve` tells."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+from tests.notify.receiver import HANG, Receiver, receiving
+from tests.serve.house import Home
+from tests.test_budgets_end_to_end import BUDGET, PATIENT, Editor, proxy
+
+
+def configured(path: Path, *receivers: Receiver) -> Home:
+    home = Home(path)
+    channels = "".join(
+        f'[[notify]]\nname = "channel {number}"\nurl = "{receiver.url}"\n' for number, receiver in enumerate(receivers)
+    )
+    home.configure(BUDGET + PATIENT + channels)
+    return home
+
+
+def spend(home: Home, *prompts: str) -> None:
+    with proxy(home.environ) as process:
+        editor = Editor(process)
+        for prompt in prompts:
+            editor.prompt(prompt)
+        editor.leave()
+
+
+async def test_a_threshold_and_a_refusal_are_told_by_who_serves(tmp_path: Path) -> None:
+    async with receiving() as receiver:
+        home = configured(tmp_path, receiver)
+        await asyncio.to_thread(spend, home, "end 0.85", "end 0.95", "end 1.0", "end 1.1")
+        with home.serving() as served:
+            await receiver.until(4)
+            *thresholds, refusal = receiver.bodies
+            assert [(body["kind"], body["threshold"], body["spent"]) for body in thresholds] == [
+                ("threshold", 80, "0.85"),
+                ("threshold", 90, "0.95"),
+                ("threshold", 100, "1"),
+            ]
+            assert (refusal["kind"], refusal["user"], refusal["agent"]) == ("refusal", "alice", "claude-agent-acp")
+            assert await asyncio.to_thread(served.end) == 0
+
+
+async def test_it_ends_in_time_while_a_receiver_hangs(tmp_path: Path) -> None:
+    async with receiving(HANG) as receiver:
+        home = configured(tmp_path, receiver)
+        await asyncio.to_thread(spend, home, "end 0.6")
+        with home.serving() as served:
+            await receiver.until(1)
+            async with asyncio.timeout(6):
+                assert await asyncio.to_thread(served.end, signal.SIGTERM) == 0
+
+
+def test_a_url_file_that_is_not_there_keeps_it_from_starting(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.configure('[[notify]]\nurl_file = "~/webhook"\n')
+    done = home.run("serve", "--port", "0")
+    assert done.returncode == 2
+    assert done.stderr == f'acp-proxy: notify "json": url_file {tmp_path}/webhook: no such file or directory\n'
