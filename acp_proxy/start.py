@@ -51,8 +51,11 @@ def main(argv: Sequence[str]) -> int:
 
         return command(list(argv))
     status = run(*parsed)
+    from contextlib import suppress
+
     if sys.stderr:
-        sys.stderr.flush()
+        with suppress(OSError):  # full, or nobody reads it: the exit status is still the agent's
+            sys.stderr.flush()
     os._exit(status)  # all is flushed; taking the interpreter down would cost the client 20 ms
 
 

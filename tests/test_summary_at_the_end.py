@@ -1,0 +1,91 @@
+"""The summary on stderr, however a run ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+PYTHON = [sys.executable, "-m"]
+PROMPT = {"sessionId": "demo-session", "prompt": [{"type": "text", "text": "hi"}]}
+
+
+class Run:
+    """`acp-proxy run` around the demo agent, with the test as its client."""
+
+    def __init__(self, home: Path, *options: str, stderr: int | IO[bytes] = subprocess.PIPE) -> None:
+        command = [*PYTHON, "acp_proxy", "run", *options, "--", *PYTHON, "acp_proxy.demo_agent"]
+        environ = {"HOME": str(home), "PATH": os.environ["PATH"]}
+        self.process = subprocess.Popen(
+            command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr
+        )
+        self._id = 0
+
+    def ask(self, method: str, **params: Any) -> Any:
+        assert self.process.stdin
+        assert self.process.stdout
+        self._id += 1
+        self.process.stdin.write(
+            json.dumps({"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}).encode() + b"\n"
+        )
+        self.process.stdin.flush()
+        while (message := json.loads(self.process.stdout.readline())).get("id") != self._id:
+            pass
+        return message
+
+    def prompt(self) -> None:
+        self.ask("initialize", protocolVersion=1)
+        self.ask("session/new", cwd="/", mcpServers=[])
+        self.ask("session/prompt", **PROMPT)
+
+    def end(self, number: signal.Signals | None = None) -> tuple[int, str]:
+        """By a signal, or by the end of stdin: the exit status and stderr."""
+        if number is not None:
+            self.process.send_signal(number)
+        _, said = self.process.communicate(timeout=30)
+        return self.process.returncode, (said or b"").decode()
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_what_was_used_is_said_by_model_and_kind(tmp_path: Path, number: signal.Signals | None) -> None:
+    run = Run(tmp_path)
+    run.prompt()
+    _, said = run.end(number)
+    assert [line.split() for line in said.splitlines() if line] == [
+        ["model", "kind", "turns", "prompt", "completion", "total", "cost"],
+        ["claude-sonnet-5", "turn", "1", "12,242", "96", "12,338", "$0.0314"],
+    ]
+
+
+def test_without_a_turn_nothing_is_said(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.ask("initialize", protocolVersion=1)
+    assert run.end() == (0, "")
+
+
+def test_who_does_not_want_it_is_spared(tmp_path: Path) -> None:
+    run = Run(tmp_path, "--no-summary")
+    run.prompt()
+    assert run.end() == (0, "")
+
+
+def test_a_stderr_that_nobody_can_write_to_changes_no_exit_status(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        run = Run(tmp_path, stderr=full)
+        run.prompt()
+        assert run.end()[0] == 0
+
+
+def test_a_stderr_that_nobody_reads_any_more_changes_no_exit_status(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.prompt()
+    assert run.process.stderr
+    run.process.stderr.close()
+    run.process.stderr = None
+    assert run.end()[0] == 0
