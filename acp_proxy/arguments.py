@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
         ("status", "today's spend, what is left of a budget, the last turn: one line", _add_status),
         ("budget", "limits: what is left of them, and more for a while", _add_budget),
         ("serve", "the page, and metrics for Prometheus, over HTTP", _add_serve),
+        ("metrics", "what Prometheus is told, for node_exporter or a look", _add_metrics),
         ("prices", "what models cost", _add_prices),
         ("doctor", "check configuration, ledger and catalog", _add_common),
         ("demo", "a session against a bundled agent, without network or key", _add_common),
@@ -130,6 +131,12 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
     command.add_argument("--host", metavar="ADDRESS", help="where to listen; by default 127.0.0.1")
     command.add_argument("--port", metavar="N", help="by default 9464; 0 is any that is free")
     command.add_argument("--token-file", metavar="FILE", help="whose token must be shown; needed beyond this machine")
+
+
+def _add_metrics(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    into = "written whole or not at all, into the directory of its textfile collector; by default to stdout"
+    command.add_argument("--textfile", metavar="PATH", help=into)
 
 
 def _add_prices(command: argparse.ArgumentParser) -> None:

@@ -154,6 +154,20 @@ def _serve(arguments: argparse.Namespace) -> int:
     return command.main(load({**_options(arguments), **chosen}, os.environ), os.environ, sys.stderr)
 
 
+def _metrics(arguments: argparse.Namespace) -> int:
+    try:
+        from acp_proxy.metrics import command
+    except ImportError as error:
+        raise UsageError("metrics: not installed, run pip install 'acp-proxy[serve]'") from error
+
+    text = command.scraped(_config(arguments))
+    if arguments.textfile is None:
+        sys.stdout.buffer.write(text)
+    else:
+        command.write(Path(arguments.textfile), text)
+    return 0
+
+
 def _prices(arguments: argparse.Namespace) -> int:
     from acp_proxy import prices
     from acp_proxy.catalog import Catalog
@@ -203,6 +217,7 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "status": _status,
     "budget": _budget,
     "serve": _serve,
+    "metrics": _metrics,
     "prices": _prices,
     "doctor": _doctor,
     "demo": _demo,

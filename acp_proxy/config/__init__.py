@@ -109,6 +109,13 @@ class Serve(Struct, frozen=True):
     allowed_hosts: tuple[str, ...] = ()
 
 
+class Metrics(Struct, frozen=True):
+    """Labels that metrics have only when they are wanted."""
+
+    user_label: bool = False
+    project_label: bool = False
+
+
 class Config(Struct, frozen=True):
     identity: Identity
     run: Run
@@ -118,6 +125,7 @@ class Config(Struct, frozen=True):
     aliases: Mapping[str, str]
     agents: Mapping[str, AgentCounts]
     serve: Serve
+    metrics: Metrics
     share_titles: bool
     budgets: tuple[Budget, ...]  # the administrator's, the user's, the flag's
     channels: tuple[Channel, ...]  # for notices: the administrator's, the user's
@@ -157,6 +165,7 @@ def _settled(
         aliases=_section(settings, "aliases"),
         agents={name: AgentCounts(**counts) for name, counts in _tables(settings, "agents").items()},
         serve=_serve(_section(settings, "serve"), environ),
+        metrics=Metrics(**_section(settings, "metrics")),
         share_titles=settings.get(("share_titles",), False),
         budgets=_budgets(own, admin, settings, final),
         channels=_channels(own, admin, environ),

@@ -93,6 +93,8 @@ KEYS: dict[str, Check] = {
     "serve.port": port,
     "serve.token_file": text,
     "serve.allowed_hosts": names,
+    "metrics.user_label": flag,
+    "metrics.project_label": flag,
     "share_titles": flag,
 }
 

@@ -37,7 +37,9 @@ _ACTIVE = 5 * 60 * NANO  # after a row a session is active
 
 
 class Exporter:
-    """For one organisation and the budgets of this machine's configuration; used from one thread.
+    """For one organisation and the budgets of this machine's configuration.
+
+    `scrape` is called from one thread; `without_ledger` may be from another, while that one waits.
 
     `clock` gives Unix seconds; `journals` are the directories of this host's journals, by default the usual ones.
     """
@@ -60,7 +62,12 @@ class Exporter:
         project = identity.project or project_of(Path.cwd())
         host, agent = socket.gethostname(), config.run.agent or ""
         self._own = Subject(identity.organisation, identity.user, identity.team, project, host, agent)
-        self._by: tuple[str, ...] = ("agent", "model", "team")
+        shown = config.metrics
+        self._by = (
+            *("agent", "model", "team"),
+            *(("user",) if shown.user_label else ()),
+            *(("project",) if shown.project_label else ()),
+        )
         self._last: list[Family | Histogram] = []
 
     def scrape(self, ledger: BudgetLedger) -> bytes:

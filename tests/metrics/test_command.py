@@ -1,0 +1,64 @@
+"""`acp-proxy metrics` as it is installed: stdout, the file for node_exporter, and mistakes in one line."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+from acp_proxy.config import Config
+from acp_proxy.ledger.budgets import BudgetLedger
+from tests.ledger.rows import line, row
+from tests.metrics.scrapes import Scraped
+
+
+def metrics(config: Config, home: Path, *options: str, umask: int = 0o077) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "acp_proxy", "metrics", "--ledger", config.ledger.url, *options]
+    environ = {"HOME": str(home), "PATH": os.environ["PATH"], "USER": "alice"}
+    return subprocess.run(command, env=environ, capture_output=True, check=False, timeout=60, umask=umask)
+
+
+def test_without_an_option_everything_goes_to_stdout(ledger: BudgetLedger, config: Config, tmp_path: Path) -> None:
+    ledger.append([row(line("opus", "0.045989"))])
+    done = metrics(config, tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert str(Scraped(done.stdout).total("acp_proxy_cost_total")) == "0.045989"
+
+
+def test_the_file_is_replaced_whole_and_everybody_may_read_it(
+    ledger: BudgetLedger, config: Config, tmp_path: Path
+) -> None:
+    directory = tmp_path / "collector"
+    directory.mkdir()
+    file = directory / "acp.prom"
+    file.write_text("old")
+    with file.open() as reader:  # who reads at that moment goes on with what was there
+        assert metrics(config, tmp_path, "--textfile", str(file)).returncode == 0
+        assert reader.read() == "old"
+    assert "acp_proxy_ledger_up" in Scraped(file.read_bytes())
+    assert stat.S_IMODE(file.stat().st_mode) == 0o644
+    assert [found.name for found in directory.iterdir()] == ["acp.prom"]
+
+
+def test_mistakes_are_one_line_that_names_the_file_and_leave_nothing(config: Config, tmp_path: Path) -> None:
+    (tmp_path / "directory").mkdir()
+    for path, problem in (
+        ("missing/acp.prom", "no such file or directory"),
+        ("directory", "is a directory"),
+        ("x" * 300, "file name too long"),
+    ):
+        done = metrics(config, tmp_path, "--textfile", str(tmp_path / path))
+        assert done.returncode == 2
+        assert done.stderr.decode() == f"acp-proxy: --textfile {tmp_path / path}: {problem}\n"
+    assert not [found.name for found in tmp_path.iterdir() if found.name.endswith(".new")]
+
+
+def test_a_ledger_that_cannot_be_read_leaves_the_file_as_it_was(config: Config, tmp_path: Path) -> None:
+    file = tmp_path / "acp.prom"
+    file.write_text("old")
+    done = metrics(config, tmp_path, "--ledger", "postgresql://127.0.0.1:1/none", "--textfile", str(file))
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert file.read_text() == "old"
