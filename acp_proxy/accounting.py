@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import Effect
-from acp_proxy.core.events import Event, Side
+from acp_proxy.core.events import Event, Side, TurnEnding
 from acp_proxy.core.jsonrpc import Message, parse
 from acp_proxy.core.meter import Meter
 from acp_proxy.glance import Tally
@@ -72,6 +72,11 @@ class Accounting:
             self._scheduled = True
             self._later(self._due)
 
+    def ending(self, session: str | None) -> None:
+        """A message is here that ends a turn, or a side is gone: said before what waits is looked into."""
+        if self.waiting:
+            self._publish([TurnEnding(self._clock(), session)])
+
     def flush(self) -> None:
         """Account for what waits, now."""
         if not self.waiting:
@@ -103,6 +108,7 @@ class Accounting:
 
     def close(self, side: Side) -> None:
         """That side is gone: what is open ends."""
+        self.ending(None)
         self.flush()
         try:
             events = self._conversation.close(side, self._clock())

@@ -183,8 +183,10 @@ class Dispatcher:
 
     def _line(self, sender: Side, line: bytes) -> None:
         """One line that matters now."""
-        self._accounting.flush()  # what is decided here depends on what came before
         message = parse(line)
+        if message is not None and (session := self._conversation.ending(sender, message)) is not None:
+            self._accounting.ending(session)
+        self._accounting.flush()  # what is decided here depends on what came before
         if message is None:
             self._lane(sender).forward(line)
         elif self._waits(sender, message):

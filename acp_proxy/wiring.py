@@ -87,7 +87,6 @@ def _budgets(
     """Without any budget nothing of this is imported, and no prompt waits."""
     if not config.budgets:
         return []
-    from acp_proxy.core.usage import Usage
     from acp_proxy.interceptors.budgets import Budgets, Rules
 
     rules = Rules(
@@ -97,7 +96,7 @@ def _budgets(
         config.ledger.on_unavailable,
         config.ledger.admission_timeout,
         catalog.concrete,
-        lambda model, at: catalog.price(model, Usage(input=1, output=1), at).cost is not None,
+        catalog.price,
     )
     return [Budgets(rules, worker, recorder, uuid7)]
 

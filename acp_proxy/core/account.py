@@ -30,6 +30,7 @@ class Notes:
     most_used: int | None = None  # the largest context of a call, tokens
     contexts: int = 0  # how many that differed from the one before
     contexts_sum: int = 0
+    first_used: int | None = None  # the context of the first call
     calls: Usage | None = None  # the sum, where an agent tells each call
     subagents: dict[str, Call] = field(default_factory=dict)  # told once, by tool call
     subagent_calls: dict[str, Usage] = field(default_factory=dict)  # told call by call, by tool call
@@ -171,6 +172,7 @@ class Account:
             self.told = report.used
             self.stand(report.used)
             self.notes.used = True
+            self.notes.first_used = self.notes.first_used or report.used
             self.notes.most_used = max(report.used, self.notes.most_used or 0)
         if report.size:
             self.size = report.size

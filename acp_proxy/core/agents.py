@@ -43,6 +43,8 @@ class Profile:
     hides_cache: bool = False  # nor how much of the input was cached
     used_includes_output: bool = False  # `used` of a `usage_update` holds what the call wrote, not only its prompt
     used_in_turn: bool = False  # a new `used` stands for one more model call, and comes before its turn ends
+    contexts_a_call: int = 0  # so many different `used` are told of one call at most, meanwhile; 0: they prove no call
+    cost_at_end: bool = False  # its cost comes when all work of the turn is done
     unreported: str = ""  # paid model calls that never show in its reports
 
 
@@ -61,6 +63,8 @@ _CLAUDE = Profile(
     "excludes_cache",
     cost="restarts",
     used_includes_output=True,
+    contexts_a_call=2,  # when it begins, and when it has answered
+    cost_at_end=True,
     unreported="calls cut short; the calls of /compact have a cost but no tokens of their own",
 )
 _OPENCODE = Profile(
@@ -69,6 +73,7 @@ _OPENCODE = Profile(
     thought_inside=False,
     cost="carried",
     fork_inherits=True,
+    cost_at_end=True,
     unreported="titles; all but the last call of a turn with tools; cancelled turns (the cost has the rest)",
 )
 _CODEX = Profile(
@@ -76,6 +81,7 @@ _CODEX = Profile(
     "excludes_cache",
     used_includes_output=True,
     used_in_turn=True,
+    contexts_a_call=1,
     unreported="titles and reviewers; turns cut short or failed",
 )
 _SILENT = Profile("none", used_includes_output=True, unreported="everything")
@@ -87,12 +93,12 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
         ("0.49.0", _CLAUDE),
         ("0.100.0", replace(_CLAUDE, cost="carried")),
     ),
-    "@zed-industries/claude-agent-acp": (("0.23.1", replace(_CLAUDE, slips=True)),),
+    "@zed-industries/claude-agent-acp": (("0.23.1", replace(_CLAUDE, slips=True, contexts_a_call=0)),),
     "@agentclientprotocol/codex-acp": (
         ("2.1.1", replace(_CODEX, scope="last_call")),
         ("2.6.0", _CODEX),
     ),
-    "codex-acp": (("0.16.0", _SILENT_BUT_USED),),
+    "codex-acp": (("0.16.0", replace(_SILENT_BUT_USED, contexts_a_call=1)),),
     "gemini-cli": (
         (
             "0.61.0",
@@ -122,6 +128,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
                 hides_cache=True,
                 used_includes_output=True,
                 used_in_turn=True,
+                contexts_a_call=1,
                 unreported="titles; all but the last call of a turn with tools; cancelled turns",
             ),
         ),

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from acp_proxy.core.budget import Account
 from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.pricing import Priced
 from acp_proxy.core.scope import DIMENSIONS
+from acp_proxy.core.usage import Usage
 
 
 def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, process: str | None = None) -> int:
@@ -23,6 +28,34 @@ def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, pro
     known = sum(line.cost.nano for line in lines if line.cost is not None and line.cost.currency == account.unit)
     missing = entry.cost_source != "parent" and any(line.cost is None and line.usage.total for line in lines)
     return max(known, hold) if missing and account.budget.on_unpriced == "estimate" else known
+
+
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """What a turn that runs adds to an account, in its unit; with `estimated` at least that, by its tokens."""
+
+    amount: int
+    estimated: bool = False
+
+
+def charge_so_far(
+    account: Account, told: Mapping[str, int], model: str | None, least: Usage, priced: Priced | None
+) -> SoFar:
+    """By the best figure that is known in mid-turn: the agent's own cost, else what its tokens cost at least.
+
+    `told` is that cost in nano-units by currency; `least` what was used at least, and `priced` the price of that for
+    the session's `model`. A configured price wins, as it does when the turn is booked. Turns are counted when they
+    are held, and never while they run.
+    """
+    if account.unit == "turns":
+        return SoFar(0)
+    concerned = account.filter.scope.accepts("model", model)
+    if account.unit == "tokens":
+        return SoFar(least.total if concerned else 0, estimated=True)
+    by_tokens = priced.cost.nano if priced and priced.cost and priced.cost.currency == account.unit else 0
+    if (cost := told.get(account.unit, 0)) and not (by_tokens and priced and priced.configured):
+        return SoFar(cost)
+    return SoFar(by_tokens if concerned else 0, estimated=True)
 
 
 def _lines(account: Account, origin: Origin, entry: Entry, process: str | None) -> list[UsageLine]:

@@ -43,10 +43,11 @@ def _never(_: Response) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """An open request: what its response means, and whether that response will end a turn."""
+    """An open request: what its response means, and whether that response will end a turn of its session."""
 
     answered: Callable[[Response, int], list[Event]]
     ends: Callable[[Response], bool] = _never
+    session: str | None = None
 
 
 class Conversation:
@@ -79,17 +80,21 @@ class Conversation:
 
     def ends_turn(self, sender: Side, message: Message) -> bool:
         """Whether `receive` would end a turn. Changes nothing."""
+        return self.ending(sender, message) is not None
+
+    def ending(self, sender: Side, message: Message) -> str | None:
+        """The session of which `receive` would end a turn, if any. Changes nothing."""
         if sender is Side.CLIENT:
-            return False
+            return None
         match message:
             case Response():
                 asked = self._asked.peek(sender, message.id)
-                return asked is not None and asked.ends(message)
+                return asked.session if asked is not None and asked.ends(message) else None
             case Notification(method=acp.SESSION_UPDATE):
                 name = acp.idle_session(message)
                 session = self._sessions.get(name) if name is not None else None
-                return session is not None and session.run is not None
-        return False
+                return name if session is not None and session.run is not None else None
+        return None
 
     def awaits(self, sender: Side, id: Any) -> bool:
         """Whether a response with this id from this side answers a request that is followed."""
@@ -151,7 +156,7 @@ class Conversation:
         answered: Callable[[Response, int], list[Event]],
         ends: Callable[[Response], bool] = _never,
     ) -> None:
-        self._asked.add(Side.AGENT, request.id, _Asked(answered, ends))
+        self._asked.add(Side.AGENT, request.id, _Asked(answered, ends, acp.session_of(request)))
 
     def _initialized(self, client: Hello, response: Response, at: int) -> list[Event]:
         if response.error is not None:

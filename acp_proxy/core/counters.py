@@ -64,15 +64,19 @@ class Cumulative:
         if not self.known and counters is not None:
             self.stand_at(counters)
 
-    def advance(self, now: Counters) -> Counters | None:
+    def since(self, now: Counters) -> Counters | None:
         """What came since the last time, all of it after a restart. None when it is not known where they stood."""
-        last, known = self.last, self.known
-        self.stand_at(now if last is None else _merged(last, now, lambda old, new: old if new is None else new))
-        if not known:
+        if not self.known:
             return None
-        if last is None or not covers(now, last):
+        if self.last is None or not covers(now, self.last):
             return now
-        return _merged(last, now, lambda old, new: None if new is None else new - (old or 0))
+        return _merged(self.last, now, lambda old, new: None if new is None else new - (old or 0))
+
+    def advance(self, now: Counters) -> Counters | None:
+        """The same, and from now on they stand there."""
+        since, last = self.since(now), self.last
+        self.stand_at(now if last is None else _merged(last, now, lambda old, new: old if new is None else new))
+        return since
 
 
 def covers(now: Counters, last: Counters) -> bool:

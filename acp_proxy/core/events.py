@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.money import Money
+from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.core.usage import Counters as Counters
 
 Meta = Mapping[str, Any]
@@ -228,6 +229,17 @@ class TurnMetered(Struct, frozen=True):
     reported_cost: bool  # ... with a cost
 
 
+class TurnEnding(Struct, frozen=True):
+    """The message that ends a turn is here, or its side is gone; what came before it may still be looked into.
+
+    From here on nothing that is sent to the agent can concern the turn, but might the next one. `session` is the one
+    that the message names, None stands for all.
+    """
+
+    at: int
+    session: str | None
+
+
 class ContextChanged(Struct, frozen=True):
     """A session's context or cost changed in mid-turn, or became known from the ledger."""
 
@@ -235,6 +247,8 @@ class ContextChanged(Struct, frozen=True):
     session: str
     state: SessionState
     restored: bool = False  # from the ledger
+    least: Usage = NOTHING  # what the turn that runs has used at least, by what the agent told meanwhile
+    done: bool = False  # the agent tells this when all work of the turn is done
 
 
 Event = (
@@ -251,6 +265,7 @@ Event = (
     | UsageReported
     | UpdateSeen
     | Compacted
+    | TurnEnding
     | TurnEnded
     | PermissionRequested
     | PermissionAnswered

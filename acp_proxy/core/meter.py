@@ -32,6 +32,7 @@ from acp_proxy.core.events import (
     UpdateSeen,
     UsageReported,
 )
+from acp_proxy.core.least import least_used
 from acp_proxy.core.pricing import Pricer
 from acp_proxy.core.rows import Rows
 from acp_proxy.core.usage import NOTHING, Usage
@@ -154,7 +155,8 @@ class Meter:
         rows = self._between_turns(account, event, counters if event.turn is None else None) if apart else []
         if rows or not (changed or account.cost.last != before):
             return rows
-        return [ContextChanged(event.at, account.session, self._state(account))]
+        done = event.cost is not None and account.profile.cost_at_end
+        return [ContextChanged(event.at, account.session, self._state(account), least=least_used(account), done=done)]
 
     def _update_seen(self, event: UpdateSeen) -> list[Event]:
         account = self._account(event.session)
@@ -167,18 +169,24 @@ class Meter:
         if after := dialects.compacted_to(event.meta):
             account.shrink(after, estimated=True)
         if event.turn is not None:
-            account.notes.status = dialects.status_line(event.meta) or account.notes.status
+            before = account.notes.status
+            account.notes.status = dialects.status_line(event.meta) or before
             if (subagent := dialects.subagent_result(event)) is not None:
                 account.notes.add_subagent(subagent)
+            if account.notes.status != before:
+                return self._progressed(account, event.at)
         return []
 
     def _cumulative_seen(self, account: Account, event: UpdateSeen) -> list[Event]:
         counters, cost = dialects.cumulative(event.meta), dialects.cumulative_cost(event.meta)
+        moved = counters is not None and counters != account.heard
         if cost is not None:
             account.charge(cost, counters)
         if counters is not None:
             account.count(counters)
-        return self._between_turns(account, event, counters) if event.turn is None else []
+        if event.turn is None:
+            return self._between_turns(account, event, counters)
+        return self._progressed(account, event.at) if moved else []
 
     def _call_seen(self, account: Account, event: UpdateSeen, call: Call) -> list[Event]:
         usage = partition(call.counters, account.profile).usage
@@ -188,7 +196,10 @@ class Meter:
             account.notes.add_subagent_call(call.subagent, usage)
         else:
             account.notes.add_call(usage)
-        return []
+        return self._progressed(account, event.at)
+
+    def _progressed(self, account: Account, at: int) -> list[Event]:
+        return [ContextChanged(at, account.session, self._state(account), least=least_used(account))]
 
     def _between_turns(self, account: Account, event: UsageReported | UpdateSeen, now: Counters | None) -> list[Event]:
         """Book what cumulative counters say was used since they were last booked."""

@@ -42,12 +42,12 @@ def unreachable_text(account: Account) -> str:
     )
 
 
-def stop_text(standing: Standing, now: int, zone: tzinfo, *, cancelled: bool) -> str:
-    """A running turn reached the limit."""
+def stop_text(standing: Standing, now: int, zone: tzinfo, *, cancelled: bool, estimated: bool = False) -> str:
+    """A running turn reached the limit; `estimated`: its own part is what it took at least, by its tokens."""
     account = standing.account
     what = "The agent was told to stop" if cancelled else "A tool was not permitted, nor will be others in this turn"
     return (
-        f"{what}: {_name(account)} is used up. {_figures(standing)} "
+        f"{what}: {_name(account)} is used up. {_figures(standing, estimated=estimated)} "
         f"{reset_text(account, now, zone)} {_how_to_get_more(account)}"
     )
 
@@ -91,14 +91,15 @@ def _name(account: Account) -> str:
     return f'budget "{account.budget.name}"{whose}'
 
 
-def _figures(standing: Standing) -> str:
+def _figures(standing: Standing, *, estimated: bool = False) -> str:
     unit = standing.account.unit
     spent, held, allowed, granted = (
         _amount(amount, standing) for amount in (standing.spent, standing.held, standing.allowed, standing.granted)
     )
     more = f" ({granted} of it granted)" if standing.granted else ""
     running = f", and running turns hold {held}, some of which may come free" if standing.held > 0 else ""
-    return f"Used: {spent} of {allowed} {unit}{more}{running}."
+    least, why = ("at least ", ", as far as can be told while the turn runs") if estimated else ("", "")
+    return f"Used: {least}{spent} of {allowed} {unit}{more}{why}{running}."
 
 
 def _amount(amount: int, standing: Standing) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from acp_proxy.core.events import ContextChanged, TurnMetered
 
 
-class SoFar:
+class Costs:
     """By session, in nano-units by currency."""
 
     def __init__(self) -> None:

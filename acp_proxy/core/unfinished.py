@@ -5,7 +5,7 @@ from __future__ import annotations
 from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.events import ContextChanged, Event, SessionClosed, Turn, TurnMetered, TurnStarted
 from acp_proxy.core.money import Money
-from acp_proxy.core.so_far import SoFar
+from acp_proxy.core.so_far import Costs
 from acp_proxy.core.usage import NOTHING
 
 
@@ -14,7 +14,7 @@ class Unfinished:
 
     def __init__(self) -> None:
         self._open: dict[str, list[Turn]] = {}  # by session, oldest first
-        self._costs = SoFar()
+        self._costs = Costs()
 
     def on_event(self, event: Event) -> Entry | None:
         """The row of a turn of which something is known by now that was not known before."""

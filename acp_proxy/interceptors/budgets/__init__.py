@@ -14,8 +14,8 @@ from datetime import tzinfo
 from typing import Literal, Protocol
 
 from acp_proxy.core import acp
-from acp_proxy.core.budget import Account, Budget, OnUnavailable, Standing, accounts_for
-from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
+from acp_proxy.core.budget import Account, Budget, OnUnavailable, accounts_for
+from acp_proxy.core.effects import Effect
 from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.core.events import (
     ConnectionClosed,
@@ -27,19 +27,21 @@ from acp_proxy.core.events import (
     SessionClosed,
     SessionOpened,
     Side,
-    TurnEnded,
     TurnMetered,
     TurnStarted,
 )
 from acp_proxy.core.jsonrpc import Request
-from acp_proxy.core.refusal import refusal_text, stop_text, unreachable_text
+from acp_proxy.core.pricing import Priced
+from acp_proxy.core.refusal import refusal_text, unreachable_text
 from acp_proxy.core.scope import Subject
+from acp_proxy.core.usage import Usage
 from acp_proxy.core.verdict import denies_unpriced
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
 from acp_proxy.interceptors.budgets.asking import Asking
 from acp_proxy.interceptors.budgets.pulse import Pulse
 from acp_proxy.interceptors.budgets.running import Running, Turns
 from acp_proxy.interceptors.budgets.sizes import Sizes
+from acp_proxy.interceptors.budgets.stops import Stops
 from acp_proxy.interceptors.budgets.voice import Voice
 from acp_proxy.interceptors.budgets.warnings import Warnings
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Decision, Held, OpenTurn
@@ -48,6 +50,7 @@ from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.times import zone
 
 _GATHER = 0.05  # seconds; the row itself is let wait a moment, too
+_SOME = Usage(input=1, output=1)
 _MARGIN = 5.0  # seconds; it bounds itself, and must not be passed over because the loop was busy
 
 
@@ -61,7 +64,7 @@ class Rules:
     on_unavailable: OnUnavailable = "local"
     timeout: float = 0.25  # seconds
     concrete: Callable[[str | None], str | None] = lambda model: model
-    priced: Callable[[str, int], bool] = lambda _model, _at: True
+    price: Callable[[str | None, Usage, int], Priced] = lambda _model, _usage, _at: Priced(None)
 
 
 class Origins(Protocol):
@@ -99,6 +102,7 @@ class Budgets(Interceptor):
         self._voice = Voice(rules.style)
         self._turns = Turns()
         self._warnings = Warnings(worker, self._voice, clock, _tzinfo)
+        self._stops = Stops(self._turns, self._voice, self._count, rules.price, clock, _tzinfo)
         self._pulse = Pulse(worker, self._turns, clock, beat)
         self._models: dict[str, str | None] = {}  # by session
         self._agents_price: set[str] = set()  # sessions whose agent tells what they cost
@@ -207,7 +211,7 @@ class Budgets(Interceptor):
         """Whether it is known that nobody will know what the turn costs."""
         if turn.model is None or turn.session in self._agents_price:
             return False
-        return not self._rules.priced(turn.model, turn.started_at)
+        return self._rules.price(turn.model, _SOME, turn.started_at).cost is None
 
     async def aclose(self) -> None:
         self._pulse.stop()
@@ -222,12 +226,12 @@ class Budgets(Interceptor):
                 return self._metered(event)
             case TurnStarted(turn=turn):
                 self._turns.start(turn.id)
-            case TurnEnded(turn=turn):
-                return self._ended(turn.id)
+                return self._stops.on_event(event)
             case PromptDropped(turn=turn):
                 self._release(turn.id)
             case _:
                 self._note(event)
+                return self._stops.on_event(event)
         return ()
 
     def _note(self, event: Event) -> None:
@@ -251,26 +255,8 @@ class Budgets(Interceptor):
         running = None if event.restored else self._turns.current(event.session)
         if running is None:
             return ()
-        costs = self._turns.costs.of(event.session)
-        self._warnings.foresee(running.with_spend(costs))
-        verdict, standing = running.exceeded(costs)
-        if standing is None or verdict == running.stopped or running.stopped == "cancel":
-            return ()
-        running.stopped = verdict
-        return self._stop(event.session, standing, cancel=verdict == "cancel")
-
-    def _stop(self, session: str, standing: Standing, *, cancel: bool) -> Sequence[Effect]:
-        account = standing.account
-        text = stop_text(standing, self._clock(), _tzinfo(account.budget.zone), cancelled=cancel)
-        said = self._voice.say(session, account, text)
-        if not cancel:
-            return [DenyPermissions(session, tell=said.line)]
-        self._count([account], "cancel")
-        return [Send(Side.AGENT, acp.cancel_line(session)), DenyPermissions(session, pending=True), said]
-
-    def _ended(self, turn: str) -> Iterable[Effect]:
-        running = self._turns.get(turn)
-        return () if running is None or running.stopped == "nothing" else (AllowPermissions(running.session),)
+        self._warnings.foresee(running.with_spend(self._turns.costs.of(event.session)))
+        return self._stops.judge(running, event)
 
     def _metered(self, event: TurnMetered) -> Iterable[Effect]:
         entry = event.entry

@@ -7,14 +7,23 @@ reach: the ledger still sets it aside for this process.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from acp_proxy.core.budget import Account, Standing
-from acp_proxy.core.charge import charge
+from acp_proxy.core.charge import SoFar, charge
 from acp_proxy.core.entry import Entry, Origin
-from acp_proxy.core.so_far import SoFar
+from acp_proxy.core.so_far import Costs
 from acp_proxy.core.verdict import MidTurn, mid_turn
+
+
+@dataclass(frozen=True, slots=True)
+class Exceeded:
+    """What a running turn has coming, and the account that says so, with what the turn adds to it."""
+
+    verdict: MidTurn
+    standing: Standing
+    estimated: bool
 
 
 @dataclass(slots=True)
@@ -54,17 +63,18 @@ class Running:
             account = standing.account
             yield standing, self.charged[account.key] or costs[account.unit]
 
-    def exceeded(self, costs: Counter[str]) -> tuple[MidTurn, Standing | None]:
-        """The strictest that `on_exceed` wants at these costs so far, and whose it is, with the turn's spend in it."""
-        wanted: dict[MidTurn, Standing] = {}
-        for standing, so_far in self.with_spend(costs):
-            own = self.held.get(standing.account.key, 0)
-            verdict = mid_turn(replace(standing, held=standing.held + own), own, so_far)
-            wanted.setdefault(verdict, replace(standing, spent=standing.spent + so_far))
-        for verdict in ("cancel", "deny_next_tool"):
-            if verdict in wanted:
-                return verdict, wanted[verdict]
-        return "nothing", None
+    def exceeded(self, so_far: Callable[[Account], SoFar]) -> Exceeded | None:
+        """The strictest that `on_exceed` wants of the turn at what it adds to each account so far."""
+        wanted: dict[MidTurn, Exceeded] = {}
+        for standing in self.standings:
+            account = standing.account
+            own, now = self.held.get(account.key, 0), so_far(account)
+            if self.charged[account.key] > now.amount:
+                now = SoFar(self.charged[account.key])
+            verdict = mid_turn(replace(standing, held=standing.held + own), own, now.amount)
+            after = replace(standing, spent=standing.spent + now.amount)
+            wanted.setdefault(verdict, Exceeded(verdict, after, now.estimated))
+        return wanted.get("cancel") or wanted.get("deny_next_tool")
 
 
 class Turns:
@@ -72,7 +82,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._turns: dict[str, Running] = {}
-        self.costs = SoFar()
+        self.costs = Costs()
 
     def add(self, turn: Running) -> None:
         self._turns[turn.id] = turn
@@ -103,9 +113,11 @@ class Turns:
         turn.started = True
 
     def end(self, turn: Running) -> None:
-        """Its row is on its way; what costs the session from now on is the next turn's."""
+        """Its row is on its way; what costs the session from now on is the next turn's, unless an older one runs."""
+        current = self.current(turn.session)
         turn.ended = True
-        self.costs.begin(turn.session)
+        if current is turn or current is None:
+            self.costs.begin(turn.session)
 
     def lease(self, account: str, now: int) -> int:
         """What this process holds in the ledger for the account, and no turn of it may still use."""

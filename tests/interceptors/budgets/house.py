@@ -13,11 +13,11 @@ from typing import Any
 
 import jsonschema
 
+from acp_proxy.accounting import Later
 from acp_proxy.catalog import Catalog
 from acp_proxy.core.budget import Budget, Limit
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money
-from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import Window
 from acp_proxy.ids import uuid7
 from acp_proxy.interceptors.budgets import Budgets, Rules
@@ -72,6 +72,8 @@ class House:
     beat: float = 3600.0
     client_notices: bool = False
     protocol: int = 1
+    later: Later | None = None
+    agent: tuple[str, str] = ("someone", "1")
 
     def __post_init__(self) -> None:
         self.warnings = Warnings()
@@ -81,25 +83,26 @@ class House:
         rules = Rules(
             self.budgets,
             concrete=catalog.concrete,
-            priced=lambda model, at: catalog.price(model, Usage(input=1, output=1), at).cost is not None,
+            price=catalog.price,
         )
         rules = replace(rules, **{"timeout": PATIENT, **self.options})
         self.recorder = Recorder(
             self.worker, self.origin, lambda event: self.ends.dispatcher.announce(event), process=rules.process
         )
         self.enforcer = Budgets(rules, self.worker, self.recorder, uuid7, clock=self.clock, beat=self.beat)
-        self.ends = Ends([self.recorder, self.enforcer], clock=self.clock)
+        self.ends = Ends([self.recorder, self.enforcer], clock=self.clock, later=self.later)
 
     @property
     def url(self) -> str:
         return f"sqlite:///{self.root}/ledger.db"
 
-    def open(self, model: str = "claude-sonnet-5", agent: str = "someone") -> None:
+    def open(self, model: str = "claude-sonnet-5", agent: str | None = None) -> None:
         ends = self.ends
         capabilities: dict[str, Any] = {"session": {"notices": {}}} if self.client_notices else {}
         hello = {"protocolVersion": self.protocol, "clientCapabilities": capabilities, "capabilities": capabilities}
         ends.client_says({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})
-        who = {"name": agent, "version": "1"}
+        name, version = self.agent
+        who = {"name": agent or name, "version": version}
         ends.agent_says(answer(0, protocolVersion=self.protocol, agentInfo=who, info=who))
         ends.client_says({"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": "/w"}})
         ends.agent_says(answer(1, sessionId=SESSION, models={"currentModelId": model}))

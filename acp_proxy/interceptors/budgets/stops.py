@@ -1,0 +1,99 @@
+"""Ends a running turn as `on_exceed` says, by the best that is known of it so far; only while it surely runs.
+
+What it goes by is never booked. A cancellation concerns a whole session: none is sent when the turn's last message is
+here, nor while another prompt waits in the session, which it would hit as well.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import tzinfo
+from functools import partial
+
+from acp_proxy.core import acp
+from acp_proxy.core.budget import Account
+from acp_proxy.core.charge import charge_so_far
+from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
+from acp_proxy.core.events import ContextChanged, Event, Side, TurnEnded, TurnEnding, TurnStarted
+from acp_proxy.core.pricing import Priced
+from acp_proxy.core.refusal import stop_text
+from acp_proxy.core.usage import Usage
+from acp_proxy.core.verdict import MidTurn
+from acp_proxy.interceptors.budgets.running import Exceeded, Running, Turns
+from acp_proxy.interceptors.budgets.voice import Voice
+from acp_proxy.ledger.budgets import Decision
+
+
+class Stops:
+    """Of one connection. `count` keeps a decision; `price` is the catalog's, `clock` Unix time in nanoseconds."""
+
+    def __init__(
+        self,
+        turns: Turns,
+        voice: Voice,
+        count: Callable[[Sequence[Account], Decision], None],
+        price: Callable[[str | None, Usage, int], Priced],
+        clock: Callable[[], int],
+        zones: Callable[[str], tzinfo],
+    ) -> None:
+        self._turns = turns
+        self._voice = voice
+        self._count = count
+        self._price = price
+        self._clock = clock
+        self._zones = zones
+        self._open: Counter[str] = Counter()  # turns, by session, also those of which no budget is
+        self._ending: set[str] = set()  # sessions whose turn ends with the message that is at hand
+        self._over = False  # a side is gone
+
+    def on_event(self, event: Event) -> Sequence[Effect]:
+        """Follow which turns run; once one has ended, its session may ask for permission again."""
+        match event:
+            case TurnStarted(session=session):
+                self._open[session] += 1
+                self._ending.discard(session)
+            case TurnEnding(session=None):
+                self._over = True
+            case TurnEnding(session=str(session)):
+                self._ending.add(session)
+            case TurnEnded(session=session, turn=turn):
+                self._open -= Counter([session])  # keeps none at 0
+                self._ending.discard(session)
+                running = self._turns.get(turn.id)
+                if running is not None and running.stopped != "nothing":
+                    return [AllowPermissions(running.session)]
+            case _:
+                pass
+        return ()
+
+    def judge(self, running: Running, event: ContextChanged) -> Sequence[Effect]:
+        """What the turn has coming, now that the agent told something; each step of it once a turn."""
+        if self._over or event.done or event.session in self._ending or running.stopped == "cancel":
+            return ()
+        model, least = event.state.model, event.least
+        priced = self._price(model, least, event.at) if least.total else None
+        told = self._turns.costs.of(event.session)
+        exceeded = running.exceeded(partial(charge_so_far, told=told, model=model, least=least, priced=priced))
+        if exceeded is None:
+            return ()
+        verdict: MidTurn = "deny_next_tool" if self._is_shared(running) else exceeded.verdict
+        if verdict == running.stopped:
+            return ()
+        running.stopped = verdict
+        return self._stop(running.session, exceeded, cancel=verdict == "cancel")
+
+    def _is_shared(self, running: Running) -> bool:
+        """Whether another prompt runs or waits in the session, be it still on its way to the agent."""
+        others = (turn for turn in self._turns if turn.session == running.session and not turn.ended)
+        return self._open[running.session] > 1 or any(turn is not running for turn in others)
+
+    def _stop(self, session: str, exceeded: Exceeded, *, cancel: bool) -> Sequence[Effect]:
+        account = exceeded.standing.account
+        zone = self._zones(account.budget.zone)
+        text = stop_text(exceeded.standing, self._clock(), zone, cancelled=cancel, estimated=exceeded.estimated)
+        said = self._voice.say(session, account, text)
+        if not cancel:
+            return [DenyPermissions(session, tell=said.line)]
+        self._count([account], "cancel")
+        return [Send(Side.AGENT, acp.cancel_line(session)), DenyPermissions(session, pending=True), said]
