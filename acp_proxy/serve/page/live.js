@@ -2,7 +2,7 @@
 
 import { byId, make, refill, table } from "./dom.js";
 import { cleaned, costTexts, counted, elapsedText, shortened, tokensText } from "./figures.js";
-import { contextCell } from "./sessions.js";
+import { contextCell, nameOf } from "./sessions.js";
 
 /** @import { Running } from "./shapes.js" */
 
@@ -10,7 +10,7 @@ import { contextCell } from "./sessions.js";
  * Which turns are running, as a mark that changes when one starts or ends.
  * @param {{running: Running[]}} answer
  */
-export const marksOf = ({ running }) => running.map(({ session, started_at }) => `${session} ${started_at}`).join("\n");
+export const marksOf = ({ running }) => running.map(({ id }) => id).join(" ");
 
 /** @param {{running: Running[]}} answer */
 export function showLive({ running }) {
@@ -39,8 +39,8 @@ export function tick() {
 
 /** @param {Running} turn */
 function row(turn) {
-  const about = [shortened(turn.agent ?? ""), cleaned(turn.model ?? ""), cleaned(turn.project ?? "")].filter(Boolean);
-  const tokens = turn.tokens?.total ? `~ ${tokensText(turn.tokens.total)}` : "–";
+  const about = [shortened(turn.agent), cleaned(turn.model ?? ""), cleaned(turn.project ?? "")].filter(Boolean);
+  const tokens = turn.tokens.total ? `~ ${tokensText(turn.tokens.total)}` : "–";
   const amounts = costTexts(turn.cost).map((text) => make("span", { class: "amount" }, text === "–" ? "–" : `~ ${text}`));
   const clock = make("time", { "data-since": Date.parse(turn.started_at), datetime: turn.started_at });
   return make(
@@ -50,7 +50,7 @@ function row(turn) {
       "th",
       { scope: "row", class: "name led" },
       make("span", { class: "pulse", "aria-hidden": "true" }),
-      make("bdi", {}, cleaned(turn.title || turn.session || "a session")),
+      make("bdi", {}, nameOf(turn)),
       make("small", { class: "loose" }, about.join(" · ")),
       make("small", { class: "tight" }, [...about, `${tokens} tokens`].join(" · ")),
     ),

@@ -55,7 +55,7 @@ byId("skip").addEventListener("click", (event) => {
 function follow() {
   const [first, second] = location.hash.replace(/^#\//, "").split("/");
   const wasSession = view.session;
-  view.session = first === "session" ? decodeURIComponent(second ?? "") : "";
+  view.session = first === "session" ? (second ?? "") : "";
   if (!view.session) {
     view.range = check("range", first) ?? view.range;
     view.by = check("by", second) ?? view.by;

@@ -56,7 +56,7 @@ export const nameOf = ({ title, session }) => cleaned(title ?? "") || cleaned(se
  * @param {string} timeZone
  */
 function row(session, decimals, timeZone) {
-  const link = make("a", { href: `#/session/${encodeURIComponent(session.key)}`, id: `session-${session.key}` });
+  const link = make("a", { href: `#/session/${session.key}`, id: `session-${session.key}` });
   link.append(make("bdi", {}, nameOf(session)));
   const last = timeText(new Date(session.ended_at), timeZone);
   const project = cleaned(session.project ?? "");

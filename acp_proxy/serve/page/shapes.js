@@ -86,15 +86,17 @@
  */
 
 /**
- * A turn that has not ended; its figures are estimates.
+ * A turn that has not ended; its figures are estimates, and zeros where nothing is known yet.
  * @typedef {object} Running
- * @property {string | null} agent
+ * @property {string} id
+ * @property {string} key of its session
+ * @property {string} session
+ * @property {string} agent
  * @property {string | null} project
  * @property {string | null} model
  * @property {string | null} title
- * @property {string} session
  * @property {string} started_at
- * @property {Tokens | null} tokens
+ * @property {Tokens} tokens
  * @property {Cost} cost
  * @property {number | null} context_used
  * @property {number | null} context_size

@@ -1,0 +1,66 @@
+"""axe-core finds no barrier, in light and dark, on a phone and on a desk; motion and colour can be done without."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from playwright.sync_api import Page, expect
+
+from tests.ledger.rows import line, row
+from tests.serve.house import Home
+from tests.serve.page.conftest import Open
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page")]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_axe_finds_no_barrier(address: str, open_page: Open, scheme: str, width: int) -> None:
+    page = open_page(f"{address}#/all/model", width=width, color_scheme=scheme)
+    page.get_by_text("Figures of the plot").click()
+    assert barriers(page) == []
+    page.locator("#session-list a").first.click()
+    page.locator("#turn-table tbody tr").first.wait_for()
+    assert barriers(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_barrier_where_there_is_nothing_yet(empty_home: Home, open_page: Open, scheme: str) -> None:
+    with empty_home.serving() as served:
+        page = open_page(served.address, until="#welcome:not([hidden])", color_scheme=scheme)
+        assert barriers(page) == []
+        page.goto("about:blank")
+
+
+def test_axe_would_find_one(address: str, open_page: Open) -> None:
+    page = open_page(address)
+    page.evaluate("document.documentElement.removeAttribute('lang')")
+    assert barriers(page) == ["html-has-lang: <html>"]
+
+
+def test_how_sure_figures_are_is_told_in_words(address: str, open_page: Open) -> None:
+    page = open_page(f"{address}#/all/agent")
+    words = [text.split()[-1] for text in page.locator("#sources li").all_inner_texts()]
+    assert words == ["exact", "partial", "estimated", "unknown"]
+    looks = page.locator("#sources .swatch").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).backgroundImage)"
+    )
+    assert len(set(looks[:3])) == 3
+
+
+def test_nothing_moves_for_those_who_do_not_want_it(empty_home: Home, open_page: Open) -> None:
+    empty_home.append([row(line(), at=time.time_ns() - 120 * 10**9)])
+    with empty_home.serving() as served:
+        page = open_page(served.address, reduced_motion="reduce")
+        page.evaluate(
+            "document.getElementById('cards').append(Object.assign(document.createElement('b'), {className: 'pulse'}))"
+        )
+        expect(page.locator(".pulse")).to_have_css("animation-name", "none")
+        page.goto("about:blank")
+
+
+def barriers(page: Page) -> list[str]:
+    found = Axe().run(page).response["violations"]
+    return [f"{each['id']}: {node['html'][:200]}" for each in found for node in each["nodes"]]
