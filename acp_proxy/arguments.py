@@ -11,6 +11,7 @@ from typing import Any, NoReturn, get_args
 from acp_proxy import __version__
 from acp_proxy.core.budget import Per
 from acp_proxy.report import BY, FILTERS
+from acp_proxy.setup.editors import EDITORS
 from acp_proxy.status import FIELDS
 
 _MOST_TOKENS = 10**12
@@ -34,6 +35,8 @@ def parser() -> argparse.ArgumentParser:
         ("budget", "limits: what is left of them, and more for a while", _add_budget),
         ("serve", "the page, and metrics for Prometheus, over HTTP", _add_serve),
         ("metrics", "what Prometheus is told, for node_exporter or a look", _add_metrics),
+        ("notify", "webhooks that tell people: try them", _add_notify),
+        ("setup", "put the agents of an editor behind acp-proxy", _add_setup),
         ("prices", "what models cost", _add_prices),
         ("doctor", "check configuration, ledger and catalog", _add_common),
         ("demo", "a session against a bundled agent, without network or key", _add_common),
@@ -137,6 +140,24 @@ def _add_metrics(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     into = "written whole or not at all, into the directory of its textfile collector; by default to stdout"
     command.add_argument("--textfile", metavar="PATH", help=into)
+
+
+def _add_notify(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
+    tested = actions.add_parser("test", help="send a sample through each channel: status 1 when one fails")
+    _add_common(tested)
+    tested.add_argument("name", metavar="NAME", nargs="?", help="only the channel of this name")
+
+
+def _add_setup(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    command.add_argument("editor", metavar="EDITOR", choices=tuple(EDITORS), nargs="?", help=", ".join(EDITORS))
+    command.add_argument("--agent", metavar="NAME", help="only this one, or one more: claude, codex, gemini …")
+    command.add_argument("--list", action="store_true", help="the editors, their settings, and the agents in them")
+    way = command.add_mutually_exclusive_group()
+    way.add_argument("--dry-run", action="store_true", help="show the change, and write nothing")
+    way.add_argument("--undo", action="store_true", help="put the settings back as they were")
 
 
 def _add_prices(command: argparse.ArgumentParser) -> None:

@@ -168,6 +168,34 @@ def _metrics(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _notify(arguments: argparse.Namespace) -> int:
+    try:
+        from acp_proxy.notify import command
+    except ImportError as error:
+        raise UsageError("notify: not installed, run pip install 'acp-proxy[serve]'") from error
+
+    status, answer = command.test(_config(arguments), arguments.name, time.time_ns())
+    sys.stdout.write(answer)
+    return status
+
+
+def _setup(arguments: argparse.Namespace) -> int:
+    from acp_proxy.setup import command
+
+    colours = _width() is not None and not os.environ.get("NO_COLOR")
+    if arguments.list:
+        sys.stdout.write(command.found(os.environ))
+        return 0
+    if arguments.editor is None:
+        raise UsageError(f"setup: expected an editor, one of {', '.join(command.EDITORS)}, or --list")
+    asked = command.Asked(arguments.editor, arguments.agent, arguments.dry_run, arguments.undo)
+    try:
+        sys.stdout.write(command.main(asked, os.environ, colours=colours))
+    except command.SetupError as error:
+        raise UsageError(str(error)) from error
+    return 0
+
+
 def _prices(arguments: argparse.Namespace) -> int:
     from acp_proxy import prices
     from acp_proxy.catalog import Catalog
@@ -218,6 +246,8 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "budget": _budget,
     "serve": _serve,
     "metrics": _metrics,
+    "notify": _notify,
+    "setup": _setup,
     "prices": _prices,
     "doctor": _doctor,
     "demo": _demo,

@@ -18,6 +18,7 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
 from acp_proxy.core.agents import ProfileOverride, how_it_counts, profile_of
 from acp_proxy.doctor_budgets import budget_troubles, in_words
+from acp_proxy.doctor_channels import channel_troubles
 from acp_proxy.doctor_machines import machines_that_differ
 from acp_proxy.figures import clean, counted
 from acp_proxy.ledger import Ledger, LedgerError, Query, Sums, open_ledger
@@ -79,6 +80,7 @@ def _ledger(config: Config, directories: Sequence[Path], now: datetime) -> Itera
             yield from _journals(directories)
             yield from _agents(ledger, config)
             yield from _budgets(config, ledger)
+            yield from _channels(config, ledger, now)
             yield from _machines(config, ledger, now)
     except LedgerError as error:
         yield Finding("FAIL", f"ledger: {error}")
@@ -128,6 +130,11 @@ def _agents(ledger: Ledger, config: Config) -> Iterator[Finding]:
 def _budgets(config: Config, ledger: Ledger) -> Iterator[Finding]:
     for budget, troubles in budget_troubles(config, ledger):
         text = f'budget: "{budget.name}" ({budget.layer}): {in_words(budget)}'
+        yield Finding("warn" if troubles else "ok", "; ".join((text, *troubles)))
+
+
+def _channels(config: Config, ledger: BudgetLedger, now: datetime) -> Iterator[Finding]:
+    for text, troubles in channel_troubles(config, ledger, int(now.timestamp()) * 10**9):
         yield Finding("warn" if troubles else "ok", "; ".join((text, *troubles)))
 
 

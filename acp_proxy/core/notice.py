@@ -15,8 +15,8 @@ from acp_proxy.core.budget import Account, Layer, Per, Standing
 from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.core.windows import HOUR
 
-Kind = Literal["threshold", "refusal", "stop", "unpriced", "ledger"]
-KINDS: tuple[Kind, ...] = ("threshold", "refusal", "stop", "unpriced", "ledger")
+Kind = Literal["threshold", "refusal", "stop", "unpriced", "ledger", "test"]
+KINDS: tuple[Kind, ...] = ("threshold", "refusal", "stop", "unpriced", "ledger")  # that a channel may want
 Detail = Literal["used_up", "unpriced", "deny_next_tool", "cancel", "away", "back"]
 
 DAY = 24 * HOUR
@@ -89,6 +89,11 @@ def unpriced(origin: Origin, entry: Entry) -> Iterator[Notice]:
 def ledger_is(what: Literal["away", "back"], organisation: str, host: str, since: int, at: int) -> Notice:
     """The ledger that `host` reads is out of reach since a time, or is back."""
     return Notice(_id("ledger", what, organisation, host, since), "ledger", organisation, at, detail=what, host=host)
+
+
+def a_test(organisation: str, host: str, at: int, mark: str) -> Notice:
+    """For who wants to see whether a channel works; `mark` tells one from the other."""
+    return Notice(_id("test", host, mark), "test", organisation, at, host=host)
 
 
 def _id(*of: object) -> str:

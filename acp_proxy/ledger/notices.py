@@ -108,12 +108,11 @@ class DeliveryCount:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What of a channel's notices of the last day is not sent."""
+    """What of a channel's notices of the last day is not sent; of those that were tried the errors, the latest last."""
 
     waiting: int = 0  # nobody has tried
-    retried: int = 0  # tried in vain, and to be tried again
-    failed: int = 0  # given up
-    error: str | None = None  # the latest
+    retried: tuple[str, ...] = ()  # to be tried again
+    failed: tuple[str, ...] = ()  # given up
 
 
 class Outbox:
@@ -169,9 +168,9 @@ class Outbox:
         sql, values = self._wanted(wanted, now)
         found = self._read(f"SELECT n.at, d.tries, d.result, d.error {sql} ORDER BY n.at", values)
         waiting = [at for at, tries, _, _ in found if tries is None and at < waiting_since]
-        retried = [error for _, _, result, error in found if result is None and error]
-        failed = [error for _, _, result, error in found if result == "failed"]
-        return Backlog(len(waiting), len(retried), len(failed), next(reversed(retried or failed), None))
+        retried = tuple(error for _, _, result, error in found if result is None and error)
+        failed = tuple(error for _, _, result, error in found if result == "failed")
+        return Backlog(len(waiting), retried, failed)
 
     def _due(self, wanted: Subscription, now: int) -> tuple[str, list[Any]]:
         sql, values = self._wanted(wanted, now)

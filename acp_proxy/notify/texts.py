@@ -33,6 +33,8 @@ def title(notice: Notice) -> str:
             return f"Tools were not permitted: {_budget(notice)} is used up"
         case "unpriced", _:
             return f"No price is known for {_model(notice)}"
+        case "test", _:
+            return "A test of acp-proxy"
         case _, "back":
             return "The ledger answers again"
     return "The ledger is out of reach"
@@ -53,6 +55,8 @@ def text(notice: Notice) -> str:
             what = "Its tokens are counted, their cost is not, and no budget of money counts them."
             how = "A price can be set in the configuration: [prices]."
             sentences = [f"It was used in a turn of {_who(notice, 'with')}.", what, how]
+        case "test", _:
+            sentences = [f"Somebody on {_name(notice.host)} tries this channel: nothing has happened."]
         case _, "back":
             sentences = [f"acp-proxy serve on {_name(notice.host)} can read it since {_time(notice.at)}."]
         case _:

@@ -1,0 +1,48 @@
+"""What `doctor` says of channels: where they post, and what does not get there. Sends nothing, shows no URL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acp_proxy.config import Config, ConfigError
+from acp_proxy.config.channels import Channel
+from acp_proxy.core.notice import KINDS
+from acp_proxy.core.windows import SECOND
+from acp_proxy.figures import counted
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.notices import Backlog
+from acp_proxy.notify.destinations import destination
+
+_PATIENCE = 60 * SECOND  # who serves looks every few seconds
+
+
+def channel_troubles(config: Config, ledger: BudgetLedger, now: int) -> Iterator[tuple[str, list[str]]]:
+    """Each channel in words, with what is wrong with it. `now` is Unix ns."""
+    for channel in config.channels:
+        try:
+            to = destination(channel, config.identity.organisation)
+        except ConfigError as error:
+            yield f'notify: "{channel.name}" ({channel.layer}): {channel.format}', [str(error)]
+            continue
+        backlog = ledger.outbox.backlog(to.wanted, now, now - _PATIENCE)
+        wants = _wants(channel)
+        yield (
+            f'notify: "{channel.name}" ({channel.layer}): {channel.format} to {to.host}, {wants}',
+            list(_late(backlog)),
+        )
+
+
+def _wants(channel: Channel) -> str:
+    kinds = "everything" if channel.kinds == KINDS else ", ".join(channel.kinds)
+    return f"{kinds} of {', '.join(channel.budgets)}" if channel.budgets else kinds
+
+
+def _late(backlog: Backlog) -> Iterator[str]:
+    if backlog.waiting:
+        unsent = f"{counted(backlog.waiting, 'notice')} of the last day unsent"
+        yield f"{unsent}: only `acp-proxy serve` sends, and none seems to run"
+    if backlog.retried:
+        yield f"{counted(len(backlog.retried), 'notice')} to be tried again ({backlog.retried[-1]})"
+    if backlog.failed:
+        given_up = f"{counted(len(backlog.failed), 'notice')} of the last day given up ({backlog.failed[-1]})"
+        yield f"{given_up}; `acp-proxy notify test` tries it"
