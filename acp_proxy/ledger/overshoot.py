@@ -99,7 +99,7 @@ def _standings(run: Run, accounts: Sequence[Account], turn: Ended, dialect: Dial
     if not accounts:
         return []
     at = turn.row.entry.ended_at
-    return answer(run(*question(accounts, at, dialect)), accounts, at).standings
+    return answer(run(*question(accounts, at, dialect)), accounts).standings
 
 
 def _values(account: Account, amount: int) -> tuple[object, ...]:

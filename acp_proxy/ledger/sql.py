@@ -135,11 +135,11 @@ class SqlLedger(ABC):
 
         def hold(run: Run, *, look_for_dead: bool) -> Held:
             self._lock(run, accounts)
-            found = standings.answer(run(*question), accounts, now, turn.id)
+            found = standings.answer(run(*question), accounts)
             held = holding.take(run, turn, wants, found, until, unpriced=unpriced, together=self._insert)
             # Asking the system costs 20 µs an owner, so only when it matters: a hold that would be forgotten unbooked,
             # or one that is in the way.
-            suspects = found.expired if held.admitted else found.owners
+            suspects = found.expired if held.admitted else standings.owners_of(run, accounts)
             if look_for_dead and any(owner.is_gone for owner in suspects):
                 raise _OwnersGoneError
             return held
@@ -194,7 +194,7 @@ class SqlLedger(ABC):
         if not accounts:
             return []
         found = self._standing(accounts, now)
-        if any(owner.is_gone for owner in found.owners):
+        if (found.expired or any(each.held for each in found.standings)) and self._any_owner_gone(accounts):
             self.settle_dead(now)
             found = self._standing(accounts, now)
         return found.standings
@@ -203,10 +203,14 @@ class SqlLedger(ABC):
         result = standings.Found([])
         for _, group in groupby(accounts, standings.organisation_of):
             some = list(group)
-            found = standings.answer(self._read(*standings.question(some, now, self.dialect)), some, now)
+            found = standings.answer(self._read(*standings.question(some, now, self.dialect)), some)
             result.standings += found.standings
-            result.owners |= found.owners
+            result.expired |= found.expired
         return result
+
+    def _any_owner_gone(self, accounts: Sequence[Account]) -> bool:
+        groups = groupby(accounts, standings.organisation_of)
+        return any(owner.is_gone for _, group in groups for owner in standings.owners_of(self._read, list(group)))
 
     def recent_costs(
         self,

@@ -15,7 +15,7 @@ from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.scope import DIMENSIONS, fits
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.owners import Owner
-from acp_proxy.ledger.totals import LEVELS, Cover, cover
+from acp_proxy.ledger.totals import LEVELS, Cover, Run, cover
 
 _COLUMNS = {"user": "user_id", "session": "session", "turn": "id", "process": "process"}  # others are called the same
 _IN_TOTALS = frozenset({"organisation", "user", "team", "project", "agent"})
@@ -31,8 +31,7 @@ class Found:
 
     standings: list[Standing]
     own: dict[str, int] = field(default_factory=dict)  # what the turn that asks holds already, by account
-    owners: set[Owner] = field(default_factory=set)  # of others' holds
-    expired: set[Owner] = field(default_factory=set)  # those of them whose holds no longer count
+    expired: set[Owner] = field(default_factory=set)  # of others' holds that no longer count
     booked: bool = False  # the turn that asks has its row
 
 
@@ -40,7 +39,8 @@ def question(accounts: Sequence[Account], now: int, dialect: Dialect, turn: str 
     """For accounts of one organisation; each row that it finds has ten columns, the first says what it is."""
     organisation = organisation_of(accounts[0])
     parts = list(chain.from_iterable(_spent(index, account, dialect) for index, account in enumerate(accounts)))
-    parts.append(_holds(organisation, accounts))
+    parts.append(_holds(organisation, accounts, turn))
+    parts.append(_expired(organisation, accounts, now, turn))
     parts.append(_granted(organisation, now))
     parts.append(_surcharges(organisation, accounts))
     if turn:
@@ -49,7 +49,7 @@ def question(accounts: Sequence[Account], now: int, dialect: Dialect, turn: str 
     return " UNION ALL ".join(sql for sql, _ in parts), [value for _, values in parts for value in values]
 
 
-def answer(found: Iterable[tuple[Any, ...]], accounts: Sequence[Account], now: int, turn: str = "") -> Found:
+def answer(found: Iterable[tuple[Any, ...]], accounts: Sequence[Account]) -> Found:
     sums = [_Sums() for _ in accounts]
     by_key = {account.key: index for index, account in enumerate(accounts)}
     result = Found([])
@@ -57,15 +57,13 @@ def answer(found: Iterable[tuple[Any, ...]], accounts: Sequence[Account], now: i
         match what:
             case "spent":
                 sums[int(first)].spend(second or None, int(a or 0), int(b or 0), int(c or 0), int(d or 0), int(e or 0))
-            case "hold" if second == turn:
-                result.own[first] = int(a)
             case "hold":
-                owner = Owner(third, int(c), fourth)
-                result.owners.add(owner)
-                if b > now:
-                    sums[by_key[first]].held += int(a)
-                else:
-                    result.expired.add(owner)
+                sums[by_key[first]].held += int(a)
+                if b:
+                    result.own[first] = int(b)
+            case "expired":
+                sums[by_key[first]].held -= int(a)
+                result.expired.add(Owner(third, int(b), fourth))
             case "grant":
                 for account, each in zip(accounts, sums, strict=True):
                     name, whose = (account.budget.layer, account.budget.name), (third or None)
@@ -187,13 +185,36 @@ def _conditions(account: Account, dialect: Dialect, alias: str, model_alias: str
     return sql, values
 
 
-def _holds(organisation: str, accounts: Sequence[Account]) -> Asked:
+def _holds(organisation: str, accounts: Sequence[Account], turn: str) -> Asked:
+    """What others hold, expired or not, and what the turn does; one row for each account, however many hold."""
     sql = f"""
-        SELECT 'hold', h.account, h.turn, h.amount, o.expires_at, o.owner_pid, 0, 0, o.owner_host, o.owner_started
+        SELECT 'hold', account, '', sum(CASE WHEN turn = ? THEN 0 ELSE amount END),
+            sum(CASE WHEN turn = ? THEN amount ELSE 0 END), 0, 0, 0, '', ''
+        FROM hold WHERE org_id = ? AND account IN ({", ".join("?" * len(accounts))}) GROUP BY account
+    """
+    return sql, [turn, turn, organisation, *(account.key for account in accounts)]
+
+
+def _expired(organisation: str, accounts: Sequence[Account], now: int, turn: str) -> Asked:
+    """Those that count no longer: most of the time there are none."""
+    sql = f"""
+        SELECT 'expired', h.account, '', h.amount, o.owner_pid, 0, 0, 0, o.owner_host, o.owner_started
+        FROM open_turn o CROSS JOIN hold h
+        WHERE o.org_id = ? AND o.expires_at <= ? AND o.turn <> ?
+            AND h.org_id = o.org_id AND h.turn = o.turn AND h.account IN ({", ".join("?" * len(accounts))})
+    """
+    return sql, [organisation, now, turn, *(account.key for account in accounts)]
+
+
+def owners_of(run: Run, accounts: Sequence[Account]) -> set[Owner]:
+    """Who holds anything against accounts of one organisation."""
+    sql = f"""
+        SELECT DISTINCT o.owner_host, o.owner_pid, o.owner_started
         FROM hold h JOIN open_turn o ON o.org_id = h.org_id AND o.turn = h.turn
         WHERE h.org_id = ? AND h.account IN ({", ".join("?" * len(accounts))})
     """
-    return sql, [organisation, *(account.key for account in accounts)]
+    found = run(sql, (organisation_of(accounts[0]), *(account.key for account in accounts)))
+    return {Owner(host, int(pid), started) for host, pid, started in found}
 
 
 def _granted(organisation: str, now: int) -> Asked:
