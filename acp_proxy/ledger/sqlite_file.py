@@ -23,7 +23,11 @@ from acp_proxy.ledger.places import network_file_system, private_directory
 T = TypeVar("T")
 
 BUSY_TIMEOUT = 0.001  # SQLite's own wait sleeps in growing steps, which is unfair to those who waited long
-RETRY_BETWEEN = (0.0002, 0.004)  # seconds, drawn anew each time: whoever waits has the same chance
+CHECKPOINT_AFTER = 4000  # pages: whoever is to copy the log back waits for the disk, and that must be one in hundreds
+RETRY_BETWEEN = (0.0002, 0.004)  # seconds, drawn anew each time: whoever waits has nearly the same chance
+# How much longer the longest wait gets each time, and at most. A try costs processor time that whoever has the lock
+# may need: without this 50 processes on two busy processors tried 48 times for each transaction, and took seconds.
+RETRY_GROWTH, RETRY_GROWN = 1.5, 16.0
 
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -75,6 +79,7 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
     try:
         _use_wal(connection, patience)
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_AFTER}")
         migrate(connection, lambda begin: patiently(lambda: connection.execute(begin), patience))
     except BaseException:
         connection.close()
@@ -98,13 +103,16 @@ def _use_wal(connection: sqlite3.Connection, patience: float) -> None:
 def patiently(call: Callable[[], T], patience: float) -> T:
     """What `call` returns, repeated for at most `patience` seconds while others hold the database."""
     deadline = time.monotonic() + patience
+    shortest, longest = RETRY_BETWEEN
+    grown = 1.0
     while True:
         try:
             return call()
         except sqlite3.OperationalError as error:
             if _code(error) not in _BUSY or time.monotonic() >= deadline:
                 raise
-        time.sleep(random.uniform(*RETRY_BETWEEN))  # noqa: S311  (jitter, not a secret)
+        grown = min(grown * RETRY_GROWTH, RETRY_GROWN)
+        time.sleep(random.uniform(shortest, longest * grown))  # noqa: S311  (jitter, not a secret)
 
 
 @contextmanager
