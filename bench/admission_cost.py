@@ -1,6 +1,6 @@
 """What admission costs: the time of a hold and of a settle while many processes prompt, and of sums over many rows.
 
-`python -m bench.admission_cost` prints two tables; each process is this module again, with five turns a second.
+`python -m bench.admission_cost` prints a table; each process is this module again, with five turns a second.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from acp_proxy.core.entry import Entry, UsageLine
@@ -25,24 +26,27 @@ from acp_proxy.ids import uuid7
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, OpenTurn
 from acp_proxy.ledger.owners import Owner
+from acp_proxy.ledger.sqlite_file import patiently
 from bench.admission_proof import HOLD, ORIGIN, accounts
 from tests.ledger.server import running
 
 ROOT = Path(__file__).parent.parent
 PERIOD = 0.2  # seconds between two turns of a process
 CAP = 10**6  # in turns: never in the way
-_LINE = "{:<12} {:>5} {:>8} {:>9} {:>9} {:>11} {:>11}"
+_LINE = "{:<12} {:>5} {:>8} {:>9} {:>9} {:>11} {:>11} {:>8}"
+_COLUMNS = ("turns", "hold p50", "hold p99", "settle p50", "settle p99", "cpu/turn")
 QUARTER = 900 * 10**9
 
 
-def client(url: str, number: int, seconds: float) -> None:
+def client(url: str, number: int, seconds: float, *, plain: bool) -> None:
     """Turns at their times, however long the ones before took; prints the times of holds and settles in µs."""
     owner = Owner.this()
     held, settled = list[int](), list[int]()
-    with closing(open_ledger(url, journals=(), patience=30)) as ledger:
+    with closing(Plain(url) if plain else open_ledger(url, journals=(), patience=30)) as ledger:
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         sys.stdin.readline()
+        used = time.process_time()
         due = time.monotonic() + random.uniform(0, PERIOD)  # noqa: S311  (nobody begins at once)
         end = time.monotonic() + seconds
         while due < end:
@@ -56,31 +60,68 @@ def client(url: str, number: int, seconds: float) -> None:
             lines = (UsageLine("model", Usage(input=10), Money(HOLD // 2, "USD")),)
             entry = Entry(turn.id, turn.session, "turn", now, now, "end_turn", lines, "agent", "computed")
             settled.append(_microseconds(lambda: ledger.append([Row(ORIGIN, entry)])))  # noqa: B023
-    sys.stdout.write(json.dumps([held, settled]))
+        used = time.process_time() - used
+    sys.stdout.write(json.dumps([held, settled, round(used * 1e6)]))
 
 
-def measure(url: str, processes: int, seconds: float) -> tuple[list[int], list[int]]:
-    open_ledger(url, journals=()).close()
+class Plain:
+    """The yardstick: in place of a hold, and of a settle, one row of two columns in a transaction of its own."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = sqlite3.connect(url.removeprefix("sqlite:///"), timeout=0.001, isolation_level=None)
+        patiently(lambda: self._connection.execute("PRAGMA journal_mode = WAL").fetchall(), 30)
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        patiently(lambda: self._connection.execute("CREATE TABLE IF NOT EXISTS plain (turn, at)"), 30)
+
+    def hold(self, turn: OpenTurn, wants: object, now: int, until: int) -> None:  # noqa: ARG002  (as a ledger's)
+        self._insert(turn.id, now)
+
+    def append(self, rows: Sequence[Row]) -> None:
+        self._insert(rows[0].entry.id, rows[0].entry.started_at)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _insert(self, turn: str, at: int) -> None:
+        patiently(lambda: self._connection.execute("BEGIN IMMEDIATE"), 30)
+        self._connection.execute("INSERT INTO plain VALUES (?, ?)", (turn, at))
+        self._connection.execute("COMMIT")
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Of all processes, in µs and in order; `used` is processor time of their own, all of a turn."""
+
+    held: list[int]
+    settled: list[int]
+    used: float
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        figures = [_at(times, percent) for times in (self.held, self.settled) for percent in (50, 99)]
+        return (str(len(self.held)), *figures, f"{self.used / 1000:.1f}")
+
+
+def measure(url: str, processes: int, seconds: float, *, plain: bool = False) -> Times:
+    if not plain:
+        open_ledger(url, journals=()).close()
     pipes = subprocess.PIPE
     clients = []
     for number in range(processes):
-        settings = json.dumps([url, number, seconds])
+        settings = json.dumps([url, number, seconds, plain])
         command = [sys.executable, "-m", "bench.admission_cost", "--client", settings]
         clients.append(subprocess.Popen(command, cwd=ROOT, stdin=pipes, stdout=pipes, text=True))
     for each in clients:
         if each.stdout:
             each.stdout.readline()
-    held, settled = list[int](), list[int]()
     for each in clients:
         if each.stdin:
             each.stdin.write("\n")
             each.stdin.flush()
-    found = [each.communicate(timeout=seconds + 60)[0] for each in clients]
-    for text in found:
-        holds, settles = json.loads(text or "[[], []]")
-        held += holds
-        settled += settles
-    return sorted(held), sorted(settled)
+    found = [json.loads(each.communicate(timeout=seconds + 120)[0] or "[[], [], 0]") for each in clients]
+    held = sorted(held for holds, _, _ in found for held in holds)
+    settled = sorted(settled for _, settles, _ in found for settled in settles)
+    return Times(held, settled, sum(used for _, _, used in found) / max(1, len(held)))
 
 
 def sums(url: str, count: int) -> Iterator[tuple[str, float]]:
@@ -134,11 +175,14 @@ def _at(samples: Sequence[int], percent: int) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/bench-admission", description=__doc__)
     parser.add_argument("--seconds", type=float, default=10, help="of each measurement (10)")
+    parser.add_argument("--backend", choices=["sqlite", "postgresql"], help="only this one")
+    parser.add_argument("--processes", type=int, nargs="+", help="how many at once (1, 16 and 50; PostgreSQL: 64)")
     parser.add_argument("--rows", type=int, default=0, help="ask for sums over so many rows instead")
     parser.add_argument("--client", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.client:
-        client(*json.loads(arguments.client))
+        url, number, seconds, plain = json.loads(arguments.client)
+        client(url, number, seconds, plain=plain)
         return 0
     with tempfile.TemporaryDirectory() as directory:
         if arguments.rows:
@@ -146,18 +190,24 @@ def main() -> int:
                 sys.stdout.write(f"{name:<34} {figure:>10,.1f}{'' if 'µs' in name else ' ms'}\n")
                 sys.stdout.flush()
             return 0
-        sys.stdout.write(_LINE.format("ms", "proc", "turns", "hold p50", "hold p99", "settle p50", "settle p99") + "\n")
-        with running(settings=()) as server:
-            for backend, numbers in (("SQLite", (1, 16, 50)), ("PostgreSQL", (1, 16, 64))):
-                for number in numbers:
-                    url = f"sqlite:///{directory}/{number}.db"
-                    if backend == "PostgreSQL":
-                        url = server.create(f"cost{number}")
-                    held, settled = measure(url, number, arguments.seconds)
-                    figures = (_at(held, 50), _at(held, 99), _at(settled, 50), _at(settled, 99))
-                    sys.stdout.write(_LINE.format(backend, number, len(held), *figures) + "\n")
-                    sys.stdout.flush()
+        sys.stdout.write(_LINE.format("ms", "proc", *_COLUMNS) + "\n")
+        for backend, number, times in admissions(arguments, Path(directory)):
+            sys.stdout.write(_LINE.format(backend, number, *times.figures) + "\n")
+            sys.stdout.flush()
     return 0
+
+
+def admissions(arguments: argparse.Namespace, directory: Path) -> Iterator[tuple[str, int, Times]]:
+    """On SQLite each figure has that of the yardstick beside it, for a machine has slow minutes."""
+    if arguments.backend != "postgresql":
+        for number in arguments.processes or (1, 16, 50):
+            for name, plain in (("plain insert", True), ("SQLite", False)):
+                url = f"sqlite:///{directory}/{name}-{number}.db"
+                yield name, number, measure(url, number, arguments.seconds, plain=plain)
+    if arguments.backend != "sqlite":
+        with running(settings=()) as server:
+            for number in arguments.processes or (1, 16, 64):
+                yield "PostgreSQL", number, measure(server.create(f"cost{number}"), number, arguments.seconds)
 
 
 if __name__ == "__main__":
