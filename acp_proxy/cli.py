@@ -181,13 +181,14 @@ def _notify(arguments: argparse.Namespace) -> int:
 
 def _setup(arguments: argparse.Namespace) -> int:
     from acp_proxy.setup import command
+    from acp_proxy.setup.editors import EDITORS
 
     colours = _width() is not None and not os.environ.get("NO_COLOR")
     if arguments.list:
         sys.stdout.write(command.found(os.environ))
         return 0
     if arguments.editor is None:
-        raise UsageError(f"setup: expected an editor, one of {', '.join(command.EDITORS)}, or --list")
+        raise UsageError(f"setup: expected an editor, one of {', '.join(EDITORS)}, or --list")
     asked = command.Asked(arguments.editor, arguments.agent, arguments.dry_run, arguments.undo)
     try:
         sys.stdout.write(command.main(asked, os.environ, colours=colours))

@@ -108,6 +108,13 @@ def test_run_relays_and_returns_the_agents_status(home: dict[str, str]) -> None:
     assert (status, out, err) == (3, b"out\n", b"err\n")
 
 
+def test_an_agent_in_the_home_directory_may_be_written_as_editors_allow_it(home: dict[str, str]) -> None:
+    agent = Path(home["HOME"]) / "my-agent"
+    agent.write_text("#!/bin/sh\necho ~/started\n")
+    agent.chmod(0o755)
+    assert outcome("run", "--", "~/my-agent", env=home)[:2] == (0, f"{home['HOME']}/started\n".encode())
+
+
 def test_an_agent_that_is_not_found_is_said_so_with_127(home: dict[str, str]) -> None:
     status, out, err = outcome("run", "--", "no-such-agent", "--flag", env=home)
     assert (status, out, err) == (127, b"", b"acp-proxy: agent not found: no-such-agent\n")
