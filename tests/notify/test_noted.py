@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from acp_proxy.core.notice import DAY, KINDS, Notice
 from acp_proxy.ledger.notices import Subscription
 from tests.interceptors.budgets.house import House, daily, house
@@ -74,3 +76,15 @@ async def test_a_refusal_is_noted_with_who_and_what(tmp_path: Path) -> None:
     assert (notice.kind, notice.detail, notice.budget) == ("refusal", "used_up", "daily")
     assert (notice.user, notice.team, notice.project, notice.agent) == ("alice", "core", "web", "someone")
     assert notice.model == "claude-sonnet-5"
+
+
+@pytest.mark.parametrize("on_exceed", ["cancel", "deny_next_tool"])
+async def test_a_turn_that_is_stopped_is_noted_once(tmp_path: Path, on_exceed: str) -> None:
+    async with house(tmp_path, daily("0.1", hold=10_000_000, thresholds=(), on_exceed=on_exceed)) as made:
+        assert await made.prompt(2)
+        made.reports("0.2")
+        made.reports("0.3")
+        await made.settled()
+        (notice,) = noted(made)
+    assert (notice.kind, notice.detail, notice.spent) == ("stop", on_exceed, 200_000_000)
+    assert (notice.user, notice.project, notice.model) == ("alice", "web", "claude-sonnet-5")

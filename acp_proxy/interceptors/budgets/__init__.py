@@ -31,6 +31,7 @@ from acp_proxy.core.events import (
     TurnStarted,
 )
 from acp_proxy.core.jsonrpc import Request
+from acp_proxy.core.notice import Notice
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.refusal import refusal_text, unreachable_text
 from acp_proxy.core.scope import Subject
@@ -102,7 +103,7 @@ class Budgets(Interceptor):
         self._voice = Voice(rules.style)
         self._turns = Turns()
         self._warnings = Warnings(worker, self._voice, clock, _tzinfo)
-        self._stops = Stops(self._turns, self._voice, self._count, rules.price, clock, _tzinfo)
+        self._stops = Stops(self._turns, self._voice, self._count, self._note_elsewhere, rules.price, clock, _tzinfo)
         self._pulse = Pulse(worker, self._turns, clock, beat)
         self._models: dict[str, str | None] = {}  # by session
         self._agents_price: set[str] = set()  # sessions whose agent tells what they cost
@@ -194,6 +195,9 @@ class Budgets(Interceptor):
 
     def _count(self, accounts: Sequence[Account], decision: Decision) -> None:
         self._worker.do(lambda ledger: ledger.count_decisions([(account, decision) for account in accounts]))
+
+    def _note_elsewhere(self, notice: Notice) -> None:
+        self._worker.do(lambda ledger: ledger.outbox.note([notice]))
 
     def _hold(self, running: Running, held: Held) -> None:
         """The ledger's answer, which may come when the prompt has gone without it."""

@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from functools import partial
+from typing import Literal
 
 from acp_proxy.core import acp
 from acp_proxy.core.budget import Account
 from acp_proxy.core.charge import charge_so_far
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import ContextChanged, Event, Side, TurnEnded, TurnEnding, TurnStarted
+from acp_proxy.core.notice import Notice, stopped
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.refusal import stop_text
 from acp_proxy.core.usage import Usage
@@ -26,13 +28,16 @@ from acp_proxy.ledger.budgets import Decision
 
 
 class Stops:
-    """Of one connection. `count` keeps a decision; `price` is the catalog's, `clock` Unix time in nanoseconds."""
+    """Of one connection. `count` keeps a decision, `note` what people elsewhere may want to be told of; `price` is the
+    catalog's, `clock` Unix time in nanoseconds.
+    """
 
     def __init__(
         self,
         turns: Turns,
         voice: Voice,
         count: Callable[[Sequence[Account], Decision], None],
+        note: Callable[[Notice], None],
         price: Callable[[str | None, Usage, int], Priced],
         clock: Callable[[], int],
         zones: Callable[[str], tzinfo],
@@ -40,6 +45,7 @@ class Stops:
         self._turns = turns
         self._voice = voice
         self._count = count
+        self._note = note
         self._price = price
         self._clock = clock
         self._zones = zones
@@ -81,17 +87,19 @@ class Stops:
         if verdict == running.stopped:
             return ()
         running.stopped = verdict
-        return self._stop(running.session, exceeded, cancel=verdict == "cancel")
+        return self._stop(running, exceeded, cancel=verdict == "cancel")
 
     def _is_shared(self, running: Running) -> bool:
         """Whether another prompt runs or waits in the session, be it still on its way to the agent."""
         others = (turn for turn in self._turns if turn.session == running.session and not turn.ended)
         return self._open[running.session] > 1 or any(turn is not running for turn in others)
 
-    def _stop(self, session: str, exceeded: Exceeded, *, cancel: bool) -> Sequence[Effect]:
-        account = exceeded.standing.account
+    def _stop(self, running: Running, exceeded: Exceeded, *, cancel: bool) -> Sequence[Effect]:
+        session, account, now = running.session, exceeded.standing.account, self._clock()
         zone = self._zones(account.budget.zone)
-        text = stop_text(exceeded.standing, self._clock(), zone, cancelled=cancel, estimated=exceeded.estimated)
+        text = stop_text(exceeded.standing, now, zone, cancelled=cancel, estimated=exceeded.estimated)
+        how: Literal["cancel", "deny_next_tool"] = "cancel" if cancel else "deny_next_tool"
+        self._note(stopped(exceeded.standing, running.origin, running.model, now, how))
         said = self._voice.say(session, account, text)
         if not cancel:
             return [DenyPermissions(session, tell=said.line)]
