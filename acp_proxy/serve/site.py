@@ -15,18 +15,23 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
-from acp_proxy.ledger import LedgerError, open_ledger
+from acp_proxy.ledger import LedgerError, Warn, open_ledger
+from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.log import Log
+from acp_proxy.metrics import CONTENT_TYPE, Exporter
 from acp_proxy.serve.asked import BadQuestionError
 from acp_proxy.serve.assets import Asset, page_assets
 from acp_proxy.serve.reader import Reader
+from acp_proxy.serve.scrapes import Scrapes
 from acp_proxy.serve.views import Views
 
 if TYPE_CHECKING:
     from acp_proxy.notify.notifier import Notifier
 
 _PAGE_DEADLINE = 10.0  # seconds
+_SCRAPE_DEADLINE = 8.0  # Prometheus waits for 10
 _PATIENCE = 2.0  # seconds that a call of the ledger waits for writers
 _WORTH_ZIPPING = 1024  # bytes
 
@@ -40,12 +45,17 @@ class Site:
     """
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
-        url = config.ledger.url
+        warn = partial(Log(config.log.level, config.log.file), "warning")
+        catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
+        self._exporter = Exporter(config, catalog)
 
-        def open_views() -> Views:
-            return Views(open_ledger(url, patience=_PATIENCE), config, environ)
+        def opened() -> BudgetLedger:
+            return open_ledger(config.ledger.url, patience=_PATIENCE, warn=warn)
 
-        self._page = Reader(open_views, deadline=_PAGE_DEADLINE, name="acp-proxy page")
+        self._page = Reader(lambda: Views(opened(), config, environ), deadline=_PAGE_DEADLINE, name="acp-proxy page")
+        self._scrapes = Reader(
+            lambda: Scrapes(opened(), self._exporter), deadline=_SCRAPE_DEADLINE, name="acp-proxy scrapes"
+        )
         data = {
             "/api/spend": Views.spend,
             "/api/sessions": Views.sessions,
@@ -55,8 +65,8 @@ class Site:
         }
         routes = [Route(path, partial(_send_asset, asset)) for path, asset in page_assets().items()]
         routes += [Route(path, self._json(view)) for path, view in data.items()]
-        routes.append(Route("/healthz", self._health))
-        self._notifier = _notifier(config)
+        routes += [Route("/metrics", self._metrics), Route("/healthz", self._health)]
+        self._notifier = _notifier(config, warn)
         self.application = Starlette(routes=routes, lifespan=self._notifying)
         self.application.router.redirect_slashes = False
 
@@ -65,7 +75,8 @@ class Site:
         self._page.open()
 
     def close(self, within: float) -> None:
-        self._page.close(within)
+        self._scrapes.close(within / 2)
+        self._page.close(within / 2)
 
     @asynccontextmanager
     async def _notifying(self, _: Starlette) -> AsyncIterator[None]:
@@ -88,6 +99,14 @@ class Site:
             return PlainTextResponse("the ledger does not answer\n", 503)
         return PlainTextResponse("ok\n")
 
+    async def _metrics(self, request: Request) -> Response:
+        """Also without a ledger: what is counted must not seem to fall, and that it is away is a metric."""
+        try:
+            text = await self._scrapes.ask(Scrapes.text)
+        except LedgerError:
+            text = self._exporter.without_ledger()
+        return _sent(request, text, CONTENT_TYPE)
+
     def _json(self, view: Callable[[Views, Mapping[str, str]], bytes]) -> _Answer:
         async def answer(request: Request) -> Response:
             try:
@@ -102,12 +121,12 @@ class Site:
         return answer
 
 
-def _notifier(config: Config) -> Notifier | None:
+def _notifier(config: Config, warn: Warn) -> Notifier | None:
     if not config.channels:
         return None
     from acp_proxy.notify.notifier import Notifier  # who tells nobody need not import its HTTP client
 
-    return Notifier.of(config, partial(Log(config.log.level, config.log.file), "warning"))
+    return Notifier.of(config, warn)
 
 
 def _asked(request: Request) -> dict[str, str]:

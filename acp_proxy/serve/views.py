@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +14,17 @@ from acp_proxy.budget import listing, zone_of
 from acp_proxy.budget.accounts import accounts_of, standings_of
 from acp_proxy.budget.command import Place, own_subject
 from acp_proxy.config import Config
-from acp_proxy.ledger import LedgerUnavailableError
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.serve import asked as questions
 from acp_proxy.serve.asked import choice, number, only
+from acp_proxy.serve.dead import Dead
 from acp_proxy.serve.live import Running, described, running_turns
 from acp_proxy.serve.periods import RANGES
 from acp_proxy.serve.sessions import RecentSessions
 from acp_proxy.serve.spend import BY, spend
 from acp_proxy.serve.sums import KeptSums
 
-_BETWEEN_RECOVERIES = 5 * times.SECOND
 _MOST_SESSIONS = 200
 _MOST_KEPT = 100  # answers
 
@@ -51,7 +49,7 @@ class Views:
         self._zone = times.local_zone(environ)
         self._sums = KeptSums(ledger, config.identity.organisation)
         self._sessions = RecentSessions(ledger, config.identity.organisation)
-        self._recovered_at = 0
+        self._dead = Dead(ledger, clock)
         self._kept: dict[tuple[object, ...], tuple[str, bytes]] = {}
 
     def close(self) -> None:
@@ -59,11 +57,7 @@ class Views:
 
     def version(self) -> str:
         """Another one when rows were added, those of proxies that died since among them."""
-        now = self._clock()
-        if abs(now - self._recovered_at) >= _BETWEEN_RECOVERIES:
-            self._recovered_at = now
-            with suppress(LedgerUnavailableError):  # it may still be read
-                self._ledger.settle_dead(now)
+        self._dead.take_over()
         return self._sums.version()
 
     def spend(self, asked: Asked) -> bytes:
