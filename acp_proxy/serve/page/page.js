@@ -23,7 +23,11 @@ let next;
 let looking = false;
 
 follow();
-addEventListener("hashchange", follow);
+addEventListener("hashchange", () => {
+  const before = view.session;
+  follow();
+  if (view.session !== before) moveFocus(before);
+});
 document.addEventListener("visibilitychange", look);
 setInterval(tick, 1000);
 
@@ -54,7 +58,6 @@ byId("skip").addEventListener("click", (event) => {
 /** Takes what is to be shown from the address. */
 function follow() {
   const [first, second] = location.hash.replace(/^#\//, "").split("/");
-  const wasSession = view.session;
   view.session = first === "session" ? (second ?? "") : "";
   if (!view.session) {
     view.range = check("range", first) ?? view.range;
@@ -63,7 +66,6 @@ function follow() {
   byId("overview").hidden = Boolean(view.session);
   byId("session").hidden = !view.session;
   document.title = view.session ? "Session – acp-proxy" : "acp-proxy";
-  if (view.session !== wasSession) moveFocus(wasSession);
   choose();
 }
 
@@ -79,11 +81,11 @@ function check(name, value) {
   return button.value;
 }
 
-/** @param {string} wasSession the session that is left, if any */
-function moveFocus(wasSession) {
+/** @param {string} before the session that is left, if any */
+function moveFocus(before) {
   scrollTo(0, 0);
   if (view.session) byId("back").focus({ preventScroll: true });
-  else document.getElementById(`session-${wasSession}`)?.focus();
+  else document.getElementById(`session-${before}`)?.focus();
 }
 
 /** Something else is to be shown. */

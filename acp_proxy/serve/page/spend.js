@@ -91,7 +91,7 @@ function cardOf(name, card) {
     make("h2", {}, { today: "Today", week: "This week", month: "This month" }[name] ?? name),
     make("p", { class: "amounts" }, ...amounts.map((text) => make("span", { class: "amount" }, text))),
     make("p", { class: "quiet" }, `${counted(card.turns, "turn")} · ${tokensText(card.tokens_total)} tokens`),
-    card.at_least ? make("p", { class: "quiet" }, "at least: a price is missing") : null,
+    card.at_least ? make("p", { class: "quiet" }, "at least: not all of it is known") : null,
   );
 }
 

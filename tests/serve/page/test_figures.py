@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from acp_proxy.core.money import Money
-from acp_proxy.figures import cost_text, decimals_of, tokens_text
+from acp_proxy.figures import cost_text, counted, decimals_of, tokens_text
 from tests.ledger.rows import line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import ZONE, Open
@@ -70,14 +70,10 @@ def test_budgets_are_those_of_budget_list(home: Home, address: str, open_page: O
     items = page.locator("#budget-list li")
     assert items.locator("bdi").all_inner_texts() == [budget["name"] for budget in listed]
     for place, budget in enumerate(listed):
-        if budget["unit"] in ("USD", "credits"):
-            spent = cost_text([Money.of(budget["spent"], budget["unit"])], 2)
-            left = cost_text([Money.of(budget["left"], budget["unit"])], 2)
-        else:
-            spent, left = f"{budget['spent']} turns", f"{budget['left']} turns"
+        spent, left = (amount_of(budget, budget[name].removeprefix("-")) for name in ("spent", "left"))
         text = items.nth(place).inner_text()
         assert f"{spent} spent" in text
-        assert f"{left} left" in text
+        assert f"{left} {'over' if budget['left'].startswith('-') else 'left'}" in text
 
 
 def test_sessions_are_those_of_the_report_the_latest_first(home: Home, address: str, open_page: Open) -> None:
@@ -134,6 +130,12 @@ def test_currencies_stand_side_by_side_and_small_amounts_are_not_nothing(empty_h
 def reported(home: Home, period: str, by: str) -> Any:
     since = since_of(period)
     return home.json("report", "--by", by, "--tz", ZONE, *(["--since", since] if since else []))
+
+
+def amount_of(budget: Mapping[str, Any], text: str) -> str:
+    if budget["unit"] == "turns":
+        return counted(int(text), "turn")
+    return cost_text([Money.of(text, budget["unit"])], 2)
 
 
 def since_of(period: str) -> str | None:

@@ -24,26 +24,26 @@ team = "core"
 name = "developer-daily"
 per = "user"
 window = "day"
-limit = { amount = "20", currency = "USD" }
+limit = { amount = "4", currency = "USD" }
 
 [[budget]]
 name = "team-month"
 scope = { team = "core" }
 window = "month"
-limit = { amount = "250", currency = "USD" }
+limit = { amount = "50", currency = "USD" }
 
 [[budget]]
 name = "copilot-credits"
 scope = { agent = "Copilot" }
 window = "month"
-limit = { amount = "300", currency = "credits" }
+limit = { amount = "45", currency = "credits" }
 mode = "warn"
 
 [[budget]]
 name = "opus-turns"
 scope = { model = "claude-opus*" }
-window = "week"
-limit = { turns = 60 }
+window = "month"
+limit = { turns = 38 }
 mode = "shadow"
 """
 
