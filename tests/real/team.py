@@ -34,37 +34,33 @@ class Team:
         assert (replay.status, replay.client.missing, replay.agent.missing) == (0, [], []), replay
 
     def report(self, by: str) -> dict[str, Any]:
-        return self._json("report", "--by", by, "--tz", "UTC", "--json")
+        return self._json("report", "--by", by, "--tz", "UTC")
 
     def budgets(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._json("budget", "list", "--json")["budgets"]
+        found: list[dict[str, Any]] = self._json("budget", "list")["budgets"]
         return found
 
     @contextmanager
-    def served(self) -> Iterator[int]:
+    def served(self, *options: str) -> Iterator[int]:
         """`acp-proxy serve` until the end of the block; yields its port."""
         port = free_port()
-        command = ["env", *(f"{name}={value}" for name, value in self._environment().items())]
-        command += [*self._words("serve"), "--port", str(port)]
+        environ = (f"{name}={value}" for name, value in self._environment().items())
+        command = ["env", "-i", *environ, *self._words("serve"), "--port", str(port), *options]
         with started(command, f"http://127.0.0.1:{port}/healthz", self.home / "serve.log"):
             yield port
 
-    def _json(self, command: str, *more: str) -> dict[str, Any]:
-        words = self._words(command)
-        if command == "budget":
-            words.insert(2, more[0])
-            more = more[1:]
-        done = subprocess.run(
-            [*words, *more], env=self._environment(), capture_output=True, text=True, timeout=SECONDS, check=False
-        )
+    def _json(self, *words: str) -> dict[str, Any]:
+        command = [*self._words(*words), "--json"]
+        environ = self._environment()
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=SECONDS, check=False)
         assert (done.returncode, done.stderr) == (0, "")
         answer: dict[str, Any] = json.loads(done.stdout)
         return answer
 
-    def _words(self, command: str) -> list[str]:
+    def _words(self, *command: str) -> list[str]:
         config = self.home / "config.toml"
         config.write_text(self.config)
-        return [COMMAND, command, "--config", str(config), "--ledger", self.ledger]
+        return [COMMAND, *command, "--config", str(config), "--ledger", self.ledger]
 
     def _environment(self) -> dict[str, str]:
         return {"HOME": str(self.home), "PATH": os.environ["PATH"], "USER": "alice"}
