@@ -6,7 +6,7 @@ Cost and tokens are of all kinds of rows, `turns` are rows of kind "turn".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
@@ -14,7 +14,8 @@ from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.ledger import Ledger, Query, Row, SessionInfo, Sums
-from acp_proxy.times import PERIODS, SECOND, Zone
+from acp_proxy.report.periods import sums_by_period
+from acp_proxy.times import PERIODS, Zone
 
 DIMENSIONS = ("model", "agent", "project", "user", "team", "kind")
 BY = (*PERIODS, "session", "turn", *DIMENSIONS)
@@ -23,7 +24,6 @@ UNNAMED = {"model": "unknown", "team": "none", "project": "none"}
 """What stands for a value that a row does not have, as key and as filter."""
 
 _SESSION = ("organisation", "user", "host", "agent", "session")
-_QUARTER_HOUR = 900 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,9 @@ class Report:
 
 def report(ledger: Ledger, by: str, query: Query, zone: Zone) -> Report:
     """`by` is one of `BY`. Raises LedgerError."""
-    total = next((line_of("total", sums) for sums in ledger.summed(query, ())), Line("total"))
-    return Report(by, query, zone, tuple(ordered(by, _lines(ledger, by, query, zone))), total)
+    total = next(iter(ledger.summed(query, ())), None)
+    lines = ordered(by, _lines(ledger, by, query, zone, total))
+    return Report(by, query, zone, tuple(lines), line_of("total", total) if total else Line("total"))
 
 
 def query(since: int | None, until: int | None, filters: Iterable[tuple[str, str]]) -> Query:
@@ -81,15 +82,15 @@ def session_key(origin: Origin, session: str) -> str:
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def _lines(ledger: Ledger, by: str, query: Query, zone: Zone) -> Iterable[Line]:
+def _lines(ledger: Ledger, by: str, query: Query, zone: Zone, total: Sums | None) -> Iterable[Line]:
+    if total is None:
+        return ()
     if by == "turn":
         return map(turn_line, ledger.rows(query))
     if by == "session":
         return _session_lines(ledger, query)
     if by in PERIODS:
-        period = PERIODS[by]
-        groups = ledger.summed(query, ("quarter_hour",))
-        return folded(line_of(period(zone.local(int(sums.key[0] or 0) * _QUARTER_HOUR)), sums) for sums in groups)
+        return (line_of_all(key, sums) for key, sums in sums_by_period(ledger, by, query, zone, total))
     return folded(line_of(name_of(by, sums.key[0]), sums) for sums in ledger.summed(query, (by,)))
 
 
@@ -135,6 +136,27 @@ def line_of(key: str, sums: Sums) -> Line:
         sums.estimated,
         sums.without_usage,
         sums.cost_at_least,
+    )
+
+
+def line_of_all(key: str, parts: Sequence[Sums]) -> Line:
+    """One line of many sums, a hundred for a day, without a line for each."""
+    return Line(
+        key,
+        sum(part.turns for part in parts),
+        Usage(
+            sum(part.usage.input for part in parts),
+            sum(part.usage.cached_read for part in parts),
+            sum(part.usage.cached_write for part in parts),
+            sum(part.usage.output for part in parts),
+            sum(part.usage.thought for part in parts),
+        ),
+        summed(cost for part in parts for cost in part.costs),
+        sum(part.unpriced for part in parts),
+        sum(part.partial for part in parts),
+        sum(part.estimated for part in parts),
+        sum(part.without_usage for part in parts),
+        sum(part.cost_at_least for part in parts),
     )
 
 
