@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from acp_proxy.config import Config
+from acp_proxy.core.traffic import Traffic
 from acp_proxy.interceptors.summary import Summary
 from acp_proxy.log import Log
 from acp_proxy.relay import Relay, run
@@ -24,8 +25,9 @@ def run_relay(started: Started, command: Sequence[str], config: Config) -> int:
 async def _relay(started: Started, command: Sequence[str], config: Config) -> int:
     log = Log(config.log.level, config.log.file)
     summary = Summary()
-    dispatcher = wired(config, command, log, [summary])
-    status = await Relay(started, dispatcher).run()
+    traffic = Traffic()
+    dispatcher = wired(config, command, log, [summary], traffic=traffic)
+    status = await Relay(started, dispatcher, traffic=traffic).run()
     dispatcher.finish()
     if config.run.summary:
         _say(summary, log)

@@ -20,6 +20,7 @@ from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, par
 from acp_proxy.core.long_lines import peek_head
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.peek import Peek, is_one_a_line, peek_lines, peek_run
+from acp_proxy.core.traffic import Flow, Traffic
 from acp_proxy.glance import may_be_late, next_of_agent
 from acp_proxy.interceptor import Interceptor, Refusal
 from acp_proxy.lane import Lane, Outlet
@@ -39,8 +40,13 @@ class Dispatcher:
         log: Log,
         later: Later | None = None,
         admission_timeout: float = 0.25,
+        traffic: Traffic | None = None,
     ) -> None:
-        """`clock` gives Unix ns; without `later` nothing waits to be accounted; `admission_timeout` is in seconds."""
+        """`clock` gives Unix ns; without `later` nothing waits to be accounted; `admission_timeout` is in seconds.
+
+        Messages, and failures at the end, are counted in `traffic`.
+        """
+        self._traffic = traffic or Traffic()
         self._conversation = conversation
         self._accounting = Accounting(
             conversation, meter, interceptors, self._carry_out, clock=clock, log=log, later=later
@@ -63,6 +69,10 @@ class Dispatcher:
 
     def lines(self, sender: Side, run: bytes) -> None:
         """Forward whole lines and account for them."""
+        self._flow(sender).messages += self._pass_on(sender, run)
+
+    def _pass_on(self, sender: Side, run: bytes) -> int:
+        """How many lines those were."""
         peeked = peek_run(run)
         waiting = self._accounting.waiting
         before = len(waiting)
@@ -83,6 +93,7 @@ class Dispatcher:
             self._accounting.settle()
         else:
             self._line(sender, run)
+        return len(peeked)
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
@@ -105,6 +116,7 @@ class Dispatcher:
         through = lane.piece(data, last)
         if through is None:
             return
+        self._flow(sender).messages += 1
         message = through.message()
         if message is not None:
             self._accounting.message(sender, message, through.size)
@@ -132,6 +144,7 @@ class Dispatcher:
 
     async def aclose(self) -> None:
         self._admission.close()
+        self._traffic.errors["interceptor"] = self.failures
         await self._accounting.aclose()
 
     # -- looking
@@ -238,7 +251,7 @@ class Dispatcher:
         if isinstance(verdict, Refusal):
             self._to_client.insert(acp.answer_to(decided.line, verdict.result, verdict.error))
         for line in decided.behind:
-            self.lines(Side.CLIENT, line)
+            self._pass_on(Side.CLIENT, line)
         self._to_agent.outlet.resume_reading()
 
     def _carry_out(self, effect: Effect) -> None:
@@ -250,6 +263,9 @@ class Dispatcher:
                     self._deny(asked, answer)
             case AllowPermissions(session):
                 self._permissions.allow(session)
+
+    def _flow(self, sender: Side) -> Flow:
+        return self._traffic.from_client if sender is Side.CLIENT else self._traffic.from_agent
 
     def _lane(self, sender: Side) -> Lane:
         return self._to_agent if sender is Side.CLIENT else self._to_client

@@ -18,6 +18,7 @@ from msgspec import structs
 
 from acp_proxy import relay
 from acp_proxy.config import Config, without_files
+from acp_proxy.core.traffic import Traffic
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.log import Log
 from acp_proxy.spawn import NotStarted, Started, take_wire
@@ -77,11 +78,12 @@ class Relay:
     async def __aenter__(self) -> Self:
         """Start the agent, on the running loop. Raises NotStarted."""
         self._process = _start(self._command, self._cwd, self._env)
+        traffic, interceptors = Traffic(), [self._usages, *self._interceptors]
         self._dispatcher = wired(
-            self._config, self._command, self._log, [self._usages, *self._interceptors], books=self._books
+            self._config, self._command, self._log, interceptors, traffic=traffic, books=self._books
         )
         started = _around(self._process, self._client)
-        self._relay = relay.Relay(started, self._dispatcher, signals=False, grace=self._grace)
+        self._relay = relay.Relay(started, self._dispatcher, signals=False, grace=self._grace, traffic=traffic)
         self._relayed = asyncio.create_task(self._relay.run(), name="acp-proxy relay")
         return self
 

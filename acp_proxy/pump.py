@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from acp_proxy.core.events import Side
 from acp_proxy.core.framing import Framer, Part
+from acp_proxy.core.traffic import Flow
 from acp_proxy.stdio import End
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Pump:
     """Reads one side to its end and shows the inspector each run of lines."""
 
     def __init__(
-        self, sender: Side, source: End, outlet: Outlet, inspector: Inspector, on_end: Callable[[], None]
+        self, sender: Side, source: End, outlet: Outlet, inspector: Inspector, on_end: Callable[[], None], flow: Flow
     ) -> None:
         self._sender = sender
         self._source = source
@@ -141,6 +142,7 @@ class Pump:
         self._inspector = inspector
         self._lines = inspector.lines
         self._on_end = on_end
+        self._passed = flow.passed
         self._framer = Framer(partial(inspector.streams, sender))
         self._holding = inspector.holding if sender is Side.CLIENT else None  # only clients' lines wait for admission
         self._reading = False
@@ -222,6 +224,7 @@ class Pump:
         else:
             self.finish()
             return
+        self._passed(len(data), clock() - now)
         if self._outlet.congested or (self._holding and self._holding() > HOLDING_AT_MOST):
             self.stop()
 
@@ -236,7 +239,9 @@ class Pump:
             if not data:
                 break
             left -= len(data)
+            began = clock()
             self._show(self._framer.feed(data))
+            self._passed(len(data), clock() - began)
             self.balance()
         if self._reading:
             self.finish()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Protocol
 
 from acp_proxy.core.events import Side
+from acp_proxy.core.traffic import Exit, Traffic
 from acp_proxy.process import AgentProcess
 from acp_proxy.pump import Outlet, Pump
 from acp_proxy.spawn import Started
@@ -58,11 +59,20 @@ def run(main: Callable[[], Coroutine[Any, Any, int]]) -> int:
 class Relay:
     """`run` once, on the loop's main thread when `signals` are to be taken. `grace` is in seconds."""
 
-    def __init__(self, started: Started, inspector: Inspector, *, signals: bool = True, grace: float = GRACE) -> None:
+    def __init__(
+        self,
+        started: Started,
+        inspector: Inspector,
+        *,
+        signals: bool = True,
+        grace: float = GRACE,
+        traffic: Traffic | None = None,
+    ) -> None:
         self._started = started
         self._grace = grace
         self._inspector = inspector
         self._signals = signals
+        self._traffic = traffic or Traffic()
         self._signalled = self._over = False
         self._stirred = asyncio.Event()
 
@@ -79,13 +89,16 @@ class Relay:
             self._from_client.start()
             self._from_agent.start()
             await self._until(lambda: self._agent_exited or self._client_is_leaving)
+            stopped = self._client_is_leaving
             if not self._agent_exited:
                 await self._see_off()
             self._from_client.stop()
             await self._deliver()
         self._over = True
         self._close()
-        return self._agent.status if self._agent.status is not None else 128 + signal.SIGKILL
+        status = self._agent.status if self._agent.status is not None else 128 + signal.SIGKILL
+        self._traffic.exits["stopped" if stopped else _how(status)] += 1
+        return status
 
     def stop(self) -> None:
         """End the agent as if a signal had come; `run` returns when it is over. Does nothing then."""
@@ -98,8 +111,11 @@ class Relay:
         self._to_client = Outlet(shared_end(started.to_client, writes=True), self._agent_may_go_on)
         self._to_agent = Outlet(own_end(started.to_agent, writes=True), self._client_may_go_on)
         client, agent = shared_end(started.from_client, writes=False), own_end(started.from_agent, writes=False)
-        self._from_client = Pump(Side.CLIENT, client, self._to_agent, self._inspector, self._client_ended)
-        self._from_agent = Pump(Side.AGENT, agent, self._to_client, self._inspector, self._agent_ended)
+        counted, inspector = self._traffic, self._inspector
+        self._from_client = Pump(
+            Side.CLIENT, client, self._to_agent, inspector, self._client_ended, counted.from_client
+        )
+        self._from_agent = Pump(Side.AGENT, agent, self._to_client, inspector, self._agent_ended, counted.from_agent)
         self._inspector.attach(self._to_client, self._to_agent)
 
     def _close(self) -> None:
@@ -206,3 +222,9 @@ class Relay:
         finally:
             for number in numbers:
                 loop.remove_signal_handler(number)
+
+
+def _how(status: int) -> Exit:
+    if status > 128:
+        return "signal"
+    return "failed" if status else "ok"

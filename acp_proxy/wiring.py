@@ -17,9 +17,12 @@ from acp_proxy.core.agents import ProfileOverride
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.meter import Meter
+from acp_proxy.core.traffic import Traffic
 from acp_proxy.dispatch import Dispatcher
 from acp_proxy.ids import uuid7
+from acp_proxy.interceptors.expected_series import ExpectedSeries
 from acp_proxy.interceptors.recorder import Recorder
+from acp_proxy.interceptors.relay_counters import RelayCounters
 from acp_proxy.interceptors.usage_updates import UsageUpdates
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.log import Log
@@ -35,10 +38,16 @@ _LATER = 0.0035  # seconds until an update is looked into; off the beat of agent
 
 
 def wired(
-    config: Config, command: Sequence[str], log: Log, observers: Sequence[Interceptor] = (), *, books: bool = True
+    config: Config,
+    command: Sequence[str],
+    log: Log,
+    observers: Sequence[Interceptor] = (),
+    *,
+    traffic: Traffic,
+    books: bool = True,
 ) -> Dispatcher:
-    """On the running loop. `observers` see each event once it is booked; without `books` there is no ledger, and so
-    nothing is enforced.
+    """On the running loop. `observers` see each event once it is booked; `traffic` is the relay's; without `books`
+    there is no ledger, and so nothing is enforced.
     """
     catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
     meter = Meter(
@@ -51,8 +60,8 @@ def wired(
     )
     interceptors: list[Interceptor] = [UsageUpdates(), *observers, *installed(log)]
     if books:  # a row is safe before anything else is done about it; nothing is held for a prompt that others refuse
-        first, *last = _bookkeepers(config, command, catalog, log, lambda event: dispatcher.announce(event))
-        interceptors = [first, *interceptors, *last]
+        first, last = _bookkeepers(config, command, catalog, log, traffic, lambda event: dispatcher.announce(event))
+        interceptors = [*first, *interceptors, *last]
     dispatcher = Dispatcher(
         Conversation(uuid7),
         meter,
@@ -61,24 +70,35 @@ def wired(
         log=log,
         later=partial(asyncio.get_running_loop().call_later, _LATER),
         admission_timeout=config.ledger.admission_timeout,
+        traffic=traffic,
     )
     return dispatcher
 
 
 def _bookkeepers(
-    config: Config, command: Sequence[str], catalog: Catalog, log: Log, announce: Callable[[Event], None]
-) -> list[Interceptor]:
+    config: Config,
+    command: Sequence[str],
+    catalog: Catalog,
+    log: Log,
+    traffic: Traffic,
+    announce: Callable[[Event], None],
+) -> tuple[list[Interceptor], list[Interceptor]]:
+    """Those that come before all others, and those that come after them."""
     worker = LedgerWorker.at(config.ledger.url, os.environ, partial(log, "warning"), partial(_note_settings, config))
-    process = uuid7(time.time_ns()) if config.run.budget is not None else None
+    process = uuid7(time.time_ns())
     recorder = Recorder(
         worker,
         _origin(config, command),
         announce,
         agent=config.run.agent,
         project_of=None if config.identity.project else project_of,
-        process=process,
+        process=process if config.run.budget is not None else None,
     )
-    return [recorder, *_budgets(config, catalog, worker, recorder, process)]
+    loop, organisation = asyncio.get_running_loop(), config.identity.organisation
+    counters = RelayCounters(worker, traffic, organisation, process, later=loop.call_later)
+    expected = ExpectedSeries(worker, recorder.origin_of, catalog.concrete)
+    budgets = _budgets(config, catalog, worker, recorder, process if config.run.budget is not None else None)
+    return [counters, recorder], [*budgets, expected]
 
 
 def _budgets(

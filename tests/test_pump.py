@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 
 from acp_proxy.core.events import Side
+from acp_proxy.core.traffic import Traffic
 from acp_proxy.pump import HIGH, HOLDING_AT_MOST, READ, Outlet, Pump
 from acp_proxy.stdio import own_end
 from tests.agents.forwarding import Forwarding
@@ -49,7 +50,9 @@ class Direction:
         os.set_blocking(self.client, False)
         self.outlet = Outlet(own_end(sink, writes=True), lambda: self.pump.balance())
         inspector.attach(self.outlet, self.outlet)
-        self.pump = Pump(Side.CLIENT, own_end(source, writes=False), self.outlet, inspector, self.ended.set)
+        self.pump = Pump(
+            Side.CLIENT, own_end(source, writes=False), self.outlet, inspector, self.ended.set, Traffic().from_client
+        )
         self.pump.start()
 
     async def fill(self, done: Callable[[], bool]) -> int:

@@ -13,6 +13,7 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from acp_proxy.core import traffic
 from acp_proxy.core.money import NANO
 from acp_proxy.ledger import Row, labels
 from acp_proxy.ledger.totals import COUNTS, SERIES, WHOLE, Run, Series, insert, split
@@ -30,9 +31,7 @@ BOUNDS = {
         tenths * NANO // 10 for tenths in (10, 25, 50, 100, 300, 600, 1200, 3000, 6000, 18_000, 36_000)
     ),
     "context_used_ratio": tuple(percent * NANO // 100 for percent in (10, 25, 50, 75, 90, 95, 100)),
-    "relay_seconds": tuple(
-        micro * 1000 for micro in (10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000)
-    ),
+    "relay_seconds": traffic.BOUNDS,
 }
 SESSIONS = "sessions"
 EXPECTED = "expected"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from acp_proxy.core.traffic import ERRORS, EXITS
 from acp_proxy.ledger.tallies import BOUNDS, SESSIONS, Tally
 from acp_proxy.metrics.exposition import Buckets, Family, Histogram, Values
 from acp_proxy.metrics.labels import Labels
 from acp_proxy.metrics.readings import Readings
 
 DIRECTIONS = ("client_to_agent", "agent_to_client")
-ERRORS = ("interceptor", "rows_dropped", "output_lost")
-EXITS = ("ok", "failed", "signal", "stopped")
 
 _HISTOGRAMS = {
     "turn_cost": (("agent", "model", "currency"), "Cost of a turn in units of the currency."),
