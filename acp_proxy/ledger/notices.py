@@ -40,6 +40,7 @@ TABLES = (
     ) STRICT, WITHOUT ROWID
     """,
     "CREATE INDEX notice_by_time ON notice (org_id, at)",
+    "CREATE INDEX notice_of_models ON notice (org_id, at) WHERE kind = 'unpriced'",  # each turn without a price asks
     """
     CREATE TABLE delivery (
         org_id TEXT NOT NULL,
@@ -207,7 +208,7 @@ def note_unpriced(run: Run, rows: Iterable[Row]) -> None:
         for notice in unpriced(row.origin, row.entry):
             day = notice.at - notice.at % DAY
             end = min(day + DAY, 2**63 - 1)  # of what a column holds
-            sql = "SELECT count(*) FROM notice WHERE org_id = ? AND at >= ? AND at < ? AND kind = 'unpriced'"
+            sql = "SELECT count(*) FROM notice WHERE org_id = ? AND kind = 'unpriced' AND at >= ? AND at < ?"
             ((noted,),) = run(sql, (notice.organisation, day, end))
             if noted < _MOST_UNPRICED:
                 note(run, [notice])

@@ -35,26 +35,23 @@ class Clock:
 class Desk:
     """`steps` are those of the notifier: its watch, and each channel's round."""
 
-    path: Path
+    url: str
     channels: tuple[Channel, ...]
     clock: Clock = field(default_factory=Clock)
     timeout: float = 20.0
+    patience: float = 0.1
 
     def __post_init__(self) -> None:
         self.warnings = Warnings()
         self.notifier = Notifier(
             destinations(self.channels, "default"),
             "default",
-            lambda: open_ledger(self.url, patience=0.1, journals=()),
+            lambda: open_ledger(self.url, patience=self.patience, journals=()),
             self.warnings,
             clock=self.clock,
             timeout=self.timeout,
             host="laptop",
         )
-
-    @property
-    def url(self) -> str:
-        return f"sqlite:///{self.path}"
 
     async def round(self) -> None:
         """Every step once, each as `run` takes them, which lets no failure of one end the others."""
@@ -80,8 +77,9 @@ def channel(url: str, **fields: Any) -> Channel:
 
 
 @asynccontextmanager
-async def desk(path: Path, *channels: Channel, **fields: Any) -> AsyncIterator[Desk]:
-    made = Desk(path / "ledger.db", channels, **fields)
+async def desk(place: Path | str, *channels: Channel, **fields: Any) -> AsyncIterator[Desk]:
+    """On the ledger of that URL, or on a file in a directory."""
+    made = Desk(f"sqlite:///{place / 'ledger.db'}" if isinstance(place, Path) else place, channels, **fields)
     try:
         yield made
     finally:
