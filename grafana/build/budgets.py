@@ -9,6 +9,7 @@ from grafana_foundation_sdk.models import dashboard as model
 from grafana.build.page import Page, Row, labels_variable
 from grafana.build.panels import (
     BUDGET_LEVELS,
+    COST,
     NONE_IS_GOOD,
     RATIO,
     Column,
@@ -20,7 +21,7 @@ from grafana.build.panels import (
     listing,
     ranking,
 )
-from grafana.build.promql import gained, gained_ahead
+from grafana.build.promql import gained, gained_ahead, present
 from grafana.build.spend import dearest
 
 _CHOSEN = 'budget=~"$budget"'
@@ -29,7 +30,10 @@ RESET = f"acp_proxy_budget_reset_timestamp_seconds{{{_CHOSEN}}}"
 USED = f"{SPENT} / ({LIMIT} > 0)"
 
 _LEVELS = "Yellow from 75 %, orange from 90 %, red at the limit."
-_SPENT = "Spent is what turns that ended cost, held is what running ones may still cost."
+_SPENT = (
+    "Spent is what turns that ended cost, held is what running ones may still cost. Of a budget per user, team … the "
+    "one with the least left is shown. Grants come on top of limits and are not here."
+)
 _FORECAST = (
     "Spent now, and the pace of the time chosen above until the reset. A window younger than that time is taken to be "
     "as old. Budgets without a reset (rolling, total) are not here."
@@ -43,17 +47,12 @@ def budgets() -> Page:
         since="now-7d",
         rows=(
             _figures(),
-            Row(9, ((24, _all()),)),
-            Row(9, ((8, _used()), (16, _used_over_time()))),
-            Row(9, ((8, _forecast()), (16, _decisions()))),
+            Row(7, ((24, _all()),)),
+            Row(8, ((8, _used()), (16, _used_over_time()))),
+            Row(8, ((8, _forecast()), (9, _decisions()), (7, _overshoot()))),
             Row(
                 9,
-                (
-                    (6, _overshoot()),
-                    (6, dearest("team", "Teams")),
-                    (6, dearest("agent", "Agents")),
-                    (6, dearest("model", "Models")),
-                ),
+                ((8, dearest("team", "Teams")), (8, dearest("agent", "Agents")), (8, dearest("model", "Models"))),
                 "What spends them",
             ),
         ),
@@ -179,11 +178,17 @@ def _decisions() -> timeseries.Panel:
         "grant: more was given. fail_open, fail_closed: the ledger could not be asked in time."
     )
     counter = f"acp_proxy_budget_decisions_total{{{_CHOSEN}}}"
-    return bars("Decisions", words, Query(gained_ahead(counter, ["decision"]), "{{decision}}"), Looks(step="1h"))
+    return bars(
+        "Decisions",
+        words,
+        Query(present(gained_ahead(counter, ["decision"])), "{{decision}}"),
+        Looks(step="1h"),
+        wide=False,
+    )
 
 
 def _overshoot() -> timeseries.Panel:
     counter = f"acp_proxy_budget_overshoot_total{{{_CHOSEN}}}"
     about = "By how much turns that were let through ended above a limit, in the unit of the budget."
-    query = Query(gained_ahead(counter, ["budget", "unit"]), "{{budget}} {{unit}}")
-    return bars("Overshoot", about, query, Looks("cost", step="1h", none="none"), wide=False)
+    query = Query(present(gained_ahead(counter, ["budget", "unit"])), "{{budget}} {{unit}}")
+    return bars("Overshoot", about, query, Looks(COST, step="1h", none="none"), wide=False)

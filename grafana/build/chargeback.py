@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import table
 
 from grafana.build.page import Page, Row
 from grafana.build.panels import COST, RATIO, TOKENS, Column, Looks, Query, bars, figure, listing, ranking
-from grafana.build.promql import gained, gained_ahead, month_end, series, share
+from grafana.build.promql import gained, gained_ahead, month_end, present, series, share
 from grafana.build.spend import COSTS, COUNTED, MONEY_BARS, UNPRICED, USED, projected, spent
 
 _ESTIMATED = series("acp_proxy_cost_total", 'source="estimated"')
@@ -42,7 +42,7 @@ def _figures() -> Row:
 
 
 def _days() -> Row:
-    daily = Query(gained_ahead(COSTS, ["team", "currency"]), "{{team}} {{currency}}")
+    daily = Query(present(gained_ahead(COSTS, ["team", "currency"])), "{{team}} {{currency}}")
     expected = Query(f"sort_desc({month_end(COSTS, ['team', 'currency'])})", "{{team}} {{currency}}", at_end=True)
     about = f"This month so far, and the pace of the last 7 days for what is left of it. {COUNTED}"
     look = Looks(COST, levels=MONEY_BARS.levels, lowest=0, none="nothing", time="now/M")
@@ -70,19 +70,21 @@ def _teams() -> Row:
 
 def _costs() -> table.Panel:
     by = ["team", "currency"]
-    sources = (gained(series("acp_proxy_cost_total", f'source="{source}"'), by) for source in ("agent", "computed"))
+    sources = (
+        present(gained(series("acp_proxy_cost_total", f'source="{source}"'), by)) for source in ("agent", "computed")
+    )
     return listing(
         "Cost by team",
         f"What each team cost in the time range, and how it is known: said by the agent, computed from tokens, or "
         f"estimated. {COUNTED} {_EXACT}",
-        (gained(COSTS, by), *sources, gained(_ESTIMATED, by)),
+        (present(gained(COSTS, by)), *sources, present(gained(_ESTIMATED, by))),
         (
             Column("Team", "team", link="/d/acp-proxy-fleet?${__url_time_range}&var-team=${__value.raw}"),
-            Column("Cost", "A", "locale", 2),
-            Column("Currency", "currency", width=90),
-            Column("By agents", "B", "locale", 2),
-            Column("Computed", "C", "locale", 2),
-            Column("Estimated", "D", "locale", 2),
+            Column("Cost", "A", "none", 2, 95),
+            Column("Currency", "currency", width=80),
+            Column("By agents", "B", "none", 2, 95),
+            Column("Computed", "C", "none", 2, 95),
+            Column("Estimated", "D", "none", 2, 95),
         ),
         by="Cost",
     )
@@ -105,11 +107,11 @@ def _usage() -> table.Panel:
         ),
         (
             Column("Team", "team"),
-            Column("Turns", "A", "locale"),
-            Column("Input", "B", TOKENS),
-            Column("Cache", "C", TOKENS),
-            Column("Output", "D", TOKENS),
-            Column("Tokens", "E", TOKENS),
+            Column("Turns", "A", "locale", width=80),
+            Column("Input", "B", TOKENS, width=95),
+            Column("Cache", "C", TOKENS, width=95),
+            Column("Output", "D", TOKENS, width=95),
+            Column("Tokens", "E", TOKENS, width=95),
         ),
         by="Tokens",
     )
@@ -121,13 +123,13 @@ def _detail() -> table.Panel:
         "Lines",
         "One line for each team, agent, model and way in which the cost is known; Inspect > Data downloads them. "
         f"{COUNTED} {_EXACT}",
-        (f"{gained(COSTS, by)} > 0",),
+        (present(gained(COSTS, by)),),
         (
             Column("Team", "team"),
             Column("Agent", "agent"),
             Column("Model", "model"),
             Column("Known from", "source"),
-            Column("Cost", "A", "locale", 4),
+            Column("Cost", "A", "none", 4),
             Column("Currency", "currency"),
         ),
         by="Cost",

@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import table
 
 from grafana.build.page import Page, Row
 from grafana.build.panels import COST, RATIO, TOKENS, Column, Looks, Query, bars, figure, lines, listing
-from grafana.build.promql import STEP, added, gained, gained_ahead, series
+from grafana.build.promql import STEP, added, gained, gained_ahead, present, series
 from grafana.build.spend import (
     CACHE,
     COSTS,
@@ -50,7 +50,7 @@ def _figures() -> Row:
 
 
 def _spend() -> Row:
-    over_time = Query(gained_ahead(COSTS, ["model", "currency"]), "{{model}} {{currency}}")
+    over_time = Query(present(gained_ahead(COSTS, ["model", "currency"])), "{{model}} {{currency}}")
     about = f"What the time of each bar cost. {COUNTED}"
     return Row(9, ((15, bars("Spend by model", about, over_time, Looks(COST, step="1h"))), (9, sources())))
 
@@ -64,10 +64,10 @@ def _models() -> table.Panel:
         "Models",
         "What each model cost and used in the time range. A model without a cost has no known price. The tokens of one "
         f"that is paid in several currencies stand in each of its lines. {COUNTED}",
-        (gained(COSTS, ["model", "currency"]), gained(USED, ["model"])),
+        (present(gained(COSTS, ["model", "currency"])), present(gained(USED, ["model"]))),
         (
             Column("Model", "model", link="/d/acp-proxy-sessions?${__url_time_range}&var-model=${__value.raw}"),
-            Column("Cost", "A", "locale", 2, 110),
+            Column("Cost", "A", "none", 2, 100),
             Column("Currency", "currency", width=90),
             Column("Tokens", "B", TOKENS, width=100),
         ),
@@ -78,7 +78,7 @@ def _models() -> table.Panel:
 def _tokens() -> Row:
     by_type = Query(gained_ahead(USED, ["type"]), "{{type}}")
     hits = Query(cache_hits(STEP, "agent"), "{{agent}}")
-    unpriced = Query(gained_ahead(series("acp_proxy_unpriced_tokens_total"), ["model"]), "{{model}}")
+    unpriced = Query(present(gained_ahead(series("acp_proxy_unpriced_tokens_total"), ["model"])), "{{model}}")
     types = "Every token is of one type; input is what no cache had. Estimated ones are among them."
     share = Looks(RATIO, lowest=0, highest=1, step="1h")
     return Row(

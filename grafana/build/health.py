@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import table
 
 from grafana.build.page import Page, Row
 from grafana.build.panels import NONE_IS_GOOD, RATIO, Column, Levels, Looks, Query, bars, figure, lines, listing
-from grafana.build.promql import STEP, gained, gained_ahead, quantile, rate, series, share
+from grafana.build.promql import STEP, gained, gained_ahead, present, quantile, rate, series, share
 from grafana.build.spend import TOKEN_BARS, UNPRICED, USED
 
 _QUANTILES = ((0.5, "median"), (0.95, "p95"), (0.99, "p99"))
@@ -28,7 +28,7 @@ def _figures() -> Row:
     up = Query("min(acp_proxy_ledger_up)", "ledger", at_end=True)
     words = {"0": ("down", "red"), "1": ("up", "green")}
     waiting = Query("sum(acp_proxy_ledger_pending_entries)", "entries", at_end=True)
-    age = Query("time() - min(acp_proxy_catalog_timestamp_seconds)", "age", at_end=True)
+    age = Query("clamp_min(time() - min(acp_proxy_catalog_timestamp_seconds), 0)", "age", at_end=True)
     errors = Query(gained("acp_proxy_relay_errors_total"), "errors", at_end=True)
     overflow = Query(gained("acp_proxy_label_overflow_total"), "values", at_end=True)
     days: Levels = (("green", None), ("yellow", 60 * 86400.0), ("orange", 120 * 86400.0))
@@ -91,7 +91,7 @@ def _relay() -> Row:
         (
             (12, lines("Relay latency", held, latency, Looks("s"))),
             (6, lines("Bytes relayed", f"Per second. {_LATE}", flow[:1], Looks("Bps"))),
-            (6, lines("Messages relayed", f"Per second. {_LATE}", flow[1:], Looks("reqps"))),
+            (6, lines("Messages relayed", f"Per second. {_LATE}", flow[1:], Looks("mps"))),
         ),
         "Relay",
     )
@@ -123,7 +123,7 @@ def _troubles() -> Row:
 
 def _ledger() -> Row:
     buckets = rate("acp_proxy_ledger_op_seconds_bucket", ["le", "op"])
-    times = [Query(quantile(q, buckets), f"{{{{op}}}} {name}") for q, name in ((0.5, "median"), (0.95, "p95"))]
+    times = [Query(quantile(0.95, buckets), "{{op}}")]
     waiting = Query("sum by (instance) (acp_proxy_ledger_pending_entries)", "{{instance}}")
     up = Query("acp_proxy_ledger_up", "{{instance}}")
     journals = (
@@ -175,9 +175,9 @@ def _versions() -> table.Panel:
         "Of each exporter that is scraped. Proxies may have others: doctor tells.",
         ("acp_proxy_build_info",),
         (
-            Column("Instance", "instance"),
-            Column("Job", "job"),
-            Column("acp-proxy", "version"),
+            Column("Instance", "instance", width=110),
+            Column("Job", "job", width=90),
+            Column("acp-proxy", "version", width=90),
             Column("Python", "python"),
         ),
         by="Instance",
@@ -189,7 +189,7 @@ def _metering() -> Row:
     missing = Query(share(gained(series("acp_proxy_turns_without_usage_total"), ["agent"], STEP), turns), "{{agent}}")
     guessed = gained(series("acp_proxy_tokens_total", 'source="estimated"'), ["agent"], STEP)
     estimated = Query(share(guessed, gained(USED, ["agent"], STEP)), "{{agent}}")
-    unpriced = Query(gained_ahead(series("acp_proxy_unpriced_tokens_total"), ["model"]), "{{model}}")
+    unpriced = Query(present(gained_ahead(series("acp_proxy_unpriced_tokens_total"), ["model"])), "{{model}}")
     ratio = Looks(RATIO, lowest=0, highest=1, step="1h")
     return Row(
         8,
@@ -208,7 +208,7 @@ def _metering() -> Row:
                 8,
                 lines(
                     "Estimated tokens",
-                    "Share of tokens guessed from the length of texts.",
+                    "Share of tokens guessed from the length of texts. Agents without a point have none.",
                     (estimated,),
                     ratio,
                     sparse=True,

@@ -94,12 +94,12 @@ def figure(title: str, about: str, query: Query, look: Looks) -> stat.Panel:
 
 
 def lines(title: str, about: str, queries: Sequence[Query], look: Looks, *, sparse: bool = False) -> timeseries.Panel:
-    """Curves; of `sparse` ones a point is shown for each value, and a gap is bridged."""
+    """Curves; of `sparse` ones there are few points, each is shown, and gaps are bridged."""
     panel = (
         timeseries.Panel()
         .draw_style(looks.GraphDrawStyle.LINE)
         .line_width(2)
-        .fill_opacity(8)
+        .fill_opacity(0)
         .show_points(looks.VisibilityMode.ALWAYS if sparse else looks.VisibilityMode.NEVER)
         .point_size(4)
         .span_nulls(sparse)
@@ -107,14 +107,23 @@ def lines(title: str, about: str, queries: Sequence[Query], look: Looks, *, spar
         .legend(_legend([]))
         .tooltip(_tooltip())
     )
+    if sparse:
+        panel = panel.max_data_points(40)
     if any(value is not None for _, value in look.levels):
         style = common.GraphThresholdsStyleConfig().mode(looks.GraphThresholdsStyleMode.DASHED)
         panel = panel.thresholds_style(style)
     return _dressed(panel, title, about, queries, look)
 
 
+_POINTS = {"custom.drawStyle": "points", "custom.pointSize": 6, "custom.stacking": {"mode": "none", "group": "A"}}
+
+
 def bars(title: str, about: str, query: Query, look: Looks, *, points: int = 80, wide: bool = True) -> timeseries.Panel:
-    """What was gained in each step, stacked; a bar begins where its time begins. The legend adds them up."""
+    """What was gained in each step, stacked; a bar begins where its time begins. The legend adds them up.
+
+    Of money only dollars are bars. Other currencies have an axis of their own, and would hide what they stand before:
+    they are points.
+    """
     panel = (
         timeseries.Panel()
         .draw_style(looks.GraphDrawStyle.BARS)
@@ -127,6 +136,8 @@ def bars(title: str, about: str, query: Query, look: Looks, *, points: int = 80,
         .legend(_legend(["sum"], beside=wide))
         .tooltip(_tooltip())
     )
+    if look.unit == COST:
+        panel = panel.override_by_regexp("/^(?!.*USD$)/", [model.DynamicConfigValue(*each) for each in _POINTS.items()])
     return _dressed(panel, title, about, [query], look)
 
 
@@ -142,6 +153,7 @@ def ranking(title: str, about: str, query: Query, look: Looks) -> bargauge.Panel
         .min_viz_height(16)
         .max_viz_height(32)
         .show_unfilled(True)
+        .text(common.VizTextDisplayOptions().title_size(12).value_size(15))
         .reduce_options(_last())
     )
     return _dressed(panel, title, about, [query], look)

@@ -38,6 +38,11 @@ def added(selector: str, by: Iterable[str] = ()) -> str:
     return _added(by, selector)
 
 
+def present(expression: str) -> str:
+    """Without series that are 0: they are there so that the first turn is seen, and need no place in a legend."""
+    return f"{expression} > 0"
+
+
 def quantile(q: float, histogram: str) -> str:
     """Of a sum of buckets, which must have kept `le`."""
     return f"histogram_quantile({q}, {histogram})"

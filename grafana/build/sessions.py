@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from grafana_foundation_sdk.builders import timeseries
+
 from grafana.build.page import Page, Row
 from grafana.build.panels import (
     CONTEXT_LEVELS,
@@ -16,8 +18,8 @@ from grafana.build.panels import (
     lines,
     ranking,
 )
-from grafana.build.promql import STEP, added, gained, gained_ahead, quantile, series, share
-from grafana.build.spend import COSTS, COUNTED, cache_hits
+from grafana.build.promql import STEP, added, gained, gained_ahead, present, quantile, series, share
+from grafana.build.spend import CACHE, COSTS, COUNTED, cache_hits
 
 _TURN_COST = "Of prompts that were answered and whose cost is known."
 _BUCKETS = "Read from a histogram: true to the width of its buckets."
@@ -57,7 +59,7 @@ def _figures() -> Row:
 def _costs() -> Row:
     buckets = gained_ahead(series("acp_proxy_turn_cost_bucket", 'currency="USD"'), ["le"])
     spread = Query(buckets, "{{le}}")
-    over_time = Query(gained_ahead(COSTS, ["agent", "currency"]), "{{agent}} {{currency}}")
+    over_time = Query(present(gained_ahead(COSTS, ["agent", "currency"])), "{{agent}} {{currency}}")
     return Row(
         9,
         (
@@ -123,9 +125,11 @@ def _context() -> Row:
 
 def _ends() -> Row:
     turns = series("acp_proxy_turns_total")
-    reasons = Query(gained_ahead(turns, ["stop_reason"]), "{{stop_reason}}")
-    kinds = Query(f"sort_desc({gained(turns, ['kind'])})", "{{kind}}", at_end=True)
-    clients = Query(f"sort_desc({gained(series('acp_proxy_sessions_total'), ['client'])})", "{{client}}", at_end=True)
+    reasons = Query(present(gained_ahead(turns, ["stop_reason"])), "{{stop_reason}}")
+    kinds = Query(f"sort_desc({present(gained(turns, ['kind']))})", "{{kind}}", at_end=True)
+    clients = Query(
+        f"sort_desc({present(gained(series('acp_proxy_sessions_total'), ['client']))})", "{{client}}", at_end=True
+    )
     count = Looks(levels=ONE_COLOUR, lowest=0)
     kind_words = (
         "turn: a prompt was answered. autonomous: work without a prompt. subagent: paid by the turn that called it. "
@@ -142,36 +146,20 @@ def _ends() -> Row:
 
 
 def _durations() -> Row:
-    buckets = series("acp_proxy_turn_duration_seconds_bucket")
-    curves = [
-        Query(quantile(q, gained(buckets, ["le", "agent"], STEP)), f"{{{{agent}}}} {name}")
-        for q, name in ((0.5, "median"), (0.95, "p95"))
-    ]
+    def panel(q: float, name: str) -> timeseries.Panel:
+        buckets = gained(series("acp_proxy_turn_duration_seconds_bucket"), ["le", "agent"], STEP)
+        curves = (Query(quantile(q, buckets), "{{agent}}"),)
+        about = f"From prompt to answer, with the time that people took to permit. {_BUCKETS}"
+        return lines(f"Duration of turns, {name}", about, curves, Looks("s", step="1h"), sparse=True)
+
     hits = Query(cache_hits(STEP, "model"), "{{model}}")
-    share_look = Looks(RATIO, lowest=0, highest=1, step="1h")
+    ratio = Looks(RATIO, lowest=0, highest=1, step="1h")
     return Row(
         8,
         (
-            (
-                12,
-                lines(
-                    "Duration of turns",
-                    f"From prompt to answer, with the time that people took to permit. {_BUCKETS}",
-                    curves,
-                    Looks("s", step="1h"),
-                    sparse=True,
-                ),
-            ),
-            (
-                12,
-                lines(
-                    "Cache hits by model",
-                    "How much of the input was read from a cache.",
-                    (hits,),
-                    share_look,
-                    sparse=True,
-                ),
-            ),
+            (8, panel(0.5, "median")),
+            (8, panel(0.95, "p95")),
+            (8, lines("Cache hits by model", CACHE, (hits,), ratio, sparse=True)),
         ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import bargauge, stat
 
 from grafana.build.panels import COST, ONE_COLOUR, TOKENS, Looks, Query, figure, ranking
-from grafana.build.promql import gained, month_end, series, share, top
+from grafana.build.promql import gained, month_end, present, series, share, top
 
 COSTS = series("acp_proxy_cost_total")
 USED = series("acp_proxy_tokens_total")
@@ -41,8 +41,8 @@ def projected() -> stat.Panel:
 
 
 def dearest(label: str, title: str) -> bargauge.Panel:
-    expression = top(10, gained(COSTS, [label, "currency"]), ["currency"])
-    about = f"The ten that cost most in the time range. {COUNTED}"
+    expression = top(10, present(gained(COSTS, [label, "currency"])), ["currency"])
+    about = f"The ten that cost most in the time range; of each currency, and all on one scale. {COUNTED}"
     return ranking(title, about, Query(expression, f"{{{{{label}}}}} {{{{currency}}}}", at_end=True), MONEY_BARS)
 
 
@@ -51,7 +51,7 @@ def sources() -> bargauge.Panel:
         "agent: the agent says its cost. computed: tokens times prices. estimated: the agent reports no tokens, they "
         "are guessed from the length of texts. Tokens without a known price are not here."
     )
-    expression = f"sort_desc({gained(COSTS, ['source', 'currency'])})"
+    expression = f"sort_desc({present(gained(COSTS, ['source', 'currency']))})"
     return ranking("How costs are known", about, Query(expression, "{{source}} {{currency}}", at_end=True), MONEY_BARS)
 
 

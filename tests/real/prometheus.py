@@ -73,10 +73,11 @@ def prometheus(
     """A server that keeps its files in `directory` and ends with the block.
 
     `scrape` are ports of 127.0.0.1 that have /metrics, scraped as job "acp-proxy" every `interval`, in which rules
-    are evaluated, too. `history` is OpenMetrics text with timestamps; it is there from the beginning.
+    are evaluated, too. `history` is OpenMetrics text with timestamps; it is there from the beginning. So is
+    what `backfill` put into `directory`/prometheus before.
     """
     port, data = free_port(), directory / "prometheus"
-    data.mkdir()
+    data.mkdir(exist_ok=True)
     config = data / "prometheus.json"  # JSON is YAML
     config.write_text(json.dumps(_config(scrape, rules, interval, alertmanager)))
     if history is not None:
@@ -94,17 +95,22 @@ def prometheus(
         yield Prometheus(url, pid)
 
 
-def backfill(history: str, data: Path) -> None:
-    """Makes blocks of OpenMetrics text in the directory of a Prometheus that does not run."""
+def backfill(history: str | Path, data: Path, within: float = SECONDS) -> None:
+    """Makes blocks of OpenMetrics text, or of a file of it, in the directory of a Prometheus that does not run."""
     text = data / "history.om"
-    text.write_text(history if history.endswith("# EOF\n") else f"{history}# EOF\n", encoding="utf-8")
-    promtool("tsdb", "create-blocks-from", "openmetrics", str(text), str(data))
+    if isinstance(history, Path):
+        text = history
+    else:
+        text.write_text(history if history.endswith("# EOF\n") else f"{history}# EOF\n", encoding="utf-8")
+    # Long blocks: for each the whole text is read again.
+    long = "--max-block-duration=720h"
+    promtool("tsdb", "create-blocks-from", "openmetrics", long, str(text), str(data), within=within)
 
 
-def promtool(*arguments: str, stdin: str | None = None) -> str:
+def promtool(*arguments: str, stdin: str | None = None, within: float = SECONDS) -> str:
     """What promtool says. Raises AssertionError with it when it is not content."""
     command = ["promtool", *arguments]
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=SECONDS, check=False)
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=within, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
