@@ -185,6 +185,11 @@ class TestWhoSends:
         ledger.outbox.note([a_notice(2, NOON + 1)])
         assert [notice.percent for notice in noted(ledger)] == [2, 1]
 
+    def test_what_another_version_noted_and_this_one_does_not_know_is_left_to_it(self, ledger: BudgetLedger) -> None:
+        unknown = replace(a_notice(1), id="unknown", detail="of tomorrow")  # type: ignore[arg-type]
+        ledger.outbox.note([unknown, a_notice(2)])
+        assert [notice.percent for notice in noted(ledger)] == [2]
+
     def test_what_is_a_day_old_is_no_news(self, ledger: BudgetLedger) -> None:
         ledger.outbox.note([a_notice()])
         assert ledger.outbox.claim(ALL, NOON + DAY, NOON + 2 * DAY) is None
