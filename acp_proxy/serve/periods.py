@@ -12,6 +12,7 @@ from acp_proxy.times import SECOND, Zone
 RANGES = ("today", "week", "month", "year", "all")
 MOST_MONTHS = 120  # of a chart; its first step has all that was before
 
+Interval = tuple[int | None, int | None]  # half-open, Unix ns; None is open
 Step = Literal["hour", "day", "month"]
 
 
@@ -23,7 +24,7 @@ class Steps:
     starts: tuple[int, ...]
 
     @property
-    def bounds(self) -> Iterator[tuple[int, int | None]]:
+    def bounds(self) -> Iterator[Interval]:
         yield from zip(self.starts, (*self.starts[1:], None), strict=True)
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from acp_proxy.core.money import Money
 from acp_proxy.ledger import Sums
 from acp_proxy.report import DIMENSIONS, Line, folded, line_of, name_of, ordered
 from acp_proxy.report.formats import figures
-from acp_proxy.serve.periods import Steps, days, start_of, steps_of
+from acp_proxy.serve.periods import Interval, Step, Steps, days, start_of, steps_of
 from acp_proxy.serve.sums import KeptSums
 from acp_proxy.times import SECOND, Zone, rfc3339
 
@@ -44,13 +45,14 @@ class Totals:
 def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[str, Any]:
     """The answer to one question, as docs/serve.md describes it."""
     version = kept.version()
-    cards = {card: _totals_of_days(kept, card, zone, now) for card in _CARDS}
-    total = cards.get(period) or _totals(kept, start_of(period, zone, now))
-    steps = steps_of(period, zone, now, total.first)
-    if steps.step == "hour":
-        lines_by_step = _lines_by_hour(kept, by, steps)
-    else:
-        lines_by_step = _lines_by_step(kept, by, steps, zone, now, since_ever=period == "all")
+    ever = _totals(kept, [(None, None)])
+    steps = steps_of(period, zone, now, ever.first)
+    pieces = [_pieces(step, steps.step, zone, now) for step in steps.bounds]
+    if period == "all":
+        pieces[0][0] = (None, pieces[0][0][1])  # a chart goes back only so far
+    cards = {card: _totals(kept, _days(card, zone, now)) for card in _CARDS}
+    total = ever if period == "all" else cards.get(period) or _totals(kept, chain.from_iterable(pieces))
+    lines_by_step = _lines_by_hour(kept, by, steps) if steps.step == "hour" else _lines_by_step(kept, by, pieces)
     lines = ordered(by, folded(line for lines in lines_by_step for line in lines))
     since = start_of(period, zone, now)
     prompt = total.line.usage.prompt
@@ -78,16 +80,21 @@ def _source(usage_source: object, cost_source: object) -> str:
     return "partial" if usage_source == "partial" else "exact"
 
 
-def _totals(kept: KeptSums, since: int | None) -> Totals:
-    found = Totals()
-    found.add(kept.of(since, None, _SOURCES))
-    return found
+def _days(period: str, zone: Zone, now: int) -> Iterator[Interval]:
+    """Day by day, for but the last one are known from before."""
+    return Steps("day", days(start_of(period, zone, now) or now, zone, now)).bounds
 
 
-def _totals_of_days(kept: KeptSums, period: str, zone: Zone, now: int) -> Totals:
-    """Day by day: but for the last one they are known already."""
+def _pieces(step: Interval, kind: Step, zone: Zone, now: int) -> list[Interval]:
+    """A step as intervals of which as few as possible change; the running month is made of days."""
+    since, until = step
+    running = kind == "month" and until is None and since is not None
+    return list(Steps("day", days(since or now, zone, now)).bounds) if running else [step]
+
+
+def _totals(kept: KeptSums, intervals: Iterable[Interval]) -> Totals:
     found = Totals()
-    for since, until in Steps("day", days(start_of(period, zone, now) or now, zone, now)).bounds:
+    for since, until in intervals:
         found.add(kept.of(since, until, _SOURCES))
     return found
 
@@ -102,20 +109,12 @@ def _lines_by_hour(kept: KeptSums, by: str, steps: Steps) -> list[list[Line]]:
     return [list(folded(lines)) for lines in found]
 
 
-def _lines_by_step(
-    kept: KeptSums, by: str, steps: Steps, zone: Zone, now: int, *, since_ever: bool
-) -> list[list[Line]]:
-    *complete, last = steps.bounds
-    found = [_lines(kept, by, since, until) for since, until in complete]
-    if complete and since_ever:  # a chart goes back only so far
-        found[0] = _lines(kept, by, None, complete[0][1])
-    running = Steps("day", days(last[0], zone, now)).bounds
-    found.append(list(folded(line for since, until in running for line in _lines(kept, by, since, until))))
-    return found
+def _lines_by_step(kept: KeptSums, by: str, pieces: Iterable[Iterable[Interval]]) -> list[list[Line]]:
+    return [list(folded(line for since, until in step for line in _lines(kept, by, since, until))) for step in pieces]
 
 
-def _lines(kept: KeptSums, by: str, since: int | None, until: int | None) -> list[Line]:
-    return list(folded(line_of(name_of(by, sums.key[0]), sums) for sums in kept.of(since, until, (by,))))
+def _lines(kept: KeptSums, by: str, since: int | None, until: int | None) -> Iterator[Line]:
+    return (line_of(name_of(by, sums.key[0]), sums) for sums in kept.of(since, until, (by,)))
 
 
 def _rows(lines: Sequence[Line]) -> list[dict[str, Any]]:

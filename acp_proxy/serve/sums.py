@@ -13,11 +13,10 @@ from acp_proxy.ledger import Query, Sums
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.recent import DAY, FOUR_WEEKS
 from acp_proxy.ledger.totals import EVER, QUARTER_HOUR
+from acp_proxy.serve.periods import Interval
 
 _FRESH = 0.2  # seconds for which it is not asked again whether there are new rows
 _MOST_KEPT = 5000  # sums, before all are forgotten
-
-_Interval = tuple[int | None, int | None]
 
 
 class KeptSums:
@@ -32,7 +31,7 @@ class KeptSums:
         self._four_weeks: Mapping[int, int] = {}
         self._days: dict[int, Mapping[int, int]] = {}  # of four weeks that have changed since they were first seen
         self._changed: dict[int, int] = {}  # day -> the round in which it was seen to have new rows
-        self._kept: dict[tuple[_Interval, tuple[str, ...]], tuple[int, Sequence[Sums]]] = {}
+        self._kept: dict[tuple[Interval, tuple[str, ...]], tuple[int, Sequence[Sums]]] = {}
 
     def version(self) -> str:
         """Another one when rows were added."""

@@ -43,12 +43,12 @@ class Views:
     ) -> None:
         self._ledger = ledger
         self._config = config
-        self._environ = environ
         self._clock = clock
         self._journals = journal_directories(environ)
         self._zone = times.local_zone(environ)
         self._sums = KeptSums(ledger, config.identity.organisation)
         self._sessions = RecentSessions(ledger, config.identity.organisation)
+        self._own = own_subject(config, Place(clock(), self._zone, Path.cwd(), environ, None))
         self._dead = Dead(ledger, clock)
         self._kept: dict[tuple[object, ...], tuple[str, bytes]] = {}
 
@@ -72,6 +72,7 @@ class Views:
     def sessions(self, asked: Asked) -> bytes:
         only(asked, ("limit", "before", "title"))
         most = number(asked, "limit", 50, _MOST_SESSIONS)
+        self._dead.take_over()
         running = {turn.key for turn in self._running()}
         return _json(self._sessions.page(most, asked.get("before"), asked.get("title") or None, self._clock(), running))
 
@@ -82,8 +83,7 @@ class Views:
     def budgets(self, asked: Asked) -> bytes:
         only(asked)
         now = self._clock()
-        own = own_subject(self._config, Place(now, self._zone, Path.cwd(), self._environ, None))
-        accounts = accounts_of(self._ledger, self._config.budgets, own, zone_of, now)
+        accounts = accounts_of(self._ledger, self._config.budgets, self._own, zone_of, now)
         return listing.as_json(standings_of(self._ledger, accounts, now)).encode()
 
     def live(self, asked: Asked) -> bytes:

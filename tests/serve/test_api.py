@@ -1,0 +1,293 @@
+"""What the page is told is what the commands say, to the nano-unit; and names from outside stay text."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from acp_proxy.core.entry import SessionState
+from acp_proxy.ledger import Row, open_ledger
+from acp_proxy.ledger.journal import open_journal
+from tests.ledger.rows import ALICE, BOB, Warnings, line, row
+from tests.serve.house import Home, Served
+
+HOUR = 3600 * 10**9
+DAY = 24 * HOUR
+HOSTILE = '<script>alert(1)</script>"\u202e\x00</title>'
+BUDGETS = """
+[[budget]]
+name = "daily"
+window = "day"
+limit = { amount = "30", currency = "USD" }
+
+[[budget]]
+name = "each-project"
+per = "project"
+window = "month"
+limit = { tokens = 1_000_000 }
+"""
+
+
+def rows(now: int) -> list[Row]:
+    """Some of this hour, some of other days and years; of several models and currencies, priced and not."""
+    used: dict[str, Any] = {"context_used": 50_000, "context_size": 200_000}
+    return [
+        row(line("sonnet", "0.25", cached_read=900, input=100), at=now, state=SessionState(title=HOSTILE), **used),
+        row(line("opus", "1.5"), line("haiku", "0.001"), at=now - 2 * HOUR, session="s2", origin=BOB),
+        row(line("credit-model", "3", currency="credits"), at=now - DAY, session="s3"),
+        row(line("secret-model", None), at=now - 2 * DAY, cost_source="unknown", session="s4"),
+        row(line("opus", "0.5"), at=now - 3 * DAY, usage_source="partial"),
+        row(line("opus", "0.125"), at=now - 9 * DAY, usage_source="estimated", cost_source="estimated"),
+        row(
+            line(None, None, input=0), at=now - 40 * DAY, usage_source="none", cost_source="unknown", kind="autonomous"
+        ),
+        row(line("opus", "7"), at=now - 400 * DAY, kind="compaction"),
+        row(line("haiku", "0.000000001"), at=now - 4000 * DAY, origin=replace(ALICE, agent="codex")),
+    ]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    home = Home(tmp_path_factory.mktemp("home"))
+    home.configure(BUDGETS)
+    home.append(rows(time.time_ns()))
+    return home
+
+
+@pytest.fixture(scope="module")
+def served(home: Home) -> Iterator[Served]:
+    with home.serving() as served:
+        yield served
+
+
+def summed(costs: list[dict[str, str]]) -> dict[str, Decimal]:
+    found: dict[str, Decimal] = {}
+    for cost in costs:
+        for currency, amount in cost.items():
+            found[currency] = found.get(currency, Decimal(0)) + Decimal(amount)
+    return found
+
+
+def as_reported(figures: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in figures.items() if name != "at_least"}
+
+
+@pytest.mark.parametrize("by", ["model", "agent", "project", "team", "user", "kind"])
+@pytest.mark.parametrize("period", ["today", "week", "month", "year", "all"])
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu", "America/St_Johns"])
+def test_spend_is_what_the_report_says(home: Home, served: Served, by: str, period: str, zone: str) -> None:
+    found = served.json(f"/api/spend?range={period}&by={by}&tz={zone}")
+    since = ["--since", found["since"]] if found["since"] else []
+    reported = home.json("report", "--by", by, "--tz", zone, *since)
+    assert [as_reported(each) for each in found["rows"]] == reported["rows"]
+    assert as_reported(found["total"]) == reported["total"]
+    assert (found["timezone"], found["range"], found["by"]) == (zone, period, by)
+    series = found["over_time"]["currencies"]
+    in_chart = {
+        currency: sum(Decimal(value) for each in some for value in each["values"] if value is not None)
+        for currency, some in series.items()
+    }
+    assert in_chart == summed([each["cost"] for each in found["rows"]])
+
+
+def test_cards_are_the_totals_of_their_periods(served: Served) -> None:
+    cards = served.json("/api/spend?range=all&by=agent")["cards"]
+    for period in ("today", "week", "month"):
+        total = served.json(f"/api/spend?range={period}")["total"]
+        assert cards[period] == {
+            "cost": total["cost"],
+            "turns": total["turns"],
+            "tokens_total": total["tokens"]["total"],
+            "at_least": total["at_least"],
+        }
+
+
+def test_exact_partial_and_estimated_are_told_apart(served: Served) -> None:
+    found = served.json("/api/spend?range=all")
+    assert found["sources"] == {"exact": 6, "partial": 1, "estimated": 1, "none": 1}
+    assert found["total"]["at_least"]
+    assert found["total"]["unpriced_turns"] == 1
+
+
+def test_the_cache_hit_ratio_is_of_all_that_was_sent(served: Served) -> None:
+    found = served.json("/api/spend?range=all")
+    tokens = found["total"]["tokens"]
+    sent = tokens["input"] + tokens["cached_read"] + tokens["cached_write"]
+    assert found["cache_hit_ratio"] == f"{tokens['cached_read'] / sent:.4f}"
+
+
+@pytest.mark.parametrize(("period", "step"), [("today", "hour"), ("week", "day"), ("year", "month"), ("all", "month")])
+def test_a_chart_has_a_value_or_none_for_each_step(served: Served, period: str, step: str) -> None:
+    chart = served.json(f"/api/spend?range={period}")["over_time"]
+    assert chart["step"] == step
+    assert chart["starts"] == sorted(set(chart["starts"]))
+    assert chart["starts"][-1] <= time.time()
+    for series in chart["currencies"].values():
+        assert all(len(each["values"]) == len(chart["starts"]) for each in series)
+
+
+def test_sessions_are_those_of_the_report_the_last_first(home: Home, served: Served) -> None:
+    found = served.json("/api/sessions")
+    reported = {each["key"]: each for each in home.json("report", "--by", "session")["rows"]}
+    assert found["next"] is None
+    assert [each["ended_at"] for each in found["sessions"]] == sorted(
+        (each["ended_at"] for each in reported.values()), reverse=True
+    )
+    for session in found["sessions"]:
+        said = reported.pop(session["key"])
+        assert {name: session[name] for name in said} == said
+    assert not reported
+
+
+def test_sessions_come_in_pages(served: Served) -> None:
+    whole = [each["key"] for each in served.json("/api/sessions")["sessions"]]
+    found: list[str] = []
+    following: str | None = ""
+    while following is not None:
+        page = served.json(f"/api/sessions?limit=2{following}")
+        found += [each["key"] for each in page["sessions"]]
+        following = f"&before={page['next']}" if page["next"] else None
+    assert found == whole
+
+
+def test_sessions_are_found_by_a_part_of_their_title(served: Served) -> None:
+    found = served.json("/api/sessions?title=SCRIPT%3Ealert")["sessions"]
+    assert [each["title"] for each in found] == [HOSTILE]
+    assert served.json("/api/sessions?title=nothing")["sessions"] == []
+
+
+def test_a_session_is_active_for_five_minutes(served: Served) -> None:
+    first, *others = served.json("/api/sessions")["sessions"]
+    assert first["active"]
+    assert not any(each["active"] for each in others)
+
+
+def test_a_session_has_its_turns(home: Home, served: Served) -> None:
+    reported = home.json("report", "--by", "turn")["rows"]
+    for session in served.json("/api/sessions")["sessions"]:
+        found = served.json(f"/api/session?key={session['key']}")
+        turns = [{name: turn[name] for name in reported[0]} for turn in found["turns"]]
+        expected = [
+            each for each in reported if all(each[name] == session[name] for name in ("session", "agent", "user"))
+        ]
+        assert sorted(turns, key=str) == sorted(expected, key=str)
+        assert [turn["compaction"] for turn in found["turns"]] == [turn["kind"] == "compaction" for turn in turns]
+        assert found["total"]["cost"] == session["cost"]
+        assert found["omitted"] == 0
+
+
+def test_budgets_are_those_of_the_list(home: Home, served: Served) -> None:
+    assert served.json("/api/budgets") == home.json("budget", "list")
+
+
+def test_a_title_with_a_script_stays_a_text_in_json(served: Served) -> None:
+    answer = served.ask("/api/sessions")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert HOSTILE in [each["title"] for each in answer.json["sessions"]]
+
+
+def test_large_answers_are_zipped_for_who_takes_that(served: Served) -> None:
+    for path in ("/api/spend?range=all", "/"):
+        plain, zipped = served.ask(path), served.ask(path, {"Accept-Encoding": "br, gzip;q=0.5"})
+        assert zipped.headers["content-encoding"] == "gzip"
+        assert gzip.decompress(zipped.body) == plain.body
+        assert "content-encoding" not in served.ask(path, {"Accept-Encoding": "gzip;q=0"}).headers
+
+
+def test_a_file_of_the_page_is_sent_once(served: Served) -> None:
+    etag = served.ask("/").headers["etag"]
+    answer = served.ask("/", {"If-None-Match": f'"other", W/{etag}'})
+    assert (answer.status, answer.body) == (304, b"")
+
+
+def test_a_row_that_is_added_is_seen_and_changes_the_version(tmp_path_factory: pytest.TempPathFactory) -> None:
+    home = Home(tmp_path_factory.mktemp("home"))
+    now = time.time_ns()
+    home.append([row(line("opus", "1"), at=now)])
+    with home.serving() as served:
+        before = served.json("/api/spend?range=all")
+        home.append([row(line("opus", "0.5"), at=now - 300 * DAY, session="late")])
+        deadline = time.monotonic() + 10
+        while (after := served.json("/api/spend?range=all"))["version"] == before["version"]:
+            assert time.monotonic() < deadline
+        assert after["total"]["cost"] == {"USD": "1.5"}
+        assert served.json("/api/live")["version"] == after["version"]
+        assert len(served.json("/api/sessions")["sessions"]) == 2
+
+
+def test_names_of_any_length_and_number_are_bounded(tmp_path_factory: pytest.TempPathFactory) -> None:
+    home = Home(tmp_path_factory.mktemp("home"))
+    now = time.time_ns()
+    names = ["x" * 10_000, *(f"model-{number}" for number in range(10_000))]
+    home.append(
+        [
+            row(*(line(name, "0.001") for name in names[start : start + 1000]), at=now)
+            for start in range(0, 10_001, 1000)
+        ]
+    )
+    with home.serving() as served:
+        answer = served.ask("/api/spend?range=all&by=model")
+        found = answer.json
+        assert len(found["rows"]) == 201
+        assert found["rows"][-1]["key"] == "other"
+        assert found["rows"][-1]["others"] == 9801
+        assert found["total"]["cost"] == {"USD": "10.001"}
+        assert summed([each["cost"] for each in found["rows"]]) == {"USD": Decimal("10.001")}
+        series = found["over_time"]["currencies"]["USD"]
+        assert [each["key"] for each in series][8:] == ["other"]
+        assert len(answer.body) < 200_000
+
+
+def test_a_running_turn_is_told_until_it_ends(tmp_path_factory: pytest.TempPathFactory) -> None:
+    home = Home(tmp_path_factory.mktemp("home"))
+    now = time.time_ns()
+    ended = row(line("opus", "1"), at=now - HOUR, state=SessionState(7, 9, title="Fix it"))
+    home.append([ended])
+    journal = open_journal([home.path / ".local/state/acp-proxy/journal"], home.url, Warnings())
+    running = row(line("opus", "0.25", input=0), at=now, usage_source="none", cost_source="agent")
+    with home.serving() as served:
+        assert served.json("/api/live")["running"] == []
+        begun = journal.write_open(row(line(None, None, input=0), id=running.entry.id, at=now, usage_source="none"))
+        slot = journal.write_open(running, begun)
+        assert slot is not None
+        (told,) = served.json("/api/live")["running"]
+        (session,) = served.json("/api/sessions")["sessions"]
+        assert (told["title"], told["cost"], told["estimated"]) == ("Fix it", {"USD": "0.25"}, True)
+        assert (told["key"], told["context_used"], told["context_size"]) == (session["key"], 7, 9)
+        assert session["running"]
+        journal.done(slot)
+        assert served.json("/api/live")["running"] == []
+    journal.close()
+
+
+def test_what_a_dead_proxy_left_is_taken_over_and_not_told_as_running(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    home = Home(tmp_path_factory.mktemp("home"))
+    directory = home.path / ".local/state/acp-proxy/journal"
+    home.append([])
+    with home.serving() as served:
+        journal = open_journal([directory], home.url, Warnings())
+        journal.write(row(line("opus", "1"), at=time.time_ns()))
+        journal.close()  # as the end of its process: what is not done stays
+        deadline = time.monotonic() + 30
+        while not served.json("/api/sessions")["sessions"]:
+            assert time.monotonic() < deadline
+        assert served.json("/api/live")["running"] == []
+    assert not list(directory.glob("*.journal"))
+
+
+def test_it_reads_while_others_write(home: Home, served: Served) -> None:
+    ledger = open_ledger(home.url, journals=())
+    for number in range(30):
+        ledger.append([row(line("opus", "0.01"), at=time.time_ns(), session=f"writer-{number}")])
+        assert served.ask("/api/spend").status == 200
+        assert served.ask("/metrics").status == 200
+    ledger.close()
