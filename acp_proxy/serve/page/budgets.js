@@ -5,16 +5,31 @@ import { amountText, cleaned, counted, nano, timeText, tokensText } from "./figu
 
 /** @import { Budget } from "./shapes.js" */
 
+const FEW = 12; // budgets that are shown before all are asked for
 const NO_END = new Map([["turn", "each turn"], ["session", "each session"], ["total", "never"]]);
 const MODES = { shadow: "shadow: only counts", warn: "warns only", enforce: null };
 
 /**
  * @param {{budgets: Budget[]}} answer
  * @param {string} timeZone
+ * @param {boolean} every whether all are shown, or of many only the fullest
  */
-export function showBudgets({ budgets }, timeZone) {
+export function showBudgets({ budgets }, timeZone, every) {
+  const all = every || budgets.length <= FEW;
+  const shown = all ? budgets : [...budgets].sort((one, other) => usedOf(other) - usedOf(one)).slice(0, FEW);
   byId("budgets").hidden = budgets.length === 0;
-  refill(byId("budget-list"), ...budgets.map((budget) => item(budget, timeZone)));
+  refill(byId("budget-list"), ...shown.map((budget) => item(budget, timeZone)));
+  byId("budget-more").hidden = all;
+  byId("budget-more").textContent = `Show all ${budgets.length.toLocaleString("en-US")}`;
+}
+
+/**
+ * The share of what is allowed that is spent.
+ * @param {Budget} budget
+ */
+function usedOf({ limit, granted, spent }) {
+  const allowed = units(limit) + units(granted);
+  return allowed > 0 ? units(spent) / allowed : 1;
 }
 
 /**
@@ -23,7 +38,7 @@ export function showBudgets({ budgets }, timeZone) {
  */
 function item(budget, timeZone) {
   const allowed = units(budget.limit) + units(budget.granted);
-  const used = allowed > 0 ? units(budget.spent) / allowed : 1;
+  const used = usedOf(budget);
   const held = allowed > 0 ? units(budget.held) / allowed : 0;
   const level = levelOf(used);
   const amount = (/** @type {string} */ text) => amountIn(budget, text);

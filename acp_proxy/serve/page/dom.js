@@ -28,13 +28,16 @@ export function byId(id) {
 }
 
 /**
- * New content in place of the old. Who has the focus keeps it, if the new content has an element of the same id.
+ * New content in place of the old. Who has the focus keeps it, if the new content has an element of the same id, and a
+ * wide table stays where it was scrolled to.
  * @param {HTMLElement} container
  * @param {...Node} content
  */
 export function refill(container, ...content) {
   const focused = container.contains(document.activeElement) ? document.activeElement?.id : "";
+  const scrolled = container.querySelector(".wide")?.scrollLeft ?? 0;
   container.replaceChildren(...content);
+  container.querySelector(".wide")?.scrollTo(scrolled, 0);
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 }
 

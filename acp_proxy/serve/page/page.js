@@ -15,7 +15,7 @@ const [PAGE, MOST] = [20, 200]; // sessions
 const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
 /** What is shown. */
-const view = { session: "", range: "month", by: "model", title: "", pages: 1, every: false };
+const view = { session: "", range: "month", by: "model", title: "", pages: 1, everyKey: false, everyBudget: false };
 /** Of which state of the ledger, as of when (ms), and how often what is shown was chosen anew. */
 const seen = { mark: "", at: 0, choice: 0 };
 /** @type {number | undefined} */
@@ -47,7 +47,11 @@ byId("session-more").addEventListener("click", () => {
   choose();
 });
 byId("spend-more").addEventListener("click", () => {
-  view.every = true;
+  view.everyKey = true;
+  choose();
+});
+byId("budget-more").addEventListener("click", () => {
+  view.everyBudget = true;
   choose();
 });
 byId("skip").addEventListener("click", (event) => {
@@ -122,7 +126,7 @@ async function look() {
 }
 
 async function readOverview() {
-  const { range, by, title, pages, every, session } = view;
+  const { range, by, title, pages, everyKey, everyBudget, session } = view;
   const [spend, sessions, budgets] = await Promise.all([
     read("spend", { range, by, tz: TIME_ZONE }),
     read("sessions", { limit: Math.min(PAGE * pages, MOST), title }),
@@ -132,12 +136,12 @@ async function readOverview() {
   const empty = !title && sessions.sessions.length === 0;
   byId("welcome").hidden = !empty;
   byId("lead").hidden = byId("figures").hidden = empty;
-  showSpend(spend, by, every);
+  showSpend(spend, by, everyKey);
   showSessions(sessions.sessions, TIME_ZONE);
   const full = sessions.sessions.length >= MOST;
   byId("session-more").hidden = full || sessions.next === null;
   byId("session-older").hidden = !full || sessions.next === null;
-  showBudgets(budgets, TIME_ZONE);
+  showBudgets(budgets, TIME_ZONE, everyBudget);
 }
 
 async function readSession() {

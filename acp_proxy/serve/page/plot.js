@@ -16,6 +16,11 @@ export function colour(name) {
 }
 
 /**
+ * A plot that is drawn. `pointer` is where the pointer is on it, for the one that takes its place.
+ * @typedef {{takeAway: () => void, pointer: () => {left: number, top: number}}} Plot
+ */
+
+/**
  * Draws into a container, and again when its width or the colours change.
  * @param {HTMLElement} container
  * @param {object} drawing
@@ -29,7 +34,8 @@ export function colour(name) {
  * @param {(value: number) => string} drawing.figure of a value, beside it
  * @param {(index: number) => Node[]} drawing.note on a point
  * @param {(chart: any) => void} [drawing.behind] draws before the lines are drawn
- * @returns {() => void} takes the plot away
+ * @param {{left: number, top: number}} [drawing.pointer] of the plot that was here before
+ * @returns {Plot}
  */
 export function plot(container, drawing) {
   const note = make("div", { class: "note", hidden: true });
@@ -55,7 +61,16 @@ export function plot(container, drawing) {
     [Array.from({ length: drawing.count }, (_, index) => index), ...drawing.lines],
     frame,
   );
-  return followed(chart, frame, drawing.height);
+  if (drawing.pointer && drawing.pointer.left >= 0) chart.setCursor(drawing.pointer);
+  const unfollow = follow(chart, frame, drawing.height);
+  return {
+    takeAway: () => {
+      unfollow();
+      chart.destroy();
+      frame.remove();
+    },
+    pointer: () => ({ left: chart.cursor.left, top: chart.cursor.top }),
+  };
 }
 
 /** @param {any} drawing */
@@ -92,11 +107,12 @@ function place(note, chart, drawing) {
 }
 
 /**
+ * Draws again when the width or the colours change, until what is returned is called.
  * @param {any} chart
  * @param {HTMLElement} frame
  * @param {number} height
  */
-function followed(chart, frame, height) {
+function follow(chart, frame, height) {
   const sizes = new ResizeObserver(() => frame.clientWidth && chart.setSize({ width: frame.clientWidth, height }));
   sizes.observe(frame);
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -105,7 +121,5 @@ function followed(chart, frame, height) {
   return () => {
     sizes.disconnect();
     dark.removeEventListener("change", redraw);
-    chart.destroy();
-    frame.remove();
   };
 }

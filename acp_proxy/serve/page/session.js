@@ -11,7 +11,7 @@ import { costCell, partsOf } from "./spend.js";
 const USAGE = { agent: "exact", partial: "partial", estimated: "estimated", none: "unknown" };
 const COST = { agent: "agent’s own", computed: "computed", estimated: "estimated", parent: "in its parent’s", unknown: "no price" };
 
-/** @type {(() => void) | null} */
+/** @type {import("./plot.js").Plot | null} */
 let drawn = null;
 
 /**
@@ -30,11 +30,12 @@ export function showSession(session, timeZone) {
     contextText(session),
   ].join(" · ");
   byId("session-omitted").textContent = omitted ? `${counted(omitted, "earlier row")} not listed.` : "";
-  drawn?.();
+  const pointer = drawn?.pointer();
+  drawn?.takeAway();
   const compacted = compactions(turns);
   const known = turns.filter(({ context_used }) => context_used !== null);
   byId("context").hidden = known.length === 0;
-  drawn = known.length ? drawContext(byId("context-plot"), turns, compacted, timeZone) : null;
+  drawn = known.length ? drawContext(byId("context-plot"), turns, compacted, timeZone, pointer) : null;
   refill(byId("turn-table"), turnTable(turns, compacted, omitted, timeZone));
 }
 
@@ -74,8 +75,9 @@ function contextText({ context_used: used, context_size: size }) {
  * @param {Turn[]} turns
  * @param {boolean[]} compacted
  * @param {string} timeZone
+ * @param {{left: number, top: number}} [pointer]
  */
-function drawContext(container, turns, compacted, timeZone) {
+function drawContext(container, turns, compacted, timeZone, pointer) {
   const size = Math.max(0, ...turns.map(({ context_size }) => context_size ?? 0));
   const most = Math.max(...turns.map(({ context_used }) => context_used ?? 0));
   return plot(container, {
@@ -89,6 +91,7 @@ function drawContext(container, turns, compacted, timeZone) {
     figure: tokensText,
     note: (index) => noteOn(turns[index], index, timeZone),
     behind: (chart) => drawMarks(chart, size, turns, compacted),
+    pointer,
   });
 }
 

@@ -22,7 +22,8 @@ export function showSessions(sessions, timeZone) {
     { title: "cost", look: "figure" },
     { title: "context", look: "context" },
   ];
-  const rows = sessions.map((session) => row(session, decimals, timeZone));
+  const several = new Set(sessions.map(({ user }) => user)).size > 1;
+  const rows = sessions.map((session) => row(session, { several, decimals, timeZone }));
   refill(byId("session-list"), table("Sessions, the latest first", columns, rows));
   byId("session-nothing").hidden = sessions.length > 0;
   byId("session-list").hidden = sessions.length === 0;
@@ -52,15 +53,14 @@ export const nameOf = ({ title, session }) => cleaned(title ?? "") || cleaned(se
 
 /**
  * @param {Session} session
- * @param {number} decimals
- * @param {string} timeZone
+ * @param {{several: boolean, decimals: number, timeZone: string}} how `several`: whether there are sessions of others
  */
-function row(session, decimals, timeZone) {
+function row(session, { several, decimals, timeZone }) {
   const link = make("a", { href: `#/session/${session.key}`, id: `session-${session.key}` });
   link.append(make("bdi", {}, nameOf(session)));
   const last = timeText(new Date(session.ended_at), timeZone);
-  const project = cleaned(session.project ?? "");
-  const few = [project, shortened(session.agent), last, counted(session.turns, "turn")].filter(Boolean).join(" · ");
+  const whose = [cleaned(session.project ?? ""), several ? cleaned(session.user) : ""].filter(Boolean).join(" · ");
+  const few = [whose, shortened(session.agent), last, counted(session.turns, "turn")].filter(Boolean).join(" · ");
   const state = session.running ? "running" : session.active ? "active" : null;
   const element = make(
     "tr",
@@ -72,7 +72,7 @@ function row(session, decimals, timeZone) {
       state ? make("span", { class: `state ${state}` }, state) : null,
       make("small", { class: "tight" }, few),
     ),
-    make("td", { class: "roomy about" }, make("bdi", {}, project)),
+    make("td", { class: "roomy about" }, make("bdi", {}, whose)),
     make("td", { class: "roomy about", title: cleaned(session.agent) }, make("bdi", {}, shortened(session.agent))),
     make("td", { class: "figure roomy" }, timeText(new Date(session.started_at), timeZone)),
     make("td", { class: "figure roomy" }, last),

@@ -4,6 +4,7 @@ import { make, table } from "./dom.js";
 import { amountText, cleaned, decimalsOf, timeText } from "./figures.js";
 import { bars, colour, plot } from "./plot.js";
 
+/** @import { Plot } from "./plot.js" */
 /** @import { Series, Spend } from "./shapes.js" */
 
 const LOOKS = 8;
@@ -29,13 +30,14 @@ export const keyText = ({ key, others }) => (others ? `${others.toLocaleString("
  * @param {HTMLElement} container
  * @param {Spend} spend
  * @param {string} by
- * @returns {(() => void)[]} what takes the plots away
+ * @param {{left: number, top: number}[]} pointers of the plots in whose places these come
+ * @returns {Plot[]}
  */
-export function drawSpend(container, spend, by) {
+export function drawSpend(container, spend, by, pointers) {
   const currencies = Object.entries(spend.over_time.currencies);
-  return currencies.flatMap(([currency, series]) => {
+  return currencies.map(([currency, series], place) => {
     if (currencies.length > 1) container.append(make("h3", {}, cleaned(currency)));
-    return drawCurrency(container, spend, by, currency, series);
+    return drawCurrency(container, spend, by, currency, series, pointers[place]);
   });
 }
 
@@ -67,8 +69,9 @@ export function spendTable(spend, by) {
  * @param {string} by
  * @param {string} currency
  * @param {Series[]} series
+ * @param {{left: number, top: number}} [pointer]
  */
-function drawCurrency(container, spend, by, currency, series) {
+function drawCurrency(container, spend, by, currency, series, pointer) {
   const { starts, step } = spend.over_time;
   const looks = looksOf(spend);
   const heights = stacked(series, starts.length);
@@ -93,6 +96,7 @@ function drawCurrency(container, spend, by, currency, series) {
     name: (index) => nameOf(spend, index),
     figure,
     note: (index) => noteOn(spend, currency, series, looks, decimals, index),
+    pointer,
   });
 }
 

@@ -16,7 +16,7 @@ const SOURCES = [
 
 const FEW = 12; // rows of the table that are shown before all are asked for
 
-/** @type {(() => void)[]} */
+/** @type {import("./plot.js").Plot[]} */
 let drawn = [];
 
 /**
@@ -31,15 +31,24 @@ export function showSpend(spend, by, every) {
   const nothing = spend.rows.length === 0;
   byId("spend-nothing").hidden = !nothing;
   byId("spend-figures").hidden = nothing;
-  drawn.forEach((takeAway) => takeAway());
-  const plots = byId("spend-plots");
-  plots.replaceChildren();
-  drawn = nothing ? [] : drawSpend(plots, spend, by);
+  showPlots(nothing ? null : spend, by);
   refill(byId("spend-over-time"), spendTable(spend, by));
   const few = every || spend.rows.length <= FEW + 1;
   refill(byId("spend-table"), tableBy(spend, by, few ? spend.rows : spend.rows.slice(0, FEW)));
   byId("spend-more").hidden = few;
   byId("spend-more").textContent = `Show all ${spend.rows.length.toLocaleString("en-US")}`;
+}
+
+/**
+ * @param {Spend | null} spend
+ * @param {string} by
+ */
+function showPlots(spend, by) {
+  const pointers = drawn.map(({ pointer }) => pointer());
+  drawn.forEach(({ takeAway }) => takeAway());
+  const plots = byId("spend-plots");
+  plots.replaceChildren();
+  drawn = spend ? drawSpend(plots, spend, by, pointers) : [];
 }
 
 /**

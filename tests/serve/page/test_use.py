@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.ledger.rows import line, row
+from tests.ledger.rows import ALICE, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import ZONE, Open
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page-use")]
 
 
 def test_every_range_and_key_can_be_chosen_and_is_in_the_address(address: str, open_page: Open) -> None:
@@ -53,6 +54,33 @@ def test_older_sessions_are_shown_when_asked_for_and_found_by_title(address: str
     assert {text.split("\n")[0] for text in rows.locator("a").all_inner_texts()} == {"Trace the double charge"}
     page.get_by_label("Find by title").fill("no such title")
     expect(page.get_by_text("No session has such a title.")).to_be_visible()
+
+
+def test_of_many_budgets_and_keys_the_fullest_come_first(empty_home: Home, open_page: Open) -> None:
+    empty_home.configure('[[budget]]\nname = "each"\nper = "user"\nwindow = "total"\nlimit = { turns = 40 }\n')
+    at = time.time_ns() - 300 * 10**9
+    empty_home.append(
+        [
+            row(line(f"model-{number}", f"0.{number:02}"), origin=replace(ALICE, user=f"user-{number}"), at=at)
+            for number in range(1, 31)
+            for _ in range(number)
+        ]
+    )
+    with empty_home.serving() as served:
+        page = open_page(served.address)
+        budgets = page.locator("#budget-list li")
+        assert [text.split("\n")[0] for text in budgets.locator(".title").all_inner_texts()] == [
+            f"eachtotal · user user-{number}" for number in range(30, 18, -1)
+        ]
+        page.get_by_role("button", name="Show all 31").click()
+        expect(budgets).to_have_count(31)  # alice, whose ledger it is, has spent nothing
+        keys = page.locator("#spend-table tbody tr")
+        expect(keys).to_have_count(12)
+        page.get_by_role("button", name="Show all 30").click()
+        expect(keys).to_have_count(30)
+        expect(page.locator("#spend-over-time thead")).to_contain_text("22 others")
+        expect(page.locator("#session-list tbody tr").first).to_contain_text("web · user-")
+        page.goto("about:blank")
 
 
 def test_the_keyboard_reaches_everything(address: str, open_page: Open) -> None:
@@ -120,9 +148,14 @@ def test_a_new_row_is_shown_without_a_reload_and_the_focus_stays(empty_home: Hom
         page = open_page(served.address)
         page.locator("#session-list a").focus()
         focused = page.evaluate("document.activeElement.id")
+        box = page.locator("#spend-plots .u-over").bounding_box()
+        assert box
+        page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 40)
+        expect(page.locator(".note")).to_contain_text("$0.2500")
         empty_home.append([row(line("opus", "0.5"), at=time.time_ns() - 60 * 10**9)])
         expect(page.locator("#total")).to_have_text("$0.7500")
         assert page.evaluate("document.activeElement.id") == focused
+        expect(page.locator(".note")).to_contain_text("$0.7500")
         page.goto("about:blank")
 
 
