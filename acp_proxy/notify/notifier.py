@@ -18,12 +18,13 @@ from acp_proxy.core.notice import ledger_is
 from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger import LedgerError, Warn, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.notify.books import Books
 from acp_proxy.notify.destinations import Destination, destinations
 from acp_proxy.notify.line import Line
 from acp_proxy.notify.sending import TIMEOUT, Sender
+from acp_proxy.serve.reader import Reader
 
-_PATIENCE = 2.0  # seconds that one question to the ledger waits for writers
+_PATIENCE = 2.0  # seconds that one statement waits for writers
+_DEADLINE = 15.0  # seconds that one question to the ledger may take
 _ROUND = 5.0  # seconds between two looks at the ledger
 AWAY = 20 * SECOND  # after which a ledger that does not answer is worth telling
 
@@ -48,7 +49,7 @@ class Notifier:
         self._pause = pause
         self._warn = warn
         self._host = host or socket.gethostname()
-        self._books = Books(open)
+        self._books = Reader(open, deadline=_DEADLINE, name="acp-proxy notices", rest=0)  # a round is rest enough
         self._sender = Sender(clock, timeout)
         self.lines = [Line(each, self._books, self._sender, warn, clock) for each in to]
         self._away_since: int | None = None
@@ -73,7 +74,7 @@ class Notifier:
             await self.aclose()
 
     async def aclose(self) -> None:
-        self._books.close()
+        self._books.close(within=1.0)
         await self._sender.aclose()
 
     @property

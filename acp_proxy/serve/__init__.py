@@ -1,4 +1,5 @@
-"""`acp-proxy serve`: the page, metrics and health over HTTP. Reads the ledger, never a relay, and writes nothing to it.
+"""`acp-proxy serve`: the page, metrics and health over HTTP. Reads the ledger, never a relay.
 
-What came of a proxy that died is taken over as by any command. starlette and uvicorn are imported only in this package.
+It writes nothing to the ledger but what became of notices, and takes over what came of a proxy that died, as any
+command does. starlette and uvicorn are imported only in this package.
 """

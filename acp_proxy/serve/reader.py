@@ -31,8 +31,9 @@ T = TypeVar("T")
 class Reader(Generic[S]):
     """`open_source` makes what questions are put to; it is called, and its result used and closed, in the thread."""
 
-    def __init__(self, open_source: Callable[[], S], *, deadline: float, name: str) -> None:
+    def __init__(self, open_source: Callable[[], S], *, deadline: float, name: str, rest: float = _REST) -> None:
         self._open_source = open_source
+        self._rest = rest
         self._deadline = deadline  # seconds a question may take, waiting included
         self._source: S | None = None
         self._failed: tuple[float, LedgerError] | None = None
@@ -79,7 +80,7 @@ class Reader(Generic[S]):
 
     def _opened(self) -> S:
         if self._source is None:
-            if self._failed and time.monotonic() < self._failed[0] + _REST:
+            if self._failed and time.monotonic() < self._failed[0] + self._rest:
                 raise LedgerUnavailableError(str(self._failed[1]))
             try:
                 self._source = self._open_source()
