@@ -1,0 +1,54 @@
+"""A database that goes away and comes back under a server that runs: told, waited for, and nothing seems to fall."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+from acp_proxy.ledger import open_ledger
+from tests.ledger.rows import line, row
+from tests.ledger.server import running
+from tests.serve.house import Home, Served
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+
+
+def cost(served: Served) -> str:
+    text = served.ask("/metrics").body.decode()
+    (amount,) = re.findall(r"^acp_proxy_cost_total\{.*\} (\S+)$", text, re.MULTILINE)
+    return str(amount)
+
+
+def is_up(served: Served) -> bool:
+    return b"\nacp_proxy_ledger_up 1\n" in served.ask("/metrics").body
+
+
+def test_a_ledger_that_is_away_is_told_until_it_is_back(home: Home) -> None:
+    with running() as server:
+        url = server.create("ledger")
+        ledger = open_ledger(url, journals=())
+        ledger.append([row(line("opus", "1.25"), at=time.time_ns())])
+        ledger.close()
+        with home.serving("--ledger", url) as served:
+            before = served.json("/api/spend")
+            assert before["total"]["cost"] == {"USD": "1.25"}
+            assert (is_up(served), cost(served)) == (True, "1.25")
+            server.stop()
+            until(lambda: not is_up(served))
+            assert cost(served) == "1.25"
+            assert served.ask("/healthz").status == 503
+            answer = served.ask("/api/spend")
+            assert (answer.status, list(answer.json)) == (503, ["error"])
+            assert "secret" not in answer.json["error"]
+            server.start()
+            until(lambda: served.ask("/healthz").status == 200)
+            until(lambda: is_up(served))
+            assert served.json("/api/spend")["total"] == before["total"]
+            served.end()
+            assert served.process.stderr
+            assert "secret" not in served.process.stderr.read()
