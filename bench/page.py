@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -54,6 +56,10 @@ limit = { amount = "300", currency = "USD" }
 
 _DAY = 86_400 * 10**9
 _BATCH = 2000
+_KEPT = 12 * 3600  # seconds; "today" would be empty
+_APPENDED = 100_000  # of larger ledgers the rest are copies
+_LENGTHS = {"turn": 36, "line": 36, "session": len("sess-99999")}  # of what tells an original from a copy
+_COPIED = tuple(_LENGTHS)
 
 
 def main() -> int:
@@ -71,11 +77,25 @@ def ledger_of(turns: int, directory: Path) -> Path:
     """A home directory with a ledger of so many turns up to now, made unless it is there."""
     home = directory / f"{turns}-{len(MIGRATIONS)}"
     made = home / "made"
-    if made.exists() and time.time() - made.stat().st_mtime < 12 * 3600:
+    if made.exists() and time.time() - made.stat().st_mtime < _KEPT:
         return home
     file = home / ".local/state/acp-proxy/ledger.db"
     for path in (file, file.with_name("ledger.db-wal"), file.with_name("ledger.db-shm")):
         path.unlink(missing_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if turns > _APPENDED:
+        shutil.copy(ledger_of(_APPENDED, directory) / file.relative_to(home), file)
+        _multiply(file, turns // _APPENDED)
+    else:
+        _append(file, turns)
+    config = home / ".config/acp-proxy/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(BUDGETS, encoding="utf-8")
+    made.touch()
+    return home
+
+
+def _append(file: Path, turns: int) -> None:
     ledger = open_ledger(f"sqlite:///{file}", journals=())
     now, chance = time.time_ns(), random.Random(turns)  # noqa: S311
     for start in range(0, turns, _BATCH):
@@ -83,11 +103,29 @@ def ledger_of(turns: int, directory: Path) -> Path:
         sys.stderr.write(f"\rmaking a ledger of {turns:,} turns: {start + _BATCH:,}")
     sys.stderr.write("\n")
     ledger.close()
-    config = home / ".config/acp-proxy/config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text(BUDGETS, encoding="utf-8")
-    made.touch()
-    return home
+
+
+def _multiply(file: Path, by: int) -> None:
+    """Each turn so many times, spread over the time to the next one; appending a million would take half an hour."""
+    apart = YEARS * 365 * _DAY // _APPENDED // by
+    with closing(sqlite3.connect(file)) as database:
+        columns = {table: [found[1] for found in database.execute(f"PRAGMA table_info({table})")] for table in _COPIED}
+        database.create_function("copied", 2, lambda name, copy: f"{name}-{copy}", deterministic=True)
+        for copy in range(1, by):
+            sys.stderr.write(f"\rcopying: {copy + 1} of {by}")
+            changed = {name: f"copied({name}, {copy})" for name in ("session", "id", "turn")}
+            changed |= {name: f"{name} - {copy * apart}" for name in ("started_at", "ended_at")}
+            for table in _COPIED:
+                values = ", ".join(changed.get(column, column) for column in columns[table])
+                original = "session" if table == "session" else "id" if table == "turn" else "turn"
+                database.execute(
+                    f"INSERT INTO {table} SELECT {values} FROM {table} WHERE length({original}) <= {_LENGTHS[table]}"  # noqa: S608
+                )
+            database.commit()
+    sys.stderr.write("\nadding up\n")
+    ledger = open_ledger(f"sqlite:///{file}", journals=())
+    ledger.rebuild()
+    ledger.close()
 
 
 def _row(number: int, turns: int, now: int, chance: random.Random) -> Row:
