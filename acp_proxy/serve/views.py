@@ -25,6 +25,7 @@ from acp_proxy.serve.sessions import RecentSessions
 from acp_proxy.serve.spend import BY, spend
 from acp_proxy.serve.sums import KeptSums
 
+_BUDGETS_FRESH = times.SECOND  # they change with every hold, and many may look
 _MOST_SESSIONS = 200
 _MOST_KEPT = 100  # answers
 
@@ -50,6 +51,7 @@ class Views:
         self._sessions = RecentSessions(ledger, config.identity.organisation)
         self._own = own_subject(config, Place(clock(), self._zone, Path.cwd(), environ, None))
         self._dead = Dead(ledger, clock)
+        self._budgets = (0, b"")  # when they were asked for, and what was said
         self._kept: dict[tuple[object, ...], tuple[str, bytes]] = {}
 
     def close(self) -> None:
@@ -83,8 +85,10 @@ class Views:
     def budgets(self, asked: Asked) -> bytes:
         only(asked)
         now = self._clock()
-        accounts = accounts_of(self._ledger, self._config.budgets, self._own, zone_of, now)
-        return listing.as_json(standings_of(self._ledger, accounts, now)).encode()
+        if not 0 <= now - self._budgets[0] < _BUDGETS_FRESH:
+            accounts = accounts_of(self._ledger, self._config.budgets, self._own, zone_of, now)
+            self._budgets = (now, listing.as_json(standings_of(self._ledger, accounts, now)).encode())
+        return self._budgets[1]
 
     def live(self, asked: Asked) -> bytes:
         only(asked)
