@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from acp_proxy import times
@@ -55,20 +55,20 @@ def _report(arguments: argparse.Namespace) -> int:
         found = report(ledger, arguments.by, wanted, zone)
     finally:
         ledger.close()
-    sys.stdout.write(_rendered(found, arguments))
+    sys.stdout.writelines(_rendered(found, arguments))
     return 0
 
 
-def _rendered(found: Report, arguments: argparse.Namespace) -> str:
+def _rendered(found: Report, arguments: argparse.Namespace) -> Iterable[str]:
     if arguments.json:
         return formats.as_json(found)
     if arguments.csv:
         return formats.as_csv(found)
     if not found.lines:
-        return tables.empty(filtered=found.query != Query())
+        return [tables.empty(filtered=found.query != Query())]
     if width := _width():
-        return tables.coloured(found, width, os.environ)
-    return tables.plain(found)
+        return [tables.coloured(found, width, os.environ)]
+    return [tables.plain(found)]
 
 
 def _width() -> int | None:

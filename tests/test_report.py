@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,7 +47,7 @@ def keys(report: Report) -> list[str]:
 
 
 def as_json(report: Report) -> Any:
-    return json.loads(formats.as_json(report))
+    return json.loads("".join(formats.as_json(report)))
 
 
 def test_the_json_is_as_documented(ledger: Ledger) -> None:
@@ -235,7 +236,9 @@ def test_the_start_of_an_interval_is_in_it_and_the_end_is_not(ledger: Ledger) ->
 def test_an_empty_ledger_has_an_empty_report(ledger: Ledger, by: str) -> None:
     empty = as_json(found(ledger, by))
     assert (empty["rows"], empty["total"]["turns"], empty["total"]["cost"]) == ([], 0, {})
-    assert formats.as_csv(report(ledger, by, Query(), times.UTC_ZONE)).startswith("key,turns,input,cached_read,")
+    assert "".join(formats.as_csv(report(ledger, by, Query(), times.UTC_ZONE))).startswith(
+        "key,turns,input,cached_read,"
+    )
 
 
 MADE = st.tuples(
@@ -270,9 +273,17 @@ def test_every_key_adds_up_to_the_same_total(tmp_path_factory: pytest.TempPathFa
     assert len(totals) == 1
 
 
+def test_json_comes_in_pieces_and_is_indented_as_a_whole(ledger: Ledger) -> None:
+    for rows in ([], [row()], [row(), row(line("\x85\n"))]):
+        pieces = list(formats.as_json(found(ledger, "turn", *rows)))
+        whole = orjson.dumps(json.loads("".join(pieces)), option=orjson.OPT_INDENT_2).decode()
+        assert "".join(pieces) == whole.replace("\x85", "\\u0085") + "\n"
+        assert len(pieces) >= len(rows)
+
+
 def test_csv_has_a_column_for_each_currency_and_exact_figures(ledger: Ledger) -> None:
     rows = [row(line("opus", "0.000000001", thought=2)), row(line("credits", "3", "credits"))]
-    text = formats.as_csv(found(ledger, "model", *rows))
+    text = "".join(formats.as_csv(found(ledger, "model", *rows)))
     read = list(csv.DictReader(io.StringIO(text)))
     assert [(one["key"], one["cost_USD"], one["cost_credits"], one["thought"]) for one in read] == [
         ("opus", "0.000000001", "", "2"),
@@ -283,7 +294,7 @@ def test_csv_has_a_column_for_each_currency_and_exact_figures(ledger: Ledger) ->
 def test_csv_gives_a_spreadsheet_no_formula_and_keeps_names_of_agents(ledger: Ledger) -> None:
     origin = replace(ALICE, agent="@scope/agent")
     titled = row(origin=origin, state=SessionState(title='=HYPERLINK("http://x")\n'))
-    (only,) = csv.DictReader(io.StringIO(formats.as_csv(found(ledger, "session", titled))))
+    (only,) = csv.DictReader(io.StringIO("".join(formats.as_csv(found(ledger, "session", titled)))))
     assert (only["title"], only["agent"]) == ('\'=HYPERLINK("http://x")', "@scope/agent")
 
 
@@ -295,7 +306,7 @@ def test_control_characters_of_names_reach_no_terminal(ledger: Ledger) -> None:
     ledger.append(rows)
     for by in BY:
         one = report(ledger, by, Query(), times.UTC_ZONE)
-        written = [tables.plain(one), formats.as_json(one), formats.as_csv(one)]
+        written = [tables.plain(one), *formats.as_json(one), *formats.as_csv(one)]
         assert [text for text in written if not text.replace("\n", "").isprintable()] == []
         coloured = tables.coloured(one, 100, {})
         assert not [sign for sign in ("\x1b]", "\x1b[2J", "\x9b", "\u202e", "\x07") if sign in coloured]

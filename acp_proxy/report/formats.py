@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -18,21 +18,30 @@ from acp_proxy.times import milliseconds, rfc3339
 
 # orjson writes these as they are, and a terminal would obey some of them.
 _CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_NO_ROWS = '"rows": []'
 _FORMULA = ("=", "+", "-")  # not "@", with which the names of many agents begin
 
 
-def as_json(report: Report) -> str:
+def as_json(report: Report) -> Iterator[str]:
+    """Piece by piece: a report by turn has as many rows as the ledger."""
     since, until = report.query.since, report.query.until
-    return as_json_text(
-        {
-            "by": report.by,
-            "since": None if since is None else rfc3339(since),
-            "until": None if until is None else rfc3339(until),
-            "timezone": report.zone.name,
-            "rows": [described(line) for line in report.lines],
-            "total": figures(report.total),
-        }
-    )
+    whole: dict[str, Any] = {
+        "by": report.by,
+        "since": None if since is None else rfc3339(since),
+        "until": None if until is None else rfc3339(until),
+        "timezone": report.zone.name,
+        "rows": [],
+        "total": figures(report.total),
+    }
+    before, rows, after = as_json_text(whole).partition(_NO_ROWS)
+    if not report.lines:
+        yield before + rows + after
+        return
+    yield before + _NO_ROWS[:-1]
+    for number, line in enumerate(report.lines):
+        text = as_json_text(described(line)).rstrip("\n")
+        yield ("," if number else "") + f"\n{text}".replace("\n", "\n    ")
+    yield f"\n  ]{after}"
 
 
 def as_json_text(value: Mapping[str, Any]) -> str:
@@ -41,16 +50,19 @@ def as_json_text(value: Mapping[str, Any]) -> str:
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
-def as_csv(report: Report) -> str:
+def as_csv(report: Report) -> Iterator[str]:
     """A header and a line for each row; the cost has a column for each currency, `cost_USD` always."""
     currencies = sorted({cost.currency for line in report.lines for cost in line.costs} | {"USD"})
-    rows = [_cells(line, currencies) for line in report.lines]
-    header = rows[0] if rows else _cells(Line(""), currencies)
+    header = _cells(report.lines[0] if report.lines else Line(""), currencies)
     file = io.StringIO()
     writer = csv.DictWriter(file, header.keys(), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()
+    for line in report.lines:
+        writer.writerow(_cells(line, currencies))
+        yield file.getvalue()
+        file.seek(0)
+        file.truncate()
+    yield file.getvalue()
 
 
 def described(line: Line) -> dict[str, Any]:
