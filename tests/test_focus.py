@@ -1,0 +1,137 @@
+"""Chargeback rows: what they add up to, what FOCUS asks of them, and what is not known."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acp_proxy import focus, times
+from acp_proxy.core.entry import UsageLine
+from acp_proxy.core.money import Money
+from acp_proxy.core.usage import Usage
+from acp_proxy.ledger import Ledger, Query, Row, open_ledger
+from acp_proxy.report import report
+from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
+
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+BERLIN = times.zone("Europe/Berlin")
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    ledger = open_ledger(f"sqlite:///{tmp_path}/ledger.db", journals=())
+    yield ledger
+    ledger.close()
+
+
+def rows(ledger: Ledger, *given: Row, zone: times.Zone = times.UTC_ZONE) -> list[dict[str, Any]]:
+    ledger.append(given)
+    return focus.rows(ledger, Query(), "default", zone, lambda model: "anthropic" if "claude" in model else None)
+
+
+def test_a_row_is_a_day_of_one_user_agent_and_model(ledger: Ledger) -> None:
+    spent = line("claude-sonnet-5", "0.05", input=100, output=20)
+    given = (row(spent), row(spent, at=NOON + HOUR), row(spent, at=NOON + DAY), row(spent, origin=BOB))
+    found = rows(ledger, *given)
+    assert [(one["ChargePeriodStart"], one["Tags"]["user"], one["BilledCost"]) for one in found] == [
+        ("2026-11-21T00:00:00Z", "alice", "0.1"),
+        ("2026-11-21T00:00:00Z", "bob", "0.05"),
+        ("2026-11-22T00:00:00Z", "alice", "0.05"),
+    ]
+    assert found[0]["ConsumedQuantity"] == 240
+    assert found[0]["x_Turns"] == 2
+
+
+def test_every_row_has_every_column_and_no_other(ledger: Ledger) -> None:
+    for one in rows(ledger, row(line()), row(line(cost=None))):
+        assert tuple(one) == focus.COLUMNS
+
+
+def test_what_focus_wants_in_every_row_is_there(ledger: Ledger) -> None:
+    (only,) = rows(ledger, row(line("claude-sonnet-5")))
+    assert only["BillingAccountId"] == "default"
+    assert only["BillingCurrency"] == "USD"
+    assert (only["ChargeCategory"], only["ChargeFrequency"]) == ("Usage", "Usage-Based")
+    assert (only["ServiceCategory"], only["ServiceSubcategory"]) == ("AI and Machine Learning", "Generative AI")
+    assert only["ProviderName"] == "anthropic"
+    assert (only["BillingPeriodStart"], only["BillingPeriodEnd"]) == ("2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z")
+    assert only["BilledCost"] == only["EffectiveCost"] == only["ListCost"] == only["ContractedCost"]
+
+
+def test_a_model_of_which_nobody_is_known_to_sell_it_is_sold_by_the_agent(ledger: Ledger) -> None:
+    (only,) = rows(ledger, row(line("mystery")))
+    assert only["ProviderName"] == only["ServiceName"] == "claude-agent-acp"
+
+
+def test_days_and_months_are_those_of_the_time_zone(ledger: Ledger) -> None:
+    change = times.parse("2026-10-24T23:30:00Z", times.UTC_ZONE, 0)
+    (only,) = rows(ledger, row(at=change), zone=BERLIN)
+    assert (only["ChargePeriodStart"], only["ChargePeriodEnd"]) == ("2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z")
+    assert (only["BillingPeriodStart"], only["BillingPeriodEnd"]) == ("2026-09-30T22:00:00Z", "2026-10-31T23:00:00Z")
+
+
+def test_an_unknown_cost_is_no_zero(ledger: Ledger) -> None:
+    (only,) = rows(ledger, row(line("mystery", None)))
+    assert (only["BilledCost"], only["BillingCurrency"], only["x_CostAtLeast"]) == (None, None, True)
+    (cells,) = csv.DictReader(io.StringIO(focus.as_csv([only])))
+    assert (cells["BilledCost"], cells["x_CostAtLeast"]) == ("", "true")
+
+
+def test_currencies_have_a_row_each_and_tokens_are_counted_once(ledger: Ledger) -> None:
+    two = row(line("m", "1", input=10), line("m", "2", "credits", input=5))
+    found = rows(ledger, two)
+    assert [(one["BillingCurrency"], one["BilledCost"]) for one in found] == [("USD", "1"), ("credits", "2")]
+    assert sum(one["ConsumedQuantity"] for one in found) == 15
+
+
+MONEY = st.none() | st.builds(Money, st.integers(0, 10**12), st.sampled_from(["USD", "EUR", "credits"]))
+LINES = st.builds(UsageLine, st.sampled_from(["a", "b", None]), st.builds(Usage, *[st.integers(0, 10**6)] * 5), MONEY)
+ROWS = st.lists(
+    st.builds(
+        lambda lines, at, team: row(*lines, at=NOON + at * HOUR, origin=replace(ALICE, team=team)),
+        st.lists(LINES, min_size=1, max_size=3),
+        st.integers(-2000, 2000),
+        st.sampled_from([None, "core"]),
+    ),
+    max_size=15,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(ROWS)
+def test_rows_add_up_to_the_report(tmp_path_factory: pytest.TempPathFactory, given_rows: list[Row]) -> None:
+    ledger = open_ledger(f"sqlite:///{tmp_path_factory.mktemp('focus')}/ledger.db", journals=())
+    found = rows(ledger, *given_rows, zone=BERLIN)
+    total = report(ledger, "day", Query(), BERLIN).total
+    costs: dict[str, Decimal] = {}
+    for one in found:
+        if one["BilledCost"] is not None:
+            costs[one["BillingCurrency"]] = costs.get(one["BillingCurrency"], Decimal(0)) + Decimal(one["BilledCost"])
+    assert costs == {cost.currency: Decimal(cost.text) for cost in total.costs}
+    assert sum(one["ConsumedQuantity"] for one in found) == total.usage.total
+    ledger.close()
+
+
+def test_a_spreadsheet_gets_no_formula_and_a_terminal_no_escape(ledger: Ledger) -> None:
+    evil = row(line("=cmd|' /C calc'!A0"), origin=replace(ALICE, agent="@scope/a\x1b[31m", team="-1+1"))
+    (cells,) = csv.DictReader(io.StringIO(focus.as_csv(rows(ledger, evil))))
+    assert cells["SkuId"].startswith("'=")
+    assert cells["SubAccountId"] == "'-1+1"
+    assert "\x1b" not in "".join(cells.values())
+    assert json.loads(cells["Tags"])["team"] == "-1+1"
+
+
+def test_json_is_the_same_with_exact_costs(ledger: Ledger) -> None:
+    said = json.loads(focus.as_json(rows(ledger, row(line(cost="0.000000001")))))
+    assert (said["focus"], said["rows"][0]["BilledCost"]) == ("1.2", "0.000000001")
