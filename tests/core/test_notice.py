@@ -1,0 +1,79 @@
+"""What a notice is known by: the same wherever the same thing is noticed, another for anything else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from acp_proxy.core.entry import Origin
+from acp_proxy.core.notice import DAY, ledger_is, refused, stopped, threshold_reached
+from acp_proxy.core.windows import HOUR
+from tests.core.accounts import ALICE as SUBJECT
+from tests.core.accounts import NOW, account, budget, standing
+
+ALICE = Origin("acme", "alice", "core", "shop", "laptop", "claude", "1", "zed")
+BOB = replace(ALICE, user="bob")
+
+
+def test_a_threshold_is_the_same_whatever_was_spent_and_whenever_it_was_seen() -> None:
+    one, other = standing(budget(), 5), standing(budget(), 6)
+    assert threshold_reached(one, 80, NOW).id == threshold_reached(other, 80, NOW + 1).id
+    assert threshold_reached(one, 80, NOW).id != threshold_reached(one, 90, NOW).id
+    assert threshold_reached(one, 80, NOW).id != threshold_reached(standing(budget(name="b")), 80, NOW).id
+
+
+@pytest.mark.parametrize(
+    ("window", "later", "same"),
+    [
+        ("day", HOUR, True),
+        ("day", DAY, False),
+        ("month", DAY, True),
+        ("total", 400 * DAY, True),
+        ("rolling:5h", HOUR // 60, True),
+        ("rolling:5h", 5 * HOUR, False),
+    ],
+)
+def test_each_window_has_its_own(window: str, later: int, same: bool) -> None:
+    of = budget(window=window)
+    first, second = (replace(standing(of), account=account(of, at=at)) for at in (NOW, NOW + later))
+    assert (threshold_reached(first, 80, NOW).id == threshold_reached(second, 80, NOW + later).id) is same
+    assert (refused(first, ALICE, "m", NOW).id == refused(second, ALICE, "m", NOW + later).id) is same
+
+
+def test_a_budget_of_each_turn_is_one_of_each_day_here() -> None:
+    of = budget(window="turn")
+    first, second = (replace(standing(of), account=account(of, turn=turn)) for turn in ("t1", "t2"))
+    assert refused(first, ALICE, "m", NOW).id == refused(second, ALICE, "m", NOW + 1).id
+    assert refused(first, ALICE, "m", NOW).id != refused(second, ALICE, "m", NOW + DAY).id
+
+
+def test_refusals_and_stops_are_told_apart_by_user_and_reason() -> None:
+    one = standing(budget())
+    ids = {
+        refused(one, ALICE, "m", NOW).id,
+        refused(one, BOB, "m", NOW).id,
+        refused(one, ALICE, "m", NOW, unpriced=True).id,
+        refused(one, ALICE, "n", NOW, unpriced=True).id,
+        stopped(one, ALICE, "m", NOW, "cancel").id,
+        stopped(one, ALICE, "m", NOW, "deny_next_tool").id,
+        threshold_reached(one, 80, NOW).id,
+    }
+    assert len(ids) == 7
+    assert refused(one, ALICE, "m", NOW).id == refused(one, ALICE, "another", NOW).id
+
+
+def test_an_outage_has_a_beginning_and_an_end_on_each_host() -> None:
+    ids = {ledger_is(what, "acme", host, NOW, NOW).id for what in ("away", "back") for host in ("a", "b")}
+    assert len(ids) == 4
+    assert ledger_is("away", "acme", "a", NOW, NOW).id == ledger_is("away", "acme", "a", NOW, NOW + 9).id
+
+
+def test_names_are_cut_and_can_be_kept_by_any_ledger() -> None:
+    of = budget(per="user")
+    strange = replace(SUBJECT, user="\ud800" + "x" * 999)
+    notice = refused(replace(standing(of), account=account(of, strange)), ALICE, "m\udfff" * 999, NOW)
+    for name in (notice.value, notice.model):
+        assert name is not None
+        assert name.encode()
+        assert len(name) == 200
