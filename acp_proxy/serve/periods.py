@@ -51,8 +51,11 @@ def steps_of(period: str, zone: Zone, now: int, first: int | None) -> Steps:
             assert since is not None  # noqa: S101  (only all time has no start)
             return Steps("hour", tuple(range(since, now + 1, 3600 * SECOND)))
         case "week" | "month":
-            return Steps("day", days(since or now, zone, now))
-    return Steps("month", _months(since if since is not None else min(first or now, now), zone, now))
+            assert since is not None  # noqa: S101
+            return Steps("day", days(since, zone, now))
+    if since is None:
+        since = now if first is None else min(first, now)
+    return Steps("month", _months(since, zone, now))
 
 
 def days(since: int, zone: Zone, now: int) -> tuple[int, ...]:

@@ -1,0 +1,67 @@
+"""Periods begin where reports say that days, weeks and months begin, whatever clocks do; steps have no gaps."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_proxy.serve.periods import MOST_MONTHS, RANGES, start_of, steps_of
+from acp_proxy.times import PERIODS, SECOND, Zone, zone
+
+ZONES = ("UTC", "Europe/Berlin", "America/Sao_Paulo", "Asia/Kathmandu", "Australia/Lord_Howe", "Asia/Beirut")
+
+zones = st.sampled_from(ZONES).map(zone)
+instants = st.integers(946_684_800, 2_208_988_800).map(lambda seconds: seconds * SECOND)  # 2000 to 2040
+
+
+def at(text: str) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()) * SECOND
+
+
+@given(zones, instants, st.sampled_from(["day", "week", "month"]))
+def test_a_period_begins_with_the_first_instant_of_its_name(zone: Zone, now: int, name: str) -> None:
+    since = start_of({"day": "today"}.get(name, name), zone, now)
+    assert since is not None
+    assert since <= now
+    named = PERIODS[name]
+    assert named(zone.local(since)) == named(zone.local(now))
+    assert named(zone.local(since - SECOND)) != named(zone.local(now))
+
+
+@given(zones, instants, instants, st.sampled_from(RANGES))
+def test_steps_follow_each_other_up_to_now(zone: Zone, now: int, first: int, period: str) -> None:
+    steps = steps_of(period, zone, now, first)
+    bounds = list(steps.bounds)
+    assert list(steps.starts) == sorted(set(steps.starts))
+    assert [until for _, until in bounds] == [*steps.starts[1:], None]
+    assert steps.starts[-1] <= now
+    since = start_of(period, zone, now)
+    if since is not None:
+        assert steps.starts[0] == since
+    else:
+        assert steps.starts[0] <= min(first, now) or len(steps.starts) == MOST_MONTHS
+
+
+@pytest.mark.parametrize(
+    ("day", "hours"), [("2026-03-29T20:00", 23), ("2026-10-25T22:30", 25), ("2026-06-01T21:30", 24)]
+)
+def test_a_day_has_as_many_hours_as_it_lasts(day: str, hours: int) -> None:
+    berlin = zone("Europe/Berlin")
+    steps = steps_of("today", berlin, at(day), None)
+    last = berlin.local(steps.starts[-1])
+    assert (len(steps.starts) + 23 - last.hour, steps.step) == (hours, "hour")
+
+
+def test_weeks_begin_on_monday_and_years_with_january() -> None:
+    berlin, now = zone("Europe/Berlin"), at("2026-11-22T23:30")  # Monday there
+    assert start_of("week", berlin, now) == at("2026-11-22T23:00")
+    assert start_of("year", berlin, now) == at("2025-12-31T23:00")
+    assert start_of("all", berlin, now) is None
+
+
+def test_a_first_row_of_a_broken_clock_makes_no_endless_chart() -> None:
+    assert len(steps_of("all", zone("UTC"), at("2026-11-22"), 0).starts) == MOST_MONTHS
+    assert len(steps_of("all", zone("UTC"), at("2026-11-22"), at("2050-01-01")).starts) == 1
