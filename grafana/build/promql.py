@@ -23,15 +23,16 @@ def gained(selector: str, by: Iterable[str] = (), over: str = SHOWN) -> str:
     """What counters gained in the time `over` until the moment of evaluation, added up by labels.
 
     Exact, where `increase` extrapolates and loses the value that a series begins with: the last value less the value
-    at the beginning. A series that was not there then began at 0 if its ledger was watched; else what was before the
-    first scrape is not known, and not counted. It needs counters that never fall, as these do.
+    at the beginning. A series that was not there then began at 0, if its ledger was watched already or was seen
+    without it; else what was before the first scrape is not known, and not counted. It needs counters that never
+    fall, as these do.
     """
-    return _added(by, _difference(f"{selector}[{over}]", f"{selector} offset {over}", f"{_WATCHED} offset {over}"))
+    return _added(by, _difference(selector, f"[{over}]", f" offset {over}"))
 
 
 def gained_ahead(selector: str, by: Iterable[str] = (), over: str = STEP) -> str:
     """As `gained`, in the time after the moment of evaluation: a bar then stands where its time begins."""
-    return _added(by, _difference(f"{selector}[{over}] offset -{over}", selector, _WATCHED))
+    return _added(by, _difference(selector, f"[{over}] offset -{over}", ""))
 
 
 def added(selector: str, by: Iterable[str] = ()) -> str:
@@ -76,10 +77,12 @@ def share(part: str, whole: str) -> str:
     return f"{part} / ({whole} > 0)"
 
 
-def _difference(during: str, at_start: str, watched_at_start: str) -> str:
-    last = f"max_over_time({during})"
-    began_at_zero = f"{last} * 0 and on (job, instance) ({watched_at_start} == 1)"
-    return f"{last} - ({at_start} or {began_at_zero} or min_over_time({during}))"
+def _difference(selector: str, during: str, at_start: str) -> str:
+    last = f"max_over_time({selector}{during})"
+    watched = f"{last} * 0 and on (job, instance) ({_WATCHED}{at_start} == 1)"
+    scrapes = f"on (job, instance) group_left () sum_over_time({_WATCHED}{during})"
+    came_later = f"{last} * 0 and count_over_time({selector}{during}) < {scrapes}"
+    return f"{last} - ({selector}{at_start} or {watched} or {came_later} or min_over_time({selector}{during}))"
 
 
 def _added(by: Iterable[str], expression: str) -> str:
