@@ -1,8 +1,8 @@
 // Turns that are running now, with a clock of their own between two answers of the server.
 
+import { contextCell, nameOf } from "./cells.js";
 import { byId, make, refill, table } from "./dom.js";
 import { cleaned, costTexts, counted, elapsedText, shortened, tokensText } from "./figures.js";
-import { contextCell, nameOf } from "./sessions.js";
 
 /** @import { Running } from "./shapes.js" */
 

@@ -8,6 +8,7 @@ import { marksOf, showLive, tick } from "./live.js";
 import { showSession } from "./session.js";
 import { showSessions } from "./sessions.js";
 import { showSpend } from "./spend.js";
+import { showTotals } from "./totals.js";
 
 const BEAT = 2000; // ms between two looks at what is running
 const OLDEST = 60_000; // ms after which all is read again, though nothing was added: days end
@@ -136,6 +137,7 @@ async function readOverview() {
   const empty = !title && sessions.sessions.length === 0;
   byId("welcome").hidden = !empty;
   byId("lead").hidden = byId("figures").hidden = empty;
+  showTotals(spend);
   showSpend(spend, by, everyKey);
   showSessions(sessions.sessions, TIME_ZONE);
   const full = sessions.sessions.length >= MOST;

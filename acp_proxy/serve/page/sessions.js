@@ -1,8 +1,8 @@
 // The list of sessions: what each was about, what it cost, how full its context is.
 
-import { bar, byId, make, refill, table } from "./dom.js";
-import { cleaned, contextLevel, counted, decimalsOf, shortened, timeText } from "./figures.js";
-import { costCell } from "./spend.js";
+import { contextCell, costCell, nameOf } from "./cells.js";
+import { byId, make, refill, table } from "./dom.js";
+import { cleaned, counted, decimalsOf, shortened, timeText } from "./figures.js";
 
 /** @import { Session } from "./shapes.js" */
 
@@ -28,28 +28,6 @@ export function showSessions(sessions, timeZone) {
   byId("session-nothing").hidden = sessions.length > 0;
   byId("session-list").hidden = sessions.length === 0;
 }
-
-/**
- * How full a context is: a bar and a figure; the levels of the bar are also told by its figure.
- * @param {{context_used: number | null, context_size: number | null}} context
- */
-export function contextCell({ context_used: used, context_size: size }) {
-  if (used === null || !size) return make("td", { class: "context" }, "–");
-  const level = contextLevel(used, size);
-  const title = `${used.toLocaleString("en-US")} of ${size.toLocaleString("en-US")} tokens`;
-  return make(
-    "td",
-    { class: "context", title },
-    bar([{ share: used / size, look: level }], "marked"),
-    make("span", { class: `percent ${level}` }, `${Math.floor((used * 100) / size)}%`),
-  );
-}
-
-/**
- * What a session is called.
- * @param {{title: string | null, session: string}} session
- */
-export const nameOf = ({ title, session }) => cleaned(title ?? "") || cleaned(session) || "a session";
 
 /**
  * @param {Session} session

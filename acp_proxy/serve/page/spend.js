@@ -1,22 +1,16 @@
-// What was spent in a range: the total, cards of today, week and month, how sure the figures are, a table by a key.
+// Where it went: spend over time, and as a table by a key.
 
+import { costCell, flags, partsOf } from "./cells.js";
 import { bar, byId, make, refill, table } from "./dom.js";
-import { cleaned, costTexts, counted, decimalsOf, nano, percentText, tokensText } from "./figures.js";
+import { counted, decimalsOf, nano, percentText } from "./figures.js";
 import { drawSpend, keyText, looksOf, spendTable } from "./spend-plot.js";
 
-/** @import { Card, Cost, Row, Spend, Sums } from "./shapes.js" */
-
-const RANGES = { today: "today", week: "this week", month: "this month", year: "this year", all: "in all" };
-const SOURCES = [
-  { name: "exact", look: "exact", says: "the agent reported all of it" },
-  { name: "partial", look: "partial", says: "at least this: the agent reported only a part" },
-  { name: "estimated", look: "estimated", says: "a guess, from characters or a context" },
-  { name: "none", look: "unknown", says: "nothing is known of what was used" },
-];
+/** @import { Plot } from "./plot.js" */
+/** @import { Row, Spend, Sums } from "./shapes.js" */
 
 const FEW = 12; // rows of the table that are shown before all are asked for
 
-/** @type {import("./plot.js").Plot[]} */
+/** @type {Plot[]} */
 let drawn = [];
 
 /**
@@ -25,9 +19,6 @@ let drawn = [];
  * @param {boolean} every whether all rows of the table are shown
  */
 export function showSpend(spend, by, every) {
-  showTotal(spend);
-  refill(byId("cards"), ...Object.entries(spend.cards).map(([name, card]) => cardOf(name, card)));
-  refill(byId("sources"), ...sourcesOf(spend.sources));
   const nothing = spend.rows.length === 0;
   byId("spend-nothing").hidden = !nothing;
   byId("spend-figures").hidden = nothing;
@@ -49,71 +40,6 @@ function showPlots(spend, by) {
   const plots = byId("spend-plots");
   plots.replaceChildren();
   drawn = spend ? drawSpend(plots, spend, by, pointers) : [];
-}
-
-/**
- * What an amount leaves out, as marks with words.
- * @param {Sums} sums
- */
-export function flags(sums) {
-  const found = [
-    { count: sums.unpriced_turns, look: "unknown", says: "without a price" },
-    { count: sums.partial_turns, look: "partial", says: "partial" },
-    { count: sums.estimated_turns, look: "estimated", says: "estimated" },
-    { count: sums.turns_without_usage, look: "unknown", says: "unknown" },
-  ];
-  return found.filter(({ count }) => count > 0).map(({ count, look, says }) =>
-    make("span", { class: "flag" }, make("span", { class: `swatch ${look}` }), `${count.toLocaleString("en-US")} ${says}`),
-  );
-}
-
-/**
- * Amounts as they stand in a cell, one currency below the other; the exact ones are in its title.
- * @param {Cost} cost
- * @param {{decimals?: number, atLeast?: boolean}} how
- */
-export function costCell(cost, how) {
-  const exact = Object.entries(cost).map(([currency, amount]) => `${amount} ${cleaned(currency)}`).join(" + ");
-  const lines = costTexts(cost, how).map((text) => make("span", { class: "amount" }, text));
-  return make("td", { class: "figure cost", title: exact || null }, ...lines);
-}
-
-/** @param {Spend} spend */
-function showTotal({ total, range, cache_hit_ratio }) {
-  const name = RANGES[/** @type {keyof typeof RANGES} */ (range)];
-  byId("total-of").textContent = `Spent ${name}`;
-  const amounts = costTexts(total.cost, { atLeast: total.at_least });
-  refill(byId("total"), ...amounts.map((text) => make("span", { class: "amount" }, text)));
-  const hits = cache_hit_ratio === null ? "no prompts yet" : `${percentText(Number(cache_hit_ratio))} of prompts from cache`;
-  byId("total-facts").textContent = [counted(total.turns, "turn"), `${tokensText(total.tokens.total)} tokens`, hits].join(" · ");
-}
-
-/**
- * @param {string} name
- * @param {Card} card
- */
-function cardOf(name, card) {
-  const amounts = costTexts(card.cost, { atLeast: card.at_least });
-  return make(
-    "li",
-    { class: "card" },
-    make("h2", {}, { today: "Today", week: "This week", month: "This month" }[name] ?? name),
-    make("p", { class: "amounts" }, ...amounts.map((text) => make("span", { class: "amount" }, text))),
-    make("p", { class: "quiet" }, `${counted(card.turns, "turn")} · ${tokensText(card.tokens_total)} tokens`),
-    card.at_least ? make("p", { class: "quiet" }, "at least: not all of it is known") : null,
-  );
-}
-
-/** @param {Spend["sources"]} sources */
-function sourcesOf(sources) {
-  const counts = SOURCES.map((source) => ({ ...source, count: sources[/** @type {keyof typeof sources} */ (source.name)] }));
-  const all = counts.reduce((sum, { count }) => sum + count, 0);
-  if (!all) return [];
-  const items = counts.map(({ count, look, says }) =>
-    make("li", { title: says }, make("span", { class: `swatch ${look}` }), `${count.toLocaleString("en-US")} ${look}`),
-  );
-  const parts = counts.map(({ count, look }) => ({ share: count / all, look }));
-  return [bar(parts, "sources"), make("ul", { class: "key", "aria-label": "How sure the figures are" }, ...items)];
 }
 
 /**
@@ -163,19 +89,6 @@ function rowOf(row, total, { look, decimals }) {
     make("td", { class: "figure roomy" }, cached),
     make("td", { class: "figure roomy" }, completion),
   );
-}
-
-/**
- * Tokens as reports name them: a prompt is all that was sent, a completion all that was written.
- * @param {{tokens: import("./shapes.js").Tokens}} sums
- */
-export function partsOf({ tokens }) {
-  const prompt = tokens.input + tokens.cached_read + tokens.cached_write;
-  return {
-    prompt: tokensText(prompt),
-    cached: prompt ? percentText(tokens.cached_read / prompt) : "–",
-    completion: tokensText(tokens.output + tokens.thought),
-  };
 }
 
 /**

@@ -1,0 +1,59 @@
+// The total of a range, cards of today, week and month, and how sure the figures are.
+
+import { bar, byId, make, refill } from "./dom.js";
+import { costTexts, counted, percentText, tokensText } from "./figures.js";
+
+/** @import { Card, Spend } from "./shapes.js" */
+
+const RANGES = { today: "today", week: "this week", month: "this month", year: "this year", all: "in all" };
+const SOURCES = [
+  { name: "exact", look: "exact", says: "the agent reported all of it" },
+  { name: "partial", look: "partial", says: "at least this: the agent reported only a part" },
+  { name: "estimated", look: "estimated", says: "a guess, from characters or a context" },
+  { name: "none", look: "unknown", says: "nothing is known of what was used" },
+];
+
+/** @param {Spend} spend */
+export function showTotals(spend) {
+  showTotal(spend);
+  refill(byId("cards"), ...Object.entries(spend.cards).map(([name, card]) => cardOf(name, card)));
+  refill(byId("sources"), ...sourcesOf(spend.sources));
+}
+
+/** @param {Spend} spend */
+function showTotal({ total, range, cache_hit_ratio }) {
+  const name = RANGES[/** @type {keyof typeof RANGES} */ (range)];
+  byId("total-of").textContent = `Spent ${name}`;
+  const amounts = costTexts(total.cost, { atLeast: total.at_least });
+  refill(byId("total"), ...amounts.map((text) => make("span", { class: "amount" }, text)));
+  const hits = cache_hit_ratio === null ? "no prompts yet" : `${percentText(Number(cache_hit_ratio))} of prompts from cache`;
+  byId("total-facts").textContent = [counted(total.turns, "turn"), `${tokensText(total.tokens.total)} tokens`, hits].join(" · ");
+}
+
+/**
+ * @param {string} name
+ * @param {Card} card
+ */
+function cardOf(name, card) {
+  const amounts = costTexts(card.cost, { atLeast: card.at_least });
+  return make(
+    "li",
+    { class: "card" },
+    make("h2", {}, { today: "Today", week: "This week", month: "This month" }[name] ?? name),
+    make("p", { class: "amounts" }, ...amounts.map((text) => make("span", { class: "amount" }, text))),
+    make("p", { class: "quiet" }, `${counted(card.turns, "turn")} · ${tokensText(card.tokens_total)} tokens`),
+    card.at_least ? make("p", { class: "quiet" }, "at least: not all of it is known") : null,
+  );
+}
+
+/** @param {Spend["sources"]} sources */
+function sourcesOf(sources) {
+  const counts = SOURCES.map((source) => ({ ...source, count: sources[/** @type {keyof typeof sources} */ (source.name)] }));
+  const all = counts.reduce((sum, { count }) => sum + count, 0);
+  if (!all) return [];
+  const items = counts.map(({ count, look, says }) =>
+    make("li", { title: says }, make("span", { class: `swatch ${look}` }), `${count.toLocaleString("en-US")} ${look}`),
+  );
+  const parts = counts.map(({ count, look }) => ({ share: count / all, look }));
+  return [bar(parts, "sources"), make("ul", { class: "key", "aria-label": "How sure the figures are" }, ...items)];
+}
