@@ -64,11 +64,16 @@ def _error(agent: Agent) -> Scene:
     )
 
 
-def _running(agent: Agent, on_exceed: str, shows: tuple[str, ...]) -> Scene:
-    limit = 'limit = { amount = "0.03", currency = "USD" }\nthresholds = []\n'
-    steps = (("acpx", "TOOL:shell*5 please"), ("acpx", "hello"), LIST, (*GRANT, "0.1"), ("acpx", "hello"))
+_MONEY = ('amount = "0.03", currency = "USD"', "0.1")  # a limit, and what is granted then
+_TOKENS = ("tokens = 20_000", "50000")
+
+
+def _running(agent: Agent, on_exceed: str, shows: tuple[str, ...], limit_and_grant: tuple[str, str] = _MONEY) -> Scene:
+    limit, grant = limit_and_grant
+    config = f'limit = {{ {limit} }}\nthresholds = []\non_exceed = "{on_exceed}"\n'
+    steps = (("acpx", "TOOL:shell*5 please"), ("acpx", "hello"), LIST, (*GRANT, grant), ("acpx", "hello"))
     after = ("Not sent to the agent", "Granted", "Hello from", "[done] end_turn")
-    return Scene(agent, BUDGET + limit + f'on_exceed = "{on_exceed}"\n', steps, (*shows, *after))
+    return Scene(agent, BUDGET + config, steps, (*shows, *after))
 
 
 SCENES = {
@@ -78,8 +83,10 @@ SCENES = {
     "codex-error": _error(CODEX),
     "goose-deny": _running(PRICED_GOOSE, "deny_next_tool", ("A tool was not permitted", "(failed)", "[done] end_turn")),
     "goose-cancel": _running(PRICED_GOOSE, "cancel", ("The agent was told to stop", "[done] cancelled")),
-    # These two tell what a turn has cost when it ends.
-    "claude-cancel": _running(CLAUDE, "cancel", ("Hello from", "The agent was told to stop", "[done] end_turn")),
+    # These two tell what a turn has cost when it ends, but meanwhile how full their context is.
+    "claude-cancel": _running(CLAUDE, "cancel", ("The agent was told to stop", "[done] cancelled"), _TOKENS),
+    "claude-at-end": _running(CLAUDE, "cancel", ("Hello from", "[done] end_turn")),
+    "codex-cancel": _running(CODEX, "cancel", ("The agent was told to stop", "[done] cancelled"), _TOKENS),
     "codex-deny": _running(CODEX, "deny_next_tool", ("Hello from", "[done] end_turn")),
 }
 
