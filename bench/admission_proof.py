@@ -219,7 +219,11 @@ def _admitted(ledger: BudgetLedger, turn: str, cap: int) -> bool:
     now = time.time_ns()
     opened = OpenTurn(turn, ORIGIN, f"session {os.getpid()}", now, Owner.this())
     wants = [(account, HoldSize(HOLD, HOLD)) for account in accounts(cap)]
-    return _patiently(lambda: ledger.hold(opened, wants, now, now + EXPIRY)).admitted
+    try:
+        return _patiently(lambda: ledger.hold(opened, wants, now, now + EXPIRY), _CLOSED_AFTER).admitted
+    except LedgerUnavailableError:  # refused, as `closed` says; should the hold have come through, it is given up
+        _patiently(lambda: ledger.release(ORIGIN.organisation, turn))
+        return False
 
 
 def _naively(ledger: BudgetLedger, cap: int) -> bool:
@@ -237,8 +241,8 @@ def _settle(ledger: BudgetLedger, journal: Journal, turn: str, nano: int) -> Non
         journal.done(slot)
 
 
-def _patiently(call: Callable[[], T]) -> T:
-    deadline = time.monotonic() + _CLOSED_AFTER
+def _patiently(call: Callable[[], T], seconds: float = 90) -> T:
+    deadline = time.monotonic() + seconds
     while True:
         try:
             return call()
