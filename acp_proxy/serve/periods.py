@@ -29,33 +29,33 @@ class Steps:
 
 
 def start_of(period: str, zone: Zone, now: int) -> int | None:
-    """When the running one of `RANGES` began; None for all time. Weeks begin on Monday."""
+    """When the running one of `RANGES` began; None for all time."""
+    return None if period == "all" else begin_of(period, zone, now)
+
+
+def begin_of(period: str, zone: Zone, now: int) -> int:
+    """The same for those that have a beginning. Weeks begin on Monday."""
     today = _midnight(zone.local(now))
     match period:
-        case "today":
-            return _instant(today)
         case "week":
             return _instant(today - timedelta(days=today.weekday()))
         case "month":
             return _instant(today.replace(day=1))
         case "year":
             return _instant(today.replace(month=1, day=1))
-    return None
+    return _instant(today)
 
 
 def steps_of(period: str, zone: Zone, now: int, first: int | None) -> Steps:
     """The steps from the period's start to now. `first` is the first row's start, for all time."""
-    since = start_of(period, zone, now)
     match period:
         case "today":
-            assert since is not None  # noqa: S101  (only all time has no start)
-            return Steps("hour", tuple(range(since, now + 1, 3600 * SECOND)))
+            return Steps("hour", tuple(range(begin_of(period, zone, now), now + 1, 3600 * SECOND)))
         case "week" | "month":
-            assert since is not None  # noqa: S101
-            return Steps("day", days(since, zone, now))
-    if since is None:
-        since = now if first is None else min(first, now)
-    return Steps("month", _months(since, zone, now))
+            return Steps("day", days(begin_of(period, zone, now), zone, now))
+        case "year":
+            return Steps("month", _months(begin_of(period, zone, now), zone, now))
+    return Steps("month", _months(now if first is None else min(first, now), zone, now))
 
 
 def days(since: int, zone: Zone, now: int) -> tuple[int, ...]:

@@ -33,9 +33,18 @@ class RecentSessions:
         self._ledger = ledger
         self._organisation = organisation
         self._known: dict[str, SessionInfo] = {}  # by key; those that were shown
+        self._totals: dict[str, Line] = {}  # by key
+        self._version = ""  # of the ledger when they were added up
 
-    def page(self, most: int, before: str | None, title: str | None, now: int, running: Set[str]) -> dict[str, Any]:
-        """`before` is what an earlier page called `next`, `running` are keys. Raises BadQuestionError."""
+    def page(
+        self, most: int, before: str | None, title: str | None, now: int, running: Set[str], version: str
+    ) -> dict[str, Any]:
+        """`before` is what an earlier page called `next`, `running` are keys. Raises BadQuestionError.
+
+        `version` is another one when rows were added.
+        """
+        if version != self._version or len(self._totals) >= _MOST_KNOWN:
+            self._version, self._totals = version, {}
         cursor = None if before is None else self._session_at(before)
         found = self._ledger.recent.sessions(self._organisation, most + 1, cursor, title)
         shown = found[:most]
@@ -61,7 +70,7 @@ class RecentSessions:
 
     def _described(self, session: SessionInfo, now: int, running: Set[str]) -> dict[str, Any]:
         key = self._remembered(session)
-        total = next((line_of(key, sums) for sums in self._ledger.summed(Query(where=_where(session)), ())), Line(key))
+        total = self._totals.get(key) or self._added_up(key, session)
         return {
             "key": key,
             **_about(session),
@@ -70,6 +79,11 @@ class RecentSessions:
             "active": now - session.ended_at < ACTIVE,
             "running": key in running,
         }
+
+    def _added_up(self, key: str, session: SessionInfo) -> Line:
+        found = self._ledger.summed(Query(where=_where(session)), ())
+        self._totals[key] = next((line_of(key, sums) for sums in found), Line(key))
+        return self._totals[key]
 
     def _remembered(self, session: SessionInfo) -> str:
         key = session_key(session.origin, session.session)

@@ -11,7 +11,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.ledger import Sums
 from acp_proxy.report import DIMENSIONS, Line, folded, line_of, name_of, ordered
 from acp_proxy.report.formats import figures
-from acp_proxy.serve.periods import Interval, Step, Steps, days, start_of, steps_of
+from acp_proxy.serve.periods import Interval, Step, Steps, begin_of, days, start_of, steps_of
 from acp_proxy.serve.sums import KeptSums
 from acp_proxy.times import SECOND, Zone, rfc3339
 
@@ -82,14 +82,15 @@ def _source(usage_source: object, cost_source: object) -> str:
 
 def _days(period: str, zone: Zone, now: int) -> Iterator[Interval]:
     """Day by day, for but the last one are known from before."""
-    return Steps("day", days(start_of(period, zone, now) or now, zone, now)).bounds
+    return Steps("day", days(begin_of(period, zone, now), zone, now)).bounds
 
 
 def _pieces(step: Interval, kind: Step, zone: Zone, now: int) -> list[Interval]:
     """A step as intervals of which as few as possible change; the running month is made of days."""
     since, until = step
-    running = kind == "month" and until is None and since is not None
-    return list(Steps("day", days(since or now, zone, now)).bounds) if running else [step]
+    if kind != "month" or since is None or until is not None:
+        return [step]
+    return list(Steps("day", days(since, zone, now)).bounds)
 
 
 def _totals(kept: KeptSums, intervals: Iterable[Interval]) -> Totals:

@@ -73,10 +73,9 @@ class Views:
 
     def sessions(self, asked: Asked) -> bytes:
         only(asked, ("limit", "before", "title"))
-        most = number(asked, "limit", 50, _MOST_SESSIONS)
-        self._dead.take_over()
-        running = {turn.key for turn in self._running()}
-        return _json(self._sessions.page(most, asked.get("before"), asked.get("title") or None, self._clock(), running))
+        most, title = number(asked, "limit", 50, _MOST_SESSIONS), asked.get("title") or None
+        version, running = self.version(), {turn.key for turn in self._running()}
+        return _json(self._sessions.page(most, asked.get("before"), title, self._clock(), running, version))
 
     def session(self, asked: Asked) -> bytes:
         only(asked, ("key",))
