@@ -1,0 +1,97 @@
+"""Questions to a ledger in a thread of its own: each is answered in time, by an answer or by an error."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from acp_proxy.ledger import LedgerError, LedgerUnavailableError
+from acp_proxy.serve.reader import Reader
+
+
+class Source:
+    """Says in which thread it is asked and closed; fails when told to."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.closed_by: str | None = None
+
+    def thread(self) -> str:
+        return threading.current_thread().name
+
+    def fail(self) -> None:
+        raise LedgerError("gone")
+
+    def close(self) -> None:
+        self.closed_by = self.thread()
+
+
+@pytest.fixture
+def opened() -> list[Source]:
+    return []
+
+
+@pytest.fixture
+def reader(opened: list[Source]) -> Iterator[Reader[Source]]:
+    def open_source() -> Source:
+        opened.append(Source(len(opened)))
+        return opened[-1]
+
+    reader = Reader(open_source, deadline=10, name="a reader")
+    yield reader
+    reader.close(within=10)
+
+
+async def test_all_is_asked_in_one_thread(reader: Reader[Source], opened: list[Source]) -> None:
+    assert {await reader.ask(Source.thread) for _ in range(3)} == {"a reader"}
+    assert len(opened) == 1
+    reader.close(within=10)
+    assert opened[0].closed_by == "a reader"
+
+
+async def test_a_ledger_that_failed_is_opened_anew(reader: Reader[Source], opened: list[Source]) -> None:
+    with pytest.raises(LedgerError, match="gone"):
+        await reader.ask(Source.fail)
+    assert await reader.ask(lambda source: source.number) == 1
+    assert opened[0].closed_by == "a reader"
+
+
+async def test_another_mistake_is_told_and_nothing_is_closed(reader: Reader[Source], opened: list[Source]) -> None:
+    def divide(source: Source) -> float:
+        return 1 / source.number
+
+    with pytest.raises(ZeroDivisionError):
+        await reader.ask(divide)
+    assert await reader.ask(lambda source: source.number) == 0
+    assert opened[0].closed_by is None
+
+
+async def test_who_waits_too_long_is_told_so_and_others_are_answered_later() -> None:
+    reader = Reader(lambda: Source(0), deadline=0.05, name="a reader")
+    go_on = threading.Event()
+    asked: list[int] = []
+    with pytest.raises(LedgerUnavailableError, match=r"no answer within 0\.05 s"):
+        await reader.ask(lambda _: go_on.wait(30))
+    with pytest.raises(LedgerUnavailableError):  # it stands behind the other, and is not asked any more
+        await reader.ask(lambda source: asked.append(source.number))
+    go_on.set()
+    reader.open()
+    assert asked == []
+    reader.close(within=10)
+
+
+async def test_what_cannot_be_opened_is_not_tried_for_each_who_asks() -> None:
+    tried: list[int] = []
+
+    def open_source() -> Source:
+        tried.append(1)
+        raise LedgerUnavailableError("away")
+
+    reader = Reader(open_source, deadline=10, name="a reader")
+    for _ in range(5):
+        with pytest.raises(LedgerUnavailableError, match="away"):
+            await reader.ask(Source.thread)
+    assert len(tried) == 1
+    reader.close(within=10)
