@@ -82,16 +82,17 @@ async def test_who_waits_too_long_is_told_so_and_others_are_answered_later() -> 
     reader.close(within=10)
 
 
-async def test_what_cannot_be_opened_is_not_tried_for_each_who_asks() -> None:
+@pytest.mark.parametrize(("rest", "times"), [(600.0, 1), (0.0, 5)])
+async def test_what_cannot_be_opened_is_left_alone_for_a_while(rest: float, times: int) -> None:
     tried: list[int] = []
 
     def open_source() -> Source:
         tried.append(1)
         raise LedgerUnavailableError("away")
 
-    reader = Reader(open_source, deadline=10, name="a reader")
+    reader = Reader(open_source, deadline=10, name="a reader", rest=rest)
     for _ in range(5):
         with pytest.raises(LedgerUnavailableError, match="away"):
             await reader.ask(Source.thread)
-    assert len(tried) == 1
+    assert len(tried) == times
     reader.close(within=10)
