@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
     for name, says, add_options in (
         ("run", "relay an agent and meter it", _add_run),
         ("report", "what was spent", _add_report),
+        ("export", "spend for whoever charges it back", _add_export),
         ("session", "one session: its turns, tokens, cost, and context as a plot", _add_session),
         ("status", "today's spend, what is left of a budget, the last turn: one line", _add_status),
         ("budget", "limits: what is left of them, and more for a while", _add_budget),
@@ -87,6 +88,15 @@ def _add_report(command: argparse.ArgumentParser) -> None:
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="exact figures, for programs")
     form.add_argument("--csv", action="store_true", help="the same for spreadsheets")
+
+
+def _add_export(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    command.add_argument("--focus", action="store_true", required=True, help="in the columns of FinOps FOCUS 1.2")
+    command.add_argument("--since", metavar="TIME", help="2026-11-01, an RFC 3339 time, or 7d (also h, m, w)")
+    command.add_argument("--until", metavar="TIME", help="the same, exclusive")
+    command.add_argument("--tz", metavar="ZONE", help="an IANA time zone; by default the local one")
+    command.add_argument("--json", action="store_true", help="as JSON instead of CSV")
 
 
 def _add_session(command: argparse.ArgumentParser) -> None:

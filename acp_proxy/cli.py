@@ -128,6 +128,29 @@ def _session(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _export(arguments: argparse.Namespace) -> int:
+    from acp_proxy import focus
+    from acp_proxy.catalog import Catalog
+    from acp_proxy.core.models import LABS
+
+    config, zone, now = _config(arguments), _zone(arguments.tz), time.time_ns()
+    catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
+
+    def seller(model: str) -> str | None:
+        found = catalog.find(model)
+        lab = found.name.partition("/")[0] if found else None
+        return lab if lab in LABS else None
+
+    wanted = Query(_instant(arguments, "since", zone, now), _instant(arguments, "until", zone, now))
+    ledger = open_ledger(config.ledger.url)
+    try:
+        found = focus.rows(ledger, wanted, config.identity.organisation, zone, seller)
+    finally:
+        ledger.close()
+    sys.stdout.write(focus.as_json(found) if arguments.json else focus.as_csv(found))
+    return 0
+
+
 def _status(arguments: argparse.Namespace) -> int:
     from acp_proxy.budget.command import Place, own_subject
     from acp_proxy.status import command
@@ -242,6 +265,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, str]:
 _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "report": _report,
+    "export": _export,
     "session": _session,
     "status": _status,
     "budget": _budget,

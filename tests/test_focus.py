@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -135,3 +138,24 @@ def test_a_spreadsheet_gets_no_formula_and_a_terminal_no_escape(ledger: Ledger) 
 def test_json_is_the_same_with_exact_costs(ledger: Ledger) -> None:
     said = json.loads(focus.as_json(rows(ledger, row(line(cost="0.000000001")))))
     assert (said["focus"], said["rows"][0]["BilledCost"]) == ("1.2", "0.000000001")
+
+
+def test_the_command_writes_csv_or_json_of_the_wanted_days(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    ledger = open_ledger(url, journals=())
+    ledger.append([row(line("claude-sonnet-5")), row(line("claude-sonnet-5"), at=NOON + 40 * DAY)])
+    ledger.close()
+    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TZ": "UTC"}
+    command = [sys.executable, "-m", "acp_proxy", "export", "--ledger", url]
+
+    def said(*options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*command, *options], env=environ, capture_output=True, text=True, check=False)
+
+    (only,) = csv.DictReader(io.StringIO(said("--focus", "--until", "2026-12-01").stdout))
+    assert (only["ProviderName"], only["BilledCost"]) == ("anthropic", "0.01")
+    assert len(json.loads(said("--focus", "--json").stdout)["rows"]) == 2
+    assert said("--focus", "--since", "2027-06-01").stdout == ",".join(focus.COLUMNS) + "\n"
+    mistake = said()
+    assert (mistake.returncode, mistake.stdout) == (2, "")
+    assert "--focus" in mistake.stderr
+    assert mistake.stderr.count("\n") == 1

@@ -291,6 +291,15 @@ def test_csv_has_a_column_for_each_currency_and_exact_figures(ledger: Ledger) ->
     ]
 
 
+@pytest.mark.parametrize("by", BY)
+def test_csv_has_the_same_columns_whatever_the_rows_are(ledger: Ledger, by: str) -> None:
+    empty = "".join(formats.as_csv(found(ledger, by)))
+    dollars = "".join(formats.as_csv(found(ledger, by, row(line(cost="1")))))
+    both = "".join(formats.as_csv(found(ledger, by, row(line(cost="1", currency="credits")))))
+    assert dollars.splitlines()[0] == empty.strip()
+    assert both.splitlines()[0] == f"{empty.strip()},cost_credits"
+
+
 def test_csv_gives_a_spreadsheet_no_formula_and_keeps_names_of_agents(ledger: Ledger) -> None:
     origin = replace(ALICE, agent="@scope/agent")
     titled = row(origin=origin, state=SessionState(title='=HYPERLINK("http://x")\n'))

@@ -19,6 +19,52 @@ from acp_proxy.times import milliseconds, rfc3339
 # orjson writes these as they are, and a terminal would obey some of them.
 _CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _NO_ROWS = '"rows": []'
+_CSV = (
+    "key",
+    "turns",
+    "input",
+    "cached_read",
+    "cached_write",
+    "output",
+    "thought",
+    "total",
+    "cost_USD",
+    "unpriced_turns",
+    "partial_turns",
+    "estimated_turns",
+    "turns_without_usage",
+)
+_CSV_DETAILS: Mapping[str, tuple[str, ...]] = {
+    "session": (
+        "session",
+        "agent",
+        "title",
+        "project",
+        "started_at",
+        "ended_at",
+        "context_used",
+        "context_size",
+    ),
+    "turn": (
+        "session",
+        "agent",
+        "agent_version",
+        "client",
+        "user",
+        "team",
+        "project",
+        "model",
+        "kind",
+        "started_at",
+        "ended_at",
+        "stop_reason",
+        "message_id",
+        "usage_source",
+        "cost_source",
+        "context_used",
+        "context_size",
+    ),
+}
 _FORMULA = ("=", "+", "-")  # not "@", with which the names of many agents begin
 
 
@@ -51,14 +97,17 @@ def as_json_text(value: Mapping[str, Any]) -> str:
 
 
 def as_csv(report: Report) -> Iterator[str]:
-    """A header and a line for each row; the cost has a column for each currency, `cost_USD` always."""
-    currencies = sorted({cost.currency for line in report.lines for cost in line.costs} | {"USD"})
-    header = _cells(report.lines[0] if report.lines else Line(""), currencies)
+    """A header and a line for each row. What is known of a report's kind is in the header whatever its rows are.
+
+    `cost_USD` is always there, other currencies come last, so that every other column keeps its place.
+    """
+    others = sorted({cost.currency for line in report.lines for cost in line.costs} - {"USD"})
+    header = [*_CSV, *_CSV_DETAILS.get(report.by, ()), *(f"cost_{clean(currency)}" for currency in others)]
     file = io.StringIO()
-    writer = csv.DictWriter(file, header.keys(), lineterminator="\n")
+    writer = csv.DictWriter(file, header, lineterminator="\n")
     writer.writeheader()
     for line in report.lines:
-        writer.writerow(_cells(line, currencies))
+        writer.writerow(_cells(line, ["USD", *others]))
         yield file.getvalue()
         file.seek(0)
         file.truncate()
