@@ -1,0 +1,148 @@
+"""What a scrape costs: at ten thousand, a hundred thousand and a million turns, and at 18,000 series of 500 users.
+
+Each in a process of its own, so that its memory is its own. `--quick` leaves the million out.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from acp_proxy.catalog import Catalog
+from acp_proxy.config import Config, load
+from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.money import Money
+from acp_proxy.core.usage import Usage
+from acp_proxy.ids import uuid7
+from acp_proxy.ledger import Row, open_ledger
+from acp_proxy.metrics import Exporter
+
+SCRAPES = 15
+DAY = 86_400 * 10**9
+BEGAN = 1_795_262_400 * 10**9
+ALICE = Origin("default", "alice", "team-0", "web", "laptop", "agent-0", "1", "zed")
+
+
+def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["measure"]:
+        sys.stdout.write(json.dumps(measured(arguments[1], user_label=arguments[2] == "True")))
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        turns(Path(directory), [10_000, 100_000] if "--quick" in arguments else [10_000, 100_000, 1_000_000])
+        series(Path(directory))
+
+
+def turns(directory: Path, sizes: list[int]) -> None:
+    """The same 720 series, of 20 users, with more and more turns."""
+    path = directory / "turns.db"
+    fill(path, users=20, turns=sizes[0])
+    first = None
+    for size in sizes:
+        grow(path, size)
+        found = measure(path, user_label=False)
+        first = first or found
+        say(f"{size:>9,} turns, 720 series", found, first)
+
+
+def series(directory: Path) -> None:
+    path = directory / "series.db"
+    fill(path, users=500, turns=18_000)
+    first = measure(path, user_label=False)
+    say("18,000 series", first, first)
+    say("18,000 series, each shown", measure(path, user_label=True), first)
+
+
+def fill(path: Path, users: int, turns: int) -> None:
+    """36 series a user: two agents, nine models, two reasons to stop."""
+    with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
+        rows = [a_row(number, users) for number in range(turns)]
+        for start in range(0, turns, 500):
+            ledger.append(rows[start : start + 500])
+
+
+def a_row(number: int, users: int) -> Row:
+    user, of_user = number % users, number // users
+    at = BEGAN + number * 10**9
+    line = UsageLine(f"model-{of_user % 9}", Usage(1000, 200, 30, 40, 5), Money(1_000_000 + number, "USD"))
+    stop = ("end_turn", "cancelled")[of_user // 18 % 2]
+    session, ended_at = f"s{number // 20}", at + 20 * 10**9
+    entry = Entry(
+        uuid7(at), session, "turn", at, ended_at, stop, (line,), "agent", "computed", "", None, 50_000, 200_000
+    )
+    origin = replace(ALICE, user=f"user-{user}", team=f"team-{user % 10}", agent=f"agent-{of_user // 9 % 2}")
+    return Row(origin, entry)
+
+
+def grow(path: Path, turns: int) -> None:
+    """Turns and their lines again and again, a day later each; then sums are made anew."""
+    with closing(sqlite3.connect(path)) as connection:
+        (before,) = connection.execute("SELECT count(*) FROM turn").fetchone()
+        if before >= turns:
+            return
+        for table, key in (("turn", "id"), ("line", "turn")):
+            names = [found[1] for found in connection.execute(f"PRAGMA table_info({table})")]
+            shifted = {key: f"{key} || '-' || ?", "started_at": "started_at + ?", "ended_at": "ended_at + ?"}
+            columns = ", ".join(shifted.get(name, name) for name in names)
+            for copy in range(1, turns // before):
+                days = [copy * DAY] * sum(name in ("started_at", "ended_at") for name in names)
+                only = f"WHERE {key} NOT LIKE '%-{before}-%'"
+                sql = f"INSERT INTO {table} SELECT {columns} FROM {table} {only}"  # noqa: S608
+                connection.execute(sql, [f"{before}-{copy}", *days])
+        connection.commit()
+    with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
+        ledger.rebuild()
+
+
+def measure(path: Path, *, user_label: bool) -> dict[str, float]:
+    command = [sys.executable, "-m", "bench.scrape_cost", "measure", f"sqlite:///{path}", str(user_label)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def measured(url: str, *, user_label: bool) -> dict[str, float]:
+    exporter = Exporter(_config(url, user_label=user_label), Catalog.load(), journals=())
+    took, cpu = [], []
+    with closing(open_ledger(url, journals=())) as ledger:
+        for _ in range(SCRAPES):
+            began, worked = time.perf_counter(), time.process_time()
+            text = exporter.scrape(ledger)
+            took.append(time.perf_counter() - began)
+            cpu.append(time.process_time() - worked)
+    status = Path("/proc/self/status").read_text()
+    memory = int(status.partition("VmHWM:")[2].split()[0]) / 1024  # what a child inherits of ru_maxrss is its parent's
+    lines = sum(not line.startswith(b"#") for line in text.splitlines())
+    return {
+        "p50": statistics.median(took) * 1000,
+        "best": min(took) * 1000,
+        "cpu": statistics.median(cpu) * 1000,
+        "memory": memory,
+        "samples": lines,
+        "size": len(text) / 1000,
+    }
+
+
+def _config(url: str, *, user_label: bool) -> Config:
+    environ = {"HOME": "/nowhere", "USER": "bench", "ACP_PROXY_METRICS__USER_LABEL": str(user_label).lower()}
+    return load({"ledger": url}, environ, admin_file=Path("/nowhere"))
+
+
+def say(what: str, found: dict[str, float], first: dict[str, float]) -> None:
+    sys.stdout.write(
+        f"{what}: p50 {found['p50']:.1f} ms, best {found['best']:.1f} ms, cpu {found['cpu']:.1f} ms "
+        f"({found['cpu'] / first['cpu']:.2f} x the first), {found['memory']:.0f} MB, "
+        f"{found['samples']:,.0f} samples in {found['size']:.0f} kB\n"
+    )
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
