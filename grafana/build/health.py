@@ -135,7 +135,7 @@ def _ledger() -> Row:
             (
                 10,
                 lines(
-                    "Ledger reads",
+                    "Ledger reads, p95",
                     f"What the exporter waits for its ledger, by operation. {_BUCKETS}",
                     times,
                     Looks("s"),

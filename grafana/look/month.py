@@ -130,6 +130,7 @@ class _Turn:
         sizes = [(account, HoldSize.of(account.budget)) for account in accounts]
         held = ledger.hold(opened, sizes, started, started + EXPIRY)
         if not held.admitted:
+            ledger.outbox.count("default", "alerts", "sent")
             return
         ledger.append([Row(self.origin, self._entry(model))])
         self._relayed(ledger)
