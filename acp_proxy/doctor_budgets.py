@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from acp_proxy.config import Config
+from acp_proxy.config.schema import dotted
 from acp_proxy.core.budget import Budget
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import decimal_text
 from acp_proxy.core.scope import DIMENSIONS, Dimension, fits
 from acp_proxy.ledger import Ledger, Query
+
+_FILES: tuple[Literal["user"], Literal["admin"]] = ("user", "admin")
+_COUNTING = frozenset({"prices", "aliases", "agents", "pricing"})  # what a turn costs, and how it is read
 
 
 def budget_troubles(config: Config, ledger: Ledger) -> Iterator[tuple[Budget, list[str]]]:
@@ -53,12 +58,17 @@ def _ways_around(budget: Budget, config: Config) -> Iterator[str]:
     if budget.layer != "admin" or budget.mode != "enforce":
         return
     who = {name for name in ("user", "team", "project") if budget.per == name or budget.scope.texts.get(name)}
-    deciding = {"ledger.url", *(f"identity.{name}" for name in who)}
+    deciding = {"ledger.url", "identity.organisation", *(f"identity.{name}" for name in who)}
     if "project" in who:
         deciding.remove("identity.project")  # it follows from the working directory
     if missing := sorted(deciding - config.final):
         are = "is" if len(missing) == 1 else "are"
         yield f"{' and '.join(missing)} {are} not set in the administrator's file, and so the user's to choose"
+    if budget.per == "agent" or budget.scope.agent:
+        yield "it goes by the agent's name, which is the agent's word, and with --agent the user's"
+    of_user, of_admin = ({key[:2] for key in config.by_file[layer] if key[0] in _COUNTING} for layer in _FILES)
+    if own := sorted(map(dotted, of_user - of_admin)):
+        yield f"it counts by {' and '.join(own)} of the user's own file"
 
 
 def _seen(ledger: Ledger, name: Dimension) -> set[str]:

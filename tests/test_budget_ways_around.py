@@ -1,0 +1,137 @@
+"""Ways around an administrator's budget, each tried: it is closed, or the administrator is told how to close it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from acp_proxy.config import Config, load
+from acp_proxy.core.budget import Budget
+from acp_proxy.core.money import Money
+from acp_proxy.doctor_budgets import budget_troubles
+from acp_proxy.ledger import open_ledger
+
+BUDGET = '[[budget]]\nname = "a"\nper = "user"\nwindow = "day"\nlimit = { amount = "5", currency = "USD" }\n'
+
+
+class Machine:
+    """One on which the administrator's file says who pays and where; `own` is what the user's file says."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.admin = root / "admin.toml"
+        self.url = f"sqlite:///{root}/shared/ledger.db"
+        identity = '[identity]\norganisation = "acme"\nuser = "alice"\nteam = "core"\n'
+        self.closed = f'{identity}[ledger]\nurl = "{self.url}"\non_unavailable = "closed"\n{BUDGET}'
+        self.admin.write_text(self.closed)
+
+    def load(
+        self, own: str = "", options: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None
+    ) -> Config:
+        file = self.root / ".config/acp-proxy/config.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(own)
+        return load(options or {}, {"HOME": str(self.root), "USER": "alice", **(environ or {})}, admin_file=self.admin)
+
+    def troubles(self, config: Config) -> list[str]:
+        """What `doctor` says of the administrator's budget."""
+        ledger = open_ledger(self.url, journals=())
+        try:
+            return next(troubles for budget, troubles in budget_troubles(config, ledger) if budget.layer == "admin")
+        finally:
+            ledger.close()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def admins(config: Config) -> Budget:
+    (found,) = (budget for budget in config.budgets if budget.layer == "admin")
+    return found
+
+
+WEAKER = BUDGET.replace('"5"', '"5000"') + 'mode = "shadow"\non_unavailable = "open"\n'
+
+
+@pytest.mark.parametrize(
+    ("own", "options", "environ"),
+    [
+        ("", {"ledger": "sqlite:////tmp/mine.db"}, {}),
+        ("", {"user": "bob"}, {}),
+        ("", {"team": "free"}, {}),
+        ("", {"config": "/dev/null"}, {}),
+        ("", {}, {"USER": "bob", "LOGNAME": "bob"}),
+        ("", {}, {"HOME": "/nonexistent"}),
+        ("", {}, {"XDG_CONFIG_HOME": "/nonexistent", "XDG_STATE_HOME": "/nonexistent", "XDG_RUNTIME_DIR": "/nope"}),
+        ("", {}, {"ACP_PROXY_IDENTITY__USER": "bob", "ACP_PROXY_IDENTITY__ORGANISATION": "mine"}),
+        ("", {}, {"ACP_PROXY_LEDGER__URL": "sqlite:////tmp/mine.db", "ACP_PROXY_LEDGER__ON_UNAVAILABLE": "open"}),
+        ('[identity]\nuser = "bob"\norganisation = "mine"\n', {}, {}),
+        ('[ledger]\nurl = "sqlite:////tmp/mine.db"\non_unavailable = "open"\n', {}, {}),
+        (WEAKER, {}, {}),
+        (WEAKER, {"budget": "5000"}, {}),
+    ],
+    ids=str,
+)
+def test_what_the_administrator_set_stands(
+    machine: Machine, own: str, options: dict[str, str], environ: dict[str, str]
+) -> None:
+    before, after = machine.load(), machine.load(own, options, environ)
+    assert admins(after) == admins(before)
+    assert (admins(after).limit.amount, admins(after).mode) == (Money.of("5", "USD").nano, "enforce")
+    assert admins(after).on_unavailable == "closed"
+    who = after.identity
+    assert (who.organisation, who.user, who.team) == ("acme", "alice", "core")
+    assert after.ledger.url == machine.url
+    assert machine.troubles(after) == []
+
+
+@pytest.mark.parametrize("key", ["organisation", "user"])
+def test_whoever_pays_but_is_not_named_can_be_chosen_and_doctor_says_so(machine: Machine, key: str) -> None:
+    """Another organisation or user has nothing spent."""
+    machine.admin.write_text("".join(line for line in machine.closed.splitlines(True) if not line.startswith(key)))
+    config = machine.load("", {}, {f"ACP_PROXY_IDENTITY__{key.upper()}": "mine"})
+    assert getattr(config.identity, key) == "mine"
+    assert machine.troubles(config)[0].startswith(f"identity.{key} is not set in the administrator's file")
+
+
+def test_a_ledger_that_is_not_named_is_the_users_to_choose_and_doctor_says_so(machine: Machine) -> None:
+    machine.admin.write_text("".join(line for line in machine.closed.splitlines(True) if not line.startswith("url")))
+    config = machine.load("", {}, {"XDG_STATE_HOME": str(machine.root / "elsewhere")})
+    assert machine.troubles(config)[0].startswith("ledger.url is not set in the administrator's file")
+
+
+COUNTING = {
+    "prices.claude-opus-5-5": '[prices."claude-opus-5-5"]\ninput = "0"\noutput = "0"\n',
+    "aliases.default": '[aliases]\ndefault = "cheap"\n',
+    "agents.claude": '[agents.claude]\nscope = "last_call"\n',
+    "pricing.cache_write": '[pricing]\ncache_write = "5m"\n',
+}
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_what_the_user_says_of_costs_counts_where_the_administrator_says_nothing_and_doctor_names_it(
+    machine: Machine, name: str
+) -> None:
+    assert machine.troubles(machine.load(COUNTING[name])) == [f"it counts by {name} of the user's own file"]
+    counts = COUNTING[name].replace('"0"', '"9"').replace("cheap", "dear").replace("last_call", "turn")
+    machine.admin.write_text(counts.replace("5m", "1h") + machine.closed)
+    after = machine.load(COUNTING[name])
+    assert (after.pricing, after.aliases, after.agents) == (
+        machine.load().pricing,
+        machine.load().aliases,
+        machine.load().agents,
+    )
+    assert machine.troubles(after) == []
+
+
+def test_a_budget_for_an_agent_goes_by_a_name_that_the_user_may_choose_and_doctor_says_so(machine: Machine) -> None:
+    machine.admin.write_text(machine.closed + 'scope = { agent = "claude*" }\n')
+    config = machine.load("", {"agent": "mine"})
+    assert config.run.agent == "mine"
+    assert machine.troubles(config) == [
+        "it goes by the agent's name, which is the agent's word, and with --agent the user's"
+    ]
