@@ -148,9 +148,11 @@ def test_an_administrators_budget_that_users_can_get_around_is_a_warning(patient
     patient.admin_file.write_text(BUDGET)
     (line,) = patient.lines("budget")
     assert line.endswith(
-        "identity.organisation and identity.user and ledger.url are not set in the administrator's file, and so the user's to choose"
+        "identity.organisation and identity.user and ledger.url are not set in the administrator's file, "
+        "and so the user's to choose"
     )
-    patient.admin_file.write_text(f'[identity]\norganisation = "o"\nuser = "alice"\n[ledger]\nurl = "{patient.url}"\n{BUDGET}')
+    identity = '[identity]\norganisation = "o"\nuser = "alice"\n'
+    patient.admin_file.write_text(f'{identity}[ledger]\nurl = "{patient.url}"\n{BUDGET}')
     assert patient.lines("budget")[0].startswith("ok   budget")
 
 
