@@ -78,11 +78,12 @@ def share(part: str, whole: str) -> str:
 
 
 def _difference(selector: str, during: str, at_start: str) -> str:
-    last = f"max_over_time({selector}{during})"
-    watched = f"{last} * 0 and on (job, instance) ({_WATCHED}{at_start} == 1)"
-    scrapes = f"on (job, instance) group_left () sum_over_time({_WATCHED}{during})"
-    came_later = f"{last} * 0 and count_over_time({selector}{during}) < {scrapes}"
-    return f"{last} - ({selector}{at_start} or {watched} or {came_later} or min_over_time({selector}{during}))"
+    """A series with fewer scrapes than its ledger was seen in, the one before the beginning among them, came later."""
+    seen = f"sum_over_time({_WATCHED}{during})"
+    all_seen = f"on (job, instance) group_left () ({seen} + ({_WATCHED}{at_start} or {seen} * 0))"
+    came_later = f"0 * (count_over_time({selector}{during}) < {all_seen})"
+    before = f"{selector}{at_start} or {came_later} or min_over_time({selector}{during})"
+    return f"max_over_time({selector}{during}) - ({before})"
 
 
 def _added(by: Iterable[str], expression: str) -> str:

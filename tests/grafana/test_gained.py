@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 import pytest
 
@@ -36,14 +36,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     lines = [line for job, (scrapes, _) in JOBS.items() for line in _lines(f'job="{job}",instance="one"', scrapes)]
     lines += _lines('job="moved",instance="old"', {minute: 100 + minute for minute in range(91)})
     lines += _lines('job="moved",instance="new"', {minute: 100 + minute for minute in range(91, 121)})
+    without = {minute: None if minute <= 70 else 1000 + minute for minute in range(30, 121)}
+    lines += _lines('job="started-without-ledger",instance="one"', without, away=range(71))
+    kept = {minute: 80 if 80 < minute < 100 else minute for minute in range(121)}
+    lines += _lines('job="ledger-away",instance="one"', kept, away=range(81, 100))
     with prometheus(tmp_path_factory.mktemp("gained"), history="".join(lines)) as started:
         yield started
 
 
-def _lines(target: str, scrapes: Scraped) -> Iterator[str]:
+def _lines(target: str, scrapes: Scraped, away: Container[int] = ()) -> Iterator[str]:
+    """Text of scrapes; in the minutes `away` the exporter had no ledger."""
     for minute, turns in scrapes.items():
         at = BEGIN + minute * EVERY
-        yield f"acp_proxy_ledger_up{{{target}}} 1 {at}\n"
+        yield f"acp_proxy_ledger_up{{{target}}} {int(minute not in away)} {at}\n"
         if turns is not None:
             yield f'acp_proxy_turns_total{{agent="a",{target}}} {turns} {at}\n'
 
@@ -59,6 +64,15 @@ def test_an_exporter_that_moves_gains_nothing_by_it(server: Prometheus) -> None:
     expression = gained('acp_proxy_turns_total{job="moved"}')
     (found,) = server.query(filled(expression, chosen(HOUR, EVERY)), at=BEGIN + 2 * HOUR)
     assert found.value == 59  # one is lost: that of the minute between the last scrape there and the first here
+
+
+@pytest.mark.parametrize(("job", "gain"), [("started-without-ledger", 49), ("ledger-away", 60)])
+def test_a_ledger_that_comes_back_brings_only_what_came_since_it_was_seen(
+    server: Prometheus, job: str, gain: int
+) -> None:
+    expression = gained(f'acp_proxy_turns_total{{job="{job}"}}')
+    (found,) = server.query(filled(expression, chosen(HOUR, EVERY)), at=BEGIN + 2 * HOUR)
+    assert found.value == gain
 
 
 def test_ahead_is_the_same_an_hour_earlier(server: Prometheus) -> None:
