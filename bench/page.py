@@ -159,7 +159,7 @@ def _measure(home: Path, turns: int, times: int) -> None:
 
     def add_one() -> None:
         now = time.time_ns()
-        row = _row(chance.randrange(2**40, 2**41), 2**41, now, chance)
+        row = _row(2**60 - chance.randrange(2**30), 2**60, now, chance)  # of this minute
         ledger.append([row])
 
     last = next(iter(ledger.recent.sessions("default", 1)))
