@@ -96,7 +96,7 @@ def _usage() -> table.Panel:
 
     return listing(
         "Usage by team",
-        "Turns are prompts that were answered. Output is with thought, cache is read and written; estimated tokens are "
+        "Turns are those that prompts began. Output is with thought, cache is read and written; estimated tokens are "
         f"among them. {_EXACT}",
         (
             gained(series("acp_proxy_turns_total", 'kind="turn"'), ["team"]),

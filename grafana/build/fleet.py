@@ -42,7 +42,7 @@ def _figures() -> Row:
             (5, spent()),
             (5, this_month()),
             (5, projected()),
-            (3, figure("Turns", "Prompts that were answered in the time range.", turns, Looks(none="none"))),
+            (3, figure("Turns", "Turns that prompts began, in the time range.", turns, Looks(none="none"))),
             (3, figure("Tokens", "Of all types, estimated ones too, in the time range.", used, Looks(TOKENS))),
             (3, figure("Active sessions", "With a turn in the last 5 minutes.", active, Looks(none="none"))),
         ),

@@ -21,7 +21,7 @@ from grafana.build.panels import (
 from grafana.build.promql import STEP, added, gained, gained_ahead, present, quantile, series, share
 from grafana.build.spend import CACHE, COSTS, COUNTED, cache_hits
 
-_TURN_COST = "Of prompts that were answered and whose cost is known."
+_TURN_COST = "Of turns that prompts began and whose cost is known."
 _BUCKETS = "Read from a histogram: true to the width of its buckets."
 _CONTEXT = "Of turns whose context and window are both known, from the agent or estimated."
 
@@ -48,7 +48,7 @@ def _figures() -> Row:
         (
             (3, figure("Sessions", "First seen in the time range.", _value(begun, "sessions"), Looks(none="none"))),
             (3, figure("Active now", "Sessions with a turn in the last 5 minutes.", _active(), Looks(none="none"))),
-            (4, figure("Turns", "Prompts that were answered in the time range.", _value(turns, "turns"), Looks())),
+            (4, figure("Turns", "Turns that prompts began, in the time range.", _value(turns, "turns"), Looks())),
             (5, figure("Mean cost of a turn", _TURN_COST, _value(each, "{{currency}}"), money)),
             (5, figure("Median cost of a turn", f"{_TURN_COST} {_BUCKETS}", _value(median, "{{currency}}"), money)),
             (4, figure("Context above 90 %", f"Share of turns. {_CONTEXT}", _value(crowded, "turns"), _share())),
@@ -132,7 +132,7 @@ def _ends() -> Row:
     )
     count = Looks(levels=ONE_COLOUR, lowest=0)
     kind_words = (
-        "turn: a prompt was answered. autonomous: work without a prompt. subagent: paid by the turn that called it. "
+        "turn: a prompt began it. autonomous: work without a prompt. subagent: paid by the turn that called it. "
         "compaction: the context was shortened unasked. side: what an agent used beyond the turn's own calls."
     )
     return Row(

@@ -14,6 +14,7 @@ from acp_proxy.core.money import NANO
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.report import Line, query, report
 from acp_proxy.times import UTC_ZONE
+from grafana.build.metrics import LABELS, family
 from grafana.look.month import NOW, SINCE
 from tests.grafana import past
 from tests.grafana.dashboards import ALL_TARGETS, PATHS, Target, chosen, filled, load, variables
@@ -25,6 +26,7 @@ pytestmark = [pytest.mark.real, pytest.mark.xdist_group("grafana")]
 
 # Hours before the end: all that was scraped, parts of it, one that begins before anything was.
 WINDOWS = [(FIRST_SCRAPE, NOW), (NOW - 7 * HOUR, NOW), (NOW - 9 * HOUR, NOW - 2 * HOUR), (NOW - HOUR, NOW)]
+OF_TARGETS = {"__name__", "job", "instance", "le"}
 TOO_EARLY = (BEGIN - HOUR, NOW)
 
 
@@ -52,6 +54,13 @@ def test_a_query_finds_something_and_its_legend_names_labels(before: Past, targe
     assert any(not value.is_nan() for each in found for value in _values(each))
     named = set(re.findall(r"\{\{(\w+)\}\}", target.legend))
     assert all(named <= each.labels.keys() for each in found)
+
+
+def test_families_and_their_labels_are_those_that_the_dashboards_are_made_from(before: Past) -> None:
+    found: dict[str, set[str]] = {}
+    for series in before.server.get("series", **{"match[]": '{__name__=~"acp_proxy_.+"}'}, start=BEGIN, end=NOW):
+        found.setdefault(family(series["__name__"]), set()).update(series.keys() - OF_TARGETS)
+    assert found == {name: set(labels) for name, labels in LABELS.items()}
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
