@@ -16,7 +16,7 @@ const [PAGE, MOST] = [20, 200]; // sessions
 const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
 /** What is shown. */
-const view = { session: "", range: "month", by: "model", title: "", pages: 1, everyKey: false, everyBudget: false };
+const view = { session: "", range: "month", by: "agent", title: "", pages: 1, everyKey: false, everyBudget: false };
 /** Of which state of the ledger, as of when (ms), and how often what is shown was chosen anew. */
 const seen = { mark: "", at: 0, choice: 0 };
 /** @type {number | undefined} */
@@ -128,16 +128,21 @@ async function look() {
 
 async function readOverview() {
   const { range, by, title, pages, everyKey, everyBudget, session } = view;
-  const [spend, sessions, budgets] = await Promise.all([
+  const [spend, all, sessions, budgets] = await Promise.all([
     read("spend", { range, by, tz: TIME_ZONE }),
+    read("spend", { range: "all", by: "agent", tz: TIME_ZONE }),
     read("sessions", { limit: Math.min(PAGE * pages, MOST), title }),
     read("budgets"),
   ]);
   if (session !== view.session) return;
+  if (!location.hash && spend.rows.length === 0 && all.rows.length > 0) {
+    location.replace("#/all/agent"); // nobody chose a month in which nothing was spent
+    return;
+  }
   const empty = !title && sessions.sessions.length === 0;
   byId("welcome").hidden = !empty;
   byId("lead").hidden = byId("figures").hidden = empty;
-  showTotals(spend);
+  showTotals(spend, all.total);
   showSpend(spend, by, everyKey);
   showSessions(sessions.sessions, TIME_ZONE);
   const full = sessions.sessions.length >= MOST;

@@ -3,7 +3,7 @@
 import { bar, byId, make, refill } from "./dom.js";
 import { costTexts, counted, percentText, tokensText } from "./figures.js";
 
-/** @import { Card, Spend } from "./shapes.js" */
+/** @import { Card, Spend, Sums } from "./shapes.js" */
 
 const RANGES = { today: "today", week: "this week", month: "this month", year: "this year", all: "in all" };
 const SOURCES = [
@@ -13,10 +13,16 @@ const SOURCES = [
   { name: "none", look: "unknown", says: "nothing is known of what was used" },
 ];
 
-/** @param {Spend} spend */
-export function showTotals(spend) {
+/**
+ * @param {Spend} spend
+ * @param {Sums} all of all time
+ */
+export function showTotals(spend, all) {
   showTotal(spend);
-  refill(byId("cards"), ...Object.entries(spend.cards).map(([name, card]) => cardOf(name, card)));
+  const { today, week, month } = spend.cards;
+  const ever = { ...all, tokens_total: all.tokens.total };
+  const cards = { Today: today, "This week": week, "This month": month, "In all": ever };
+  refill(byId("cards"), ...Object.entries(cards).map(([name, card]) => cardOf(name, card)));
   refill(byId("sources"), ...sourcesOf(spend.sources));
 }
 
@@ -39,7 +45,7 @@ function cardOf(name, card) {
   return make(
     "li",
     { class: "card" },
-    make("h2", {}, { today: "Today", week: "This week", month: "This month" }[name] ?? name),
+    make("h2", {}, name),
     make("p", { class: "amounts" }, ...amounts.map((text) => make("span", { class: "amount" }, text))),
     make("p", { class: "quiet" }, `${counted(card.turns, "turn")} · ${tokensText(card.tokens_total)} tokens`),
     card.at_least ? make("p", { class: "quiet" }, "at least: not all of it is known") : null,

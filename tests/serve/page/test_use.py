@@ -67,7 +67,7 @@ def test_of_many_budgets_and_keys_the_fullest_come_first(empty_home: Home, open_
         ]
     )
     with empty_home.serving() as served:
-        page = open_page(served.address)
+        page = open_page(f"{served.address}#/month/model")
         budgets = page.locator("#budget-list li")
         assert [text.split("\n")[0] for text in budgets.locator(".title").all_inner_texts()] == [
             f"eachtotal · user user-{number}" for number in range(30, 18, -1)
@@ -139,6 +139,18 @@ def test_an_empty_ledger_says_what_to_do_and_goes_on_by_itself(empty_home: Home,
         empty_home.append([row(line("opus", "0.25"), at=time.time_ns() - 120 * 10**9)])
         expect(page.locator("#total")).to_have_text("$0.2500")
         expect(page.locator("#welcome")).to_be_hidden()
+        page.goto("about:blank")
+
+
+def test_where_nothing_was_spent_this_month_all_is_shown(empty_home: Home, open_page: Open) -> None:
+    empty_home.append([row(line("opus", "0.25"), at=time.time_ns() - 40 * 86_400 * 10**9)])
+    with empty_home.serving() as served:
+        page = open_page(served.address)
+        expect(page.locator("#total")).to_have_text("$0.2500")
+        expect(page.get_by_role("radio", name="All")).to_be_checked()
+        expect(page.locator("#spend-table tbody bdi")).to_have_text(ALICE.agent)
+        page.locator("#range label", has_text="Week").click()
+        expect(page.get_by_text("Nothing was spent in this range.")).to_be_visible()
         page.goto("about:blank")
 
 
