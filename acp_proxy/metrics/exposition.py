@@ -1,7 +1,7 @@
 """Families of metrics as Prometheus's text format 0.0.4. Pure, and knows no metric by name.
 
 Values are integers, of nano-units where that is said: a sum of money is written as the exact decimal that it is.
-prometheus_client's writer takes three times as long for the same text, and goes through floats.
+prometheus_client's writer takes five times as long and more for the same samples, and goes through floats.
 """
 
 from __future__ import annotations
@@ -56,9 +56,16 @@ def exposition(families: Iterable[Family | Histogram]) -> bytes:
 def _family(family: Family) -> Iterator[str]:
     yield from _head(family.name, family.kind, family.says)
     text = decimal_text if family.nano else str
+    if not family.labels:
+        yield from (f"{family.name} {text(number)}" for _, number in family.samples)
+        return
+    *most, last = family.labels
+    before, start = None, ""
     for values, number in family.samples:
-        labels = _labels(family.labels, values)
-        yield f"{family.name}{{{labels}}} {text(number)}" if labels else f"{family.name} {text(number)}"
+        if values[:-1] != before:  # what follows another differs most often in the last label only
+            before = values[:-1]
+            start = "".join([f'{name}="{_escaped(value)}",' for name, value in zip(most, before, strict=True)])
+        yield f'{family.name}{{{start}{last}="{_escaped(values[-1])}"}} {text(number)}'
 
 
 def _histogram(family: Histogram) -> Iterator[str]:
