@@ -85,6 +85,13 @@ def test_the_json_is_as_documented(ledger: BudgetLedger) -> None:
     ]
 
 
+def test_turns_without_a_price_are_not_counted_and_that_is_said(ledger: BudgetLedger) -> None:
+    ledger.append([row(line(cost=None)), row(line(cost=None)), row(line(cost="2", currency="EUR"))])
+    money, tokens = told(ledger, budget("5 USD"), budget("1000 tokens", name="tokens"))
+    assert (money["spent"], money["not_counted"]) == ("0", {"EUR": "2", "turns": "2"})
+    assert tokens["not_counted"] == {}
+
+
 def test_counts_are_decimal_strings_too_and_a_window_without_end_is_null(ledger: BudgetLedger) -> None:
     ledger.append([row(line(input=70, output=30))])
     (tokens, turns) = told(ledger, budget("1000 tokens", "total"), budget("5 turns", "rolling:24h", name="turns"))

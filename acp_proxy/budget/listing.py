@@ -56,8 +56,14 @@ def described(standing: Standing) -> dict[str, object]:
         "spent": exact_text(standing.spent, account.unit),
         "held": exact_text(standing.held, account.unit),
         "left": exact_text(standing.left, account.unit),
-        "not_counted": {money.currency: money.text for money in standing.not_counted},
+        "not_counted": _not_counted(standing),
     }
+
+
+def _not_counted(standing: Standing) -> dict[str, str]:
+    """By unit: money in other currencies, and as turns those without a known price."""
+    others = {money.currency: money.text for money in standing.not_counted}
+    return others | ({"turns": str(standing.unpriced)} if standing.unpriced else {})
 
 
 def _time(at: int | None) -> str | None:
