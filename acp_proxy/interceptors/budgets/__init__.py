@@ -45,6 +45,7 @@ from acp_proxy.interceptors.budgets.sizes import Sizes
 from acp_proxy.interceptors.budgets.stops import Stops
 from acp_proxy.interceptors.budgets.voice import Voice
 from acp_proxy.interceptors.budgets.warnings import Warnings
+from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Decision, Held, OpenTurn
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.worker import LedgerWorker
@@ -242,6 +243,7 @@ class Budgets(Interceptor):
         match event:
             case Initialized():
                 self._voice.meet(event)
+                self._worker.ask(_open, _open_later)
             case SessionOpened(session=session, model=str(model)) | ModelSelected(session=session, model=model):
                 self._models[session] = model
             case SessionClosed(session=session):
@@ -290,6 +292,14 @@ class Budgets(Interceptor):
         self._models[session] = event.state.model or self._models.get(session)
         if event.state.agent_cost is not None:
             self._agents_price.add(session)
+
+
+def _open(_: BudgetLedger) -> None:
+    """The first prompt is to find the ledger open: that may take longer than a prompt waits, on a busy machine."""
+
+
+def _open_later(_: LedgerError) -> None:
+    """The first prompt tries again."""
 
 
 def _subject(turn: OpenTurn) -> Subject:

@@ -73,12 +73,13 @@ class House:
     client_notices: bool = False
     protocol: int = 1
     later: Later | None = None
+    at_first: Callable[[BudgetLedger], object] | None = None
     agent: tuple[str, str] = ("someone", "1")
 
     def __post_init__(self) -> None:
         self.warnings = Warnings()
         self.environ = {"HOME": str(self.root)}
-        self.worker = LedgerWorker.at(self.url, self.environ, self.warnings)
+        self.worker = LedgerWorker.at(self.url, self.environ, self.warnings, self.at_first)
         catalog = Catalog.load()
         rules = Rules(
             self.budgets,

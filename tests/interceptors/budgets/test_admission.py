@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -119,3 +121,10 @@ async def test_a_prompt_that_waits_when_the_agent_goes_leaves_nothing_held(tmp_p
         await made.settled()
         assert (made.held(), made.rows()) == (0, [])
         assert made.ends.agent.data == b""
+
+
+async def test_the_ledger_is_open_before_the_first_prompt(tmp_path: Path) -> None:
+    """Opening it may take longer than a prompt waits."""
+    is_open = threading.Event()
+    async with house(tmp_path, daily("1"), at_first=lambda _: is_open.set()):
+        assert await asyncio.to_thread(is_open.wait, 30)
