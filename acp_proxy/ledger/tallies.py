@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -256,5 +257,6 @@ def bounded(named: tuple[str | None, ...]) -> tuple[str | None, ...]:
     return tuple(OTHER if label is not None and len(label) > labels.LONGEST else label for label in named)
 
 
+@lru_cache(maxsize=1024)  # the same few with each row
 def tally_id(family: str, named: tuple[str | None, ...]) -> str:
     return blake2b(json.dumps([family, named]).encode(), digest_size=12).hexdigest()
