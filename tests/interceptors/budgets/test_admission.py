@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from acp_proxy.core.budget import Limit
-from tests.interceptors.budgets.house import ALICE, daily, house, usd
+from tests.ends import answer, request
+from tests.interceptors.budgets.house import ALICE, House, daily, house, usd
 
 
 async def test_a_prompt_within_the_budget_goes_and_its_turn_has_the_id_that_was_held(tmp_path: Path) -> None:
@@ -123,8 +124,11 @@ async def test_a_prompt_that_waits_when_the_agent_goes_leaves_nothing_held(tmp_p
         assert made.ends.agent.data == b""
 
 
-async def test_the_ledger_is_open_before_the_first_prompt(tmp_path: Path) -> None:
+async def test_the_ledger_is_opened_when_the_agent_has_named_itself(tmp_path: Path) -> None:
     """Opening it may take longer than a prompt waits."""
     is_open = threading.Event()
-    async with house(tmp_path, daily("1"), at_first=lambda _: is_open.set()):
-        assert await asyncio.to_thread(is_open.wait, 30)
+    made = House(tmp_path, (daily("1"),), at_first=lambda _: is_open.set())
+    made.ends.client_says(request(0, "initialize", protocolVersion=1))
+    made.ends.agent_says(answer(0, protocolVersion=1))
+    assert await asyncio.to_thread(is_open.wait, 30)
+    await made.ends.dispatcher.aclose()
