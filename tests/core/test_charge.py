@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from acp_proxy.core.charge import charge
+from acp_proxy.core.charge import SoFar, charge, charge_so_far
 from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.money import Money
+from acp_proxy.core.pricing import Priced
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.usage import Usage
 from tests.core.accounts import ALICE, NOW, account, budget, instant, usd
@@ -110,3 +111,27 @@ def test_an_estimate_is_never_below_what_is_known_nor_made_where_nothing_is_miss
     assert charge(estimating, ORIGIN, nothing_used, hold=usd("2")) == 0
     in_tokens = account(budget("9 tokens", on_unpriced="estimate"))
     assert charge(in_tokens, ORIGIN, replace(ROW, lines=(UNPRICED,)), hold=5000) == 1000
+
+
+@pytest.mark.parametrize(
+    ("limit", "told", "configured", "expected"),
+    [
+        ("9 USD", {}, False, SoFar(usd("0.5"), estimated=True)),
+        ("9 USD", {"USD": usd("0.2")}, False, SoFar(usd("0.2"))),
+        ("9 USD", {"EUR": usd("2")}, False, SoFar(usd("0.5"), estimated=True)),
+        ("9 USD", {"USD": usd("0.2")}, True, SoFar(usd("0.5"), estimated=True)),
+        ("9 EUR", {"USD": usd("0.2")}, False, SoFar(0, estimated=True)),
+        ("9 tokens", {"USD": usd("0.2")}, False, SoFar(30, estimated=True)),
+        ("9 turns", {"USD": usd("0.2")}, False, SoFar(0)),
+    ],
+)
+def test_in_mid_turn_the_agents_cost_counts_else_what_its_tokens_cost_at_least(
+    limit: str, told: dict[str, int], configured: bool, expected: SoFar
+) -> None:
+    priced = Priced(Money(usd("0.5"), "USD"), configured=configured)
+    assert charge_so_far(account(budget(limit)), told, "opus", Usage(input=10, cached_read=20), priced) == expected
+
+
+def test_in_mid_turn_a_model_without_a_price_proves_no_money() -> None:
+    assert charge_so_far(account(budget()), {}, "opus", Usage(input=10), Priced(None)).amount == 0
+    assert charge_so_far(account(budget()), {}, "opus", Usage(), None).amount == 0
