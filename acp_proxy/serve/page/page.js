@@ -27,7 +27,9 @@ follow();
 addEventListener("hashchange", () => {
   const before = view.session;
   follow();
-  if (view.session !== before) moveFocus(before);
+  if (view.session === before) return;
+  byId("session-figures").hidden = true; // those of another session
+  moveFocus(before);
 });
 document.addEventListener("visibilitychange", look);
 setInterval(tick, 1000);
@@ -154,7 +156,9 @@ async function readOverview() {
 async function readSession() {
   const { session } = view;
   const answer = await read("session", { key: session });
-  if (session === view.session) showSession(answer, TIME_ZONE);
+  if (session !== view.session) return;
+  byId("session-figures").hidden = false;
+  showSession(answer, TIME_ZONE);
 }
 
 /**

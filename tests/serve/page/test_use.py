@@ -190,9 +190,14 @@ def test_what_the_server_refuses_is_told_in_its_words(address: str, browser: Bro
     page = context.new_page()
     page.goto(f"{address}#/session/0000000000000000")
     expect(page.locator("#trouble")).to_have_text(re.compile("^no session of this key"))
+    expect(page.locator("#session-figures")).to_be_hidden()
     page.get_by_role("link", name="All sessions").click()
     expect(page.locator("#total")).to_contain_text("$")
     expect(page.locator("#trouble")).to_have_text("")
+    page.locator("#session-list a").first.click()
+    expect(page.locator("#session-title")).to_have_text("Untangle the order states")
+    page.goto(f"{address}#/session/0000000000000000")
+    expect(page.locator("#session-title")).to_be_hidden()
     context.close()
 
 
