@@ -93,9 +93,9 @@ def _drawn(browser: Browser, bundle: Path, url: str, path: Path, picture: Path) 
 
 
 def _made_small(picture: Path) -> None:
-    """In 128 colours, which nobody sees in a picture of few."""
+    """In 256 colours, picked so that those of thin curves are among them."""
     with Image.open(picture) as image:
-        few = image.convert("RGB").quantize(128, dither=Image.Dither.NONE)
+        few = image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     few.save(picture, optimize=True)
 
 
