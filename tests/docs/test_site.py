@@ -1,0 +1,65 @@
+"""The pages of docs/ make a site: each is in its navigation, no link is broken, nothing comes from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+PLACES = re.compile(r"`((?:deploy|grafana|scripts|examples|tests|bench|acp_proxy)/[\w./-]*)`")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(built)]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, "\n".join(line for line in done.stderr.splitlines() if "WARNING" in line)
+    return built
+
+
+@pytest.mark.real
+def test_every_page_is_there_and_all_links_and_anchors_are_found(site: Path) -> None:
+    assert {page.stem for page in PAGES} <= {page.stem for page in site.glob("*.html")}
+
+
+@pytest.mark.real
+def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
+    loaded = {source for page in site.glob("*.html") for source in sources(page.read_text(encoding="utf-8"))}
+    assert any("stylesheets" in source for source in loaded)
+    assert [source for source in loaded if re.match(r"\w+:|//", source) and not source.startswith("data:")] == []
+    styles = "".join(style.read_text(encoding="utf-8") for style in site.rglob("*.css"))
+    assert re.findall(r"url\(['\"]?(?:https?:)?//[^)]*\)|@import[^;]*", styles) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_place_in_the_repository_that_a_page_names_is_there(page: Path) -> None:
+    named = PLACES.findall(page.read_text(encoding="utf-8"))
+    assert [place for place in named if not (ROOT / place).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_links_to_no_file_beside_the_pages(page: Path) -> None:
+    assert re.findall(r"\]\((\.\./[^)]*)\)", page.read_text(encoding="utf-8")) == []
+
+
+def sources(html: str) -> list[str]:
+    """What a browser fetches to show the page; links are not fetched."""
+    found: list[str] = []
+
+    class Tags(HTMLParser):
+        def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+            named = dict(attributes)
+            found.extend(source for source in (named.get("src"),) if source)
+            if tag == "link" and named.get("rel") not in ("canonical", "next", "prev") and named.get("href"):
+                found.append(str(named["href"]))
+
+    Tags().feed(html)
+    return found
