@@ -11,7 +11,7 @@ from typing import Any, NoReturn, get_args
 from acp_proxy import __version__
 from acp_proxy.core.budget import Per
 from acp_proxy.report import BY, FILTERS
-from acp_proxy.setup.editors import EDITORS
+from acp_proxy.setup import NAMES
 from acp_proxy.status import FIELDS
 
 _MOST_TOKENS = 10**12
@@ -162,7 +162,7 @@ def _add_notify(command: argparse.ArgumentParser) -> None:
 
 def _add_setup(command: argparse.ArgumentParser) -> None:
     _add_common(command)
-    command.add_argument("editor", metavar="EDITOR", choices=tuple(EDITORS), nargs="?", help=", ".join(EDITORS))
+    command.add_argument("editor", metavar="EDITOR", choices=NAMES, nargs="?", help=", ".join(NAMES))
     command.add_argument("--agent", metavar="NAME", help="only this one, or one more: claude, codex, gemini …")
     command.add_argument("--list", action="store_true", help="the editors, their settings, and the agents in them")
     way = command.add_mutually_exclusive_group()

@@ -203,15 +203,14 @@ def _notify(arguments: argparse.Namespace) -> int:
 
 
 def _setup(arguments: argparse.Namespace) -> int:
-    from acp_proxy.setup import command
-    from acp_proxy.setup.editors import EDITORS
+    from acp_proxy.setup import NAMES, command, showing
 
     colours = _width() is not None and not os.environ.get("NO_COLOR")
     if arguments.list:
-        sys.stdout.write(command.found(os.environ))
+        sys.stdout.write(showing.found(os.environ))
         return 0
     if arguments.editor is None:
-        raise UsageError(f"setup: expected an editor, one of {', '.join(EDITORS)}, or --list")
+        raise UsageError(f"setup: expected an editor, one of {', '.join(NAMES)}, or --list")
     asked = command.Asked(arguments.editor, arguments.agent, arguments.dry_run, arguments.undo)
     try:
         sys.stdout.write(command.main(asked, os.environ, colours=colours))

@@ -1,4 +1,8 @@
 """What `acp-proxy setup` does: agents in the settings of editors, put behind acp-proxy and out again.
 
-`jsonc` and `wrapping` are pure, `settings_file` is the only one that writes.
+`settings_file` and `originals` are the only ones that write; `jsonc`, `edits`, `agents`, `wrapping`, `adding` and
+`pasting` are pure.
 """
+
+NAMES = ("zed", "jetbrains", "codecompanion", "avante", "agent-shell", "obsidian", "toad", "acpx")
+"""The editors, for the command line: what is known of each is in `editors` and `pasting`."""

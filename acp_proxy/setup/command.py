@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from acp_proxy.figures import aligned, clean
+from acp_proxy.config.files import home
+from acp_proxy.figures import clean
 from acp_proxy.ledger.places import state_directory
-from acp_proxy.setup.editors import AGENTS, EDITORS, Editor
+from acp_proxy.setup.adding import added
+from acp_proxy.setup.agents import PROXY, Agent, CannotEditError, agents
+from acp_proxy.setup.editors import EDITORS, Editor
+from acp_proxy.setup.known import KNOWN
+from acp_proxy.setup.originals import Original
+from acp_proxy.setup.pasting import PASTED, Pasted
 from acp_proxy.setup.settings_file import SettingsError, SettingsFile
-from acp_proxy.setup.wrapping import PROXY, Agent, CannotEditError, added, agents, unwrapped, wrapped
+from acp_proxy.setup.showing import diff
+from acp_proxy.setup.wrapping import unwrapped, wrapped
 
 
 class SetupError(Exception):
@@ -27,134 +32,162 @@ class Asked:
     undo: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Of one file: its text before and after, what is said of it, and what makes it so."""
+
+    file: SettingsFile
+    before: str
+    after: str
+    said: str
+    make: Callable[[], None] = lambda: None
+
+
 def main(asked: Asked, environ: Mapping[str, str], *, colours: bool) -> str:
     """What was done, for people. Raises SetupError."""
+    if pasted := PASTED.get(asked.editor):
+        return _to_paste(pasted, asked)
     editor = EDITORS[asked.editor]
-    file = SettingsFile(editor.file(environ), state_directory(environ) / "setup")
+    files = [SettingsFile(path) for path in editor.files(environ)]
+    if not files:
+        raise SetupError(f"{editor.title}: {editor.none}, nothing was done")
+    changes = [_planned(editor, file, asked, environ) for file in files]  # all of them, before the first is made
+    return "".join(_made(editor, change, asked, environ, colours=colours) for change in changes)
+
+
+def _to_paste(editor: Pasted, asked: Asked) -> str:
+    if asked.undo:
+        return f"acp-proxy has changed nothing of {editor.title}: take out what you put in.\n"
+    if asked.agent is None:
+        return editor.answer(list(editor.own))
+    if asked.agent.casefold() not in editor.own:
+        expected = ", ".join(editor.own)
+        raise SetupError(f"--agent: unknown for {editor.title}: {clean(asked.agent)!r}; expected one of {expected}")
+    return editor.answer([asked.agent.casefold()])
+
+
+def _planned(editor: Editor, file: SettingsFile, asked: Asked, environ: Mapping[str, str]) -> Change:
     try:
         before = file.read()
+        original = Original(state_directory(environ) / "setup", file.target)
         if asked.undo:
-            return _undo(editor, file, before, asked, colours=colours)
-        return _set_up(editor, file, before, asked, environ, colours=colours)
+            return _undo(editor, file, original, before, asked.agent)
+        return _set_up(editor, file, original, before, asked.agent, str(home(environ)))
+    except UnicodeDecodeError as error:
+        raise SetupError(f"{file.path}: expected UTF-8 text, nothing was done") from error
+    except CannotEditError as error:
+        raise SetupError(f"{file.path}: {error}, nothing was done") from error
     except SettingsError as error:
         raise SetupError(str(error)) from error
-    except CannotEditError as error:
-        raise SetupError(f"{file.path}: {error}; nothing was done") from error
 
 
-def found(environ: Mapping[str, str]) -> str:
-    """The editors, their settings, and the agents in them."""
-    rows = [("editor", "settings", "agents")]
-    for editor in EDITORS.values():
-        path = editor.file(environ)
-        rows.append((editor.name, _short(path, environ), _agents_in(editor, path)))
-    return aligned(rows, [False, False, False])
+def _made(editor: Editor, change: Change, asked: Asked, environ: Mapping[str, str], *, colours: bool) -> str:
+    if change.after == change.before:
+        return change.said
+    shown = diff(change.file.path, change.before, change.after, colours=colours)
+    if asked.dry_run:
+        return shown
+    try:
+        change.make()
+    except SettingsError as error:
+        raise SetupError(str(error)) from error
+    outlook = "" if asked.undo else _outlook(editor, environ)
+    afterwards = f"{editor.afterwards}\n" if editor.afterwards else ""
+    return f"{shown}\n{change.said}{outlook}{afterwards}"
 
 
 def _set_up(
-    editor: Editor, file: SettingsFile, before: bytes | None, asked: Asked, environ: Mapping[str, str], *, colours: bool
-) -> str:
-    text = _decoded(file, before)
-    if before is None and asked.agent is None:
-        raise SetupError(f"{file.path}: not found, so {editor.title} has no agents of its own yet; {_offer(editor)}")
-    after, said = _changed(editor, text, agents(text, editor.shape), asked.agent)
-    if after == text:
-        return said
-    change = _diff(file.path, text, after, colours=colours)
-    if asked.dry_run:
-        return change
-    original = _original(editor, file, before, text)
-    file.replace(before, after.encode("utf-8"))
-    file.keep(original, after.encode("utf-8"))
-    return f"{change}\n{said}{_outlook(editor, environ)}"
+    editor: Editor, file: SettingsFile, original: Original, before: bytes | None, wanted: str | None, home: str
+) -> Change:
+    if before is None and wanted is None:
+        raise SetupError(f"{file.path}: not found; {_offer(editor)}")
+    text = (before or b"").decode("utf-8")
+    after, said = _changed(editor, file, text, wanted, home)
+    if after != text:
+        file.check()
+
+    def make() -> None:
+        # What an undo gives back: as it was before the first setup, where only we have changed it since.
+        ours, first = original.of(before or b"")
+        if not ours and before is not None:
+            first = unwrapped(text, editor.shape, [agent.name for agent in agents(text, editor.shape)]).encode("utf-8")
+        original.keep(first, after.encode("utf-8"))
+        file.replace(before, after.encode("utf-8"))
+
+    return Change(file, text, after, said, make)
 
 
-def _changed(editor: Editor, text: str, there: list[Agent], wanted: str | None) -> tuple[str, str]:
+def _changed(editor: Editor, file: SettingsFile, text: str, wanted: str | None, home: str) -> tuple[str, str]:
     """The new text, and what is said of it."""
-    chosen = [agent for agent in there if wanted is None or agent.name.casefold() == wanted.casefold()]
-    if wanted is not None and not chosen:
-        return _with_new(editor, text, there, wanted)
+    there = agents(text, editor.shape)
+    chosen = _chosen(there, wanted)
     startable = [agent for agent in chosen if agent.command is not None]
+    if wanted is not None and wanted.casefold() in KNOWN and not startable:
+        return _with_new(editor, text, wanted.casefold())
+    if not chosen and wanted is not None:
+        names = ", ".join(dict.fromkeys([*(clean(agent.name) for agent in there), *KNOWN]))
+        raise SetupError(f"--agent: {editor.title} has no {clean(wanted)!r}; expected one of {names}")
     if not startable:
         started = ", ".join(clean(agent.name) for agent in chosen)
         if started:
-            raise SetupError(
-                f"{editor.title} starts {started} by itself, its settings name no command; {_offer(editor)}"
-            )
-        raise SetupError(f"{editor.title} has no agents in its settings; {_offer(editor)}")
+            raise SetupError(f"{file.path}: does not say what starts {started}; {_offer(editor)}")
+        raise SetupError(f"{file.path}: no agents in it; {_offer(editor)}")
     new = [agent for agent in startable if not agent.wrapped]
     if not new:
         return text, f"{_names(startable)} behind acp-proxy already.\n"
     said = f"{_names(new)} behind acp-proxy now. `acp-proxy setup {editor.name} --undo` takes it back.\n"
-    return wrapped(text, editor.shape, [agent.name for agent in new]), said
+    return wrapped(text, editor.shape, [agent.name for agent in new], home), said
 
 
-def _with_new(editor: Editor, text: str, there: list[Agent], wanted: str) -> tuple[str, str]:
-    known = AGENTS.get(wanted.casefold())
-    if known is None:
-        names = ", ".join([*(clean(agent.name) for agent in there), *AGENTS])
-        raise SetupError(
-            f"--agent: {editor.title} has no {clean(wanted)!r}, and none such can be added; expected one of {names}"
-        )
-    title, command = known
-    name = f"{title} (acp-proxy)"
-    if any(agent.name == name for agent in there):
-        return text, f"{name} is behind acp-proxy already.\n"
+def _chosen(there: list[Agent], wanted: str | None) -> list[Agent]:
+    """By name, else those that start what is meant by it."""
+    if wanted is None:
+        return there
+    named = [agent for agent in there if agent.name.casefold() == wanted.casefold()]
+    known = KNOWN.get(wanted.casefold())
+    if known is None or any(agent.command for agent in named):
+        return named
+    return [agent for agent in there if agent.command and known.starts(agent.command)]
+
+
+def _with_new(editor: Editor, text: str, wanted: str) -> tuple[str, str]:
+    agent = KNOWN[wanted]
+    name = editor.named(agent)
     said = f"{name} was added. `acp-proxy setup {editor.name} --undo` takes it back.\n"
-    return added(text, editor.shape, name, command), said
+    return added(text, editor.shape, name, agent.title, agent.command), said
 
 
-def _original(editor: Editor, file: SettingsFile, before: bytes | None, text: str) -> bytes | None:
-    """What an undo gives back: as it was before the first setup, where only we have changed it since."""
-    ours, original = file.kept(before)
-    if ours:
-        return original
-    return None if before is None else unwrapped(text, editor.shape).encode("utf-8")
-
-
-def _undo(editor: Editor, file: SettingsFile, before: bytes | None, asked: Asked, *, colours: bool) -> str:
+def _undo(editor: Editor, file: SettingsFile, original: Original, before: bytes | None, wanted: str | None) -> Change:
     if before is None:
         raise SetupError(f"{file.path}: not found, there is nothing to undo")
-    text = _decoded(file, before)
-    ours, original = file.kept(before)
-    after = (original or b"").decode("utf-8") if ours else unwrapped(text, editor.shape)
-    if after == text:
-        return f"No agent of {editor.title} is behind acp-proxy.\n"
-    change = _diff(file.path, text, after, colours=colours)
-    if asked.dry_run:
-        return change
-    if ours and original is None:
-        file.remove()
+    text = before.decode("utf-8")
+    ours, first = original.of(before)
+    if ours and wanted is None:
+        after = (first or b"").decode("utf-8")
+        said = f"{file.path} is {'gone, as it was' if first is None else 'as it was'} before.\n"
     else:
-        file.replace(before, after.encode("utf-8"))
-    file.forget()
-    if ours:
-        return f"{change}\n{file.path} is as it was before.\n"
-    return f"{change}\nThe file was changed since: only what starts the agents was put back.\n"
+        chosen = [agent for agent in _chosen(agents(text, editor.shape), wanted) if agent.wrapped]
+        after = unwrapped(text, editor.shape, [agent.name for agent in chosen])
+        changed = "" if ours else f"{file.path} was changed since: only what starts the agents was put back.\n"
+        said = changed or f"{_names(chosen)} no longer behind acp-proxy.\n"
+    if after == text:
+        which = "no agent" if wanted is None else clean(wanted)
+        return Change(
+            file, text, after, f"{file.path}: {which} is{'' if wanted is None else ' not'} behind acp-proxy.\n"
+        )
+    file.check()
 
+    def make() -> None:
+        if ours and wanted is not None:
+            original.keep(first, after.encode("utf-8"))
+        if ours and wanted is None and first is None:
+            file.remove(before)
+        else:
+            file.replace(before, after.encode("utf-8"))
+        if wanted is None:
+            original.forget()
 
-def _decoded(file: SettingsFile, data: bytes | None) -> str:
-    try:
-        return (data or b"").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise SetupError(f"{file.path}: expected UTF-8 text; nothing was done") from error
-
-
-def _agents_in(editor: Editor, path: Path) -> str:
-    try:
-        data = SettingsFile(path, Path()).read()
-        if data is None:
-            return "-"
-        there = agents(data.decode("utf-8"), editor.shape)
-    except (SettingsError, CannotEditError, UnicodeDecodeError):
-        return "cannot be read"
-    return ", ".join(f"{clean(agent.name)}{_state(agent)}" for agent in there) or "none"
-
-
-def _state(agent: Agent) -> str:
-    if agent.command is None:
-        return " (started by the editor)"
-    return " (behind acp-proxy)" if agent.wrapped else ""
+    return Change(file, text, after, said, make)
 
 
 def _names(there: list[Agent]) -> str:
@@ -163,28 +196,10 @@ def _names(there: list[Agent]) -> str:
 
 
 def _offer(editor: Editor) -> str:
-    return f"`acp-proxy setup {editor.name} --agent claude` adds one ({', '.join(AGENTS)})"
+    return f"`acp-proxy setup {editor.name} --agent claude` adds an agent ({', '.join(KNOWN)})"
 
 
 def _outlook(editor: Editor, environ: Mapping[str, str]) -> str:
     if shutil.which(PROXY, path=environ.get("PATH")):
         return ""
     return f"`{PROXY}` is not on the PATH: {editor.title} will not find it until it is.\n"
-
-
-def _diff(path: Path, before: str, after: str, *, colours: bool) -> str:
-    lines = difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), str(path), str(path), n=2
-    )
-    shown = [line if line.endswith("\n") else f"{line}\n\\ no newline at the end\n" for line in lines]
-    return "".join(_painted(line.replace("\r\n", "\n")) if colours else line.replace("\r\n", "\n") for line in shown)
-
-
-def _painted(line: str) -> str:
-    colour = {"+": "32", "-": "31", "@": "36"}.get(line[:1])
-    return f"\x1b[{colour}m{line[:-1]}\x1b[0m\n" if colour else line
-
-
-def _short(path: Path, environ: Mapping[str, str]) -> str:
-    home = environ.get("HOME", "")
-    return f"~{str(path)[len(home) :]}" if home and str(path).startswith(f"{home}/") else str(path)

@@ -1,4 +1,4 @@
-"""The editors that can be set up: where each keeps its agents, and how an agent is written there.
+"""The editors whose settings are JSON: where each keeps its agents, and how an agent is written there.
 
 Sources of each format are named in docs/editors.md.
 """
@@ -11,26 +11,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acp_proxy.config.files import home
-from acp_proxy.setup.wrapping import Shape
+from acp_proxy.setup import vaults
+from acp_proxy.setup.agents import Shape
+from acp_proxy.setup.known import Known
 
 Environ = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Editor:
-    """One whose settings are JSON that can be edited in place."""
-
     name: str
     title: str
-    file: Callable[[Environ], Path]
+    files: Callable[[Environ], tuple[Path, ...]]
     shape: Shape
+    shows_names: bool = True  # the name of an agent is what people read, not what they type
+    none: str = ""  # what to do where there are no files
+    afterwards: str = ""  # what to do once they are changed
+
+    def named(self, agent: Known) -> str:
+        """What an agent that is added is called; one that the editor brings itself stays beside it."""
+        return f"{agent.title} (acp-proxy)" if self.shows_names else agent.name
 
 
-def _zed(environ: Environ) -> Path:
-    if sys.platform == "darwin":
-        return home(environ) / ".config/zed/settings.json"
-    config = environ.get("XDG_CONFIG_HOME", "")
-    return (Path(config) if config.startswith("/") else home(environ) / ".config") / "zed/settings.json"
+def _zed(environ: Environ) -> tuple[Path, ...]:
+    config = "" if sys.platform == "darwin" else environ.get("XDG_CONFIG_HOME", "")
+    return ((Path(config) if config.startswith("/") else home(environ) / ".config") / "zed/settings.json",)
 
 
 EDITORS: Mapping[str, Editor] = {
@@ -40,21 +45,24 @@ EDITORS: Mapping[str, Editor] = {
         Editor(
             "jetbrains",
             "JetBrains IDEs",
-            lambda environ: home(environ) / ".jetbrains/acp.json",
+            lambda environ: (home(environ) / ".jetbrains/acp.json",),
             Shape(("agent_servers",)),
         ),
         Editor(
-            "acpx", "acpx", lambda environ: home(environ) / ".acpx/config.json", Shape(("agents",), shell_line=True)
+            "obsidian",
+            "Obsidian",
+            vaults.settings,
+            Shape(only=frozenset({"claude", "codex", "gemini"}), more="customAgents"),
+            shows_names=False,
+            none="no vault has the plugin Agent Client",
+            afterwards="Restart Obsidian before you open the plugin's settings: it would write back what it remembers.",
+        ),
+        Editor(
+            "acpx",
+            "acpx",
+            lambda environ: (home(environ) / ".acpx/config.json",),
+            Shape(("agents",), shell_line=True, argv=True),
+            shows_names=False,
         ),
     )
 }
-
-AGENTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "claude": ("Claude Code", ("npx", "-y", "@agentclientprotocol/claude-agent-acp")),
-    "codex": ("Codex", ("npx", "-y", "@agentclientprotocol/codex-acp")),
-    "gemini": ("Gemini CLI", ("gemini", "--acp")),
-    "goose": ("goose", ("goose", "acp")),
-    "opencode": ("OpenCode", ("opencode", "acp")),
-    "qwen": ("Qwen Code", ("qwen", "--acp")),
-}
-"""Agents that an editor may not have yet: what each is called, and how it is started."""

@@ -39,6 +39,11 @@ class Scalar(Node):
 @dataclass(frozen=True, slots=True)
 class Array(Node):
     items: tuple[Node, ...] = ()
+    trailing_comma: int | None = None  # where it stands
+
+    @property
+    def last(self) -> Node | None:
+        return self.items[-1] if self.items else None
 
     @property
     def texts(self) -> list[str] | None:
@@ -57,7 +62,11 @@ class Member:
 @dataclass(frozen=True, slots=True)
 class Object(Node):
     members: tuple[Member, ...] = field(default=())
-    trailing_comma: int | None = None  # where it stands
+    trailing_comma: int | None = None
+
+    @property
+    def last(self) -> Node | None:
+        return self.members[-1].value if self.members else None
 
     def get(self, key: str) -> Node | None:
         """Of members with one key the last counts, as everywhere."""
@@ -132,7 +141,7 @@ class _Reader:
             items.append(self.value(depth + 1))
             comma = self._comma()
         self._at += 1
-        return Array(start, self._at, tuple(items))
+        return Array(start, self._at, tuple(items), comma)
 
     def _comma(self) -> int | None:
         if self.peek() != ",":

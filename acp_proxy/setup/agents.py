@@ -1,0 +1,113 @@
+"""The agents that an editor's settings name, and where in their text. Pure; changes nothing.
+
+An agent is an object with `command` and `args`, or with `argv` alone; what `command` is without `args` (a program, or
+a line for a shell) the editor says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from acp_proxy.setup.jsonc import Array, NotJsonError, Object, parse
+
+PROXY = "acp-proxy"
+RUN = ("run", "--")
+
+
+class CannotEditError(Exception):
+    """The settings are not as expected; the text is one line, without the file's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How an editor writes its agents down: members of the object at `at`, and items of the array `more`."""
+
+    at: tuple[str, ...] = ()
+    only: frozenset[str] | None = None  # the members that are agents, None for all
+    more: str | None = None  # a key beside them, with an array of agents that have an `id`
+    shell_line: bool = False  # a `command` without `args` is a line for a shell
+    argv: bool = False  # how a new agent is written
+    extra: Mapping[str, str] | None = None  # members that a new agent has before its command
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One that the settings name. `command` is None where they do not say what starts it."""
+
+    name: str
+    command: tuple[str, ...] | None
+
+    @property
+    def wrapped(self) -> bool:
+        return self.command is not None and is_wrapped(self.command)
+
+
+def agents(text: str, shape: Shape) -> list[Agent]:
+    """In their order. Raises CannotEditError."""
+    return [Agent(name, command_of(entry)) for name, entry in entries(text, shape)]
+
+
+def is_wrapped(command: Sequence[str]) -> bool:
+    """Also where acp-proxy is named by its path, started by something else, or at the head of a line for a shell."""
+    line = command[0].partition(" -- ")[0].split()
+    launcher = command[: command.index("--")] if "--" in command else ()
+    return PROXY in (PurePath(command[0]).name, PurePath(line[0]).name, *line, *launcher)
+
+
+def entries(text: str, shape: Shape) -> list[tuple[str, Object]]:
+    """The objects that are agents; none where the settings have no place for them. Raises CannotEditError."""
+    if is_blank(text):
+        return []
+    node: Object | None = root(text)
+    for key in shape.at:
+        node = inner(node, key) if node else None
+    if node is None:
+        return []
+    members = [member for member in node.members if shape.only is None or member.key in shape.only]
+    found = [(member.key, member.value) for member in members if isinstance(member.value, Object)]
+    return [*found, *_items(node.get(shape.more), shape.more)] if shape.more else found
+
+
+def _items(node: object, key: str) -> Iterable[tuple[str, Object]]:
+    if node is None:
+        return
+    if not isinstance(node, Array):
+        raise CannotEditError(f"expected {key} to be a list")
+    for item in node.items:
+        if isinstance(item, Object) and (name := item.text("id")):
+            yield name, item
+
+
+def root(text: str) -> Object:
+    try:
+        node = parse(text)
+    except NotJsonError as error:
+        raise CannotEditError(f"not valid JSON, {error}") from error
+    if not isinstance(node, Object):
+        raise CannotEditError("expected an object")
+    return node
+
+
+def inner(node: Object, key: str) -> Object | None:
+    found = node.get(key)
+    if found is not None and not isinstance(found, Object):
+        raise CannotEditError(f"expected {key} to be an object")
+    return found
+
+
+def command_of(entry: Object) -> tuple[str, ...] | None:
+    """The words that start the agent, None where they are not all there and text."""
+    match entry.get("argv"), entry.text("command"), entry.get("args"):
+        case Array(texts=[str(program), *_] as argv), None, None if program:
+            return tuple(argv)
+        case None, str(command), None if command.strip():
+            return (command,)
+        case None, str(command), Array(texts=list(args)) if command.strip():
+            return (command, *args)
+    return None
+
+
+def is_blank(text: str) -> bool:
+    return not text.strip("\ufeff \t\r\n")

@@ -1,0 +1,41 @@
+"""Agents that an editor may not have yet: what each is called, and how it is started. Sources: docs/agents.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    name: str  # as `--agent` takes it
+    title: str
+    command: tuple[str, ...]  # starts it also where only its runtime is installed
+    installed: tuple[str, ...]  # starts it where it is installed
+    also: frozenset[str] = frozenset()  # other names of the program or package
+
+    def starts(self, command: Sequence[str]) -> bool:
+        """Whether a command is this agent, whatever stands before and after it."""
+        words = (word for part in command for word in part.split())
+        names = {PurePath(word).name.partition("@")[0] for word in words if not word.startswith("-")}
+        return not names.isdisjoint({self.installed[0], *self.also})
+
+
+KNOWN: Mapping[str, Known] = {
+    agent.name: agent
+    for agent in (
+        Known(
+            "claude",
+            "Claude Code",
+            ("npx", "-y", "@agentclientprotocol/claude-agent-acp"),
+            ("claude-agent-acp",),
+            frozenset({"claude-code-acp"}),
+        ),
+        Known("codex", "Codex", ("npx", "-y", "@agentclientprotocol/codex-acp"), ("codex-acp",)),
+        Known("gemini", "Gemini CLI", ("gemini", "--acp"), ("gemini", "--acp"), frozenset({"gemini-cli"})),
+        Known("goose", "goose", ("goose", "acp"), ("goose", "acp")),
+        Known("opencode", "OpenCode", ("opencode", "acp"), ("opencode", "acp"), frozenset({"opencode-ai"})),
+        Known("qwen", "Qwen Code", ("qwen", "--acp"), ("qwen", "--acp"), frozenset({"qwen-code"})),
+    )
+}

@@ -1,0 +1,76 @@
+"""What settings were like before the first setup, for its undo: in the state directory, so that nothing is left beside
+them. Private, as settings may hold keys; forgotten with the undo.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b, sha256
+from pathlib import Path
+
+from acp_proxy.ledger.places import private_directory
+from acp_proxy.setup.settings_file import SettingsError
+
+_NOT_THERE, _THERE = b"-", b"+"
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """Of one file: its bytes, and the sums of what setup made of them."""
+
+    directory: Path
+    target: Path
+
+    def keep(self, original: bytes | None, after: bytes) -> None:
+        """Remember what it was like, before it becomes `after`. Raises SettingsError."""
+        kept = _NOT_THERE if original is None else _THERE + original
+        try:
+            private_directory(self.directory)
+            sums = self._sums() if self._read(self._bytes) == kept else []
+            _write(self._made, b"".join(line + b"\n" for line in [*sums, _sum(after)]))
+            _write(self._bytes, kept)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise SettingsError(f"{self.directory}: cannot be written: {reason}, nothing was done") from error
+
+    def of(self, current: bytes) -> tuple[bool, bytes | None]:
+        """Whether `current` is what setup made of it, and if so what it was like: None for not there."""
+        kept = self._read(self._bytes)
+        if kept is None or _sum(current) not in self._sums():
+            return False, None
+        return True, kept[1:] if kept.startswith(_THERE) else None
+
+    def forget(self) -> None:
+        for path in (self._bytes, self._made):
+            with suppress(OSError):
+                path.unlink()
+
+    @property
+    def _bytes(self) -> Path:
+        return self.directory / blake2b(os.fsencode(self.target), digest_size=8).hexdigest()
+
+    @property
+    def _made(self) -> Path:
+        return self._bytes.with_suffix(".made")
+
+    def _sums(self) -> list[bytes]:
+        return (self._read(self._made) or b"").split()
+
+    def _read(self, path: Path) -> bytes | None:
+        try:
+            return path.read_bytes()
+        except OSError:
+            return None
+
+
+def _write(path: Path, data: bytes) -> None:
+    with suppress(FileNotFoundError):
+        path.unlink()
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
+
+
+def _sum(data: bytes) -> bytes:
+    return sha256(data).hexdigest().encode()

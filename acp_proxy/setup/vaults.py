@@ -1,0 +1,37 @@
+"""Obsidian's vaults, and the settings that the plugin Agent Client keeps in each of them. Writes nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from acp_proxy.config.files import home
+
+
+def settings(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """The plugin's settings in each vault that has some; where none has, where they would be."""
+    plugins = [vault / ".obsidian/plugins/agent-client" for vault in _vaults(environ)]
+    files = tuple(plugin / "data.json" for plugin in plugins if plugin.is_dir())
+    return tuple(file for file in files if file.exists()) or files
+
+
+def _vaults(environ: Mapping[str, str]) -> Iterable[Path]:
+    """Those that Obsidian remembers, in the order of their paths."""
+    try:
+        known = json.loads((_directory(environ) / "obsidian.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return []
+    match known:
+        case {"vaults": dict(vaults)}:
+            paths = (vault.get("path") for vault in vaults.values() if isinstance(vault, dict))
+            return sorted(Path(path) for path in paths if isinstance(path, str) and path.startswith("/"))
+    return []
+
+
+def _directory(environ: Mapping[str, str]) -> Path:
+    if sys.platform == "darwin":
+        return home(environ) / "Library/Application Support/obsidian"
+    config = environ.get("XDG_CONFIG_HOME", "")
+    return (Path(config) if config.startswith("/") else home(environ) / ".config") / "obsidian"
