@@ -1,0 +1,71 @@
+"""The official SDK at both ends: what each hears is the same with acp-proxy between them, but for what it adds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.real.clients import sdk_agent
+from tests.real.clients.sdk_agent import EverythingAgent
+from tests.real.clients.sdk_client import Talk, everything, talk
+from tests.real.runs import PROXY
+
+pytestmark = pytest.mark.real
+
+AGENT = [sys.executable, str(Path(sdk_agent.__file__))]
+
+
+STOPPED = ["end_turn", "end_turn", "end_turn", "max_tokens", "max_turn_requests", "refusal"]
+STOPPED += ["error", "cancelled", "end_turn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    direct: Talk
+    relayed: Talk
+    rows: list[dict[str, Any]]  # of the ledger, in the order of the turns
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
+    environment = {"HOME": str(tmp_path_factory.mktemp("home")), "PATH": os.environ["PATH"]}
+    direct = asyncio.run(talk(AGENT, environment, everything))
+    relayed = asyncio.run(talk([*PROXY, "run", "--", *AGENT], environment, everything))
+    command = [*PROXY, "report", "--by", "turn", "--json"]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=30)
+    rows = json.loads(done.stdout)["rows"]
+    return Both(direct, relayed, sorted(rows, key=lambda row: str(row["started_at"])))
+
+
+def test_every_method_of_the_sdk_gives_the_same(both: Both) -> None:
+    assert both.relayed.without_ours() == both.direct.got
+    assert both.relayed.status == both.direct.status == [0]
+
+
+def test_every_method_of_the_agent_was_called(both: Both) -> None:
+    """Its own account of it is the last answer, so that what an agent hears is compared above, too."""
+    heard = {name for name, *_ in both.relayed.got[-1]["result"]["heard"] if isinstance(name, str)}
+    methods = {name for name in vars(EverythingAgent) if not name.startswith("_")}
+    assert heard == methods - {"on_connect"} | {"refused"}
+
+
+def test_only_usage_updates_are_added_and_none_twice(both: Both) -> None:
+    assert both.direct.ours() == []
+    added = [message["params"] for message in both.relayed.ours()]
+    assert {params["update"]["sessionUpdate"] for params in added} == {"usage_update"}
+    assert len(added) == len({json.dumps(params, sort_keys=True) for params in added})
+
+
+def test_each_turn_of_the_sdk_is_in_the_ledger(both: Both) -> None:
+    assert [row["stop_reason"] for row in both.rows] == STOPPED
+    assert [row["tokens"]["total"] for row in both.rows] == [1300] * 6 + [0, 1300, 1300]
+    assert {row["client"] for row in both.rows} == {"everything-client"}
+    assert {row["model"] for row in both.rows if row["stop_reason"] != "error"} == {"claude-haiku-4-5"}
