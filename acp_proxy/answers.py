@@ -52,12 +52,16 @@ def kept(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
 
 def keep(argv: Sequence[str], environ: Mapping[str, str], answer: str, watched: Iterable[str], until: int) -> None:
     """Keep an answer until a time (Unix ns) or until one of the files at `watched` changes, whether there or not."""
+    from pathlib import Path
+
+    from acp_proxy.ledger.places import private_directory
+
     asked = _question(argv, environ)
     file = _file(asked, environ)
     marks = [part for path in watched for part in (path, _mark(path))]
     new = f"{file}.{os.getpid()}"
     try:
-        os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120
+        private_directory(Path(file).parent)
         with open(new, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as kept_in:
             kept_in.write(_END.join((asked, str(until), answer, *marks, _WHOLE)))
         os.replace(new, file)  # noqa: PTH105

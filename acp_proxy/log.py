@@ -6,6 +6,7 @@ structlog is imported at the first event that is written: most runs write none.
 from __future__ import annotations
 
 import sys
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -34,7 +35,9 @@ class Log:
 def _stream(file: Path | None) -> TextIO:
     if file is None:
         return sys.stderr
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    from acp_proxy.ledger.places import private_directory
+
+    private_directory(file.parent)
     file.touch(mode=0o600, exist_ok=True)
     return file.open("a", encoding="utf-8", buffering=1)
 
@@ -42,9 +45,16 @@ def _stream(file: Path | None) -> TextIO:
 def _logger(stream: TextIO) -> Any:
     import structlog
 
+    from acp_proxy.figures import clean
+
+    def on_one_line(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        """Names in it come from agents, and stderr may be a terminal."""
+        return {name: clean(value) if isinstance(value, str) else value for name, value in event.items()}
+
     logger = structlog.wrap_logger(
         structlog.WriteLogger(stream),
         processors=[
+            on_one_line,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.LogfmtRenderer(key_order=["timestamp", "logger", "level", "event"]),
