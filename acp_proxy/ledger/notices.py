@@ -217,8 +217,8 @@ def note_unpriced(run: Run, rows: Iterable[Row]) -> None:
     """Models of new rows whose price is unknown, up to so many of a day."""
     for row in rows:
         for notice in unpriced(row.origin, row.entry):
-            day = notice.at - notice.at % DAY
-            end = min(day + DAY, 2**63 - 1)  # of what a column holds
+            day = max(notice.at - notice.at % DAY, -(2**63))
+            end = min(day + DAY, 2**63 - 1)  # both within what a column holds
             sql = "SELECT count(*) FROM notice WHERE org_id = ? AND kind = 'unpriced' AND at >= ? AND at < ?"
             ((noted,),) = run(sql, (notice.organisation, day, end))
             if noted < _MOST_UNPRICED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import Counters
@@ -27,6 +27,10 @@ def summed(ledger: Ledger, *by: str, **where: str | None) -> dict[tuple[str | in
     return {sums.key: sums for sums in ledger.summed(Query(where=tuple(where.items())), by)}
 
 
+def ended_at(given_row: Row, at: int) -> Row:
+    return replace(given_row, entry=replace(given_row.entry, ended_at=at))
+
+
 class TestRows:
     def test_a_row_comes_back_as_it_was_given_but_for_its_state(self, ledger: Ledger) -> None:
         given_row = row(
@@ -45,6 +49,8 @@ class TestRows:
     # Examples share the ledger: an id that came before is another example's row.
     @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(any_row)
+    @example(ended_at(row(line(None, None)), -(2**63) + 1))  # whose day began before all that a column holds
+    @example(ended_at(row(line(None, None)), 2**63 - 1))
     def test_any_row_comes_back(self, ledger: Ledger, given_row: Row) -> None:
         number = len(rows(ledger))
         unique = replace(given_row, entry=replace(given_row.entry, id=f"{number}"))
