@@ -42,7 +42,8 @@ def _started(pid: int) -> str | None:
     except OSError:
         return None if Path("/proc/self/stat").exists() else _asked_ps(pid)
     state, *fields = stat.rpartition(") ")[2].split()  # the name before it may hold anything
-    return None if state in "ZX" else fields[18]
+    # The main thread ends first: while another one is still in a transaction, it holds the journal and the ledger.
+    return None if state in "ZX" and int(fields[16]) <= 1 else fields[18]
 
 
 def _asked_ps(pid: int) -> str | None:
