@@ -1,7 +1,7 @@
 """An agent made with the official SDK that, in one turn, asks its client for all that an agent may ask a client for.
 
 A prompt says what to do: `everything`, `wait` (until it is cancelled), `fail`, `large` (a chunk of 2 MB), or the reason
-to stop with. What it heard itself it tells by the extension `heard`.
+to stop with; anything else gets a short answer. What it heard itself it tells by the extension `heard`.
 """
 
 from __future__ import annotations
@@ -140,7 +140,10 @@ class EverythingAgent:
                 chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "é" * LARGE}}
                 await self._update(session, chunk)
                 return "end_turn"
-        return what
+            case "max_tokens" | "max_turn_requests" | "refusal":
+                return what
+        await self._update(session, UPDATES[2])
+        return "end_turn"
 
     async def _ask_for_everything(self, session: str) -> None:
         client = self._client

@@ -1,0 +1,48 @@
+"""acplint says the same of an agent with and without acp-proxy in front of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.real.clients import sdk_agent
+from tests.real.clients.linting import QUICK, details, report, verdicts
+from tests.real.runs import PROXY
+
+pytestmark = pytest.mark.real
+
+RELAY = [*PROXY, "run", "--"]
+STRICT = [sys.executable, str(Path(sdk_agent.__file__))]
+LENIENT = [sys.executable, "-m", "acp_proxy.demo_agent"]
+STREAMED = "session_update_schema_valid"  # acplint's name of the test that counts updates by their kind
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+
+
+async def both(agent: list[str], environment: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    home = Path(environment["HOME"])
+    direct = report(agent, environment, home / "direct.json")
+    relayed = report([*RELAY, *agent], environment, home / "relayed.json")
+    first, second = await asyncio.gather(direct, relayed)
+    assert {result["category"] for result in first["results"]} == set(QUICK)
+    return first, second
+
+
+async def test_of_an_agent_that_refuses_its_prompts_the_report_is_the_same(environment: dict[str, str]) -> None:
+    """acplint writes them wrongly, so there is no turn, and nothing to add."""
+    direct, relayed = await both(STRICT, environment)
+    assert relayed == direct
+
+
+async def test_of_an_agent_that_answers_them_only_usage_updates_are_more(environment: dict[str, str]) -> None:
+    direct, relayed = await both(LENIENT, environment)
+    assert verdicts(relayed) == verdicts(direct)
+    assert details(relayed, STREAMED) == details(direct, STREAMED) | {"usage_update": 1}
