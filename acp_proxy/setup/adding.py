@@ -9,7 +9,7 @@ from acp_proxy.setup.agents import PROXY, RUN, CannotEditError, Shape, entries, 
 from acp_proxy.setup.edits import edited, ending_of, indent_of, quoted, quoted_list, unit_of
 from acp_proxy.setup.jsonc import Array, Object
 
-_COMMENT = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/(?=[ \t]*\r?\n))")
+_COMMENT = re.compile(r"[ \t]*(?://[^\r\n]*|/\*(?:(?!\*/)[^\r\n])*\*/(?=[ \t]*\r?\n))")
 
 
 def added(text: str, shape: Shape, name: str, title: str, command: Sequence[str]) -> str:

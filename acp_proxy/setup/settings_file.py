@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-_LARGEST = 16 * 1024 * 1024
+_LARGEST = 4 * 1024 * 1024  # read in a few seconds, and no one writes so many settings
 
 
 class SettingsError(Exception):
@@ -54,9 +54,11 @@ class SettingsFile:
                 continue
             except OSError as error:
                 raise self._error("cannot be read", error) from error
-            if not found.st_mode & 0o222 or not os.access(path, os.W_OK):
-                what = "is read-only" if path == self.target else "is in a read-only directory"
-                raise SettingsError(f"{self.path}: {what}, nothing was done")
+            if found.st_mode & 0o222 and os.access(path, os.W_OK):
+                continue
+            if path == self.target:
+                raise SettingsError(f"{self.path}: is read-only, nothing was done")
+            raise SettingsError(f"{self.path}: is in a read-only directory, nothing was done")
 
     def replace(self, before: bytes | None, after: bytes) -> None:
         """Write `after` where `before` stands, in one step, with the same mode and owner. Raises SettingsError."""

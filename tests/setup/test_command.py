@@ -1,0 +1,346 @@
+"""`acp-proxy setup` in a home directory: what it adds, what it refuses, and that it loses nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from acp_proxy.setup import NAMES
+from acp_proxy.setup.settings_file import SettingsError, SettingsFile
+from tests.setup.machine import Machine
+
+SETTINGS = '{"agent_servers": {"Mine": {"command": "agent", "args": []}}}\n'
+OFFER = "`acp-proxy setup zed --agent claude` adds an agent (claude, codex, gemini, goose, opencode, qwen)"
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+
+
+def test_twice_is_the_same_as_once(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS)
+    machine.setup("zed")
+    once = path.read_bytes()
+    assert machine.setup("zed") == "Mine is behind acp-proxy already.\n"
+    assert path.read_bytes() == once
+
+
+def test_a_dry_run_shows_the_change_and_writes_nothing(machine: Machine) -> None:
+    machine.write("zed", SETTINGS)
+    before = machine.everything()
+    shown = machine.setup("zed", dry_run=True)
+    assert machine.everything() == before
+    assert machine.kept == []
+    assert shown.splitlines()[-2:] == [
+        f"-{SETTINGS.rstrip()}",
+        '+{"agent_servers": {"Mine": {"command": "acp-proxy", "args": ["run", "--", "agent"]}}}',
+    ]
+    assert machine.setup("zed").startswith(shown)
+
+
+def test_a_dry_run_of_an_undo_writes_nothing_either(machine: Machine) -> None:
+    machine.write("zed", SETTINGS)
+    machine.setup("zed")
+    before = machine.everything(), machine.kept
+    assert f"+{SETTINGS}" in machine.setup("zed", undo=True, dry_run=True)
+    assert (machine.everything(), machine.kept) == before
+
+
+def test_in_a_terminal_the_change_is_coloured(machine: Machine) -> None:
+    machine.write("zed", SETTINGS)
+    shown = machine.setup("zed", colours=True, dry_run=True)
+    assert f"\x1b[31m-{SETTINGS.rstrip()}\x1b[0m\n" in shown
+    assert '\x1b[32m+{"agent_servers"' in shown
+
+
+def test_a_mode_is_kept_and_nothing_is_left_beside_the_file(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS)
+    path.chmod(0o640)
+    machine.setup("zed")
+    assert path.stat().st_mode & 0o777 == 0o640
+    machine.setup("zed", undo=True)
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_is_kept_is_for_nobody_else(machine: Machine) -> None:
+    machine.write("zed", SETTINGS)
+    machine.setup("zed")
+    assert machine.kept
+    assert {path.stat().st_mode & 0o777 for path in machine.kept} == {0o600}
+    assert machine.kept[0].parent.stat().st_mode & 0o777 == 0o700
+
+
+@AS_ROOT
+def test_an_owner_is_kept(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS)
+    os.chown(path, 12345, 23456)
+    machine.setup("zed")
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
+
+
+def test_a_link_stays_and_what_it_leads_to_changes(machine: Machine) -> None:
+    link = machine.settings_of("zed")
+    real = machine.home / "dotfiles/zed.json"
+    real.parent.mkdir()
+    real.write_text(SETTINGS)
+    link.symlink_to("../../dotfiles/zed.json")
+    machine.setup("zed")
+    assert link.readlink() == Path("../../dotfiles/zed.json")
+    assert '"acp-proxy"' in real.read_text()
+    machine.setup("zed", undo=True)
+    assert link.is_symlink()
+    assert real.read_text() == SETTINGS
+
+
+def test_where_there_is_no_file_an_agent_makes_one_and_an_undo_takes_it_away(machine: Machine) -> None:
+    said = machine.setup("jetbrains", "gemini")
+    path = machine.home / ".jetbrains/acp.json"
+    assert json.loads(path.read_text()) == {
+        "agent_servers": {"Gemini CLI (acp-proxy)": {"command": "acp-proxy", "args": ["run", "--", "gemini", "--acp"]}}
+    }
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert said.endswith("Gemini CLI (acp-proxy) was added. `acp-proxy setup jetbrains --undo` takes it back.\n")
+    assert machine.setup("jetbrains", undo=True).endswith(f"{path} is gone, as it was before.\n")
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["", "\n", "{}", "{\n}\n", "\ufeff", "// mine\n{ /* nothing yet */ }\n"])
+def test_an_agent_is_added_to_settings_without_any(machine: Machine, text: str) -> None:
+    path = machine.write("zed", text)
+    machine.setup("zed", "claude")
+    assert '"args": ["run", "--", "npx", "-y", "@agentclientprotocol/claude-agent-acp"]' in path.read_text()
+    assert path.read_text().startswith(text.rstrip(" }*/\n"))
+    assert machine.setup("zed", "claude") == "Claude Code (acp-proxy) is behind acp-proxy already.\n"
+    machine.setup("zed", undo=True)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '"Claude": {"command": "claude-agent-acp", "args": []}',
+        '"CLAUDE": {"command": "anything", "args": []}',
+        '"Work": {"command": "npx", "args": ["-y", "@agentclientprotocol/claude-agent-acp@0.100.0"]}',
+        '"Work": {"command": "/usr/local/bin/claude-code-acp"}',
+    ],
+)
+def test_an_agent_that_the_editor_has_is_wrapped_rather_than_added(machine: Machine, entry: str) -> None:
+    path = machine.write("zed", f'{{"agent_servers": {{"Other": {{"command": "other"}}, {entry}}}}}')
+    machine.setup("zed", "claude")
+    servers = json.loads(path.read_text())["agent_servers"]
+    assert len(servers) == 2
+    assert servers.pop("Other") == {"command": "other"}
+    (ours,) = servers.values()
+    assert (ours["command"], ours["args"][:2]) == ("acp-proxy", ["run", "--"])
+
+
+def test_an_agent_that_the_editor_starts_by_itself_gets_one_beside_it(machine: Machine) -> None:
+    path = machine.write("zed", '{"agent_servers": {"claude": {"env": {}}}}')
+    machine.setup("zed", "claude")
+    assert list(json.loads(path.read_text())["agent_servers"]) == ["claude", "Claude Code (acp-proxy)"]
+
+
+def test_acpx_and_obsidian_get_agents_under_the_names_that_they_know(machine: Machine) -> None:
+    acpx, obsidian = machine.write("acpx", '{"agents": {}}'), machine.write("obsidian", "{}")
+    command = ["acp-proxy", "run", "--", "goose", "acp"]
+    machine.setup("acpx", "goose")
+    assert json.loads(acpx.read_text()) == {"agents": {"goose": {"argv": command}}}
+    machine.setup("obsidian", "gemini")
+    machine.setup("obsidian", "goose")
+    assert json.loads(obsidian.read_text()) == {
+        "gemini": {"command": "acp-proxy", "args": ["run", "--", "gemini", "--acp"]},
+        "customAgents": [{"id": "goose", "displayName": "goose", "command": "acp-proxy", "args": command[1:]}],
+    }
+
+
+def test_one_agent_can_be_taken_back_and_then_the_rest(machine: Machine) -> None:
+    two = '{"agent_servers": {"A": {"command": "a", "args": []}, "B": {"command": "b", "args": ["x"]}}}'
+    path = machine.write("zed", two)
+    machine.setup("zed")
+    assert machine.setup("zed", "a", undo=True).endswith("A is no longer behind acp-proxy.\n")
+    assert path.read_text() == two.replace('"b", "args": [', '"acp-proxy", "args": ["run", "--", "b", ')
+    assert machine.setup("zed", "a", undo=True) == f"{path}: a is not behind acp-proxy.\n"
+    machine.setup("zed", undo=True)
+    assert path.read_text() == two
+
+
+def test_what_the_user_changed_since_outlives_an_undo(machine: Machine) -> None:
+    path = machine.write("zed", '{"agent_servers": {"Mine": {"command": "agent", "args": ["--acp"]}}}\n')
+    machine.setup("zed")
+    path.write_text(path.read_text().replace("}}}", '}}, "theme": "One"}'))
+    answer = machine.setup("zed", undo=True)
+    assert answer.endswith(f"{path} was changed since: only what starts the agents was put back.\n")
+    assert path.read_text() == '{"agent_servers": {"Mine": {"command": "agent", "args": ["--acp"]}}, "theme": "One"}\n'
+
+
+def test_an_undo_after_a_change_and_a_second_setup_gives_back_the_change(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS)
+    machine.setup("zed")
+    path.write_text(path.read_text().replace("}}}", '}, "New": {"command": "new", "args": []}}}'))
+    machine.setup("zed")
+    machine.setup("zed", undo=True)
+    assert path.read_text() == SETTINGS.replace("}}}", '}, "New": {"command": "new", "args": []}}}')
+
+
+def test_without_a_setup_there_is_nothing_to_undo(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS)
+    assert machine.setup("zed", undo=True) == f"{path}: no agent is behind acp-proxy.\n"
+    assert path.read_text() == SETTINGS
+
+
+def test_where_acp_proxy_is_not_found_that_is_said(machine: Machine) -> None:
+    (machine.home / "bin/acp-proxy").unlink()
+    machine.write("zed", SETTINGS)
+    assert machine.setup("zed").endswith("`acp-proxy` is not on the PATH: Zed will not find it until it is.\n")
+
+
+def test_every_vault_is_set_up_and_taken_back(machine: Machine) -> None:
+    paths = [machine.vault(name) / ".obsidian/plugins/agent-client/data.json" for name in ("Home", "Work")]
+    text = '{"claude": {"command": "claude-agent-acp", "args": []}}'
+    for path in paths:
+        path.write_text(text)
+    (machine.home / "Plain/.obsidian").mkdir(parents=True)
+    answer = machine.setup("obsidian")
+    assert answer.count("claude is behind acp-proxy now.") == 2
+    assert answer.endswith("it would write back what it remembers.\n")
+    assert all('"acp-proxy"' in path.read_text() for path in paths)
+    machine.setup("obsidian", undo=True)
+    assert [path.read_text() for path in paths] == [text, text]
+
+
+def test_a_vault_that_cannot_be_set_up_keeps_the_others_as_they_are(machine: Machine) -> None:
+    machine.write("obsidian", '{"claude": {"command": "claude-agent-acp", "args": []}}')
+    (machine.vault("Work") / ".obsidian/plugins/agent-client/data.json").write_text("{")
+    assert machine.refusal("obsidian").startswith("~/Work/.obsidian/plugins/agent-client/data.json: not valid JSON")
+
+
+@pytest.mark.parametrize("known", ["", "{", "[]", '{"vaults": []}', '{"vaults": {"a": 1, "b": {"path": 2}}}'])
+def test_without_a_vault_there_is_one_line(machine: Machine, known: str) -> None:
+    (machine.home / ".config/obsidian").mkdir(parents=True)
+    (machine.home / ".config/obsidian/obsidian.json").write_text(known)
+    assert machine.refusal("obsidian") == "Obsidian: no vault has the plugin Agent Client, nothing was done"
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ('{"agent_servers": {', "not valid JSON, line 1: expected text in double quotes, nothing was done"),
+        (SETTINGS + "}", "not valid JSON, line 2: expected the end of the file, nothing was done"),
+        ("[]", "expected an object, nothing was done"),
+        ('{"agent_servers": ["Mine"]}', "expected agent_servers to be an object, nothing was done"),
+        (b'{"a": "\xff"}', "expected UTF-8 text, nothing was done"),
+        (SETTINGS.encode("utf-16"), "expected UTF-8 text, nothing was done"),
+        (b"\x00" * 100, "not valid JSON, line 1: expected a value, nothing was done"),
+        (b'{"a": "%s"}' % (b"x" * 20_000_000), "too large for settings, nothing was done"),
+        ("[" * 100_000, "not valid JSON, line 1: expected no more than 200 levels, nothing was done"),
+        ("", f"no agents in it; {OFFER}"),
+        ('{"agent_servers": {}}', f"no agents in it; {OFFER}"),
+        ('{"agent_servers": {"claude": {"env": {}}}}', f"does not say what starts claude; {OFFER}"),
+    ],
+)
+def test_settings_that_cannot_be_set_up_are_left_as_they_are(
+    machine: Machine, settings: str | bytes, line: str
+) -> None:
+    machine.write("zed", settings)
+    assert machine.refusal("zed") == f"~/.config/zed/settings.json: {line}"
+    assert machine.kept == []
+
+
+def test_a_file_that_is_not_there_is_named(machine: Machine) -> None:
+    assert machine.refusal("zed") == f"~/.config/zed/settings.json: not found; {OFFER}"
+    assert machine.refusal("zed", undo=True) == "~/.config/zed/settings.json: not found, there is nothing to undo"
+
+
+def test_a_file_that_nobody_may_write_is_left_alone_by_root_too(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS)
+    path.chmod(0o444)
+    assert machine.refusal("zed") == "~/.config/zed/settings.json: is read-only, nothing was done"
+    path.chmod(0o644)
+    machine.setup("zed")
+    path.chmod(0o444)
+    assert machine.refusal("zed", undo=True) == "~/.config/zed/settings.json: is read-only, nothing was done"
+
+
+def test_a_directory_that_nobody_may_write_is_left_alone(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS)
+    path.parent.chmod(0o555)
+    assert machine.refusal("zed") == "~/.config/zed/settings.json: is in a read-only directory, nothing was done"
+    path.parent.chmod(0o755)
+
+
+def test_a_loop_of_links_is_named(machine: Machine) -> None:
+    path = machine.settings_of("zed")
+    path.symlink_to(path.name)
+    with pytest.raises(SettingsError, match="cannot be read: too many"):
+        SettingsFile(path).read()
+    assert machine.refusal("zed").startswith("~/.config/zed/settings.json: cannot be read: too many")
+
+
+def test_what_is_no_file_is_not_waited_for(machine: Machine) -> None:
+    os.mkfifo(machine.settings_of("zed"))
+    assert machine.refusal("zed") == "~/.config/zed/settings.json: is not a file"
+    machine.settings_of("acpx").mkdir()
+    assert machine.refusal("acpx") == "~/.acpx/config.json: is not a file"
+
+
+def test_where_nothing_can_be_kept_nothing_is_changed(machine: Machine) -> None:
+    machine.write("zed", SETTINGS)
+    (machine.home / ".local").write_text("in the way")
+    assert machine.refusal("zed").startswith("~/.local/state/acp-proxy/setup: cannot be written: ")
+
+
+def test_a_file_that_was_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text("theirs")
+    meanwhile = "was changed by another program meanwhile, nothing was done"
+    with pytest.raises(SettingsError, match=meanwhile):
+        SettingsFile(path).replace(b"as it was read", b"ours")
+    with pytest.raises(SettingsError, match=meanwhile):
+        SettingsFile(path).remove(b"as it was read")
+    assert path.read_text() == "theirs"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_unknown_agent_is_one_line_with_those_that_are_known(machine: Machine) -> None:
+    machine.write("zed", SETTINGS)
+    expected = "--agent: Zed has no 'clod'; expected one of Mine, claude, codex, gemini, goose, opencode, qwen"
+    assert machine.refusal("zed", "clod") == expected
+
+
+def test_the_installed_command_answers_and_ends_as_it_should(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS)
+    done = machine.typed("zed")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("Mine is behind acp-proxy now. `acp-proxy setup zed --undo` takes it back.\n")
+    assert machine.typed("zed", "--undo").returncode == 0
+    assert path.read_text() == SETTINGS
+    assert machine.typed("--list").stdout.startswith("editor ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            [],
+            f"setup: expected an editor, one of {', '.join(NAMES)}, or --list",
+        ),
+        (["zed"], "~/.config/zed/settings.json: not valid JSON, line 1: expected a value, nothing was done"),
+        (
+            ["zed", "--undo", "--dry-run"],
+            "argument --dry-run: not allowed with argument --undo; see acp-proxy setup --help",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(machine: Machine, arguments: list[str], line: str) -> None:
+    machine.write("zed", "broken")
+    done = machine.typed(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.replace(str(machine.home), "~") == f"acp-proxy: {line}\n"
+
+
+def test_an_unknown_editor_is_one_line_with_those_that_are_known(machine: Machine) -> None:
+    done = machine.typed("vim")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert all(name in line for name in ("'vim'", "zed", "jetbrains", "agent-shell", "toad"))

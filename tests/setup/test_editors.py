@@ -1,0 +1,94 @@
+"""Settings as editors' documentation shows them: what `setup` makes of them, and back."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_proxy.setup import NAMES, showing
+from acp_proxy.setup.editors import EDITORS
+from acp_proxy.setup.pasting import PASTED
+from tests.setup.machine import GOLDEN, Machine
+
+AGENTS = {
+    "zed": "My Custom Agent, Gemini, OpenCode, goose",
+    "jetbrains": "Auggie, OpenCode, Example Agent",
+    "obsidian": "claude, codex, gemini, opencode",
+    "acpx": "claude, gemini, my-custom",
+}
+
+
+def test_the_command_line_knows_every_editor() -> None:
+    assert sorted(NAMES) == sorted([*EDITORS, *PASTED])
+
+
+@pytest.mark.parametrize("editor", EDITORS)
+def test_the_agents_of_an_editor_are_put_behind_acp_proxy(machine: Machine, editor: str) -> None:
+    path = machine.write(editor, _golden(editor))
+    answer = machine.setup(editor).replace(str(machine.home), "~")
+    shown, _, said = answer.partition("\n\n")
+    assert f"{shown}\n" == _golden(editor, "diff")
+    assert said.startswith(
+        f"{AGENTS[editor]} are behind acp-proxy now. `acp-proxy setup {editor} --undo` takes it back.\n"
+    )
+    assert path.read_text().replace(str(machine.home), "~") == _patched(_golden(editor), _golden(editor, "diff"))
+
+
+@pytest.mark.parametrize("editor", EDITORS)
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_an_undo_gives_back_every_byte(machine: Machine, editor: str, ending: str, mark: str) -> None:
+    before = f"{mark}{_golden(editor)}".replace("\n", ending).encode()
+    path = machine.write(editor, before)
+    machine.setup(editor)
+    after = path.read_bytes()
+    assert after.count(b"\r") == (after.count(b"\n") if ending == "\r\n" else 0)
+    assert after.startswith(mark.encode())
+    machine.setup(editor)
+    machine.setup(editor, "claude")
+    answer = machine.setup(editor, undo=True)
+    assert path.read_bytes() == before
+    assert f"{path} is as it was before.\n" in answer
+    assert machine.kept == []
+
+
+def test_the_list_shows_each_editor_with_its_agents(machine: Machine) -> None:
+    for editor in ("zed", "obsidian"):
+        machine.write(editor, _golden(editor))
+    machine.write("acpx", "{")
+    machine.setup("zed", "gemini")
+    notes = "~/Notes/.obsidian/plugins/agent-client/data.json"
+    zed = "claude-acp (started by the editor), My Custom Agent, Gemini (behind acp-proxy), OpenCode, goose"
+    rows = [
+        ("editor", "settings", "agents"),
+        ("zed", "~/.config/zed/settings.json", zed),
+        ("jetbrains", "~/.jetbrains/acp.json", "-"),
+        ("obsidian", notes, "claude, codex, gemini, opencode"),
+        ("acpx", "~/.acpx/config.json", "cannot be read"),
+        ("codecompanion", "Lua", "prints what to put there"),
+        ("avante", "Lua", "prints what to put there"),
+        ("agent-shell", "Emacs Lisp", "prints what to put there"),
+        ("toad", "a command", "prints what to put there"),
+    ]
+    expected = [f"{editor:13}  {path:{len(notes)}}  {there}" for editor, path, there in rows]
+    assert showing.found(machine.environ).splitlines() == expected
+
+
+def _golden(editor: str, kind: str = "json") -> str:
+    return (GOLDEN / f"{editor}.{kind}").read_text()
+
+
+def _patched(text: str, diff: str) -> str:
+    """The text with a unified diff applied, by hand."""
+    lines, at, out = text.splitlines(), 0, []
+    for line in diff.splitlines()[2:]:
+        if line.startswith("@@"):
+            start = int(line.split()[1].split(",")[0][1:]) - 1
+            out += lines[at:start]
+            at = start
+        elif line.startswith("+"):
+            out.append(line[1:])
+        else:
+            assert lines[at] == line[1:]
+            out += [] if line.startswith("-") else [lines[at]]
+            at += 1
+    return "\n".join([*out, *lines[at:]]) + "\n"
