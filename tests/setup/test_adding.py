@@ -43,7 +43,8 @@ ENTRY = """\
         ),
         (
             '{"servers": {"A": {},/**/}/**/\n}',
-            '{"servers": {"A": {},\n  "New": {\n    "command": "acp-proxy",\n    "args": ["run", "--", "agent"]\n  },/**/}/**/\n}',
+            '{"servers": {"A": {},\n  "New": {\n    "command": "acp-proxy",\n'
+            '    "args": ["run", "--", "agent"]\n  },/**/}/**/\n}',
         ),
     ],
 )
