@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
         ("notify", "webhooks that tell people: try them", _add_notify),
         ("setup", "put the agents of an editor behind acp-proxy", _add_setup),
         ("prices", "what models cost", _add_prices),
-        ("doctor", "check configuration, ledger and catalog", _add_common),
+        ("doctor", "check configuration, ledger and catalog", _add_doctor),
         ("demo", "a session against a bundled agent, without network or key", _add_common),
     ):
         add_options(commands.add_parser(name, help=says, description=f"{says[:1].upper()}{says[1:]}."))
@@ -168,6 +168,12 @@ def _add_setup(command: argparse.ArgumentParser) -> None:
     way = command.add_mutually_exclusive_group()
     way.add_argument("--dry-run", action="store_true", help="show the change, and write nothing")
     way.add_argument("--undo", action="store_true", help="put the settings back as they were")
+
+
+def _add_doctor(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    again = "make all that is added up in the ledger anew from its rows; writers wait meanwhile"
+    command.add_argument("--rebuild", action="store_true", help=again)
 
 
 def _add_prices(command: argparse.ArgumentParser) -> None:

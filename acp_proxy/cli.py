@@ -17,6 +17,7 @@ from acp_proxy import times
 from acp_proxy.arguments import UsageError, parser
 from acp_proxy.config import Config, ConfigError, load
 from acp_proxy.core.usage import Usage
+from acp_proxy.figures import clean
 from acp_proxy.ledger import LedgerError, Query, open_ledger
 from acp_proxy.report import FILTERS, Report, formats, query, report, tables
 
@@ -31,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
     except (UsageError, ConfigError, LedgerError) as error:
-        sys.stderr.write(f"acp-proxy: {error}\n")
+        sys.stderr.write(f"acp-proxy: {clean(str(error))}\n")
         return USAGE_STATUS
     except BrokenPipeError:  # `acp-proxy report | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -243,7 +244,7 @@ def _prices(arguments: argparse.Namespace) -> int:
 def _doctor(arguments: argparse.Namespace) -> int:
     from acp_proxy import doctor
 
-    return doctor.main(_options(arguments), os.environ, sys.stdout)
+    return doctor.main(_options(arguments), os.environ, sys.stdout, rebuild=arguments.rebuild)
 
 
 def _demo(_: argparse.Namespace) -> int:

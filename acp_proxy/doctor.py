@@ -1,7 +1,7 @@
 """What must be in order, one line each: configuration, ledger, journals, agents, budgets, machines, catalog.
 
-Mends nothing. The ledger is opened as every command opens it: made when it is not there, dead proxies' journals
-taken over.
+Mends nothing but, when it is asked to, running totals. The ledger is opened as every command opens it: made when it
+is not there, dead proxies' journals taken over.
 """
 
 from __future__ import annotations
@@ -36,10 +36,20 @@ class Finding:
     text: str
 
 
-def main(options: Mapping[str, str], environ: Mapping[str, str], out: TextIO, *, admin_file: Path = ADMIN_FILE) -> int:
-    """Writes the findings as they come. The exit status is 1 when one is a failure."""
+def main(
+    options: Mapping[str, str],
+    environ: Mapping[str, str],
+    out: TextIO,
+    *,
+    admin_file: Path = ADMIN_FILE,
+    rebuild: bool = False,
+) -> int:
+    """Writes the findings as they come. The exit status is 1 when one is a failure.
+
+    With `rebuild` all that is added up in the ledger is made anew from its rows first.
+    """
     failed = False
-    for finding in findings(options, environ, datetime.now(UTC), admin_file):
+    for finding in findings(options, environ, datetime.now(UTC), admin_file, rebuild=rebuild):
         out.write(f"{finding.verdict:<5}{clean(finding.text)}\n")
         out.flush()
         failed |= finding.verdict == "FAIL"
@@ -47,7 +57,7 @@ def main(options: Mapping[str, str], environ: Mapping[str, str], out: TextIO, *,
 
 
 def findings(
-    options: Mapping[str, str], environ: Mapping[str, str], now: datetime, admin_file: Path
+    options: Mapping[str, str], environ: Mapping[str, str], now: datetime, admin_file: Path, *, rebuild: bool = False
 ) -> Iterator[Finding]:
     try:
         config = load(options, environ, admin_file=admin_file)
@@ -55,7 +65,7 @@ def findings(
         yield Finding("FAIL", f"config: {error}")  # and which ledger is meant is not known
     else:
         yield from _config(config)
-        yield from _ledger(config, journal_directories(environ), now)
+        yield from _ledger(config, journal_directories(environ), now, rebuild)
     yield _catalog(Catalog.load(), now)
 
 
@@ -66,7 +76,7 @@ def _config(config: Config) -> Iterator[Finding]:
         yield Finding("warn", f"config: {key} is set, but the administrator's file decides it")
 
 
-def _ledger(config: Config, directories: Sequence[Path], now: datetime) -> Iterator[Finding]:
+def _ledger(config: Config, directories: Sequence[Path], now: datetime, rebuild: bool) -> Iterator[Finding]:
     trouble: list[Finding] = []
 
     def warn(event: str, **fields: object) -> None:
@@ -76,6 +86,8 @@ def _ledger(config: Config, directories: Sequence[Path], now: datetime) -> Itera
     try:
         with closing(open_ledger(config.ledger.url, warn=warn, journals=directories)) as ledger:
             yield Finding("ok", f"ledger: {ledger.check()}")
+            if rebuild:
+                yield _rebuilt(ledger)
             yield from trouble
             yield from _journals(directories)
             yield from _agents(ledger, config)
@@ -85,6 +97,14 @@ def _ledger(config: Config, directories: Sequence[Path], now: datetime) -> Itera
     except LedgerError as error:
         yield Finding("FAIL", f"ledger: {error}")
         yield from trouble
+
+
+def _rebuilt(ledger: BudgetLedger) -> Finding:
+    before = ledger.summed(Query(), ())
+    ledger.rebuild()
+    rows = sum(sums.rows for sums in ledger.summed(Query(), ()))
+    were = "they were right" if ledger.summed(Query(), ()) == before else "they were not right"
+    return Finding("ok", f"totals: made anew from {counted(rows, 'row')}; {were}")
 
 
 def _journals(directories: Sequence[Path]) -> Iterator[Finding]:

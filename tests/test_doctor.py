@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import socket
+import sqlite3
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -247,3 +248,21 @@ class TestMachines:
     def test_this_machine_is_none_of_the_others(self, patient: Patient) -> None:
         self.note(patient, socket.gethostname(), BUDGET)
         assert patient.lines("machine") == []
+
+
+def test_totals_are_made_anew_when_that_is_wanted_and_it_is_said_whether_they_were_right(patient: Patient) -> None:
+    with closing(open_ledger(patient.url, journals=())) as ledger:
+        ledger.append([row(), row()])
+
+    def rebuilt() -> str:
+        out = io.StringIO()
+        assert doctor.main({}, patient.environ, out, admin_file=patient.admin_file, rebuild=True) == 0
+        return next(line for line in out.getvalue().splitlines() if line[5:].startswith("totals"))
+
+    assert rebuilt() == "ok   totals: made anew from 2 rows; they were right"
+    with closing(sqlite3.connect(patient.state / "ledger.db")) as damaged:
+        damaged.execute("UPDATE total SET row_count = row_count + 1, line_count = line_count + 1")
+        damaged.commit()
+    assert rebuilt() == "ok   totals: made anew from 2 rows; they were not right"
+    assert rebuilt() == "ok   totals: made anew from 2 rows; they were right"
+    assert patient.lines("totals") == []
