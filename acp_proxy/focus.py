@@ -19,7 +19,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.figures import clean
 from acp_proxy.ledger import Ledger, Query, Sums
-from acp_proxy.report.formats import as_json_text
+from acp_proxy.report.formats import as_json_text, without_controls
 from acp_proxy.times import SECOND, Zone, rfc3339
 
 VERSION = "1.2"
@@ -192,7 +192,7 @@ def _cell(value: object) -> object:
         case bool():
             return "true" if value else "false"
         case dict():
-            return orjson.dumps(value).decode()
+            return without_controls(orjson.dumps(value).decode())
         case str():
             text = clean(value)
             return f"'{text}" if text.startswith(("=", "+", "@", "-")) and not _is_number(text) else text

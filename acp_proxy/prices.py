@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
-
-import orjson
 
 from acp_proxy.catalog import Catalog, Found
 from acp_proxy.core import pricing
@@ -16,6 +14,7 @@ from acp_proxy.core.models import LABS
 from acp_proxy.core.pricing import Priced, Quote, Rates, Step
 from acp_proxy.core.usage import Usage
 from acp_proxy.figures import aligned, clean
+from acp_proxy.report.formats import as_json_text
 
 _TITLES = {
     "input": "input",
@@ -43,7 +42,7 @@ def list_prices(catalog: Catalog, at: int, search: str = "", *, as_json: bool = 
     wanted = search.strip().lower()
     found = [Found(name, row) for name, row in catalog.rows if wanted in name]
     if as_json:
-        return _json([_answer(row.name, row, _quote(row, at)) for row in found])
+        return as_json_text([_answer(row.name, row, _quote(row, at)) for row in found])
     if not found:
         return f"no model in the catalog has {clean(search)!r} in its name\n"
     header = ["model", "context", *_TITLES.values()]
@@ -55,7 +54,7 @@ def show(catalog: Catalog, model: str, at: int, *, as_json: bool = False) -> str
     """What a reported id resolves to, its window, its prices at `at` (Unix ns), since when, and where they are from."""
     found = catalog.find(model)
     if as_json:
-        return _json(_answer(model, found, _quote(found, at) if found else None))
+        return as_json_text(_answer(model, found, _quote(found, at) if found else None))
     if found is None:
         return _unknown(catalog, model)
     lines = [["", *_TITLES.values()]]
@@ -83,11 +82,11 @@ def cost(
     """What tokens cost at `at` (Unix ns). `context` is that of the largest request; without it they are one request."""
     found = catalog.find(model)
     if found is None:
-        return _json(_answer(model, None, None)) if as_json else _unknown(catalog, model)
+        return as_json_text(_answer(model, None, None)) if as_json else _unknown(catalog, model)
     quote = pricing.quote(found.row, at, tokens.prompt if context is None else context, tokens.prompt)
     priced = pricing.cost(quote.rates, tokens.usage, catalog.cache_write, tokens.cached_write_1h)
     if as_json:
-        return _json(_answer(model, found, quote, priced))
+        return as_json_text(_answer(model, found, quote, priced))
     lines = [
         [f"{amount:,}", _TITLES[name], "×", rate or "unknown"]
         for (name, rate), amount in zip(_rates_used(catalog, quote).items(), _amounts(tokens), strict=True)
@@ -175,7 +174,3 @@ def _unknown(catalog: Catalog, model: str) -> str:
 def _without_lab(name: str) -> str:
     lab, _, model = name.partition("/")
     return model if lab in LABS else name
-
-
-def _json(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()

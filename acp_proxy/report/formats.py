@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -17,7 +17,7 @@ from acp_proxy.report import Line, Report
 from acp_proxy.times import milliseconds, rfc3339
 
 # orjson writes these as they are, and a terminal would obey some of them.
-_CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _NO_ROWS = '"rows": []'
 _CSV = (
     "key",
@@ -90,10 +90,14 @@ def as_json(report: Report) -> Iterator[str]:
     yield f"\n  ]{after}"
 
 
-def as_json_text(value: Mapping[str, Any]) -> str:
+def as_json_text(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
     """Indented, in UTF-8 but for characters that control a terminal."""
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+    return without_controls(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()) + "\n"
+
+
+def without_controls(json: str) -> str:
+    """The same JSON, with escapes for what controls a terminal or turns the direction of writing."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
 
 
 def as_csv(report: Report) -> Iterator[str]:
