@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.ledger.conftest import read_only_directory, small_disk
+from tests.ledger.conftest import _mounted, read_only_directory
 
-__all__ = ["chance", "read_only_directory", "small_disk"]
+__all__ = ["chance", "disk", "read_only_directory"]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 8 MiB: room for a ledger, until a test fills it."""
+    directory = tmp_path / "disk"
+    directory.mkdir()
+    with _mounted(directory, "size=8m"):
+        yield directory
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 CHUNKS = 20  # lines of a turn, numbered
 COST = "0.25"  # of a turn, in USD; a binary fraction, for the agent writes it as a number
-_AT_ONCE = 4  # turns
+AT_ONCE = 4  # turns
 
 
 class Notes:
@@ -99,7 +99,7 @@ class Client:
 
     def _answered(self, asked: str, result: dict[str, Any]) -> None:
         if asked == "initialize":
-            for _ in range(_AT_ONCE):
+            for _ in range(AT_ONCE):
                 self._open()
         elif asked == "new":
             session = result["sessionId"]
