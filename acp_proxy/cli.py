@@ -205,6 +205,7 @@ def _notify(arguments: argparse.Namespace) -> int:
 
 def _setup(arguments: argparse.Namespace) -> int:
     from acp_proxy.setup import NAMES, command, showing
+    from acp_proxy.setup.changes import SetupError
 
     colours = _width() is not None and not os.environ.get("NO_COLOR")
     if arguments.list:
@@ -215,7 +216,7 @@ def _setup(arguments: argparse.Namespace) -> int:
     asked = command.Asked(arguments.editor, arguments.agent, arguments.dry_run, arguments.undo)
     try:
         sys.stdout.write(command.main(asked, os.environ, colours=colours))
-    except command.SetupError as error:
+    except SetupError as error:
         raise UsageError(str(error)) from error
     return 0
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.setup import command
+from acp_proxy.setup.changes import SetupError
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -67,7 +68,7 @@ class Machine:
     def refusal(self, editor: str, agent: str | None = None, *, undo: bool = False) -> str:
         """The one line of a setup that must change nothing and leave nothing."""
         before = self.everything()
-        with pytest.raises(command.SetupError) as caught:
+        with pytest.raises(SetupError) as caught:
             self.setup(editor, agent, undo=undo)
         assert self.everything() == before
         assert "\n" not in str(caught.value)

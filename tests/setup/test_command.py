@@ -154,6 +154,13 @@ def test_acpx_and_obsidian_get_agents_under_the_names_that_they_know(machine: Ma
     }
 
 
+def test_agents_that_stay_outside_are_named(machine: Machine) -> None:
+    machine.write("zed", SETTINGS.replace("}}}", '}, "claude-acp": {"type": "registry"}, "gemini": {}}}'))
+    outside = f"Not behind it, as the settings do not say what starts them: claude-acp, gemini; {OFFER}.\n"
+    assert machine.setup("zed").endswith(outside)
+    assert machine.setup("zed") == f"Mine is behind acp-proxy already.\n{outside}"
+
+
 def test_one_agent_can_be_taken_back_and_then_the_rest(machine: Machine) -> None:
     two = '{"agent_servers": {"A": {"command": "a", "args": []}, "B": {"command": "b", "args": ["x"]}}}'
     path = machine.write("zed", two)

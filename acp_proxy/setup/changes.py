@@ -1,0 +1,144 @@
+"""What a setup or its undo makes of one settings file, and what is said of it. Writes only when it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from acp_proxy.figures import clean
+from acp_proxy.setup.adding import added
+from acp_proxy.setup.agents import Agent, agents
+from acp_proxy.setup.editors import Editor
+from acp_proxy.setup.known import KNOWN
+from acp_proxy.setup.originals import Original
+from acp_proxy.setup.settings_file import SettingsFile
+from acp_proxy.setup.wrapping import unwrapped, wrapped
+
+
+class SetupError(Exception):
+    """The user must correct something; the text is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Of one file: its text before and after, what is said of it, and what makes it so (raises SettingsError)."""
+
+    file: SettingsFile
+    before: str
+    after: str
+    said: str
+    make: Callable[[], None] = lambda: None
+
+
+def set_up(editor: Editor, file: SettingsFile, original: Original, wanted: str | None, home: str) -> Change:
+    """All agents behind acp-proxy, or the wanted one. Raises SetupError, SettingsError and CannotEditError."""
+    data = file.read()
+    if data is None and wanted is None:
+        raise SetupError(f"{file.path}: not found; {_offer(editor)}")
+    text = (data or b"").decode("utf-8")
+    after, said = _behind(editor, file, text, wanted, home)
+    if after != text:
+        file.check()
+
+    def make() -> None:
+        # What an undo gives back: as it was before the first setup, where only we have changed it since.
+        ours, first = original.of(data or b"")
+        if not ours and data is not None:
+            first = unwrapped(text, editor.shape, [agent.name for agent in agents(text, editor.shape)]).encode("utf-8")
+        original.keep(first, after.encode("utf-8"))
+        file.replace(data, after.encode("utf-8"))
+
+    return Change(file, text, after, said, make)
+
+
+def undo(editor: Editor, file: SettingsFile, original: Original, wanted: str | None) -> Change:
+    """The file as it was; without its original, or for one agent, what starts them. Raises as `set_up` does."""
+    data = file.read()
+    if data is None:
+        raise SetupError(f"{file.path}: not found, there is nothing to undo")
+    text = data.decode("utf-8")
+    ours, first = original.of(data)
+    if ours and wanted is None:
+        return _as_it_was(file, original, data, first)
+    chosen = [agent for agent in _chosen(agents(text, editor.shape), wanted) if agent.wrapped]
+    after = unwrapped(text, editor.shape, [agent.name for agent in chosen])
+    if after == text:
+        which = "no agent is" if wanted is None else f"{clean(wanted)} is not"
+        return Change(file, text, after, f"{file.path}: {which} behind acp-proxy.\n")
+    file.check()
+    since = f"{file.path} was changed since: only what starts the agents was put back.\n"
+    said = f"{_names(chosen)} no longer behind acp-proxy.\n" if ours else since
+
+    def make() -> None:
+        if ours:
+            original.keep(first, after.encode("utf-8"))
+        file.replace(data, after.encode("utf-8"))
+        if wanted is None:
+            original.forget()
+
+    return Change(file, text, after, said, make)
+
+
+def _as_it_was(file: SettingsFile, original: Original, data: bytes, first: bytes | None) -> Change:
+    file.check()
+
+    def make() -> None:
+        if first is None:
+            file.remove(data)
+        else:
+            file.replace(data, first)
+        original.forget()
+
+    said = f"{file.path} is {'gone, as it was' if first is None else 'as it was'} before.\n"
+    return Change(file, data.decode("utf-8"), (first or b"").decode("utf-8"), said, make)
+
+
+def _behind(editor: Editor, file: SettingsFile, text: str, wanted: str | None, home: str) -> tuple[str, str]:
+    """The new text, and what is said of it."""
+    there = agents(text, editor.shape)
+    chosen = _chosen(there, wanted)
+    startable = [agent for agent in chosen if agent.command is not None]
+    if wanted is not None and wanted.casefold() in KNOWN and not startable:
+        return _with_new(editor, text, wanted.casefold())
+    if not chosen and wanted is not None:
+        names = ", ".join(dict.fromkeys([*(clean(agent.name) for agent in there), *KNOWN]))
+        raise SetupError(f"--agent: {editor.title} has no {clean(wanted)!r}; expected one of {names}")
+    outside = ", ".join(clean(agent.name) for agent in chosen if agent.command is None)
+    if not startable:
+        why = f"does not say what starts {outside}" if outside else "no agents in it"
+        raise SetupError(f"{file.path}: {why}; {_offer(editor)}")
+    also = (
+        f"Not behind it, as the settings do not say what starts them: {outside}; {_offer(editor)}.\n" if outside else ""
+    )
+    new = [agent for agent in startable if not agent.wrapped]
+    if not new:
+        return text, f"{_names(startable)} behind acp-proxy already.\n{also}"
+    said = f"{_names(new)} behind acp-proxy now. `acp-proxy setup {editor.name} --undo` takes it back.\n{also}"
+    return wrapped(text, editor.shape, [agent.name for agent in new], home), said
+
+
+def _chosen(there: list[Agent], wanted: str | None) -> list[Agent]:
+    """By name, else those that start what is meant by it."""
+    if wanted is None:
+        return there
+    named = [agent for agent in there if agent.name.casefold() == wanted.casefold()]
+    known = KNOWN.get(wanted.casefold())
+    if known is None or any(agent.command for agent in named):
+        return named
+    return [agent for agent in there if agent.command and known.starts(agent.command)]
+
+
+def _with_new(editor: Editor, text: str, wanted: str) -> tuple[str, str]:
+    agent = KNOWN[wanted]
+    name = editor.named(agent)
+    said = f"{name} was added. `acp-proxy setup {editor.name} --undo` takes it back.\n"
+    return added(text, editor.shape, name, agent.title, agent.command), said
+
+
+def _names(there: list[Agent]) -> str:
+    names = [clean(agent.name) for agent in there]
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
+
+
+def _offer(editor: Editor) -> str:
+    return f"`acp-proxy setup {editor.name} --agent claude` adds an agent ({', '.join(KNOWN)})"
