@@ -16,7 +16,7 @@ from tests.faults.trial import BUDGET, Home, Party, kill, until
 
 @pytest.mark.parametrize("party", ["client", "relay", "agent", "all"])
 def test_who_is_killed_costs_no_turn_that_was_acknowledged(party: Party, chance: random.Random, tmp_path: Path) -> None:
-    verdict = kill(Home(tmp_path), party, chance)
+    verdict = kill(party, Home(tmp_path), chance)
     assert verdict.defects == []
 
 
@@ -24,7 +24,7 @@ def test_who_is_killed_costs_no_turn_that_was_acknowledged(party: Party, chance:
 def test_under_a_budget_each_turn_that_the_agent_began_is_booked(
     party: Party, chance: random.Random, tmp_path: Path
 ) -> None:
-    verdict = kill(Home(tmp_path, BUDGET), party, chance)
+    verdict = kill(party, Home(tmp_path, BUDGET), chance)
     assert verdict.defects == []
     assert verdict.unbooked == set()
 

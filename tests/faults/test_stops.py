@@ -13,7 +13,7 @@ from tests.faults.trial import BUDGET, Home, Party, stop
 
 @pytest.mark.parametrize("party", ["client", "relay", "agent"])
 def test_who_is_stopped_and_goes_on_loses_nothing(party: Party, chance: random.Random, tmp_path: Path) -> None:
-    verdict = stop(Home(tmp_path, BUDGET), party, chance)
+    verdict = stop(party, Home(tmp_path, BUDGET), chance)
     assert verdict.defects == []
     assert len(verdict.acked) == 60
     assert verdict.refused == set()

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -209,7 +209,7 @@ def at_random_moment(chance: random.Random, within: float = 0.03) -> None:
     time.sleep(chance.uniform(0, within))
 
 
-def kill(home: Home, party: Party, chance: random.Random) -> Verdict:
+def kill(party: Party, home: Home, chance: random.Random) -> Verdict:
     """A trial in which one party is killed at some point of its work."""
     with home.trial() as trial:
         trial.pid("agent")
@@ -220,7 +220,7 @@ def kill(home: Home, party: Party, chance: random.Random) -> Verdict:
     return home.verdict(trial)
 
 
-def stop(home: Home, party: Party, chance: random.Random, turns: int = 60, times: int = 3) -> Verdict:
+def stop(party: Party, home: Home, chance: random.Random, turns: int = 60, times: int = 3) -> Verdict:
     """A trial in which one party is stopped and goes on, several times."""
     with home.trial(turns) as trial:
         for number in range(times):
@@ -231,13 +231,6 @@ def stop(home: Home, party: Party, chance: random.Random, turns: int = 60, times
             trial.signal(party, signal.SIGCONT)
         trial.until_over()
     return home.verdict(trial)
-
-
-def merged(verdicts: Sequence[Verdict]) -> str:
-    """One line of figures."""
-    acked = sum(len(verdict.acked) for verdict in verdicts)
-    booked = sum(sum(verdict.booked.values()) for verdict in verdicts)
-    return f"{len(verdicts)} trials, {acked} acknowledged, {booked} booked"
 
 
 def _read(path: str) -> str:

@@ -1,0 +1,100 @@
+"""A connection to a database that can be slow, cut, or silent: on loopback, in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+
+_CHUNK = 65536
+
+
+class Link:
+    """Hands on what comes on `port` of loopback to another one. What it does can be changed while it is used."""
+
+    def __init__(self, to: int) -> None:
+        self.port = 0
+        self.delay = 0.0  # seconds, for each piece in each direction
+        self._to = to
+        self._loop = asyncio.new_event_loop()
+        self._open = set[asyncio.StreamWriter]()
+        self._flows = asyncio.Event()
+        self._flows.set()
+
+    def cut(self) -> None:
+        """End all connections; new ones are taken."""
+        self._call(self._cut)
+
+    def fall_silent(self) -> None:
+        """Connections stay and are taken, and nothing is handed on, until `speak`."""
+        self._call(self._flows.clear)
+
+    def speak(self) -> None:
+        self._call(self._flows.set)
+
+    def _call(self, what: object) -> None:
+        done = threading.Event()
+
+        def call() -> None:
+            if callable(what):
+                what()
+            done.set()
+
+        self._loop.call_soon_threadsafe(call)
+        done.wait(10)
+
+    def _cut(self) -> None:
+        for writer in self._open:
+            writer.transport.abort()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self._to)
+        except OSError:  # the database is not there
+            writer.transport.abort()
+            return
+        self._open |= {writer, to_writer}
+        await asyncio.gather(self._hand_on(reader, to_writer), self._hand_on(to_reader, writer))
+        self._open -= {writer, to_writer}
+
+    async def _hand_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(_CHUNK):
+                await asyncio.sleep(self.delay)
+                await self._flows.wait()
+                writer.write(data)
+        writer.close()
+
+    def run(self, ready: threading.Event) -> None:
+        asyncio.set_event_loop(self._loop)
+        server = self._loop.run_until_complete(asyncio.start_server(self._connected, "127.0.0.1", 0))
+        self.port = server.sockets[0].getsockname()[1]
+        self._loop.call_soon(ready.set)
+        self._loop.run_forever()
+        server.close()
+        self._cut()
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.run_until_complete(self._settled())
+        self._loop.close()
+
+    async def _settled(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others, return_exceptions=True)
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+@contextlib.contextmanager
+def linked(port: int) -> Iterator[Link]:
+    link, ready = Link(port), threading.Event()
+    thread = threading.Thread(target=link.run, args=(ready,), name="link")
+    thread.start()
+    ready.wait(10)
+    try:
+        yield link
+    finally:
+        link.stop()
+        thread.join(10)
