@@ -67,7 +67,7 @@ def test_what_commands_write_is_private_whatever_the_umask(home: Home) -> None:
         ("report",),
         ("status",),
         ("budget", "grant", "cap", "--amount", "1", "--for", "1h", "--reason", "a release"),
-        ("doctor",),
+        ("doctor", "--rebuild"),
     ):
         done = subprocess.run(
             [*OPEN_TO_ALL, *COMMAND, *arguments], env=home.environ, capture_output=True, text=True, timeout=60
