@@ -1,4 +1,4 @@
-"""Agents that an editor may not have yet: what each is called, and how it is started. Sources: docs/agents.md."""
+"""Agents that an editor may not have yet: what each is called, and how it is started (docs/editors.md)."""
 
 from __future__ import annotations
 

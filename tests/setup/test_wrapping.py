@@ -15,7 +15,7 @@ from acp_proxy.setup.agents import PROXY, RUN, CannotEditError, Shape, agents, i
 from acp_proxy.setup.editors import EDITORS
 from acp_proxy.setup.jsonc import parse
 from acp_proxy.setup.wrapping import unwrapped, wrapped
-from tests.setup.layouts import LAYOUTS, VALUES, WORDS, comments, laid_out
+from tests.setup.layouts import LAYOUTS, SCALARS, VALUES, WORDS, comments, laid_out
 from tests.setup.test_jsonc import plain
 
 ZED = EDITORS["zed"].shape
@@ -23,6 +23,7 @@ ACPX = EDITORS["acpx"].shape
 OBSIDIAN = EDITORS["obsidian"].shape
 HOME = "/home/alice"
 
+KEYS = ["agent_servers", "agents", "claude", "customAgents", "id", "command", "args", "argv"]
 COMMANDS = WORDS.filter(lambda word: word.strip() and not word.startswith("~/") and PROXY not in word)
 STARTS = st.fixed_dictionaries(
     {"command": COMMANDS},
@@ -42,6 +43,10 @@ def behind(text: str, shape: Shape = ZED) -> str:
 
 def out(text: str, shape: Shape = ZED) -> str:
     return unwrapped(text, shape, [agent.name for agent in agents(text, shape)])
+
+
+def with_claude(text: str, shape: Shape) -> str:
+    return added(text, shape, "claude", "Claude Code", ["agent"])
 
 
 @given(AGENTS, OTHERS, LAYOUTS)
@@ -188,6 +193,25 @@ def test_settings_of_another_shape_are_refused(text: str, expected: str) -> None
     for edit in (behind, out, lambda text: added(text, ZED, "New", "New", ["agent"])):
         with pytest.raises(CannotEditError, match=re.escape(expected)):
             edit(text)
+
+
+@given(
+    st.recursive(
+        SCALARS | st.sampled_from(["agent", ""]),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
+        max_leaves=20,
+    ),
+    st.sampled_from([editor.shape for editor in EDITORS.values()]),
+)
+def test_settings_that_make_no_sense_are_refused_or_stay_readable(settings: object, shape: Shape) -> None:
+    text = json.dumps(settings)
+    for edit in (behind, out, with_claude):
+        try:
+            after = edit(text, shape)
+        except CannotEditError as error:
+            assert "\n" not in str(error)  # noqa: PT017 - or it was edited
+        else:
+            assert isinstance(plain(parse(after)), dict)
 
 
 @pytest.mark.parametrize("args", ["null", '"--acp"', "[1]", '["--acp", null]', "{}"])
