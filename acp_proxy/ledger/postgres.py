@@ -23,7 +23,7 @@ from acp_proxy.core.budget import Account
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError, Warn, holding, log_warning
 from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.postgres_address import Address
-from acp_proxy.ledger.postgres_schema import migrate
+from acp_proxy.ledger.postgres_schema import BEGIN, migrate
 from acp_proxy.ledger.sql import SqlLedger
 from acp_proxy.ledger.standings import organisation_of
 from acp_proxy.ledger.totals import Run
@@ -64,8 +64,10 @@ class PostgresLedger(SqlLedger):
         self._patience = patience
         self._loop = asyncio.new_event_loop()
         self._connection: asyncpg.Connection[asyncpg.Record] | None = None
+        self._begin = "BEGIN"  # of a ledger whose tables are not there yet
         try:
             self._version = migrate(lambda work: self._transact(work, repeat=(*_CONFLICTS, *_FIRST_TABLE)))
+            self._begin = BEGIN
         except BaseException:
             self.close()
             raise
@@ -145,8 +147,8 @@ class PostgresLedger(SqlLedger):
             connection = self._connected(deadline)
             if not begin:
                 return work(run)
-            run("BEGIN", ())
             try:
+                self._wait(connection.execute(self._begin), self._patience)
                 result = work(run)
                 run("COMMIT", ())
             except BaseException:
@@ -155,6 +157,8 @@ class PostgresLedger(SqlLedger):
                         self._wait(connection.execute("ROLLBACK"), 1)
                 raise
             return result
+        except asyncpg.DivisionByZeroError as error:  # by `BEGIN` alone
+            raise LedgerError(f"ledger {self.url}: written by a newer acp-proxy: update it") from error
         except asyncpg.DataError as error:
             raise RowRefusedError(
                 f"ledger {self.url}: a value that does not fit its column ({_line(error)})"

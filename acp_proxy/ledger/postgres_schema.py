@@ -9,9 +9,11 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from acp_proxy.ledger import LedgerError
-from acp_proxy.ledger.migrations import MIGRATIONS, Step
+from acp_proxy.ledger.migrations import MIGRATIONS, Step, refuse_newer
 from acp_proxy.ledger.totals import Run
+
+# One journey. The division fails once a newer version has changed the tables that we know.
+BEGIN = f"BEGIN; SELECT 1 / (version <= {len(MIGRATIONS)})::int FROM acp_proxy_schema"
 
 T = TypeVar("T")
 Transact = Callable[[Callable[[Run], T]], T]
@@ -42,8 +44,7 @@ def _version(run: Run) -> int:
     if not run("SELECT 1 FROM pg_tables WHERE tablename = 'acp_proxy_schema' AND schemaname = current_schema()", ()):
         return 0
     version = int((run("SELECT version FROM acp_proxy_schema", ()) or [(0,)])[0][0])
-    if version > len(MIGRATIONS):
-        raise LedgerError(f"written by a newer acp-proxy (version {version}, known up to {len(MIGRATIONS)}): update it")
+    refuse_newer(version)
     return version
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from acp_proxy.core.budget import Account
 from acp_proxy.ledger import Warn, log_warning
 from acp_proxy.ledger.dialects import SQLITE
-from acp_proxy.ledger.migrations import MIGRATIONS
+from acp_proxy.ledger.migrations import MIGRATIONS, check_version
 from acp_proxy.ledger.places import sqlite_url
 from acp_proxy.ledger.sql import SqlLedger
 from acp_proxy.ledger.sqlite_file import (
@@ -78,6 +78,7 @@ class SqliteLedger(SqlLedger):
             connection = self._connection
             patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self._patience)
             try:
+                check_version(connection)  # what we write may not be all that a newer one counts on
                 result = work(lambda sql, values: connection.execute(sql, values).fetchall())
                 connection.execute("COMMIT")
             except BaseException:
