@@ -113,7 +113,7 @@ class Home:
             process = subprocess.Popen(
                 client,
                 cwd=ROOT,
-                env={**self.environ, "PYTHONPATH": str(ROOT)},
+                env={**self.environ, "PYTHONPATH": os.pathsep.join([self.extra.get("PYTHONPATH", ""), str(ROOT)])},
                 stdin=subprocess.DEVNULL,
                 stderr=stderr,
                 start_new_session=True,
