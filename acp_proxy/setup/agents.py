@@ -53,7 +53,7 @@ def is_wrapped(command: Sequence[str]) -> bool:
     """Also where acp-proxy is named by its path, started by something else, or at the head of a line for a shell."""
     line = command[0].partition(" -- ")[0].split()
     launcher = command[: command.index("--")] if "--" in command else ()
-    return PROXY in (PurePath(command[0]).name, PurePath(line[0]).name, *line, *launcher)
+    return PROXY in (*(PurePath(word).name for word in (command[0], *line[:1])), *line, *launcher)
 
 
 def entries(text: str, shape: Shape) -> list[tuple[str, Object]]:

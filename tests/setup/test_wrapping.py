@@ -173,7 +173,8 @@ def test_an_agent_that_is_behind_acp_proxy_already_is_known_as_such(command: lis
 
 
 @pytest.mark.parametrize(
-    "command", [["agent"], ["agent", "--name", "acp-proxy"], ["acp-proxy-like"], ["agent -- acp-proxy"]]
+    "command",
+    [["agent"], ["agent", "--name", "acp-proxy"], ["acp-proxy-like"], ["agent -- acp-proxy"], [" "], [" -- acp-proxy"]],
 )
 def test_an_agent_that_only_names_acp_proxy_is_not(command: list[str]) -> None:
     assert not is_wrapped(command)
@@ -197,7 +198,7 @@ def test_settings_of_another_shape_are_refused(text: str, expected: str) -> None
 
 @given(
     st.recursive(
-        SCALARS | st.sampled_from(["agent", ""]),
+        SCALARS | st.sampled_from(["agent", "", " ", " -- "]),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
         max_leaves=20,
     ),
