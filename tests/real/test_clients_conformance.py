@@ -24,7 +24,7 @@ async def records(tmp_path: Path) -> tuple[Record, Record]:
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
 
     def subject(*command: str) -> Subject:
-        return Subject(command, environment, tmp_path, version=1, long_prompt="wait")
+        return Subject(command, environment, tmp_path, version=1, long_prompt="wait", patience=20)
 
     return await asyncio.gather(record(subject(*AGENT)), record(subject(*PROXY, "run", "--", *AGENT)))
 

@@ -35,6 +35,7 @@ class Subject:
     version: int
     long_prompt: str
     sign_in: str | None = None
+    patience: float = 2.0  # seconds that the kit gives an agent to leave when its input is closed
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ class Record:
     during: dict[str, list[Any]] = field(default_factory=dict)  # a step -> what else came until its answer
     lines: list[bytes] = field(default_factory=list)
     ids: list[tuple[Any, Any]] = field(default_factory=list)  # as sent, as answered
-    statuses: list[int | None] = field(default_factory=list)  # None: it had to be killed
+    statuses: list[int | None] = field(default_factory=list)  # None: it had not left in time
 
     def result(self, step: str) -> Any:
         return self.answers.get(step, {}).get("result")
@@ -173,10 +174,10 @@ async def _started(subject: Subject, kept: Record) -> AsyncIterator[Peer]:
     peer = Peer(process, kept, subject.version)
     try:
         yield peer
-        kept.statuses.append(await peer.leave())
+        kept.statuses.append(await peer.leave(subject.patience))
     finally:
         if process.returncode is None:
-            process.kill()
+            process.terminate()  # not a kill, which would leave behind what the agent has started
             await process.wait()
 
 
@@ -215,8 +216,8 @@ class Peer:
             self._keep(step, start, answer)
 
     async def works(self) -> None:
-        """Until the first sign of work."""
-        await self._first(len(self._heard), lambda said: said.get("method") == "session/update" and not _is_idle(said))
+        """Until the first word of an answer: other updates may still be those of a session that was just opened."""
+        await self._first(len(self._heard), _is_word)
 
     def send(self, message: dict[str, Any]) -> None:
         self.raw(json.dumps({"jsonrpc": "2.0", **message}).encode())
@@ -226,12 +227,11 @@ class Peer:
             with contextlib.suppress(ConnectionError):
                 self._process.stdin.write(line + b"\n")
 
-    async def leave(self) -> int | None:
+    async def leave(self, patience: float) -> int | None:
         if self._process.stdin is not None:
             self._process.stdin.close()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._reader, SECONDS)
-            return await asyncio.wait_for(self._process.wait(), SECONDS)
+            return await asyncio.wait_for(self._process.wait(), patience)
         return None
 
     def _keep(self, step: str, start: int, answer: Any) -> None:
@@ -273,5 +273,12 @@ class Peer:
 def _is_idle(said: Any) -> bool:
     match said:
         case {"params": {"update": {"sessionUpdate": "state_update", "state": "idle", "stopReason": _}}}:
+            return True
+    return False
+
+
+def _is_word(said: Any) -> bool:
+    match said:
+        case {"params": {"update": {"sessionUpdate": "agent_message_chunk"}}}:
             return True
     return False

@@ -166,7 +166,9 @@ def _asked(seen: Record, family: str) -> bool:
 
 
 def _kinds(updates: list[Any]) -> list[str]:
-    return sorted({params["update"]["sessionUpdate"] for params in updates})
+    """Those of the agent's own: what acp-proxy adds says so."""
+    said = [params["update"] for params in updates]
+    return sorted({update["sessionUpdate"] for update in said if "acp-proxy" not in (update.get("_meta") or {})})
 
 
 def _field(line: bytes, name: str) -> Any:

@@ -1,0 +1,113 @@
+"""What each checker and client says of a released agent, as lines; the agent is offline, its model on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.real.agents import Agent
+from tests.real.clients import conformance, judging, linting
+from tests.real.model import Model
+from tests.real.runs import PROXY, started_by, workplace
+from tests.real.server import serving
+
+SECONDS = 90  # for one command of a client
+HELLO, WORK, LONG = "hello", "TOOL:shell*2 please", "SLOW answer please"
+SAID_BY_LINTER = "Say 'hello' and nothing else."
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An agent that is ready to be started in a home of its own, directly or behind acp-proxy."""
+
+    agent: Agent
+    command: list[str]
+    environment: dict[str, str]
+    home: Path
+    directory: Path
+    npm: Path
+
+
+Check = Callable[[Place], list[str]]
+
+
+def played(check: Check, agent: Agent, npm: Path, home: Path, *, relayed: bool) -> list[str]:
+    """What `check` says; `home` is an empty directory."""
+    model = Model(workplace(home))
+    model.prompts += [HELLO, WORK, LONG, SAID_BY_LINTER]
+    with serving(model) as port:
+        command, environment = started_by(agent, npm, home, port)
+        environment["ACPX_AUTH_API_KEY"] = "none"
+        relay = [*PROXY, "run", "--"] if relayed else []
+        return check(Place(agent, [*relay, *command], environment, home, model.directory, npm))
+
+
+def conformance_1(place: Place) -> list[str]:
+    return _conformance(place, 1)
+
+
+def conformance_2(place: Place) -> list[str]:
+    return _conformance(place, 2)
+
+
+def _conformance(place: Place, version: int) -> list[str]:
+    sign_in = place.agent.sign_in
+    subject = conformance.Subject(place.command, place.environment, place.directory, version, LONG, sign_in)
+    verdicts = judging.judged(asyncio.run(conformance.record(subject)), version)
+    return [f"{name}: {verdict}" for name, verdict in verdicts.items()]
+
+
+def acplint(place: Place) -> list[str]:
+    categories = (*linting.QUICK, *linting.SLOW)
+    said = asyncio.run(linting.report(place.command, place.environment, place.home / "report.json", categories))
+    results = [f"{result['name']}: {result['status']} {result['message'] or ''}" for result in said["results"]]
+    return [*results, *said["findings"], f"status {said['status']}: {said['conformance_level']}"]
+
+
+def acpx(place: Place) -> list[str]:
+    """A session of acpx: a greeting, a turn with tools, a look at the session; what it prints."""
+    agents = {"agents": {"agent": {"command": shlex.join(place.command)}}}
+    (place.home / ".acpx").mkdir()
+    (place.home / ".acpx/config.json").write_text(json.dumps(agents))
+    client = ["node", str(place.npm / "acpx/node_modules/acpx/dist/cli.js"), "--approve-all", "--ttl", "20", "agent"]
+    steps = [("sessions", "new"), (HELLO,), (WORK,), ("sessions", "list"), ("sessions", "close")]
+    if place.agent.asking_mode:
+        steps.insert(1, ("set-mode", place.agent.asking_mode))
+    said = [line for step in steps for line in _run([*client, *step], place)]
+    return [_steady(line, place) for line in said]
+
+
+def _run(command: list[str], place: Place) -> list[str]:
+    done = subprocess.run(
+        command,
+        env=place.environment,
+        cwd=place.directory,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    return [*done.stdout.splitlines(), f"[status {done.returncode}]"]
+
+
+def _steady(line: str, place: Place) -> str:
+    """Without what differs from run to run: directories, ids, times."""
+    line = line.replace(str(place.home), "~")
+    line = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}", "ID", line)
+    return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z|\b\d+(\.\d+)?\s?m?s\b", "TIME", line)
+
+
+CHECKS: dict[str, Check] = {
+    "conformance-1": conformance_1,
+    "conformance-2": conformance_2,
+    "acplint": acplint,
+    "acpx": acpx,
+}
