@@ -179,7 +179,8 @@ class Trial:
             os.killpg(self._process.pid, number)
             self._process.wait(LIMIT)
         else:
-            os.kill(self.pid(party), number)
+            with suppress(ProcessLookupError):  # it was quicker
+                os.kill(self.pid(party), number)
 
     def until_over(self) -> None:
         """Returns when all of them have ended by themselves."""
