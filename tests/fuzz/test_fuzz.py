@@ -157,6 +157,7 @@ def test_whoever_has_no_token_gets_nothing_by_any_request(served: Served, raw: b
         for status in (part.split()[1] for part in heads):
             assert status in (b"200", b"400", b"401", b"403", b"405", b"413", b"503"), answer
         assert b"access-control-" not in answer.lower()
+        assert b"<script" not in answer
         assert b"claude-agent-acp" not in answer
         assert b"acp_proxy_" not in answer
     assert served.process.poll() is None
