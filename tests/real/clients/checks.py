@@ -13,12 +13,15 @@ from pathlib import Path
 
 from tests.real.agents import Agent
 from tests.real.clients import conformance, judging, linting
+from tests.real.clients.toad import screen
+from tests.real.clients.toad import toad as found
 from tests.real.model import Model
 from tests.real.runs import PROXY, started_by, workplace
 from tests.real.server import serving
 
 SECONDS = 90  # for one command of a client
 HELLO, WORK, LONG = "hello", "TOOL:shell*2 please", "SLOW answer please"
+COST = re.compile(r"(?<=%\)) • \$[\d.]+")  # which acp-proxy adds where the agent does not say it
 SAID_BY_LINTER = "Say 'hello' and nothing else."
 
 
@@ -83,6 +86,32 @@ def acpx(place: Place) -> list[str]:
     return [_steady(line, place) for line in said]
 
 
+def toad(place: Place) -> list[str]:
+    """Toad's screen after a greeting."""
+    terminal = place.environment | {"TERM": "xterm-256color"}
+    for unwanted in ("CI", "NO_COLOR"):
+        del terminal[unwanted]
+    command = [
+        found() or "toad",
+        "acp",
+        "--title",
+        "Agent",
+        "--project-dir",
+        str(place.directory),
+        shlex.join(place.command),
+    ]
+    with screen(place.home) as shown:
+        shown.start(command, terminal, place.directory)
+        shown.shows("Modes")  # which Toad knows when the session is there
+        shown.still()
+        shown.types(HELLO)
+        shown.shows("Hello from the model")
+        shown.shows("%)")  # of the context, in the status line
+        lines = shown.still()
+    lines = [COST.sub("", line) for line in lines if "━━" not in line and "Agent connected" not in line]  # those move
+    return [re.sub(" +", " ", _steady(line, place)) for line in lines]
+
+
 def _run(command: list[str], place: Place) -> list[str]:
     done = subprocess.run(
         command,
@@ -110,4 +139,5 @@ CHECKS: dict[str, Check] = {
     "conformance-2": conformance_2,
     "acplint": acplint,
     "acpx": acpx,
+    "toad": toad,
 }
