@@ -37,7 +37,9 @@ def main() -> int:
     _print("| check | agent | lines compared | different |", "|---|---|---|---|")
     good = True
     if not options.checks and toad() is None:
-        sys.stderr.write("check-clients: no Toad here (it needs Python 3.14); name it in $TOAD to have it checked\n")
+        sys.stderr.write(
+            "check-clients: no tmux, or no Toad (it needs Python 3.14; its command may stand in $TOAD): not checked\n"
+        )
     for name in options.checks or (name for name in CHECKS if name != "toad" or toad()):
         for agent in agents:
             if name == "conformance-2" and 2 not in agent.versions:

@@ -71,5 +71,5 @@ def screen(home: Path) -> Iterator[Screen]:
 
 
 def toad() -> str | None:
-    """The command of Toad, which needs Python 3.14: `$TOAD`, or the one on the path."""
-    return os.environ.get("TOAD") or shutil.which("toad")
+    """The command of Toad: `$TOAD`, or the one on the path; None when it or tmux is missing."""
+    return (os.environ.get("TOAD") or shutil.which("toad")) if shutil.which("tmux") else None
