@@ -1,7 +1,7 @@
 """Plays through what the protocol's conformance kit asks of an agent, and keeps what came of it.
 
-The kit (acp-tck) is in no package registry; this is written anew from its published list of requirements, whose names
-`judging` uses. Nothing is judged here.
+The kit (acp-tck) is in no package registry; this is written anew from a part of its published requirements, whose
+names `judging` uses. Nothing is judged here.
 """
 
 from __future__ import annotations

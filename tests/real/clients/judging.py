@@ -1,4 +1,4 @@
-"""Judges a record by the requirements of the protocol's conformance kit, under the kit's names.
+"""Judges a record by requirements of the protocol's conformance kit, under the kit's names where it has one.
 
 A verdict is `pass`, `fail`, `skipped` (nothing to judge) or, where the kit only observes, what was seen.
 """
@@ -54,7 +54,7 @@ def _of_both(seen: Record, version: int) -> dict[str, Verdict]:
         "LIST-001": _fits(version, "ListSessionsResponse", [seen.result("list")]),
         "LIST-002": _seen(seen, "list elsewhere"),
         "RESUME-001": _seen(seen, "resume"),
-        "FORK-001": _seen(seen, "fork"),
+        "(fork)": _seen(seen, "fork"),
         "ADDDIRS-001": _seen(seen, "elsewhere"),
         "CONFIG-002": _seen(seen, "option"),
         "CLOSE-001": _seen(seen, "close"),
