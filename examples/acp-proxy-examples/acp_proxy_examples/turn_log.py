@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 from acp_proxy import Interceptor
 from acp_proxy.core.effects import Effect
@@ -16,18 +16,16 @@ from acp_proxy.core.events import Event, TurnMetered
 class TurnLog(Interceptor):
     def __init__(self) -> None:
         self._path = os.environ.get("ACP_TURN_LOG")
-        self._writing: set[asyncio.Task[None]] = set()
+        self._writer = ThreadPoolExecutor(max_workers=1)  # in the order of the turns
 
     def on_event(self, event: Event) -> Iterable[Effect]:
         if self._path and isinstance(event, TurnMetered):
             # This runs while the turn's last line waits: files are for another thread.
-            task = asyncio.ensure_future(asyncio.to_thread(append, self._path, line_of(event.entry)))
-            self._writing.add(task)
-            task.add_done_callback(self._writing.discard)
+            self._writer.submit(append, self._path, line_of(event.entry))
         return ()
 
     async def aclose(self) -> None:
-        await asyncio.gather(*self._writing)
+        self._writer.shutdown()
 
 
 def line_of(entry: Entry) -> str:
