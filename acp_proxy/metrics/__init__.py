@@ -22,12 +22,13 @@ from acp_proxy.core.scope import Subject
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.recovery import pending
+from acp_proxy.ledger.tallied import Dimensions
 from acp_proxy.metrics.budgets import budgets
-from acp_proxy.metrics.exposition import CONTENT_TYPE, Family, Histogram, exposition
+from acp_proxy.metrics.exposition import CONTENT_TYPE, AnyFamily, Family, Histogram, exposition
 from acp_proxy.metrics.labels import Labels
 from acp_proxy.metrics.own import Process, Timings, build_info
 from acp_proxy.metrics.readings import Readings
-from acp_proxy.metrics.spend import spend
+from acp_proxy.metrics.spend import Spend
 from acp_proxy.metrics.tallied import tallied
 from acp_proxy.project import project_of
 
@@ -61,29 +62,34 @@ class Exporter:
         identity = config.identity
         project = identity.project or project_of(Path.cwd())
         host, agent = socket.gethostname(), config.run.agent or ""
-        self._own = Subject(identity.organisation, identity.user, identity.team, project, host, agent)
+        self._subject = Subject(identity.organisation, identity.user, identity.team, project, host, agent)
         shown = config.metrics
-        self._by = (
+        self._by = (  # what series are told apart by
             *("agent", "model", "team"),
             *(("user",) if shown.user_label else ()),
             *(("project",) if shown.project_label else ()),
         )
-        self._last: list[Family | Histogram] = []
+        self._ledger: BudgetLedger | None = None
+        self._series: dict[str, Dimensions] = {}
+        self._spend = Spend(self._by)
+        self._counters = b""
 
     def scrape(self, ledger: BudgetLedger) -> bytes:
         """What the ledger says now. Raises LedgerError; then `without_ledger` is the answer."""
+        if ledger is not self._ledger:  # another file may have other labels
+            self._ledger, self._series, self._spend = ledger, {}, Spend(self._by)
         families = list(self._families(self._read(ledger)))
-        self._last = [each for each in families if isinstance(each, Histogram) or each.kind == "counter"]
-        return self._rendered(families, up=True)
+        self._counters = exposition(each for each in families if _only_grows(each))
+        return self._counters + exposition(each for each in families if not _only_grows(each)) + self._own(up=True)
 
     def without_ledger(self) -> bytes:
         """Counters as they were last seen, so that nothing falls; of what comes and goes nothing."""
-        return self._rendered(self._last, up=False)
+        return self._counters + self._own(up=False)
 
-    def _rendered(self, families: Sequence[Family | Histogram], *, up: bool) -> bytes:
+    def _own(self, *, up: bool) -> bytes:
         date = self._catalog.date
         made_at = int(datetime(date.year, date.month, date.day, tzinfo=UTC).timestamp())
-        own: list[Family | Histogram] = [
+        own: list[AnyFamily] = [
             Family("acp_proxy_ledger_up", "gauge", "Whether the ledger answers.", (), [((), int(up))]),
             self._timings.family(),
             Family(
@@ -95,20 +101,22 @@ class Exporter:
             ),
             build_info(),
         ]
-        return exposition([*families, *own]) + self._process.exposition()
+        return exposition(own) + self._process.exposition()
 
     def _read(self, ledger: BudgetLedger) -> Readings:
         """Labels last: whatever was read before is among them."""
         config, organisation, now = self._config, self._config.identity.organisation, int(self._clock() * NANO)
         timed = self._timings.of
         with timed("wholes"):
-            wholes = ledger.tallied.wholes(organisation, self._by)
+            wholes = ledger.tallied.wholes(organisation)
+            unknown = [whole.series for whole in wholes if whole.series not in self._series]
+            self._series |= ledger.tallied.series(organisation, unknown)
         with timed("tallies"):
             tallies = ledger.tallied.tallies(organisation)
         with timed("sessions"):
             active = ledger.tallied.active_sessions(organisation, now - _ACTIVE)
         with timed("budgets"):
-            standings = standings_of(ledger, accounts_of(ledger, config.budgets, self._own, zone_of, now), now)
+            standings = standings_of(ledger, accounts_of(ledger, config.budgets, self._subject, zone_of, now), now)
         with timed("counts"):
             decisions, overshoots = ledger.decision_counts(organisation), ledger.overshoots(organisation)
             deliveries = ledger.delivery_counts(organisation)
@@ -117,9 +125,9 @@ class Exporter:
         with timed("journals"):
             waiting = pending(self._journals, ledger.url)
         return Readings(
-            by=self._by,
             labels=labels,
             wholes=wholes,
+            series=self._series,
             tallies=tallies,
             active=active,
             budgets=[budget for budget in config.budgets if budget.layer != "flag"],
@@ -133,13 +141,17 @@ class Exporter:
             pending=waiting,
         )
 
-    def _families(self, readings: Readings) -> Iterator[Family | Histogram]:
-        yield from spend(readings)
+    def _families(self, readings: Readings) -> Iterator[AnyFamily]:
+        yield from self._spend.families(readings)
         yield from tallied(readings)
         yield from budgets(readings)
         beyond = [((name,), number) for name, number in readings.labels.overflow.items()]
         yield Family("acp_proxy_label_overflow_total", "counter", _OVERFLOW, ("label",), beyond)
         yield Family("acp_proxy_ledger_pending_entries", "gauge", _PENDING, (), [((), readings.pending)])
+
+
+def _only_grows(family: AnyFamily) -> bool:
+    return isinstance(family, Histogram) or family.kind == "counter"
 
 
 _OVERFLOW = "Values of a label that are shown as other: too many, or too long."

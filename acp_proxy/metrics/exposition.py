@@ -6,7 +6,7 @@ prometheus_client's writer takes five times as long and more for the same sample
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -30,6 +30,18 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """A family whose samples are written already, but for their numbers."""
+
+    name: str
+    kind: Literal["counter", "gauge"]
+    says: str
+    starts: Sequence[str]  # name and labels of each sample
+    numbers: Sequence[int]
+    nano: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Buckets:
     """What fell into each bucket, by upper bounds (nano-units, `NO_BOUND`), and the sum of it (nano-units)."""
 
@@ -46,26 +58,33 @@ class Histogram:
     samples: Iterable[tuple[Values, Buckets]]
 
 
-def exposition(families: Iterable[Family | Histogram]) -> bytes:
+AnyFamily = Family | Written | Histogram
+
+
+def exposition(families: Iterable[AnyFamily]) -> bytes:
     lines: list[str] = []
     for family in families:
-        lines += _histogram(family) if isinstance(family, Histogram) else _family(family)
+        match family:
+            case Histogram():
+                lines += _histogram(family)
+            case Written():
+                lines += _written(family)
+            case Family():
+                starts = [start_of(family.name, family.labels, values) for values, _ in family.samples]
+                numbers = [number for _, number in family.samples]
+                lines += _written(Written(family.name, family.kind, family.says, starts, numbers, nano=family.nano))
     return ("\n".join(lines) + "\n").encode("utf-8", "replace") if lines else b""
 
 
-def _family(family: Family) -> Iterator[str]:
+def start_of(name: str, labels: tuple[str, ...], values: Values) -> str:
+    """What stands before the number of a sample."""
+    return f"{name}{{{_labels(labels, values)}}}" if labels else name
+
+
+def _written(family: Written) -> Iterator[str]:
     yield from _head(family.name, family.kind, family.says)
     text = decimal_text if family.nano else str
-    if not family.labels:
-        yield from (f"{family.name} {text(number)}" for _, number in family.samples)
-        return
-    *most, last = family.labels
-    before, start = None, ""
-    for values, number in family.samples:
-        if values[:-1] != before:  # what follows another differs most often in the last label only
-            before = values[:-1]
-            start = "".join([f'{name}="{_escaped(value)}",' for name, value in zip(most, before, strict=True)])
-        yield f'{family.name}{{{start}{last}="{_escaped(values[-1])}"}} {text(number)}'
+    yield from [f"{start} {text(number)}" for start, number in zip(family.starts, family.numbers, strict=True)]
 
 
 def _histogram(family: Histogram) -> Iterator[str]:

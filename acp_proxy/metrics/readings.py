@@ -1,4 +1,4 @@
-"""What one scrape has read: values, from which `families.py` makes metrics without asking anybody."""
+"""What one scrape has read: values, from which metrics are made without asking anybody."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from acp_proxy.core.budget import Budget, Standing
 from acp_proxy.ledger.budgets import DecisionCount, Overshoot
 from acp_proxy.ledger.notices import DeliveryCount
-from acp_proxy.ledger.tallied import Whole
+from acp_proxy.ledger.tallied import Dimensions, Whole
 from acp_proxy.ledger.tallies import Tally
 from acp_proxy.metrics.labels import Labels
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """`by` are the dimensions of `wholes`: agent, model, team, and user and project where these are shown."""
+    """`series` has those of `wholes`, and may have more."""
 
-    by: tuple[str, ...]
     labels: Labels
     wholes: Sequence[Whole] = ()
+    series: Mapping[str, Dimensions] = field(default_factory=dict)  # by id
     tallies: Sequence[Tally] = ()
     active: Mapping[str, int] = field(default_factory=dict)  # sessions by agent
     budgets: Sequence[Budget] = ()

@@ -1,12 +1,18 @@
-"""Metrics of tokens, money and turns, from what a ledger adds up to since it began. Pure."""
+"""Metrics of tokens, money and turns, from what a ledger adds up to since it began. Pure.
+
+Between scrapes is kept what does not change: to which samples a series of the ledger adds, and how these are written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from acp_proxy.ledger.tallied import Whole
+from acp_proxy.core.money import NANO
+from acp_proxy.ledger.tallied import Dimensions, Whole
 from acp_proxy.ledger.tallies import EXPECTED
-from acp_proxy.metrics.exposition import Family, Values
+from acp_proxy.metrics.exposition import Values, Written, start_of
+from acp_proxy.metrics.labels import Labels
 from acp_proxy.metrics.readings import Readings
 
 TYPES = ("input", "cached_read", "cached_write", "output", "thought")
@@ -21,40 +27,153 @@ STOP_REASONS = (
     "disconnected",
 )
 _OTHER_KINDS = ("autonomous", "subagent", "compaction", "side")
+_FORESEEN_COST = ("USD", "computed")  # of an agent that had none yet
 
 
-def spend(readings: Readings) -> Iterator[Family]:
-    """Series that can be foreseen are there with 0, so that `increase()` sees what comes first."""
-    tokens, cost, unpriced = dict[Values, int](), dict[Values, int](), dict[Values, int]()
-    turns, without_usage = dict[Values, int](), dict[Values, int]()
-    _foresee(readings, tokens, unpriced, turns, without_usage)
-    labels, by = readings.labels, readings.by
-    for whole in readings.wholes:
-        key = tuple([labels.of(name, value) for name, value in zip(by, whole.key, strict=True)])
-        agent, model, team, *_ = key
-        _add_tokens(tokens, key, whole)
-        unpriced.setdefault((agent, model), 0)
-        if whole.currency is not None:
-            paid = (*key, labels.of("currency", whole.currency), whole.cost_source)
-            cost[paid] = cost.get(paid, 0) + whole.nano
-        elif whole.cost_source != "parent":
-            unpriced[agent, model] += (
-                whole.input + whole.cached_read + whole.cached_write + whole.output + whole.thought
-            )
-        ended = (agent, team, *key[3:], whole.kind, labels.of("stop_reason", whole.stop_reason))
-        turns[ended] = turns.get(ended, 0) + whole.rows
-        without_usage.setdefault((agent,), 0)
-        if whole.usage_source == "none":
-            without_usage[(agent,)] += whole.rows
-    _foresee_costs(readings, tokens, cost)
-    of = ("agent", "model", "team", *by[3:])
-    yield Family("acp_proxy_tokens_total", "counter", _TOKENS, (*of, "source", "type"), tokens.items())
-    yield Family("acp_proxy_cost_total", "counter", _COST, (*of, "currency", "source"), cost.items(), nano=True)
-    yield Family("acp_proxy_unpriced_tokens_total", "counter", _UNPRICED, ("agent", "model"), unpriced.items())
-    yield Family(
-        "acp_proxy_turns_total", "counter", _TURNS, ("agent", "team", *by[3:], "kind", "stop_reason"), turns.items()
-    )
-    yield Family("acp_proxy_turns_without_usage_total", "counter", _WITHOUT_USAGE, ("agent",), without_usage.items())
+class _Places(NamedTuple):
+    """Where the numbers of a series are added."""
+
+    tokens: int  # the first of `TYPES`
+    cost: int | None
+    unpriced: int | None
+    turns: int
+    without_usage: int | None
+
+
+class _Samples:
+    """Those of a family, in the order in which they came."""
+
+    def __init__(self, name: str, says: str, labels: tuple[str, ...], *, nano: bool = False) -> None:
+        self._name, self._says, self._labels, self._nano = f"acp_proxy_{name}", says, labels, nano
+        self._places: dict[Values, int] = {}
+        self._starts: list[str] = []
+
+    def place(self, values: Values) -> int:
+        found = self._places.setdefault(values, len(self._starts))
+        if found == len(self._starts):
+            self._starts.append(start_of(self._name, self._labels, values))
+        return found
+
+    def zeros(self) -> list[int]:
+        return [0] * len(self._starts)
+
+    def family(self, numbers: list[int]) -> Written:
+        return Written(self._name, "counter", self._says, self._starts, numbers, nano=self._nano)
+
+
+class Spend:
+    """For one ledger. Series that can be foreseen are there with 0, so that `increase()` sees what comes first.
+
+    What it shows depends on its readings alone, not on those before.
+    """
+
+    def __init__(self, by: tuple[str, ...]) -> None:
+        self._by = by
+        self._begin()
+
+    def families(self, readings: Readings) -> Iterator[Written]:
+        self._learn(readings)
+        tokens, cost, unpriced = self._tokens.zeros(), self._cost.zeros(), self._unpriced.zeros()
+        turns, without_usage = self._turns.zeros(), self._without_usage.zeros()
+        for whole in readings.wholes:
+            at = self._places[whole.series]
+            place = at.tokens
+            tokens[place] += whole.input
+            tokens[place + 1] += whole.cached_read
+            tokens[place + 2] += whole.cached_write
+            tokens[place + 3] += whole.output
+            tokens[place + 4] += whole.thought
+            turns[at.turns] += whole.rows
+            if at.cost is not None:
+                cost[at.cost] += whole.units * NANO + whole.nano
+            if at.unpriced is not None:
+                unpriced[at.unpriced] += sum(whole[2:7])
+            if at.without_usage is not None:
+                without_usage[at.without_usage] += whole.rows
+        yield self._tokens.family(tokens)
+        yield self._cost.family(cost)
+        yield self._unpriced.family(unpriced)
+        yield self._turns.family(turns)
+        yield self._without_usage.family(without_usage)
+
+    def _begin(self) -> None:
+        of, more = ("agent", "model", "team", *self._by[3:]), self._by[3:]
+        self._tokens = _Samples("tokens_total", _TOKENS, (*of, "source", "type"))
+        self._cost = _Samples("cost_total", _COST, (*of, "currency", "source"), nano=True)
+        self._unpriced = _Samples("unpriced_tokens_total", _UNPRICED, ("agent", "model"))
+        self._turns = _Samples("turns_total", _TURNS, ("agent", "team", *more, "kind", "stop_reason"))
+        self._without_usage = _Samples("turns_without_usage_total", _WITHOUT_USAGE, ("agent",))
+        self._places: dict[str, _Places] = {}
+        self._keys: dict[Values, None] = {}  # agent, model, team … that have tokens
+        self._paid: dict[str, dict[Values, None]] = {}  # currencies and sources of an agent's costs
+        self._foreseen = 0  # expected series that were seen
+
+    def _learn(self, readings: Readings) -> None:
+        """Places of series that are new, and of what they let foresee."""
+        expected = [tally.labels for tally in readings.tallies if tally.family == EXPECTED]
+        new = [whole for whole in readings.wholes if whole.series not in self._places]
+        if not new and self._places and len(expected) == self._foreseen:
+            return
+        if self._first_costs(new, readings):
+            self._begin()
+            new = list(readings.wholes)
+        self._foreseen = len(expected)
+        for whole in new:
+            self._places[whole.series] = self._placed(readings.series[whole.series], readings.labels)
+        self._foresee(readings, expected)
+        for key in self._keys:
+            for source in self._paid.get(key[0], (_FORESEEN_COST,)):
+                self._cost.place((*key, *source))
+
+    def _first_costs(self, new: Iterable[Whole], readings: Readings) -> bool:
+        """Whether an agent has a cost now that had none: what was foreseen of it is void."""
+        found = (readings.series[whole.series] for whole in new)
+        paid = {readings.labels.of("agent", each.agent) for each in found if each.currency is not None}
+        return any(agent not in self._paid for agent in paid)
+
+    def _placed(self, series: Dimensions, labels: Labels) -> _Places:
+        key = tuple([labels.of(name, getattr(series, name)) for name in self._by])
+        agent, model, team, *more = key
+        self._keys[key] = None
+        unpriced, without_usage = self._unpriced.place((agent, model)), self._without_usage.place((agent,))
+        cost = None
+        if series.currency is not None:
+            source = (labels.of("currency", series.currency), series.cost_source)
+            self._paid.setdefault(agent, {})[source] = None
+            cost = self._cost.place((*key, *source))
+        reason = labels.of("stop_reason", series.stop_reason)
+        return _Places(
+            tokens=self._place_tokens(key, series.usage_source),
+            cost=cost,
+            unpriced=unpriced if cost is None and series.cost_source != "parent" else None,
+            turns=self._turns.place((agent, team, *more, series.kind, reason)),
+            without_usage=without_usage if series.usage_source == "none" else None,
+        )
+
+    def _place_tokens(self, key: Values, source: str) -> int:
+        """The place of the first type; the others follow, for they all come at once."""
+        first, *_ = [self._tokens.place((*key, source, kind)) for kind in TYPES]
+        return first
+
+    def _foresee(self, readings: Readings, expected: Iterable[tuple[str | None, ...]]) -> None:
+        labels, plain = readings.labels, len(self._by) == 3
+        pairs = {(agent, labels.of("team", readings.team)) for agent in readings.agents}
+        for agent, team, model in expected:
+            key = (labels.of("agent", agent), labels.of("model", model), labels.of("team", team))
+            pairs.add((key[0], key[2]))
+            if plain and model is not None:
+                self._keys[key] = None
+                self._place_tokens(key, "agent")
+                self._unpriced.place(key[:2])
+        if plain:
+            pairs |= {(key[0], key[2]) for key in self._keys}
+        for shown, of in sorted(pairs):
+            self._without_usage.place((shown,))
+            if plain:
+                for reason in STOP_REASONS:
+                    self._turns.place((shown, of, "turn", reason))
+                for kind in _OTHER_KINDS:
+                    self._turns.place((shown, of, kind, "none"))
 
 
 _TOKENS = (
@@ -64,45 +183,3 @@ _COST = "Cost of all rows in units of the currency. source is where the price is
 _UNPRICED = "Tokens whose price is unknown."
 _TURNS = "Rows of the ledger; kind turn is a prompt, the others are work without one."
 _WITHOUT_USAGE = "Rows of which nobody said or could estimate what they used."
-
-
-def _add_tokens(tokens: dict[Values, int], key: Values, whole: Whole) -> None:
-    for kind, number in zip(TYPES, whole[6:11], strict=True):
-        series = (*key, whole.usage_source, kind)
-        tokens[series] = tokens.get(series, 0) + number
-
-
-def _foresee(
-    readings: Readings,
-    tokens: dict[Values, int],
-    unpriced: dict[Values, int],
-    turns: dict[Values, int],
-    without_usage: dict[Values, int],
-) -> None:
-    labels, plain = readings.labels, len(readings.by) == 3
-    pairs = {(agent, labels.of("team", readings.team)) for agent in readings.agents}
-    for tally in readings.tallies:
-        if tally.family == EXPECTED:
-            agent, team, model = tally.labels
-            key = (labels.of("agent", agent), labels.of("model", model), labels.of("team", team))
-            pairs.add((key[0], key[2]))
-            if plain and model is not None:
-                tokens.update({(*key, "agent", kind): 0 for kind in TYPES})
-                unpriced[key[0], key[1]] = 0
-    pairs |= {(labels.of("agent", whole.key[0]), labels.of("team", whole.key[2])) for whole in readings.wholes if plain}
-    for agent, team in sorted(pairs):
-        without_usage[(agent,)] = 0
-        if plain:
-            turns.update({(agent, team, "turn", reason): 0 for reason in STOP_REASONS})
-            turns.update({(agent, team, kind, "none"): 0 for kind in _OTHER_KINDS})
-
-
-def _foresee_costs(readings: Readings, tokens: dict[Values, int], cost: dict[Values, int]) -> None:
-    """An agent's costs are of the same sources and currencies with each of its models."""
-    width = len(readings.by)
-    paid: dict[str, dict[Values, None]] = {}
-    for series in cost:
-        paid.setdefault(series[0], {})[series[width:]] = None
-    for key in dict.fromkeys(series[:width] for series in tokens):
-        for source in paid.get(key[0], {("USD", "computed"): None}):
-            cost.setdefault((*key, *source), 0)

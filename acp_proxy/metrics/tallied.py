@@ -24,7 +24,7 @@ def tallied(readings: Readings) -> Iterator[Family | Histogram]:
     sessions: dict[Values, int] = {(agent, "unknown"): 0 for agent in readings.agents}
     sessions |= _counts(tallies, SESSIONS, ("agent", "client"), labels)
     yield Family("acp_proxy_sessions_total", "counter", "Sessions with a row.", ("agent", "client"), sessions.items())
-    active: dict[Values, int] = {(labels.of("agent", whole.key[0]),): 0 for whole in readings.wholes}
+    active: dict[Values, int] = {(labels.of("agent", each.agent),): 0 for each in readings.series.values()}
     for agent, number in readings.active.items():
         series = (labels.of("agent", agent),)
         active[series] = active.get(series, 0) + number

@@ -8,20 +8,27 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from acp_proxy.core.money import NANO
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.migrations import MIGRATIONS
+from acp_proxy.ledger.tallied import Dimensions, Whole
 from acp_proxy.ledger.tallies import NO_BOUND, TABLES, Tally
 from tests.ledger.conftest import Open
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 ORGANISATION = ALICE.organisation
-BY = ("agent", "model", "team")
 
 
 def tallies(ledger: BudgetLedger) -> dict[tuple[str, tuple[str | None, ...], int], tuple[int, int]]:
     found = ledger.tallied.tallies(ORGANISATION)
     return {(tally.family, tally.labels, tally.slot): (tally.number, tally.nano) for tally in found}
+
+
+def wholes(ledger: BudgetLedger) -> list[tuple[Dimensions, Whole]]:
+    found = ledger.tallied.wholes(ORGANISATION)
+    series = ledger.tallied.series(ORGANISATION, [whole.series for whole in found])
+    return sorted(((series[whole.series], whole) for whole in found), key=repr)
 
 
 def fill(ledger: BudgetLedger) -> None:
@@ -64,9 +71,9 @@ class TestTallies:
     def test_made_anew_they_are_the_same(self, ledger: BudgetLedger) -> None:
         fill(ledger)
         ledger.tallied.count_relayed(ORGANISATION, "p", 1, [Tally("relay_bytes", ("agent_to_client",), 0, 7, 0)], NOON)
-        before = tallies(ledger), sorted(ledger.tallied.wholes(ORGANISATION, BY), key=repr)
+        before = tallies(ledger), wholes(ledger)
         ledger.rebuild()
-        assert (tallies(ledger), sorted(ledger.tallied.wholes(ORGANISATION, BY), key=repr)) == before
+        assert (tallies(ledger), wholes(ledger)) == before
 
     def test_times_and_contexts_that_make_no_sense_are_bounded(self, ledger: BudgetLedger) -> None:
         odd = row(context_used=2**53, context_size=1)
@@ -83,15 +90,25 @@ class TestTallies:
 class TestWholes:
     def test_they_add_up_to_what_rows_add_up_to(self, ledger: BudgetLedger) -> None:
         fill(ledger)
-        wholes = ledger.tallied.wholes(ORGANISATION, ("agent", "team", "user", "project"))
+        found = wholes(ledger)
         costs: Counter[str | None] = Counter()
-        for whole in wholes:
-            costs[whole.currency] += whole.nano
+        for series, whole in found:
+            costs[series.currency] += whole.units * NANO + whole.nano
         (sums,) = ledger.summed(Query(), ())
         assert {cost.currency: cost.nano for cost in sums.costs} == {name: costs[name] for name in ("USD", "credits")}
-        assert sum(sum(whole[6:11]) for whole in wholes) == sums.usage.total
-        assert sum(whole.rows for whole in wholes) == sums.rows
-        assert {whole.key for whole in wholes if whole.kind == "side"} == {(BOB.agent, None, "bob", "infra")}
+        assert sum(sum(whole[2:7]) for _, whole in found) == sums.usage.total
+        assert sum(whole.rows for _, whole in found) == sums.rows
+        side = [series for series, _ in found if series.kind == "side"]
+        assert [(each.agent, each.model, each.user, each.project) for each in side] == [
+            (BOB.agent, None, "bob", "infra")
+        ]
+
+    def test_a_series_that_is_not_there_is_left_out(self, ledger: BudgetLedger) -> None:
+        fill(ledger)
+        names = [whole.series for _, whole in wholes(ledger)]
+        found = ledger.tallied.series(ORGANISATION, [*names, *(f"none-{number}" for number in range(300))])
+        assert set(found) == set(names)
+        assert ledger.tallied.series("elsewhere", names) == {}
 
     def test_a_sum_without_bounds_is_read_from_them(self, ledger: BudgetLedger) -> None:
         fill(ledger)
@@ -139,12 +156,12 @@ def test_a_ledger_from_before_them_gets_them_from_its_rows(tmp_path: Path) -> No
     url = f"sqlite:///{tmp_path}/ledger.db"
     ledger = open_ledger(url, journals=())
     fill(ledger)
-    expected = tallies(ledger), sorted(ledger.tallied.wholes(ORGANISATION, BY), key=repr)
+    expected = tallies(ledger), wholes(ledger)
     labels = ledger.tallied.labels(ORGANISATION)
     ledger.close()
     _take_back(tmp_path / "ledger.db", MIGRATIONS.index(TABLES))
     again = open_ledger(url, journals=())
-    assert (tallies(again), sorted(again.tallied.wholes(ORGANISATION, BY), key=repr)) == expected
+    assert (tallies(again), wholes(again)) == expected
     assert {label[:2] for label in again.tallied.labels(ORGANISATION)} == {label[:2] for label in labels}
     again.append([row(at=NOON + MINUTE)])
     assert tallies(again)["sessions", (ALICE.agent, "zed"), 0] == (2, 0)

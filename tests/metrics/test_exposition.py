@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import subprocess
+from itertools import accumulate
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, Metric, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.utils import floatToGoString
 
 from acp_proxy.config import Config
-from acp_proxy.core.money import decimal_text
+from acp_proxy.core.money import NANO, decimal_text
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.tallies import NO_BOUND
-from acp_proxy.metrics.exposition import Buckets, Family, Histogram, exposition
+from acp_proxy.metrics.exposition import AnyFamily, Buckets, Family, Histogram, exposition
 from tests.ledger.rows import line, row
 from tests.metrics.scrapes import exporter
 
@@ -28,6 +32,59 @@ def test_any_label_comes_back(samples: dict[tuple[str, ...], int]) -> None:
     assert {(each.labels["one"], each.labels["two"]): each.value for each in found.samples} == {
         key: float(number) for key, number in samples.items()
     }
+
+
+_BOUNDS = (NANO // 2, NANO, 50 * NANO)
+_rows = st.lists(st.tuples(_values, _values, st.integers(0, 2**53)), max_size=5)
+
+
+@given(counted=_rows, level=st.integers(-(2**53), 2**53), observed=st.lists(st.integers(0, 9), min_size=4, max_size=4))
+def test_it_is_the_text_of_prometheus_client_but_for_how_numbers_are_written(
+    counted: list[tuple[str, str, int]], level: int, observed: list[int]
+) -> None:
+    ours: list[AnyFamily] = [
+        Family("acp_proxy_x_total", "counter", "Some.", ("a", "b"), [((a, b), number) for a, b, number in counted]),
+        Family("acp_proxy_y", "gauge", "Some.", (), [((), level)]),
+        Histogram(
+            "acp_proxy_z",
+            "Some.",
+            ("a",),
+            _BOUNDS,
+            [(("b",), Buckets(dict(zip((*_BOUNDS, NO_BOUND), observed, strict=True)), 3 * NANO))],
+        ),
+    ]
+    counter = CounterMetricFamily("acp_proxy_x", "Some.", labels=["a", "b"])
+    for a, b, number in counted:
+        counter.add_metric([a, b], number)
+    histogram = HistogramMetricFamily("acp_proxy_z", "Some.", labels=["a"])
+    below = zip(["0.5", "1.0", "50.0", "+Inf"], map(float, accumulate(observed)), strict=True)
+    histogram.add_metric(["b"], list(below), 3)
+    theirs = [counter, GaugeMetricFamily("acp_proxy_y", "Some.", value=level), histogram]
+    assert _with_floats(exposition(ours)) == "".join(map(_by_prometheus_client, theirs))
+
+
+class _Collector:
+    def __init__(self, family: Metric) -> None:
+        self._family = family
+
+    def collect(self) -> list[Metric]:
+        return [self._family]
+
+
+def _by_prometheus_client(family: Metric) -> str:
+    registry = CollectorRegistry()
+    registry.register(_Collector(family))
+    lines = generate_latest(registry).decode().splitlines(keepends=True)
+    return "".join([*lines[:-2], lines[-1], lines[-2]] if family.type == "histogram" else lines)  # our sum comes first
+
+
+def _with_floats(text: bytes) -> str:
+    written = []
+    for line in text.decode().split("\n")[:-1]:
+        start, _, number = line.rpartition(" ")
+        float_text = number if line.startswith("#") else floatToGoString(number)  # type: ignore[no-untyped-call]
+        written.append(f"{start} {float_text}\n")
+    return "".join(written)
 
 
 @given(st.integers(0, 2**63))
