@@ -1,7 +1,7 @@
 """Load held for a long time: many proxies on one ledger, each with a burst every second.
 
-`python -m bench.soak` counts the lines that are lost or out of order, the turns that are not booked, and samples the
-memory of every relay, which it draws.
+`python -m bench.soak` counts lines that are lost, changed or out of order and turns that are not booked, and draws the
+memory of the relays. All clients are one program in C, so that the load is the relays' own.
 """
 
 from __future__ import annotations
@@ -9,69 +9,48 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import selectors
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.places import default_url, journal_directories
+from bench.documents import MEASURED, machine, put, put_json, put_picture, today
 from bench.peer import Died, Peer, proc
+from bench.svg import Axis, lines
 
-PERIOD = 1.0  # seconds between two bursts of a proxy
+PERIOD_MS = 1000  # between two bursts of a proxy
 SAMPLED = 2.0  # seconds between two looks at memory
+SEARCHED = (500, 1000, 1500, 2000, 3000)  # lines of a burst
+_SEARCH_SECONDS = 15
 _PAGE = os.sysconf("SC_PAGE_SIZE") / 2**20
+_TICK = os.sysconf("SC_CLK_TCK")
 
 
-@dataclass(slots=True)
-class Line:
-    """One proxy under load, and what came through it."""
+class Counted(msgspec.Struct):
+    """What the clients saw; what they say of it is in bench/c/clients.c."""
 
-    peer: Peer
-    lines: int  # of a burst
-    rate: int  # lines a second within it
-    due: float
-    busy: bool = False
-    next: int = 0  # the number of the line that is due
-    rest: bytes = b""
-    turns: int = 0
-    relayed: int = 0
-    lost: int = 0
-    disordered: int = 0
-    skipped: int = 0  # bursts that were due while the last one still ran
-
-    def begin_if_due(self, now: float) -> None:
-        if now < self.due:
-            return
-        self.due += PERIOD
-        if self.busy:
-            self.skipped += 1
-            return
-        self.busy, self.next = True, 0
-        command = f"stream n={self.lines} size=300 mode=paced us={1_000_000 // self.rate} usage=0"
-        self.peer.send(self.peer.prompt(command))
-
-    def read(self) -> None:
-        *whole, self.rest = (self.rest + self.peer.read()).split(b"\n")
-        for line in whole:
-            if b'"agent_message_chunk"' in line:
-                self._take(int(line.partition(b'"text":"')[2].split(b" ")[1]))
-            elif b'"stopReason"' in line:
-                self.lost += self.lines - self.next
-                self.turns += 1
-                self.busy = False
-
-    def _take(self, number: int) -> None:
-        self.relayed += 1
-        if number > self.next:
-            self.lost += number - self.next
-        self.disordered += number < self.next
-        self.next = number + 1
+    relayed: int
+    offered: int
+    lost: int
+    disordered: int
+    changed: int
+    turns: int
+    skipped: int
+    others: int
+    seconds: float
+    delay_p50_ms: float
+    delay_p99_ms: float
+    delay_most_ms: float
 
 
 @dataclass(slots=True)
@@ -82,74 +61,122 @@ class Sample:
 
 
 @dataclass(slots=True)
-class Held:
-    seconds: float
-    lines: list[Line]
-    booked: int = 0
-    samples: list[Sample] = field(default_factory=list)
+class Load:
+    proxies: int
+    lines: int  # of a burst
+    rate: int  # lines a second within it
 
-    def total(self, name: str) -> int:
-        return sum(int(getattr(line, name)) for line in self.lines)
+
+@dataclass(slots=True)
+class Held:
+    """What one load came to. `booked` are turns of the ledger, of this load and of those before."""
+
+    load: Load
+    counted: Counted
+    due: int = 0  # turns that are to be in the ledger then
+    booked: int = 0
+    relay_cpu: float = 0.0  # seconds of all relays
+    agent_cpu: float = 0.0
+    samples: list[Sample] = field(default_factory=list)
 
     @property
     def good(self) -> bool:
-        return not self.total("lost") and not self.total("disordered") and self.booked == self.total("turns")
+        counted = self.counted
+        return not counted.lost + counted.disordered + counted.changed and self.booked == self.due
 
-    def told(self) -> Iterator[str]:
+    @property
+    def part(self) -> float:
+        """Of what was offered, how much was relayed."""
+        return self.counted.relayed / self.counted.offered
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "load": asdict(self.load),
+            "counted": msgspec.to_builtins(self.counted),
+            "booked": self.booked,
+            "relay_cpu_seconds": self.relay_cpu,
+            "agent_cpu_seconds": self.agent_cpu,
+            "samples": [asdict(sample) for sample in self.samples],
+        }
+
+    def table(self) -> Iterator[str]:
+        counted, load = self.counted, self.load
+        offered = load.proxies * load.lines * 1000 // PERIOD_MS
         first, last = _thirds([sample.median for sample in self.samples])
-        yield f"proxies                      {len(self.lines)}"
-        yield f"minutes                      {self.seconds / 60:.1f}"
-        yield f"lines relayed                {self.total('relayed')}"
-        yield f"lines lost, out of order     {self.total('lost')}, {self.total('disordered')}"
-        yield f"turns acknowledged, booked   {self.total('turns')}, {self.booked}"
-        yield f"bursts skipped as too late   {self.total('skipped')}"
-        yield f"resident, first, last third  {first:.1f} MB, {last:.1f} MB (median relay)"
-        yield f"resident, most of any relay  {max(sample.most for sample in self.samples):.1f} MB"
+        rows = {
+            "proxies, minutes": f"{load.proxies}, {counted.seconds / 60:.1f}",
+            "burst of each, every second": f"{load.lines:,} lines at {load.rate:,} a second",
+            "offered in all": f"{offered:,} lines a second",
+            "lines relayed": f"{counted.relayed:,}, {self.part:.1%} of those offered",
+            "lines lost, out of order, changed": f"{counted.lost}, {counted.disordered}, {counted.changed}",
+            "bursts skipped, for the one before had not ended": f"{counted.skipped:,}",
+            "turns acknowledged, booked": f"{self.due:,}, {self.booked:,}",
+            "delay from agent to client, p50, p99, most": f"{counted.delay_p50_ms:.2g}, {counted.delay_p99_ms:.3g}, "
+            f"{counted.delay_most_ms:.4g} ms",
+            "CPU of the relays, a line": f"{self.relay_cpu / max(1, counted.relayed) * 1e6:.2f} µs",
+            "CPU of relays": f"{self.relay_cpu / counted.seconds:.2f} cores",
+            "CPU of agents": f"{self.agent_cpu / counted.seconds:.2f} cores",
+            "resident, first and last third": f"{first:.1f} MB, {last:.1f} MB (median relay)",
+            "resident, most of any relay": f"{max(sample.most for sample in self.samples):.1f} MB",
+        }
+        yield "| | |"
+        yield "|---|---|"
+        yield from (f"| {name} | {value} |" for name, value in rows.items())
 
 
-def hold(agent: str, home: Path, proxies: int, seconds: float, lines: int, rate: int) -> Held:
-    """Bursts of `lines` at `rate` a second through so many proxies, evenly out of step."""
+def hold(built: Path, home: Path, loads: Sequence[Load], seconds: float) -> list[Held]:
+    """Each load in its turn, through the same proxies, which are evenly out of step."""
     environ = {"HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "XDG_CONFIG_HOME": str(home / "config")}
-    relay = [str(Path(sys.executable).parent / "acp-proxy"), "run", "--no-summary", "--", agent]
+    relay = [str(Path(sys.executable).parent / "acp-proxy"), "run", "--no-summary", "--", str(built / "agent")]
     with ExitStack() as stack:
-        peers = [stack.enter_context(Peer(relay, seconds=seconds + 300, environment=environ)) for _ in range(proxies)]
-        for peer in peers:
-            peer.hello()
-        began = time.monotonic()
-        all_lines = [Line(peer, lines, rate, began + PERIOD * at / proxies) for at, peer in enumerate(peers)]
-        held = Held(seconds, all_lines)
-        _run(held, began)
+        peers = []
+        for _ in range(max(load.proxies for load in loads)):
+            peers.append(stack.enter_context(Peer(relay, seconds=len(loads) * (seconds + 300), environment=environ)))
+            peers[-1].hello()
+        all_held = [_run(str(built / "clients"), peers, load, seconds) for load in loads]
         for peer in peers:
             if peer.process.stdin:
                 peer.process.stdin.close()
         for peer in peers:
             peer.process.wait(60)
     with closing(open_ledger(default_url(environ), journals=journal_directories(environ))) as ledger:
-        held.booked = sum(sums.turns for sums in ledger.summed(Query(), ()))
+        booked = sum(sums.turns for sums in ledger.summed(Query(), ()))
+    for held in all_held:
+        held.due, held.booked = sum(each.counted.turns for each in all_held), booked
+    return all_held
+
+
+def _run(program: str, peers: Sequence[Peer], load: Load, seconds: float) -> Held:
+    ends = [(peer.to_relay, peer.from_relay) for peer in peers]
+    command = [program, str(seconds), str(load.lines), str(1_000_000 // load.rate), str(PERIOD_MS)]
+    command += [f"{to}:{come}" for to, come in ends]
+    relays, agents = [peer.process.pid for peer in peers], [peer.agent for peer in peers]
+    relay_cpu, agent_cpu = _cpu(relays), _cpu(agents)
+    began, samples = time.monotonic(), list[Sample]()
+    passed = [end for pair in ends for end in pair]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, pass_fds=passed) as clients:
+        while clients.poll() is None:
+            samples.append(_sample(peers, (time.monotonic() - began) / 60))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                clients.wait(SAMPLED)
+        if clients.returncode or clients.stdout is None:
+            raise Died("the clients gave up")
+        counted = msgspec.json.decode(clients.stdout.read(), type=Counted)
+    held = Held(load, counted, samples=samples)
+    held.relay_cpu, held.agent_cpu = _cpu(relays) - relay_cpu, _cpu(agents) - agent_cpu
+    sys.stderr.write(f"held: {load.proxies} x {load.lines} lines a second: {held.part:.1%}\n")
     return held
 
 
-def _run(held: Held, began: float) -> None:
-    sample_at = began
-    with selectors.DefaultSelector() as selector:
-        for line in held.lines:
-            selector.register(line.peer.from_relay, selectors.EVENT_READ, line)
-        while (now := time.monotonic()) < began + held.seconds or any(line.busy for line in held.lines):
-            if now > began + held.seconds + 120:
-                raise Died("bursts that do not end")
-            if now < began + held.seconds:
-                for line in held.lines:
-                    line.begin_if_due(now)
-            if now >= sample_at:
-                sample_at += SAMPLED
-                held.samples.append(_sample(held.lines, (now - began) / 60))
-            for key, _ in selector.select(0.02):
-                key.data.read()
-
-
-def _sample(lines: Sequence[Line], minute: float) -> Sample:
-    resident = [int((proc(f"/proc/{line.peer.process.pid}/statm") or "0 0").split()[1]) * _PAGE for line in lines]
+def _sample(peers: Sequence[Peer], minute: float) -> Sample:
+    resident = [int((proc(f"/proc/{peer.process.pid}/statm") or "0 0").split()[1]) * _PAGE for peer in peers]
     return Sample(minute, statistics.median(resident), max(resident))
+
+
+def _cpu(pids: Sequence[int]) -> float:
+    """Seconds, user and system."""
+    stats = [proc(f"/proc/{pid}/stat").rpartition(")")[2].split() for pid in pids]
+    return sum(int(stat[11]) + int(stat[12]) for stat in stats if stat) / _TICK
 
 
 def _thirds(values: Sequence[float]) -> tuple[float, float]:
@@ -159,37 +186,13 @@ def _thirds(values: Sequence[float]) -> tuple[float, float]:
 
 
 def drawn(held: Held) -> str:
-    """Resident memory over time as an SVG: the median relay, and the largest."""
-    width, height, left, bottom = 720, 280, 50, 40
-    end = max(sample.minute for sample in held.samples) or 1
-    top = max(sample.most for sample in held.samples) * 1.2
-
-    def points(name: str) -> str:
-        places = (
-            (left + sample.minute / end * (width - left - 10), (1 - getattr(sample, name) / top) * (height - bottom))
-            for sample in held.samples
-        )
-        return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-
-    marks = [
-        f'<text x="{left - 6}" y="{(1 - value / top) * (height - bottom) + 4:.0f}" text-anchor="end">{value}</text>'
-        for value in range(0, int(top) + 1, 10)
-    ] + [
-        f'<text x="{left + minute / end * (width - left - 10):.0f}" y="{height - bottom + 18}" '
-        f'text-anchor="middle">{minute}</text>'
-        for minute in range(int(end) + 1)
-    ]
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" \
-font-size="12">
-<title>Resident memory of {len(held.lines)} relays under load</title>
-<rect width="{width}" height="{height}" fill="#fff"/>
-<path d="M{left} 0V{height - bottom}H{width - 10}" fill="none" stroke="#888"/>
-{"".join(marks)}
-<text x="{left}" y="{height - 4}">minutes; MB resident of the median relay (dark) and of the largest (light)</text>
-<polyline points="{points("most")}" fill="none" stroke="#7fc4bd" stroke-width="2"/>
-<polyline points="{points("median")}" fill="none" stroke="#00695c" stroke-width="2"/>
-</svg>
-"""
+    """Resident memory over time: the median relay, and the largest."""
+    series = {
+        "median relay": [(sample.minute, sample.median) for sample in held.samples],
+        "largest relay": [(sample.minute, sample.most) for sample in held.samples],
+    }
+    title = f"Resident memory of {held.load.proxies} relays under load"
+    return lines(title, Axis("minutes", logarithmic=False), Axis("MB", logarithmic=False), series)
 
 
 def main() -> int:
@@ -198,23 +201,41 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--lines", type=int, default=2000, help="of a burst (2000)")
     parser.add_argument("--rate", type=int, default=20_000, help="lines a second within a burst (20000)")
-    parser.add_argument("--agent", required=True, help="the bench agent, built")
-    parser.add_argument("--picture", type=Path, help="an SVG of memory over time")
+    parser.add_argument("--search", action="store_true", help="instead, larger and larger bursts for 15 s each")
+    parser.add_argument("--write", action="store_true", help="put table, picture and figures into docs/")
+    parser.add_argument("--built", type=Path, required=True, help="where the programs in C are")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="soak") as home, contextlib.suppress(KeyboardInterrupt):
-        held = hold(
-            arguments.agent,
-            Path(home),
-            arguments.proxies,
-            arguments.minutes * 60,
-            arguments.lines,
-            arguments.rate,
+    sizes, seconds = (SEARCHED, _SEARCH_SECONDS) if arguments.search else ([arguments.lines], arguments.minutes * 60)
+    loads = [Load(arguments.proxies, size, arguments.rate) for size in sizes]
+    with tempfile.TemporaryDirectory(prefix="soak") as home:
+        held = hold(arguments.built, Path(home), loads, seconds)
+    table = list(_searched(held)) if arguments.search else [f"Measured {today()} on {machine()}.", "", *held[0].table()]
+    sys.stdout.write("\n".join(table) + "\n")
+    if arguments.write:
+        _write(held, table, "load-search" if arguments.search else "load")
+    return 0 if all(each.good for each in held) else 1
+
+
+def _searched(all_held: Sequence[Held]) -> Iterator[str]:
+    yield "| lines of a burst | offered | relayed | part | delay p50, p99 | CPU of the relays | faults |"
+    yield "|---|---|---|---|---|---|---|"
+    for held in all_held:
+        counted, load = held.counted, held.load
+        offered, rate = load.proxies * load.lines * 1000 // PERIOD_MS, counted.relayed / counted.seconds
+        delay = f"{counted.delay_p50_ms:.2g}, {counted.delay_p99_ms:.3g} ms"
+        faults = "none" if held.good else "**some**"
+        yield (
+            f"| {load.lines:,} | {offered:,}/s | {rate:,.0f}/s | {held.part:.0%} | {delay} "
+            f"| {held.relay_cpu / counted.seconds:.2f} cores | {faults} |"
         )
-        sys.stdout.write("\n".join(held.told()) + "\n")
-        if arguments.picture:
-            arguments.picture.write_text(drawn(held))
-        return 0 if held.good else 1
-    return 130
+
+
+def _write(all_held: Sequence[Held], table: Sequence[str], name: str) -> None:
+    figures = {"date": today(), "machine": machine(), "runs": [held.as_json() for held in all_held]}
+    put_json(MEASURED / f"{name}.json", figures)
+    put("reliability.md", name, table)
+    if name == "load":
+        put_picture("soak-memory.svg", drawn(all_held[0]))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
  *   session/prompt whose text holds "bench CMD k=v ..." runs a script:
  *     bench stream n=200000 size=300 mode=burst|msg usage=100   session/update notifications
  *     bench stream n=3000 size=300 mode=paced us=1000           one every `us` microseconds, with the time in it;
- *                                                               usage=1: usage_updates of that kind
+ *                                                               usage=1: usage_updates of that kind; tick=1000:
+ *                                                               wakes as seldom as that, and writes what is due
  *     bench big size=16777216                                   one huge session/update line
  *     bench sleep ms=2000                                       stops reading stdin, then answers
  *     bench count                                               lines read so far, as a chunk
@@ -96,6 +97,7 @@ static size_t chunk(char *b, long seq, uint64_t ns, long size) {
 
 static void stream(const char *cmd) {
     long n = arg(cmd, "n", 1000), size = arg(cmd, "size", 300), us = arg(cmd, "us", 1000), usage = arg(cmd, "usage", 100);
+    long together = us ? arg(cmd, "tick", us) / us : 1;
     int burst = !!strstr(cmd, "mode=burst"), paced = !!strstr(cmd, "mode=paced");
     char *b = malloc(200 * (size + 512)), *one = malloc(size + 512), use[512];
     size_t on = chunk(one, 0, 0, size), o = 0, per = 0;
@@ -111,7 +113,7 @@ static void stream(const char *cmd) {
         if (paced) {
             t.tv_nsec += us * 1000;
             while (t.tv_nsec >= 1000000000) t.tv_nsec -= 1000000000, t.tv_sec++;
-            clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+            if (together < 2 || i % together == together - 1) clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
             if (usage == 1) {
                 put(use, sprintf(use, USAGE_AT, 1000 + i, i * 0.0001, (unsigned long long)now_ns()));
                 continue;
