@@ -1,10 +1,12 @@
 """What a scrape costs: at ten thousand, a hundred thousand and a million turns, and at 18,000 series of 500 users.
 
-Each in a process of its own, so that its memory is its own. `--quick` leaves the million out.
+Each in a process of its own, so that its memory is its own. Between scrapes turns end, as they do while people work.
+`--quick` leaves the million out; with paths of ledgers these are measured (rows are added to them), and none is made.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import sqlite3
 import statistics
@@ -13,8 +15,9 @@ import sys
 import tempfile
 import time
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config, load
@@ -26,6 +29,7 @@ from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.metrics import Exporter
 
 SCRAPES = 15
+ENDED_BETWEEN = 100  # turns
 DAY = 86_400 * 10**9
 BEGAN = 1_795_262_400 * 10**9
 ALICE = Origin("default", "alice", "team-0", "web", "laptop", "agent-0", "1", "zed")
@@ -34,6 +38,11 @@ ALICE = Origin("default", "alice", "team-0", "web", "laptop", "agent-0", "1", "z
 def main(arguments: list[str]) -> None:
     if arguments[:1] == ["measure"]:
         sys.stdout.write(json.dumps(measured(arguments[1], user_label=arguments[2] == "True")))
+        return
+    if ledgers := [Path(argument) for argument in arguments if argument != "--quick"]:
+        first = measure(ledgers[0], user_label=False)
+        for path in ledgers:
+            say(str(path), measure(path, user_label=False), first)
         return
     with tempfile.TemporaryDirectory() as directory:
         turns(Path(directory), [10_000, 100_000] if "--quick" in arguments else [10_000, 100_000, 1_000_000])
@@ -110,13 +119,17 @@ def measure(path: Path, *, user_label: bool) -> dict[str, float]:
 
 def measured(url: str, *, user_label: bool) -> dict[str, float]:
     exporter = Exporter(_config(url, user_label=user_label), Catalog.load(), journals=())
-    took, cpu = [], []
+    took, cpu, zipped = [], [], []
     with closing(open_ledger(url, journals=())) as ledger:
         for _ in range(SCRAPES):
+            ledger.append([a_row(number, users=500) for number in range(ENDED_BETWEEN)])
             began, worked = time.perf_counter(), time.process_time()
             text = exporter.scrape(ledger)
             took.append(time.perf_counter() - began)
             cpu.append(time.process_time() - worked)
+            worked = time.process_time()
+            gzip.compress(text, 1, mtime=0)
+            zipped.append(time.process_time() - worked)
     status = Path("/proc/self/status").read_text()
     memory = int(status.partition("VmHWM:")[2].split()[0]) / 1024  # what a child inherits of ru_maxrss is its parent's
     lines = sum(not line.startswith(b"#") for line in text.splitlines())
@@ -124,6 +137,8 @@ def measured(url: str, *, user_label: bool) -> dict[str, float]:
         "p50": statistics.median(took) * 1000,
         "best": min(took) * 1000,
         "cpu": statistics.median(cpu) * 1000,
+        "begin": cpu[0] * 1000,
+        "gzip": statistics.median(zipped) * 1000,
         "memory": memory,
         "samples": lines,
         "size": len(text) / 1000,
@@ -138,7 +153,8 @@ def _config(url: str, *, user_label: bool) -> Config:
 def say(what: str, found: dict[str, float], first: dict[str, float]) -> None:
     sys.stdout.write(
         f"{what}: p50 {found['p50']:.1f} ms, best {found['best']:.1f} ms, cpu {found['cpu']:.1f} ms "
-        f"({found['cpu'] / first['cpu']:.2f} x the first), {found['memory']:.0f} MB, "
+        f"({found['cpu'] / first['cpu']:.2f} x the first ledger's; the first scrape {found['begin']:.0f} ms, "
+        f"gzip {found['gzip']:.0f} ms more), {found['memory']:.0f} MB, "
         f"{found['samples']:,.0f} samples in {found['size']:.0f} kB\n"
     )
     sys.stdout.flush()
