@@ -21,6 +21,7 @@ _Names = dict[tuple[Layer, str], str]  # labels by layer and name
 
 _GAUGES = (
     ("limit", "What a budget allows; grants come on top."),
+    ("granted", "What grants that hold now allow on top of the limit."),
     ("spent", "What is spent of a budget in its window."),
     ("held", "What running turns may still take from a budget."),
 )
@@ -106,6 +107,8 @@ def _amount(standing: Standing, what: str) -> int:
     match what:
         case "limit":
             return standing.account.limit
+        case "granted":
+            return standing.granted
         case "spent":
             return standing.spent
     return standing.held

@@ -25,14 +25,17 @@ from grafana.build.promql import gained, gained_ahead, present
 from grafana.build.spend import dearest
 
 _CHOSEN = 'budget=~"$budget"'
-LIMIT, SPENT, HELD = (f"acp_proxy_budget_{name}{{{_CHOSEN}}}" for name in ("limit", "spent", "held"))
+LIMIT, GRANTED, SPENT, HELD = (
+    f"acp_proxy_budget_{name}{{{_CHOSEN}}}" for name in ("limit", "granted", "spent", "held")
+)
+ALLOWED = f"({LIMIT} + {GRANTED})"
 RESET = f"acp_proxy_budget_reset_timestamp_seconds{{{_CHOSEN}}}"
-USED = f"{SPENT} / ({LIMIT} > 0)"
+USED = f"{SPENT} / ({ALLOWED} > 0)"
 
-_LEVELS = "Yellow from 75 %, orange from 90 %, red at the limit."
+_LEVELS = "Yellow from 75 %, orange from 90 %, red where all is spent."
 _SPENT = (
     "Spent is what turns that ended cost, held is what running ones may still cost. Of a budget per user, team … the "
-    "one with the least left is shown. Grants come on top of limits and are not here."
+    "one with the least left is shown. What is allowed is the limit and the grants that hold now."
 )
 _FORECAST = (
     "Spent now, and the pace of the time chosen above until the reset. A window younger than that time is taken to be "
@@ -128,26 +131,28 @@ def _all() -> table.Panel:
     one = "by (budget, unit)"
     return listing(
         "All budgets",
-        f"Now. {_SPENT} Left is what neither spent nor held took. {_LEVELS} At reset: {_FORECAST}",
+        f"Now. {_SPENT} Left is what of it neither spent nor held took. {_LEVELS} At reset: {_FORECAST}",
         (
             f"max {one} ({LIMIT})",
+            f"max {one} ({GRANTED})",
             f"max {one} ({SPENT})",
             f"max {one} ({HELD})",
-            f"min {one} ({LIMIT} - {SPENT} - {HELD})",
+            f"min {one} ({ALLOWED} - {SPENT} - {HELD})",
             f"max {one} ({USED})",
-            f"max {one} (({forecast()}) / ({LIMIT} > 0))",
+            f"max {one} (({forecast()}) / ({ALLOWED} > 0))",
             f"min by (budget) ({RESET} - time())",
         ),
         (
             Column("Budget", "budget"),
             Column("Unit", "unit", width=90),
             Column("Limit", "A", "locale"),
-            Column("Spent", "B", "locale"),
-            Column("Held", "C", "locale"),
-            Column("Left", "D", "locale"),
-            Column("Used", "E", RATIO, 0, levels=BUDGET_LEVELS),
-            Column("At reset", "F", RATIO, 0, levels=BUDGET_LEVELS),
-            Column("Resets in", "G", "s", 1),
+            Column("Granted", "B", "locale"),
+            Column("Spent", "C", "locale"),
+            Column("Held", "D", "locale"),
+            Column("Left", "E", "locale"),
+            Column("Used", "F", RATIO, 0, levels=BUDGET_LEVELS),
+            Column("At reset", "G", RATIO, 0, levels=BUDGET_LEVELS),
+            Column("Resets in", "H", "s", 1),
         ),
         by="Used",
     )
@@ -156,20 +161,20 @@ def _all() -> table.Panel:
 def _used() -> bargauge.Panel:
     query = Query(f"sort_desc(max by (budget) ({USED}))", "{{budget}}", at_end=True)
     look = Looks(RATIO, decimals=0, levels=BUDGET_LEVELS, lowest=0, highest=1)
-    return ranking("Used", f"Spent of the limit, now. {_LEVELS}", query, look)
+    return ranking("Used", f"Spent of what is allowed, now. {_LEVELS}", query, look)
 
 
 def _used_over_time() -> timeseries.Panel:
-    about = f"Spent of the limit. It falls to 0 when a window begins anew. {_LEVELS}"
+    about = f"Spent of what is allowed. It falls to 0 when a window begins anew. {_LEVELS}"
     return lines(
         "Used over time", about, (Query(f"max by (budget) ({USED})", "{{budget}}"),), Looks(RATIO, levels=BUDGET_LEVELS)
     )
 
 
 def _forecast() -> bargauge.Panel:
-    query = Query(f"sort_desc(max by (budget) (({forecast()}) / ({LIMIT} > 0)))", "{{budget}}", at_end=True)
+    query = Query(f"sort_desc(max by (budget) (({forecast()}) / ({ALLOWED} > 0)))", "{{budget}}", at_end=True)
     look = Looks(RATIO, decimals=0, levels=BUDGET_LEVELS, lowest=0, highest=1.5)
-    return ranking("Forecast against limit", f"Of the limit, at the reset. {_FORECAST}", query, look)
+    return ranking("Forecast", f"Of what is allowed now, at the reset. {_FORECAST}", query, look)
 
 
 def _decisions() -> timeseries.Panel:
@@ -189,6 +194,6 @@ def _decisions() -> timeseries.Panel:
 
 def _overshoot() -> timeseries.Panel:
     counter = f"acp_proxy_budget_overshoot_total{{{_CHOSEN}}}"
-    about = "By how much turns that were let through ended above a limit, in the unit of the budget."
+    about = "By how much turns that were let through ended above what was allowed, in the unit of the budget."
     query = Query(present(gained_ahead(counter, ["budget", "unit"])), "{{budget}} {{unit}}")
     return bars("Overshoot", about, query, Looks(COST, step="1h", none="none"), wide=False)

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from acp_proxy.config import Config
 from acp_proxy.core.budget import account_of
+from acp_proxy.core.money import NANO
 from acp_proxy.core.scope import Subject
 from acp_proxy.ledger import open_ledger
-from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.budgets import BudgetLedger, Grant
 from tests.ledger.rows import ALICE, BOB, NOON, line, row
 from tests.metrics.scrapes import Scraped, configuration, scrape
 
@@ -53,22 +54,25 @@ def test_what_is_spent_equals_the_list_and_of_each_ones_the_least_is_left(tmp_pa
     config = configuration(tmp_path, BUDGETS)
     ledger = open_ledger(config.ledger.url, journals=())
     fill(ledger)
+    ledger.grant(Grant("g", "default", "user", "everybody", None, 2 * NANO, "USD", 0, 2**62, "carol", "a deadline"))
     found = scrape(ledger, config, clock=NOON / 1e9)
     ledger.close()
     rows = listed(config, tmp_path)
     assert {each["name"] for each in rows} == {"everybody", "developer", "tokens"}
     for name in ("everybody", "developer", "tokens"):
         least = min((each for each in rows if each["name"] == name), key=lambda each: Decimal(each["left"]))
-        for figure in ("limit", "spent", "held"):
+        for figure in ("limit", "granted", "spent", "held"):
             shown = found.value(f"acp_proxy_budget_{figure}", budget=name, unit=least["unit"])
             assert shown == Decimal(least[figure])
     assert found.value("acp_proxy_budget_spent", budget="developer", unit="USD") == Decimal("1.25")
+    assert found.value("acp_proxy_budget_granted", budget="everybody", unit="USD") == 2
+    assert found.value("acp_proxy_budget_granted", budget="tokens", unit="tokens") == 0
 
 
 def test_where_there_is_no_limit_there_is_no_series(ledger: BudgetLedger, config: Config) -> None:
     fill(ledger)
     found = scrape(ledger, config)
-    for family in ("limit", "spent", "held", "reset_timestamp_seconds"):
+    for family in ("limit", "granted", "spent", "held", "reset_timestamp_seconds"):
         assert f"acp_proxy_budget_{family}" not in found
 
 
