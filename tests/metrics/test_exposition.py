@@ -80,9 +80,9 @@ def _by_prometheus_client(family: Metric) -> str:
 
 def _with_floats(text: bytes) -> str:
     written = []
-    for line in text.decode().split("\n")[:-1]:
-        start, _, number = line.rpartition(" ")
-        float_text = number if line.startswith("#") else floatToGoString(number)  # type: ignore[no-untyped-call]
+    for each in text.decode().split("\n")[:-1]:
+        start, _, number = each.rpartition(" ")
+        float_text = number if each.startswith("#") else floatToGoString(number)  # type: ignore[no-untyped-call]
         written.append(f"{start} {float_text}\n")
     return "".join(written)
 
