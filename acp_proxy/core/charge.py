@@ -11,14 +11,18 @@ from acp_proxy.core.pricing import Priced
 from acp_proxy.core.scope import DIMENSIONS
 from acp_proxy.core.usage import Usage
 
+_LOST = frozenset({"crashed", "disconnected"})
+
 
 def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, process: str | None = None) -> int:
     """In the account's unit, 0 for a row that it does not count. `process` is the run of the proxy that made the row.
 
     By the row's start, and by the models that were used, whatever was expected at admission. Costs in other currencies
     and unknown ones add nothing: a ledger reports them beside the sum. Only with `on_unpriced = "estimate"` a row that
-    misses a price is charged at least its turn's `hold`.
+    misses a price is charged at least its turn's `hold`. So is a lost one, whatever is said.
     """
+    if account.unit != "turns" and is_lost(entry):
+        return hold
     lines = _lines(account, origin, entry, process)
     match account.unit:
         case "turns":
@@ -28,6 +32,11 @@ def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, pro
     known = sum(line.cost.nano for line in lines if line.cost is not None and line.cost.currency == account.unit)
     missing = entry.cost_source != "parent" and any(line.cost is None and line.usage.total for line in lines)
     return max(known, hold) if missing and account.budget.on_unpriced == "estimate" else known
+
+
+def is_lost(entry: Entry) -> bool:
+    """Whether a turn lost its client or agent before anything was known of it: nobody will tell what it used."""
+    return entry.stop_reason in _LOST and not entry.usage.total and not entry.costs
 
 
 @dataclass(frozen=True, slots=True)

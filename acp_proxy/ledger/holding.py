@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.charge import is_lost
 from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import Money
@@ -79,12 +80,10 @@ def settle(run: Run, rows: Sequence[Row]) -> list[Ended]:
         held: dict[str, dict[str, int]] = {}
         for turn, account, amount, unit, estimate in holds:
             held.setdefault(turn, {})[account] = amount
-            if estimate is not None:
-                row = by_turn[organisation, turn]
-                extra = amount - _known(row.entry, unit, json.loads(estimate))
-                if extra > 0:
-                    values = (organisation, account, turn, row.entry.started_at, extra)
-                    insert(run, "surcharge", [values], _UNLESS_THERE)
+            row = by_turn[organisation, turn]
+            if (extra := amount - _counted(row.entry, unit, estimate)) > 0:
+                values = (organisation, account, turn, row.entry.started_at, extra)
+                insert(run, "surcharge", [values], _UNLESS_THERE)
         ended += [Ended(by_turn[organisation, turn], accounts, held.get(turn, {})) for turn, accounts in sorted(opened)]
     return ended
 
@@ -158,8 +157,13 @@ def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterat
         yield turn.origin.organisation, account.key, turn.id, amount, account.unit, models
 
 
-def _known(entry: Entry, unit: str, models: list[str]) -> int:
-    """What the row charges by itself where a price is missing; where none is, more than any hold."""
+def _counted(entry: Entry, unit: str, estimate: str | None) -> int:
+    """What the row charges by itself where it misses something; where it does not, more than any hold."""
+    if unit != "turns" and is_lost(entry):
+        return 0
+    if estimate is None:
+        return 2**63
+    models = json.loads(estimate)
     lines = [line for line in entry.lines if charged(models, line.model)]
     if entry.cost_source == "parent" or not any(line.cost is None and line.usage.total for line in lines):
         return 2**63

@@ -103,7 +103,7 @@ class _Sums:
     def standing(self, account: Account) -> Standing:
         match account.unit:
             case "tokens":
-                return Standing(account, self.tokens, self.held, self.granted)
+                return Standing(account, self.tokens + self.extra, self.held, self.granted)
             case "turns":
                 return Standing(account, self.turns, self.held, self.granted)
         others = sorted((currency, nano) for currency, nano in self.nano.items() if currency != account.unit and nano)

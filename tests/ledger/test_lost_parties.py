@@ -1,0 +1,82 @@
+"""Turns whose client or agent was lost before anything was known of them: aborting is no way not to pay."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_proxy.core.charge import charge
+from acp_proxy.core.entry import Entry, UsageLine
+from acp_proxy.core.usage import Usage
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.budgets import BudgetLedger
+from tests.core.accounts import budget, usd
+from tests.ledger.rows import ALICE, MINUTE, NOON, line
+from tests.ledger.test_budgets import CAP, account, held, hold
+
+TOKENS = account(budget("1000 tokens", name="tokens"))
+TURNS = account(budget("9 turns", name="turns"))
+NOTHING_KNOWN = UsageLine("opus", Usage())
+
+
+def ended(stop_reason: str, *lines: UsageLine) -> Row:
+    entry = Entry(
+        id="a",
+        session="s1",
+        kind="turn",
+        started_at=NOON,
+        ended_at=NOON + MINUTE,
+        stop_reason=stop_reason,
+        lines=lines,
+        usage_source="agent" if any(each.usage.total for each in lines) else "none",
+        cost_source="agent" if any(each.cost for each in lines) else "unknown",
+    )
+    return Row(ALICE, entry)
+
+
+@pytest.mark.parametrize("stop_reason", ["disconnected", "crashed"])
+def test_it_is_charged_what_it_held_and_its_row_stays_unknown(ledger: BudgetLedger, stop_reason: str) -> None:
+    hold(ledger, "a", (CAP, "0.4"), (TOKENS, 300), (TURNS, 1))
+    row = ended(stop_reason, NOTHING_KNOWN)
+    ledger.append([row])
+    assert held(ledger, CAP) == (usd("0.4"), 0)
+    assert held(ledger, TOKENS) == (300, 0)
+    assert held(ledger, TURNS) == (1, 0)
+    assert charge(CAP, ALICE, row.entry, hold=usd("0.4")) == usd("0.4")
+    assert charge(TURNS, ALICE, row.entry, hold=1) == 1
+
+
+def test_it_is_charged_once_however_often_its_row_comes(ledger: BudgetLedger) -> None:
+    hold(ledger, "a", (CAP, "0.4"))
+    for _ in range(2):
+        ledger.append([ended("disconnected", NOTHING_KNOWN)])
+    assert held(ledger, CAP) == (usd("0.4"), 0)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ended("disconnected", line(cost="0.1")),
+        ended("crashed", line(cost="0.1")),
+        ended("end_turn", NOTHING_KNOWN),
+        ended("cancelled", NOTHING_KNOWN),  # its agent lives, and tells later
+    ],
+    ids=["known when the client went", "known when the agent went", "ended", "cancelled"],
+)
+def test_others_are_charged_what_is_known_of_them(ledger: BudgetLedger, row: Row) -> None:
+    hold(ledger, "a", (CAP, "0.4"))
+    ledger.append([row])
+    known = sum(cost.nano for cost in row.entry.costs)
+    assert held(ledger, CAP) == (known, 0)
+    assert charge(CAP, ALICE, row.entry, hold=usd("0.4")) == known
+
+
+def test_one_that_held_nothing_is_charged_nothing(ledger: BudgetLedger) -> None:
+    ledger.append([ended("disconnected", NOTHING_KNOWN)])
+    assert held(ledger, CAP) == (0, 0)
+
+
+def test_totals_made_anew_do_not_forget_it(ledger: BudgetLedger) -> None:
+    hold(ledger, "a", (CAP, "0.4"))
+    ledger.append([ended("crashed", NOTHING_KNOWN)])
+    ledger.rebuild()
+    assert held(ledger, CAP) == (usd("0.4"), 0)
