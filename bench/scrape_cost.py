@@ -1,14 +1,14 @@
 """What a scrape costs: at ten thousand, a hundred thousand and a million turns, and at 18,000 series of 500 users.
 
 Each in a process of its own, so that its memory is its own. Between scrapes turns end, as they do while people work.
-`--quick` leaves the million out; with paths of ledgers these are measured (rows are added to them), and none is made.
+`--quick` leaves the million out.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import sqlite3
+import shutil
 import statistics
 import subprocess
 import sys
@@ -16,8 +16,6 @@ import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
-
-from msgspec.structs import replace
 
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config, load
@@ -27,22 +25,16 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.ids import uuid7
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.metrics import Exporter
+from bench.ledgers import LEDGER, ledger_of
 
 SCRAPES = 15
 ENDED_BETWEEN = 100  # turns
-DAY = 86_400 * 10**9
 BEGAN = 1_795_262_400 * 10**9
-ALICE = Origin("default", "alice", "team-0", "web", "laptop", "agent-0", "1", "zed")
 
 
 def main(arguments: list[str]) -> None:
     if arguments[:1] == ["measure"]:
         sys.stdout.write(json.dumps(measured(arguments[1], user_label=arguments[2] == "True")))
-        return
-    if ledgers := [Path(argument) for argument in arguments if argument != "--quick"]:
-        first = measure(ledgers[0], user_label=False)
-        for path in ledgers:
-            say(str(path), measure(path, user_label=False), first)
         return
     with tempfile.TemporaryDirectory() as directory:
         turns(Path(directory), [10_000, 100_000] if "--quick" in arguments else [10_000, 100_000, 1_000_000])
@@ -50,15 +42,13 @@ def main(arguments: list[str]) -> None:
 
 
 def turns(directory: Path, sizes: list[int]) -> None:
-    """The same 720 series, of 20 users, with more and more turns."""
-    path = directory / "turns.db"
-    fill(path, users=20, turns=sizes[0])
-    first = None
+    """About the same number of series, with more and more turns."""
+    path, first = directory / "turns.db", None
     for size in sizes:
-        grow(path, size)
+        shutil.copy(ledger_of(size) / LEDGER, path)  # rows are added to it
         found = measure(path, user_label=False)
         first = first or found
-        say(f"{size:>9,} turns, 720 series", found, first)
+        say(f"{size:>9,} turns", found, first)
 
 
 def series(directory: Path) -> None:
@@ -86,28 +76,8 @@ def a_row(number: int, users: int) -> Row:
     entry = Entry(
         uuid7(at), session, "turn", at, ended_at, stop, (line,), "agent", "computed", "", None, 50_000, 200_000
     )
-    origin = replace(ALICE, user=f"user-{user}", team=f"team-{user % 10}", agent=f"agent-{of_user // 9 % 2}")
-    return Row(origin, entry)
-
-
-def grow(path: Path, turns: int) -> None:
-    """Turns and their lines again and again, a day later each; then sums are made anew."""
-    with closing(sqlite3.connect(path)) as connection:
-        (before,) = connection.execute("SELECT count(*) FROM turn").fetchone()
-        if before >= turns:
-            return
-        for table, key in (("turn", "id"), ("line", "turn")):
-            names = [found[1] for found in connection.execute(f"PRAGMA table_info({table})")]
-            shifted = {key: f"{key} || '-' || ?", "started_at": "started_at + ?", "ended_at": "ended_at + ?"}
-            columns = ", ".join(shifted.get(name, name) for name in names)
-            for copy in range(1, turns // before):
-                days = [copy * DAY] * sum(name in ("started_at", "ended_at") for name in names)
-                only = f"WHERE {key} NOT LIKE '%-{before}-%'"
-                sql = f"INSERT INTO {table} SELECT {columns} FROM {table} {only}"  # noqa: S608
-                connection.execute(sql, [f"{before}-{copy}", *days])
-        connection.commit()
-    with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
-        ledger.rebuild()
+    team, agent = f"team-{user % 10}", f"agent-{of_user // 9 % 2}"
+    return Row(Origin("default", f"user-{user}", team, "web", "laptop", agent, "1", "zed"), entry)
 
 
 def measure(path: Path, *, user_label: bool) -> dict[str, float]:
