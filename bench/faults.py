@@ -1,6 +1,7 @@
-"""What tests/faults does once, again and again: parties are killed and stopped at random moments, and all is counted.
+"""What tests/faults does once, again and again, at other moments each time: parties, places and databases fail.
 
-`python -m bench.faults` prints a line for each kind; one that has a defect prints its seed and what was wrong.
+`python -m bench.faults` prints a line for each kind; one that has a defect prints its seed and what was wrong. Needs
+Linux, and the right to mount.
 """
 
 from __future__ import annotations
@@ -12,27 +13,94 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
+from tests.faults import databases, troubles
+from tests.faults.link import linked
 from tests.faults.trial import BUDGET, Home, Party, Verdict, kill, stop
+from tests.ledger.conftest import mounted
+from tests.ledger.server import Server, running
 
-_LINE = "{:<34} {:>6} {:>8} {:>7} {:>8} {:>7} {:>7} {:>5} {:>8} {:>6}"
+_LINE = "{:<38} {:>6} {:>8} {:>7} {:>8} {:>7} {:>7} {:>5} {:>8} {:>6}"
 _TITLES = ("", "trials", "lines", "begun", "acked", "booked", "cut", "lost", "doubled", "faults")
+_PARTIES: tuple[Party, ...] = ("client", "relay", "agent")
 
-Trial = Callable[[Home, random.Random], Verdict]
+Trial = Callable[[Path, random.Random], Verdict]  # in an empty directory
 
 
-def kinds() -> dict[str, tuple[str, Trial]]:
-    """The configuration and the trial of each."""
-    found: dict[str, tuple[str, Trial]] = {}
-    all_parties: tuple[Party, ...] = ("client", "relay", "agent", "all")
+def kinds(server: Server) -> dict[str, Trial]:
+    """All that is tried, by what it is called; with a budget where the name says so."""
+    return {**_of_parties(), **_of_places(), **_of_databases(server)}
+
+
+def _of_parties() -> dict[str, Trial]:
+    found: dict[str, Trial] = {}
     for name, config in (("", ""), (", a budget", BUDGET)):
-        for party in all_parties:
-            found[f"kill -9 {party}{name}"] = (config, partial(kill, party))
-        for party in all_parties[:3]:
-            found[f"SIGSTOP, SIGCONT {party}{name}"] = (config, partial(stop, party))
+        for party in (*_PARTIES, "all"):
+            found[f"kill -9 {party}{name}"] = _killed(party, config)
+        for party in _PARTIES:
+            found[f"SIGSTOP, SIGCONT {party}{name}"] = _stopped(party, config)
     return found
+
+
+def _killed(party: Party, config: str) -> Trial:
+    return lambda path, chance: kill(party, Home(path, config), chance)
+
+
+def _stopped(party: Party, config: str) -> Trial:
+    return lambda path, chance: stop(party, Home(path, config), chance)
+
+
+def _of_places() -> dict[str, Trial]:
+    open_budget = BUDGET.replace("closed", "open").replace("20s", "1s")
+    return {
+        "the disk fills up": _on_a_small_disk,
+        "the directory is read-only": _in_a_read_only_directory,
+        "the quota is used up": lambda path, chance: troubles.quota_is_used_up(Home(path), chance),
+        "no descriptor is left": lambda path, chance: troubles.no_descriptor_is_left(Home(path), chance),
+        "the clock jumps": lambda path, _: troubles.clock_jumps(Home(path)),
+        "the clock jumps, a budget": lambda path, _: troubles.clock_jumps(Home(path, BUDGET)),
+        "the SQLite file is damaged": lambda path, chance: troubles.file_is_damaged(Home(path), chance),
+        "a newer version comes": lambda path, chance: troubles.newer_version_comes(Home(path), chance),
+        "a newer version comes, a budget": lambda path, chance: troubles.newer_version_comes(
+            Home(path, open_budget), chance
+        ),
+    }
+
+
+def _on_a_small_disk(path: Path, chance: random.Random) -> Verdict:
+    disk = path / "disk"
+    disk.mkdir()
+    with mounted(disk, "size=8m"):
+        return troubles.disk_fills_up(Home(path, state=disk), chance)
+
+
+def _in_a_read_only_directory(path: Path, _: random.Random) -> Verdict:
+    directory = path / "read-only"
+    directory.mkdir()
+    with mounted(directory, "ro,size=1m"):
+        return troubles.directory_is_read_only(Home(path, url=f"sqlite:///{directory}/ledger.db"), directory)
+
+
+def _of_databases(server: Server) -> dict[str, Trial]:
+    def trial(what: Callable[..., Verdict], *needs: str, config: str = "", **more: int) -> Trial:
+        def run(path: Path, chance: random.Random) -> Verdict:
+            with linked(server.port) as link:
+                has = {"server": server, "link": link, "chance": chance}
+                home = databases.home_at(path, server, link, config)
+                return what(home, **{need: has[need] for need in needs}, **more)
+
+        return run
+
+    return {
+        "PostgreSQL answers slowly": trial(databases.answers_slowly, "link"),
+        "PostgreSQL drops connections": trial(databases.drops_connections, "link", "chance"),
+        "PostgreSQL says nothing": trial(databases.falls_silent, "link", "chance"),
+        "kill -9 PostgreSQL": trial(databases.is_killed, "chance"),
+        "SIGSTOP, SIGCONT PostgreSQL": trial(databases.is_paused, "server", "chance"),
+        "PostgreSQL is stopped and started": trial(databases.fails_over, "server", "chance"),
+        "the same, a budget": trial(databases.fails_over, "server", "chance", config=BUDGET, turns=60, meanwhile=0),
+    }
 
 
 def counted(verdict: Verdict, *, budget: bool) -> Counter[str]:
@@ -53,22 +121,39 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/soak faults", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--only", default="", help="kinds with this in their name")
     arguments = parser.parse_args()
-    chance, end, good = random.Random(arguments.seed), time.monotonic() + arguments.minutes * 60, True  # noqa: S311
-    figures = {name: Counter[str]() for name in kinds()}
-    while time.monotonic() < end:
-        for name, (config, trial) in kinds().items():
-            seed = chance.randrange(1 << 32)
-            with tempfile.TemporaryDirectory(prefix="faults") as directory:
-                verdict = trial(Home(Path(directory), config), random.Random(seed))  # noqa: S311
-            figures[name] += counted(verdict, budget=bool(config))
-            if verdict.defects or (config and verdict.unbooked):
-                good = False
-                sys.stderr.write(f"{name}, seed {seed}: {verdict.defects} not booked: {verdict.unbooked}\n")
+    with running() as server:
+        figures, good = _tried(server, arguments)
     sys.stdout.write(_LINE.format(*_TITLES) + "\n")
     for name, counts in figures.items():
         sys.stdout.write(_LINE.format(name, *(counts[title] for title in _TITLES[1:])) + "\n")
     return 0 if good else 1
+
+
+def _tried(server: Server, arguments: argparse.Namespace) -> tuple[dict[str, Counter[str]], bool]:
+    """Each kind in turn, until the time is over."""
+    chance, end, good = random.Random(arguments.seed), time.monotonic() + arguments.minutes * 60, True  # noqa: S311
+    tried = {name: trial for name, trial in kinds(server).items() if arguments.only in name}
+    figures = {name: Counter[str]() for name in tried}
+    while time.monotonic() < end:
+        for name, trial in tried.items():
+            if time.monotonic() > end:
+                break
+            budget, seed = "budget" in name, chance.randrange(1 << 32)
+            with tempfile.TemporaryDirectory(prefix="faults") as directory:
+                try:
+                    verdict = trial(Path(directory), random.Random(seed))  # noqa: S311
+                except AssertionError as error:  # it did not come to an end
+                    good = False
+                    figures[name] += Counter(trials=1, faults=1)
+                    sys.stderr.write(f"{name}, seed {seed}: {error}\n")
+                    continue
+            figures[name] += counted(verdict, budget=budget)
+            if verdict.defects or (budget and verdict.unbooked):
+                good = False
+                sys.stderr.write(f"{name}, seed {seed}: {verdict.defects} not booked: {verdict.unbooked}\n")
+    return figures, good
 
 
 if __name__ == "__main__":

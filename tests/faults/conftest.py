@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ledger.conftest import _mounted, read_only_directory
+from tests.ledger.conftest import mounted, read_only_directory
 
 __all__ = ["chance", "disk", "read_only_directory"]
 
@@ -19,7 +19,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 8 MiB: room for a ledger, until a test fills it."""
     directory = tmp_path / "disk"
     directory.mkdir()
-    with _mounted(directory, "size=8m"):
+    with mounted(directory, "size=8m"):
         yield directory
 
 

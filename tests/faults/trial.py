@@ -50,16 +50,17 @@ class Verdict:
     wrong: set[str]  # acknowledged, and booked at another cost
     faults: list[str]  # lines that were lost or out of order, as the client saw it
     stderr: str = ""
+    moved: set[str] = field(default_factory=set)  # booked, if at all, in a damaged file that was moved aside
 
     @property
     def lost(self) -> set[str]:
         """Acknowledged, and not booked."""
-        return set(self.acked) - set(self.booked)
+        return set(self.acked) - set(self.booked) - self.moved
 
     @property
     def unbooked(self) -> set[str]:
         """Begun by the agent, and not booked: a defect where a budget holds something for each turn."""
-        return self.reached - set(self.booked)
+        return self.reached - set(self.booked) - self.moved
 
     @property
     def doubled(self) -> set[str]:

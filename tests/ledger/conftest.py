@@ -78,7 +78,7 @@ def read_only_directory(tmp_path: Path) -> Iterator[Path]:
     if os.geteuid() != 0:
         yield directory
         return
-    with _mounted(directory, "ro,size=1m"):
+    with mounted(directory, "ro,size=1m"):
         yield directory
 
 
@@ -95,12 +95,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 1 MiB."""
     directory = tmp_path / "small"
     directory.mkdir()
-    with _mounted(directory, "size=1m"):
+    with mounted(directory, "size=1m"):
         yield directory
 
 
 @contextmanager
-def _mounted(directory: Path, options: str) -> Iterator[None]:
+def mounted(directory: Path, options: str) -> Iterator[None]:
     mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(directory)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("needs the right to mount")

@@ -9,11 +9,12 @@ import asyncio
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import asyncpg
@@ -39,6 +40,14 @@ class Server:
 
     def stop(self, mode: str = "immediate") -> None:
         self._pg_ctl("-m", mode, "stop")
+
+    def signal(self, number: signal.Signals) -> None:
+        """To it and all its processes."""
+        first = (self._directory / "data/postmaster.pid").read_text().split()[0]
+        others = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        for pid in (first, *others):
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), number)
 
     def url(self, database: str) -> str:
         return f"postgresql://owner:secret@127.0.0.1:{self.port}/{database}"

@@ -1,0 +1,187 @@
+"""What goes wrong with a user's machine while parties run, each as a trial: disks, quotas, descriptors, clocks, files.
+
+Tests do each of them once, `scripts/soak faults` for as long as one likes.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from acp_proxy.ledger.migrations import MIGRATIONS
+from acp_proxy.ledger.places import default_url
+from tests.faults.parties import AT_ONCE
+from tests.faults.trial import Home, Trial, Verdict, until
+from tests.ledger.conftest import make_writable
+
+NOW = len(MIGRATIONS)
+HOUR = 3600
+JUMPS = (48 * HOUR, -72 * HOUR, 0, 10 * 365 * 24 * HOUR, 0, -HOUR)  # seconds that the clock is wrong by
+
+# What Python runs before the relay. The client and the agent start without it.
+SITE = """
+import time
+from pathlib import Path
+true, offset = time.time_ns, Path({file!r})
+time.time_ns = lambda: true() + int(offset.read_text()) * 10**9
+time.time = lambda: time.time_ns() / 1e9
+"""
+
+
+def disk_fills_up(home: Home, chance: random.Random, turns: int = 120) -> Verdict:
+    """State is on a small disk; there is room again before the end."""
+    assert home.state
+    ballast = home.state / "ballast"
+    with home.trial(turns) as trial:
+        trial.until_acked(chance.randint(1, 20))
+        fill(ballast)
+        trial.until_acked(turns - 10)
+        ballast.unlink()
+        trial.until_over()
+    return home.verdict(trial)
+
+
+def quota_is_used_up(home: Home, chance: random.Random, turns: int = 150) -> Verdict:
+    """No file may grow, as beyond a quota."""
+    with home.trial(turns) as trial:
+        trial.until_acked(chance.randint(1, 20))
+        with limited(trial, resource.RLIMIT_FSIZE, 64 * 1024):
+            trial.until_warned("ledger.unavailable")
+            trial.until_acked(trial.acked + 20)
+        trial.until_over()
+    return home.verdict(trial)
+
+
+def directory_is_read_only(home: Home, read_only: Path, turns: int = 60) -> Verdict:
+    """The ledger's, until the end; `home.url` is in it."""
+    with home.trial(turns) as trial:
+        trial.until_warned("ledger.unavailable")
+        trial.until_over()
+    make_writable(read_only)
+    return home.verdict(trial)
+
+
+def no_descriptor_is_left(home: Home, chance: random.Random, turns: int = 80) -> Verdict:
+    """Not even for the ledger's file, which is opened at the first turn."""
+    with home.trial(turns) as trial:
+        relay = trial.pid("relay")
+        assert until(lambda: trial.noted("asked"))  # it runs, and has read all its modules but those of the ledger
+        used = max(int(descriptor.name) for descriptor in Path(f"/proc/{relay}/fd").iterdir())
+        with limited(trial, resource.RLIMIT_NOFILE, used + 1):
+            trial.until_acked(chance.randint(20, 60))
+        trial.until_over()
+    return home.verdict(trial)
+
+
+def clock_jumps(home: Home, turns: int = 60) -> Verdict:
+    """Of the relay alone, by days and years, in both directions."""
+    site, offset = home.path / "site", home.path / "offset"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(SITE.format(file=str(offset)))
+    _set(offset, 0)
+    home.extra = {**home.extra, "PYTHONPATH": str(site)}
+    with home.trial(turns) as trial:
+        for number, jump in enumerate(JUMPS):
+            trial.until_acked(6 * (number + 1))
+            _set(offset, jump)
+        trial.until_over()
+    return home.verdict(trial)
+
+
+def file_is_damaged(home: Home, chance: random.Random, turns: int = 200) -> Verdict:
+    """While one relay has it open, and before another opens it; rows from before are in the file that is moved."""
+    ledger = Path(default_url(home.environ).removeprefix("sqlite:///"))
+    with home.trial(turns) as first:
+        first.until_acked(chance.randint(1, 40))
+        first.signal("relay", signal.SIGSTOP)
+        while not _damaged(ledger):  # it stopped in the middle of a transaction
+            first.signal("relay", signal.SIGCONT)
+            first.until_acked(first.acked + 1)
+            first.signal("relay", signal.SIGSTOP)
+        with home.trial(20) as second:
+            second.until_over()
+        before = first.acked
+        first.signal("relay", signal.SIGCONT)
+        first.until_over()
+    verdict = home.verdict(first, second)
+    verdict.moved |= set(first.noted("acked")[: before + AT_ONCE])
+    return verdict
+
+
+def newer_version_comes(home: Home, chance: random.Random, turns: int = 80) -> Verdict:
+    """One changes the ledger under a relay that runs; afterwards this version is updated, too."""
+    with home.trial(turns) as trial:
+        trial.until_acked(chance.randint(1, 30))
+        booked = set_version(home, NOW + 1)
+        trial.until_warned("written by a newer acp-proxy")
+        trial.until_over()
+        assert set_version(home, NOW) == booked, "an older version wrote on"
+    return home.verdict(trial)
+
+
+def newer_ledger_is_there(home: Home, turns: int = 20) -> tuple[Verdict, subprocess.CompletedProcess[str]]:
+    """From the start; and what `report` says meanwhile."""
+    set_version(home, NOW + 1)
+    with home.trial(turns) as trial:
+        trial.until_over()
+    report = subprocess.run(
+        [sys.executable, "-m", "acp_proxy", "report"], env=home.environ, capture_output=True, text=True, check=False
+    )
+    set_version(home, NOW)
+    return home.verdict(trial), report
+
+
+def set_version(home: Home, version: int) -> int:
+    """What a newer version does to a ledger that is open elsewhere, and how many rows it has by then."""
+    path = default_url(home.environ).removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=20)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(f"PRAGMA user_version = {version}")
+        (rows,) = connection.execute("SELECT count(*) FROM turn").fetchone()
+        connection.execute("COMMIT")
+    return int(rows)
+
+
+def fill(path: Path) -> None:
+    """Take all room that is left on its disk."""
+    with path.open("wb", buffering=0) as ballast:
+        for size in (1 << 16, 1 << 9):
+            try:
+                while True:
+                    ballast.write(bytes(size))
+            except OSError:
+                continue
+
+
+@contextmanager
+def limited(trial: Trial, what: int, most: int) -> Iterator[None]:
+    """Of the relay, while it runs."""
+    relay = trial.pid("relay")
+    soft, hard = resource.prlimit(relay, what)
+    resource.prlimit(relay, what, (most, hard))
+    yield
+    resource.prlimit(relay, what, (soft, hard))
+
+
+def _damaged(path: Path) -> bool:
+    """Whether its first page could be spoiled, which everybody who opens it reads: not while somebody writes."""
+    with closing(sqlite3.connect(path, timeout=0.1)) as connection:
+        ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    if not busy:
+        with path.open("r+b") as file:
+            file.write(b"\xff" * 4096)
+    return not busy
+
+
+def _set(offset: Path, seconds: int) -> None:
+    """In one step: whoever reads it must never find it empty."""
+    new = offset.with_suffix(".new")
+    new.write_text(str(seconds))
+    new.rename(offset)
