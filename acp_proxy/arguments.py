@@ -6,27 +6,28 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, NoReturn, get_args
+from typing import Any, get_args
 
 from acp_proxy import __version__
+from acp_proxy.command_line import Parser, UsageError
 from acp_proxy.core.budget import Per
 from acp_proxy.report import BY, FILTERS
 from acp_proxy.setup import NAMES
 from acp_proxy.status import FIELDS
 
+__all__ = ("UsageError", "parser")
+
+_SAYS = "Relays the Agent Client Protocol, and meters what agents use."
+_MORE = "`acp-proxy COMMAND --help` tells more of each, `acp-proxy demo` shows what it is about."
 _MOST_TOKENS = 10**12
-
-
-class UsageError(Exception):
-    """The command line cannot be understood; the text is one line."""
 
 
 def parser() -> argparse.ArgumentParser:
     """The result has `command`, and for commands with more of them `action`."""
-    top = _Parser("acp-proxy", description="Relays the Agent Client Protocol, and meters what agents use.")
-    top.add_argument("--version", action="version", version=f"acp-proxy {__version__}")
+    top = Parser("acp-proxy", description=_SAYS, epilog=_MORE)
+    top.add_argument("-V", "--version", action="version", version=f"acp-proxy {__version__}")
     _add_common(top)
-    commands = top.add_subparsers(metavar="COMMAND", title="commands", dest="command", required=True)
+    commands = top.add_subparsers(metavar="COMMAND", title="commands", dest="command")
     for name, says, add_options in (
         ("run", "relay an agent and meter it", _add_run),
         ("report", "what was spent", _add_report),
@@ -42,24 +43,14 @@ def parser() -> argparse.ArgumentParser:
         ("doctor", "check configuration, ledger and catalog", _add_doctor),
         ("demo", "a session against a bundled agent, without network or key", _add_common),
     ):
-        add_options(commands.add_parser(name, help=says, description=f"{says[:1].upper()}{says[1:]}."))
+        add_options(_action(commands, name, says))
     return top
-
-
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, and takes no abbreviations: an option added later must not change a script."""
-
-    def __init__(self, prog: str, **options: Any) -> None:
-        super().__init__(prog, allow_abbrev=False, **options)
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see {self.prog} --help")
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:
     unset = argparse.SUPPRESS  # so that what stands before the command's name is kept
     command.add_argument("--config", metavar="FILE", default=unset, help="in place of the user's configuration file")
-    command.add_argument("--ledger", metavar="URL", default=unset, help="sqlite:///PATH")
+    command.add_argument("--ledger", metavar="URL", default=unset, help="sqlite:///PATH or postgresql://HOST/DATABASE")
 
 
 def _add_run(command: argparse.ArgumentParser) -> None:
@@ -117,11 +108,11 @@ def _add_status(command: argparse.ArgumentParser) -> None:
 def _add_budget(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
-    listed = actions.add_parser("list", help="what is used, held and left of each, and when it resets")
-    checked = actions.add_parser("check", help="whether a prompt would be admitted now: status 0, or 3 when not")
-    granted = actions.add_parser("grant", help="allow more for a while")
-    grants = actions.add_parser("grants", help="who granted what, and why")
-    simulated = actions.add_parser("simulate", help="what the budgets of --config would have said to past turns")
+    listed = _action(actions, "list", "what is used, held and left of each, and when it resets")
+    checked = _action(actions, "check", "whether a prompt would be admitted now: status 0, or 3 when not")
+    granted = _action(actions, "grant", "allow more for a while")
+    grants = _action(actions, "grants", "who granted what, and why")
+    simulated = _action(actions, "simulate", "what the budgets of --config would have said to past turns")
     for action in (listed, checked, granted, grants, simulated):
         _add_common(action)
     for action in (listed, grants, simulated):
@@ -155,7 +146,7 @@ def _add_metrics(command: argparse.ArgumentParser) -> None:
 def _add_notify(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
-    tested = actions.add_parser("test", help="send a sample through each channel: status 1 when one fails")
+    tested = _action(actions, "test", "send a sample through each channel: status 1 when one fails")
     _add_common(tested)
     tested.add_argument("name", metavar="NAME", nargs="?", help="only the channel of this name")
 
@@ -179,10 +170,10 @@ def _add_doctor(command: argparse.ArgumentParser) -> None:
 def _add_prices(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
-    listed = actions.add_parser("list", help="every model of the catalog")
+    listed = _action(actions, "list", "every model of the catalog")
     listed.add_argument("search", metavar="TEXT", nargs="?", default="", help="only names that contain it")
-    shown = actions.add_parser("show", help="what a model id resolves to, and its prices")
-    priced = actions.add_parser("cost", help="what tokens cost")
+    shown = _action(actions, "show", "what a model id resolves to, and its prices")
+    priced = _action(actions, "cost", "what tokens cost")
     for action in (shown, priced):
         action.add_argument("model", metavar="MODEL", help="as an agent reports it")
     for name, says in (
@@ -200,6 +191,11 @@ def _add_prices(command: argparse.ArgumentParser) -> None:
         _add_common(action)
         action.add_argument("--at", metavar="TIME", help="prices of that time: 2026-11-01, RFC 3339, or 7d ago")
         action.add_argument("--json", action="store_true", help="exact figures, for programs")
+
+
+def _action(actions: argparse._SubParsersAction[Any], name: str, says: str) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = actions.add_parser(name, help=says, description=f"{says[:1].upper()}{says[1:]}.")
+    return made
 
 
 def _tokens(text: str) -> int:

@@ -27,8 +27,9 @@ USAGE_STATUS = 2
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status: 0, 1 where a check failed, 2 for what the user must correct, 3 where a budget says no."""
     try:
-        arguments = parser().parse_args(argv)
-        arguments.asked = sys.argv[1:] if argv is None else argv
+        asked = sys.argv[1:] if argv is None else argv
+        arguments = parser().parse_args(_helped(asked))
+        arguments.asked = asked
         status = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
     except (UsageError, ConfigError, LedgerError) as error:
@@ -40,6 +41,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return status
+
+
+def _helped(asked: Sequence[str]) -> Sequence[str]:
+    """`help COMMAND` is `COMMAND --help`, and who types nothing at all wants help, too; an editor wants a reason."""
+    if asked[:1] == ["help"]:
+        return [*asked[1:], "--help"]
+    return asked or (["--help"] if sys.stdout.isatty() else asked)
+
+
+def _nothing(_: argparse.Namespace) -> int:
+    raise UsageError("no command given; see acp-proxy --help")
 
 
 def _run(_: argparse.Namespace) -> int:
@@ -212,7 +224,7 @@ def _setup(arguments: argparse.Namespace) -> int:
         sys.stdout.write(showing.found(os.environ))
         return 0
     if arguments.editor is None:
-        raise UsageError(f"setup: expected an editor, one of {', '.join(NAMES)}, or --list")
+        raise UsageError(f"setup: expected an editor ({', '.join(NAMES)}) or --list")
     asked = command.Asked(arguments.editor, arguments.agent, arguments.dry_run, arguments.undo)
     try:
         sys.stdout.write(command.main(asked, os.environ, colours=colours))
@@ -263,7 +275,8 @@ def _options(arguments: argparse.Namespace) -> dict[str, str]:
     return {name: given[name] for name in ("config", "ledger") if name in given}
 
 
-_COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+_COMMANDS: Mapping[str | None, Callable[[argparse.Namespace], int]] = {
+    None: _nothing,
     "run": _run,
     "report": _report,
     "export": _export,

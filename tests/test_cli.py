@@ -20,6 +20,7 @@ from acp_proxy.ledger.journal import open_journal
 from tests.ledger.rows import NOON, Warnings, line, row
 
 COMMAND = [sys.executable, "-m", "acp_proxy"]
+EDITORS = "zed, jetbrains, codecompanion, avante, agent-shell, obsidian, toad or acpx"
 
 
 @dataclass
@@ -86,14 +87,24 @@ def test_help_lists_the_commands_and_run_has_help_of_its_own(machine: Machine) -
     ] == []
     assert "-- AGENT [ARG...]" in machine.answer("run", "--help")
     assert "--no-summary" in machine.answer("run", "--agent", "x", "--help")
+    assert machine.answer("help") == top
+    assert machine.answer("help", "budget", "grant") == machine.answer("budget", "grant", "--help")
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((), "acp-proxy: the following arguments are required: COMMAND; see acp-proxy --help"),
-        (("report", "--nonsense"), "acp-proxy: unrecognized arguments: --nonsense; see acp-proxy --help"),
-        (("report", "--sinc", "7d"), "acp-proxy: unrecognized arguments: --sinc 7d; see acp-proxy --help"),
+        ((), "acp-proxy: no command given; see acp-proxy --help"),
+        (("repot",), "acp-proxy: unknown command repot; did you mean report?"),
+        (("my-agent",), "acp-proxy: unknown command my-agent; see acp-proxy --help"),
+        (("version",), "acp-proxy: unknown command version; did you mean --version?"),
+        (("help", "budgets"), "acp-proxy: unknown command budgets; did you mean budget?"),
+        (("budget", "lst"), "acp-proxy: unknown action lst; did you mean list?"),
+        (("setup", "zedd"), f"acp-proxy: setup: expected {EDITORS}, not 'zedd'"),
+        (("report", "--nonsense"), "acp-proxy: unknown option --nonsense; see acp-proxy report --help"),
+        (("report", "--sinc", "7d"), "acp-proxy: unknown option --sinc; did you mean --since?"),
+        (("budget", "list", "--jsn"), "acp-proxy: unknown option --jsn; did you mean --json?"),
+        (("report", "model"), "acp-proxy: one word too many: 'model'; see acp-proxy report --help"),
         (
             ("report", "--since", "soon"),
             "acp-proxy: --since: expected a date such as 2026-11-01, an RFC 3339 time or 7d, not 'soon'",
@@ -115,7 +126,8 @@ def test_a_mistake_is_one_line_and_status_2(machine: Machine, arguments: tuple[s
 
 
 def test_a_key_that_does_not_exist_names_its_choices(machine: Machine) -> None:
-    assert "invalid choice: 'weekday'" in machine.complaint("report", "--by", "weekday")
+    keys = "day, week, month, session, turn, model, agent, project, user, team or kind"
+    assert machine.complaint("report", "--by", "weekday") == f"acp-proxy: --by: expected {keys}, not 'weekday'"
     assert "argument --csv: not allowed with argument --json" in machine.complaint("report", "--json", "--csv")
 
 

@@ -1,0 +1,47 @@
+"""A parser that says in one line what is wrong with a command line, and what was probably meant."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+
+class UsageError(Exception):
+    """The command line cannot be understood; the text is one line."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Takes no abbreviations: an option added later must not change a script."""
+
+    def __init__(self, prog: str, **options: Any) -> None:
+        super().__init__(prog, allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Whatever is left over is complained of here, where the command is known that does not have it."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if not unknown:
+            return found, unknown
+        if not unknown[0].startswith("-"):
+            self.error(f"one word too many: {unknown[0]!r}")
+        name = unknown[0].partition("=")[0]
+        raise UsageError(f"unknown option {name}{self._meant(name, self._option_string_actions)}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        choices = list(action.choices)
+        if isinstance(action, argparse._SubParsersAction):
+            word = str(action.metavar).lower()
+            raise UsageError(f"unknown {word} {value}{self._meant(value, [*choices, *self._option_string_actions])}")
+        name = action.option_strings[0] if action.option_strings else f"{self.prog.split()[-1]}"
+        listed = ", ".join(choices[:-1])
+        raise UsageError(f"{name}: expected {listed} or {choices[-1]}, not {value!r}")
+
+    def _meant(self, word: str, choices: Sequence[str] | dict[str, Any]) -> str:
+        close = get_close_matches(word, choices, 1)
+        return f"; did you mean {close[0]}?" if close else f"; see {self.prog} --help"
