@@ -14,7 +14,6 @@ from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row, open_ledger
-from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.totals import COUNTS, LEVELS, QUARTER_HOUR, WHOLE
 
 DIRECTORY = Path("/tmp/acp-proxy-bench-ledgers")  # noqa: S108  they take long to make, and are kept
@@ -36,7 +35,7 @@ def ledger_of(turns: int, directory: Path = DIRECTORY, config: str = "") -> Path
 
     Above a hundred thousand `turns` is a multiple of that. A million takes a minute and 1 GB.
     """
-    home = directory / f"{turns}-{len(MIGRATIONS)}"
+    home = directory / str(turns)  # one of an older version is brought up to this one when it is opened
     made, file = home / "made", home / LEDGER
     if not made.exists() or time.time() - made.stat().st_mtime > _KEPT:
         for path in (made, file, file.with_name("ledger.db-wal"), file.with_name("ledger.db-shm")):
@@ -44,7 +43,7 @@ def ledger_of(turns: int, directory: Path = DIRECTORY, config: str = "") -> Path
         file.parent.mkdir(parents=True, exist_ok=True)
         if turns > _APPENDED:
             shutil.copy(ledger_of(_APPENDED, directory) / LEDGER, file)
-            _multiply(file, turns // _APPENDED)
+            multiply(file, turns // _APPENDED)
         else:
             _append(file, turns)
         made.touch()
@@ -52,6 +51,22 @@ def ledger_of(turns: int, directory: Path = DIRECTORY, config: str = "") -> Path
     own.parent.mkdir(parents=True, exist_ok=True)
     own.write_text(config, encoding="utf-8")
     return home
+
+
+def multiply(file: Path, by: int) -> None:
+    """Each turn so many times, a quarter hour apart, so that running totals move by whole buckets."""
+    sys.stderr.write(f"copying the turns of a ledger {by - 1} times\n")
+    with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -1000000"):  # it can be made again
+            database.execute(f"PRAGMA {pragma}")
+        database.execute("CREATE TEMP TABLE copy (number INTEGER)")
+        database.executemany("INSERT INTO copy VALUES (?)", [(number,) for number in range(1, by)])
+        for table in ("turn", "line", "session"):
+            _copy(database, table)
+        _add_up(database)
+        for column in ("count", "units", "nano"):
+            database.execute(f"UPDATE tally SET {column} = {column} * ?", (by,))  # noqa: S608
+        database.execute("PRAGMA journal_mode = WAL")
 
 
 def row_of(number: int, turns: int, now: int, chance: random.Random) -> Row:
@@ -86,22 +101,6 @@ def _append(file: Path, turns: int) -> None:
             ledger.append([row_of(number, turns, now, chance) for number in range(start, min(start + _BATCH, turns))])
             sys.stderr.write(f"\rmaking a ledger of {turns:,} turns: {start + _BATCH:,}")
     sys.stderr.write("\n")
-
-
-def _multiply(file: Path, by: int) -> None:
-    """Each turn so many times, a quarter hour apart, so that running totals move by whole buckets."""
-    sys.stderr.write(f"making a ledger of {_APPENDED * by:,} turns\n")
-    with closing(sqlite3.connect(file, isolation_level=None)) as database:
-        for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -1000000"):  # it can be made again
-            database.execute(f"PRAGMA {pragma}")
-        database.execute("CREATE TEMP TABLE copy (number INTEGER)")
-        database.executemany("INSERT INTO copy VALUES (?)", [(number,) for number in range(1, by)])
-        for table in ("turn", "line", "session"):
-            _copy(database, table)
-        _add_up(database)
-        for column in ("count", "units", "nano"):
-            database.execute(f"UPDATE tally SET {column} = {column} * ?", (by,))  # noqa: S608
-        database.execute("PRAGMA journal_mode = WAL")
 
 
 def _copy(database: sqlite3.Connection, table: str) -> None:

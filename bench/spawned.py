@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import subprocess
 import time
 
 from bench.peer import Peer, proc
@@ -20,7 +21,10 @@ def start(command: list[str]) -> Figures:
         began = time.perf_counter_ns()
         if peer.process.stdin:
             peer.process.stdin.close()
-        peer.process.wait(10)
+        try:
+            peer.process.wait(5)
+        except subprocess.TimeoutExpired:  # some relays do not end with their client
+            return {"start ms": up / 1e6}
         return {"start ms": up / 1e6, "exit ms": (time.perf_counter_ns() - began) / 1e6}
 
 
@@ -36,11 +40,16 @@ def rest(command: list[str]) -> Figures:
 
 def stall(command: list[str]) -> Figures:
     """A reader that stops for a second: what the whole path takes in meanwhile, and what the relay grows by."""
-    sides = {"down": _stall_down(command), "up": _stall_up(command)}
+    sides = {"down": _stall_down(command, to_the_end=False), "up": _stall_up(command)}
     return {f"{side} {name}": value for side, figures in sides.items() for name, value in figures.items()}
 
 
-def _stall_down(command: list[str]) -> dict[str, float]:
+def lost(command: list[str]) -> Figures:
+    """How many lines do not come when the reader goes on."""
+    return _stall_down(command, to_the_end=True)
+
+
+def _stall_down(command: list[str], *, to_the_end: bool) -> dict[str, float]:
     with Peer(command) as peer:
         peer.hello()
         time.sleep(0.4)
@@ -48,8 +57,10 @@ def _stall_down(command: list[str]) -> dict[str, float]:
         peer.send(peer.prompt(f"stream n={count} size=300 mode=burst"))
         grew = _peak_over(peer, idle, seconds=1)
         held = (_written(peer.agent) - written) / 2**20
+        if not to_the_end:
+            return {"held MB": held, "grew MB": grew}
         _, lines, _ = peer.drain()
-        return {"held MB": held, "grew MB": grew, "lines lost": max(0, count + 1 - lines)}
+        return {"lines lost": max(0, count + 1 - lines)}
 
 
 def _stall_up(command: list[str]) -> dict[str, float]:

@@ -1,0 +1,148 @@
+"""What is asked of a ledger, at more and more turns: commands as users type them, and what a proxy and a scraper do."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from acp_proxy.catalog import Catalog
+from acp_proxy.config import load
+from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.ids import uuid7
+from acp_proxy.ledger import Row, log_warning, open_ledger
+from acp_proxy.ledger.budgets import EXPIRY, OpenTurn
+from acp_proxy.ledger.journal import open_journal
+from acp_proxy.ledger.owners import Owner
+from acp_proxy.metrics import Exporter
+from acp_proxy.report import session_key
+from bench.admission_proof import HOLD, accounts
+from bench.ledgers import LEDGER, ledger_of, row_of
+
+Costs = dict[str, float]  # "cpu ms", "ms" and "MB", or what else a figure is called
+
+COMMANDS = {
+    "report of a week, by day": ["report", "--since", "7d"],
+    "report of a year, by day": ["report", "--since", "365d"],
+    "report of all, by month": ["report", "--by", "month"],
+    "report of all, by model": ["report", "--by", "model"],
+    "report of a day, by turn": ["report", "--by", "turn", "--since", "1d", "--json"],
+    "session last": ["session", "last"],
+    "session ID": ["session", "{id}"],
+    "session KEY": ["session", "{key}"],
+    "status": ["status", "--format", "{now}"],
+    "metrics": ["metrics"],
+}
+EVERY_TURN = "report of all, by turn"
+_MOST_LISTED = 1_000_000  # turns; more are a file of gigabytes
+_TIMES = 3
+_LEFT = 100  # rows in the journal of a process that is gone
+_REPEATED = 40
+
+
+def measured(turns: int) -> dict[str, Costs]:
+    """By what was asked."""
+    home = ledger_of(turns)
+    with closing(open_ledger(_url(home), journals=())) as ledger:
+        old = ledger.recent.sessions("default", 500)[-1]
+    words = {"{id}": old.session, "{key}": session_key(old.origin, old.session)}
+    found = {
+        name: command_cost(home, [words.get(word, word) for word in command]) for name, command in COMMANDS.items()
+    }
+    if turns <= _MOST_LISTED:
+        found[EVERY_TURN] = command_cost(home, ["report", "--by", "turn", "--csv"], times=1)
+    inside = subprocess.run([sys.executable, "-m", "bench.growth_ledgers", str(home)], check=True, capture_output=True)
+    asked: dict[str, Costs] = json.loads(inside.stdout)
+    return found | asked
+
+
+def command_cost(home: Path, command: Sequence[str], times: int = _TIMES) -> Costs:
+    """The median of its processor and wall time, and its largest memory. Its answer goes nowhere."""
+    environment = {"HOME": str(home), "USER": "alice", "TZ": "Europe/Berlin", "PATH": os.environ["PATH"]}
+    environment |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    cpu, wall, memory = list[float](), list[float](), 0.0
+    for _ in range(times):
+        # An answer of `status` is kept; that to a question of its own is not there.
+        words = [word.replace("{now}", f"{{today}} {time.time_ns()}") for word in command]
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            [Path(sys.executable).parent / "acp-proxy", *words], env=environment, stdout=subprocess.DEVNULL
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit(f"acp-proxy {' '.join(command)}: ended with {process.returncode}")
+        wall.append((time.perf_counter() - began) * 1e3)
+        cpu.append((used.ru_utime + used.ru_stime) * 1e3)
+        memory = max(memory, used.ru_maxrss / 1024)
+    return {"cpu ms": statistics.median(cpu), "ms": statistics.median(wall), "MB": memory}
+
+
+def inside(home: Path) -> dict[str, Costs]:
+    """In this process, so that no start of Python is in it. What is measured adds a few hundred rows."""
+    found: dict[str, Costs] = {}
+    with tempfile.TemporaryDirectory() as directory:
+        _die_with_rows(Path(directory), _url(home))
+        found[f"start-up that recovers {_LEFT} rows"] = _cost(
+            lambda: open_ledger(_url(home), journals=[Path(directory)]).close()
+        )
+    chance, now = random.Random(), time.time_ns()  # noqa: S311
+    with closing(open_ledger(_url(home), journals=())) as ledger:
+        rows = iter([_row(now, chance) for _ in range(_REPEATED)])
+        owner, wanted = Owner.this(), [(account, HoldSize(HOLD, 1)) for account in accounts(10**6)]
+
+        def hold() -> None:
+            at = time.time_ns()
+            ledger.hold(OpenTurn(uuid7(at), _row(now, chance).origin, "s", at, owner), wanted, at, at + EXPIRY)
+
+        found["admission: a hold on two budgets"] = _median(hold)
+        found["a turn's row"] = _median(lambda: ledger.append([next(rows)]))
+        environ = {"HOME": str(home), "USER": "alice"}
+        exporter = Exporter(load({}, environ, admin_file=Path("/nowhere")), Catalog.load(), journals=())
+        found["scrape"] = _median(lambda: exporter.scrape(ledger))
+        ledger.settle_dead(time.time_ns())
+    return found
+
+
+def _die_with_rows(directory: Path, url: str) -> None:
+    child = os.fork()
+    if not child:
+        journal, now, chance = open_journal([directory], url, log_warning), time.time_ns(), random.Random()  # noqa: S311
+        for _ in range(_LEFT):
+            journal.write(_row(now, chance))
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def _row(now: int, chance: random.Random) -> Row:
+    """Of this minute, and of no other run."""
+    return row_of(2**60 - chance.randrange(2**40), 2**60, now, chance)
+
+
+def _median(call: Callable[[], object]) -> Costs:
+    costs = [_cost(call) for _ in range(_REPEATED)]
+    return {name: statistics.median(cost[name] for cost in costs) for name in costs[0]}
+
+
+def _cost(call: Callable[[], object]) -> Costs:
+    began, used = time.perf_counter(), time.process_time()
+    call()
+    costs = {"cpu ms": (time.process_time() - used) * 1e3, "ms": (time.perf_counter() - began) * 1e3}
+    return costs | {"MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def _url(home: Path) -> str:
+    return f"sqlite:///{home / LEDGER}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(inside(Path(sys.argv[1]))))
