@@ -13,7 +13,6 @@ from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side, TurnEnding
 from acp_proxy.core.jsonrpc import Message, parse
 from acp_proxy.core.meter import Meter
-from acp_proxy.glance import Tally
 from acp_proxy.interceptor import Interceptor
 
 
@@ -27,7 +26,23 @@ Later = Callable[[Callable[[], None]], object]
 """Has a function called in the event loop a moment later, when the peers have had their turn."""
 
 AT_MOST = 256  # lines and tallies that wait to be accounted
-Waiting = list[tuple[Side, bytes] | Tally]
+_AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of which characters are counted, not JSON
+
+
+class Tally:
+    """Updates of one kind in one session of which nothing else matters, and the bytes of their `content`."""
+
+    __slots__ = ("kind", "session", "size", "updates")
+
+    def __init__(self, session: str | None, kind: str, updates: int, size: int) -> None:
+        self.session = session
+        self.kind = kind
+        self.updates = updates
+        self.size = size
+
+    @property
+    def chars(self) -> int:
+        return max(0, self.size - self.updates * _AROUND_TEXT)
 
 
 class Accounting:
@@ -56,36 +71,46 @@ class Accounting:
         self._clock = clock
         self._log = log
         self._later = later
-        self._scheduled = False
-        self.waiting: Waiting = []
-        """In order. Whoever glances at lines adds tallies; they are accounted with whatever is next, or when many."""
+        self._scheduled = self._late = False
+        self._waiting: list[tuple[Side, bytes] | Tally] = []
+
+    def tally(self, session: str | None, kind: str, updates: int, size: int) -> None:
+        """Updates of which nothing but this matters; they are accounted with whatever is next, or when many wait."""
+        waiting = self._waiting
+        last = waiting[-1] if waiting else None
+        if isinstance(last, Tally) and last.kind == kind and last.session == session:
+            last.updates += updates
+            last.size += size
+            return
+        waiting.append(Tally(session, kind, updates, size))
 
     def line(self, sender: Side, line: bytes) -> None:
         """A line that may be late; `settle` follows when it was forwarded."""
-        self.waiting.append((sender, line))
+        self._waiting.append((sender, line))
+        self._late = True
 
     def settle(self) -> None:
-        """What waits has been forwarded: account for it soon."""
-        if self._later is None or len(self.waiting) > AT_MOST:
+        """What waits has been forwarded: account for lines soon, for tallies when there are many."""
+        if len(self._waiting) > AT_MOST or (self._late and self._later is None):
             self.flush()
-        elif not self._scheduled:
+        elif self._late and not self._scheduled and self._later is not None:
             self._scheduled = True
             self._later(self._due)
 
     def ending(self, session: str | None) -> None:
         """A message is here that ends a turn, or a side is gone: said before what waits is looked into."""
-        if self.waiting:
+        if self._waiting:
             self._publish([TurnEnding(self._clock(), session)])
 
     def flush(self) -> None:
         """Account for what waits, now."""
-        if not self.waiting:
+        if not self._waiting:
             return
-        waiting = self.waiting.copy()
-        self.waiting.clear()
+        waiting, self._waiting = self._waiting, []
+        self._late = False
         for each in waiting:
-            if len(each) == 4:
-                self._conversation.tally(*each)
+            if isinstance(each, Tally):
+                self._conversation.tally(each.session, each.kind, each.chars, each.updates)
             elif (message := parse(each[1])) is not None:
                 self._receive(each[0], message, len(each[1]), None)
 

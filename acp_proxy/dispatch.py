@@ -6,22 +6,23 @@ forwarded, all others after; what an interceptor wants to admit waits (`admissio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from acp_proxy.accounting import AT_MOST, Accounting, Later, Log
+from acp_proxy.accounting import Accounting, Later, Log
 from acp_proxy.admission import Admission, Decided
 from acp_proxy.core import acp
+from acp_proxy.core.alike import Alike, Measured
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import Event, Side
 from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, parse
 from acp_proxy.core.long_lines import peek_head
 from acp_proxy.core.meter import Meter
-from acp_proxy.core.peek import Peek, is_one_a_line, peek_lines, peek_run
+from acp_proxy.core.peek import Peek, is_one_a_line, peek_line, peek_lines, peek_run, split_lines
 from acp_proxy.core.traffic import Flow, Traffic
-from acp_proxy.glance import may_be_late, next_of_agent
+from acp_proxy.glance import Plain, may_be_late, next_of_agent
 from acp_proxy.interceptor import Interceptor, Refusal
 from acp_proxy.lane import Lane, Outlet
 from acp_proxy.permissions import Permissions
@@ -47,12 +48,13 @@ class Dispatcher:
         Messages, and failures at the end, are counted in `traffic`.
         """
         self._traffic = traffic or Traffic()
+        self._from_agent = self._traffic.from_agent
         self._conversation = conversation
         self._accounting = Accounting(
             conversation, meter, interceptors, self._carry_out, clock=clock, log=log, later=later
         )
         self._awaited = partial(conversation.awaits, Side.AGENT)
-        self._tally = self._accounting.waiting.append
+        self._alike = Alike()
         self._admission = Admission(self._accounting, self._decided, admission_timeout)
         self._client_methods = acp.CLIENT_METHODS | self._admission.methods
         self._permissions = Permissions()
@@ -69,31 +71,19 @@ class Dispatcher:
 
     def lines(self, sender: Side, run: bytes) -> None:
         """Forward whole lines and account for them."""
-        self._flow(sender).messages += self._pass_on(sender, run)
-
-    def _pass_on(self, sender: Side, run: bytes) -> int:
-        """How many lines those were."""
-        peeked = peek_run(run)
-        waiting = self._accounting.waiting
-        before = len(waiting)
-        mark = self._scan(sender, peeked, 0)
-        if mark < len(peeked) and not is_one_a_line(run, peeked):
-            del waiting[before:]
-            peeked = peek_lines(run)
-            mark = self._scan(sender, peeked, 0)
-        if mark == len(peeked):  # nothing here that matters: most of all traffic
-            self._lane(sender).forward(run)
-            if len(waiting) > AT_MOST:
-                self._accounting.flush()
-        elif len(peeked) > 1:
-            self._mixed(sender, run, peeked, mark)
-        elif sender is Side.AGENT and may_be_late(peeked[0]):
-            self._lane(sender).forward(run)
-            self._accounting.line(sender, run)
-            self._accounting.settle()
+        if sender is Side.CLIENT:
+            self._decoded(sender, run)
+            return
+        alike = self._alike
+        measured = alike.measure(run)
+        if measured is not None:
+            self._to_client.forward(run)
+            self._from_agent.messages += measured[0]
+            self._accounting.tally(alike.session, alike.kind, *measured)
+        elif alike.is_worth_sifting(run):
+            self._mixed(sender, run, alike.sift(run))
         else:
-            self._line(sender, run)
-        return len(peeked)
+            self._decoded(sender, run)
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
@@ -149,10 +139,23 @@ class Dispatcher:
 
     # -- looking
 
-    def _scan(self, sender: Side, peeked: Sequence[Peek], start: int) -> int:
-        """The index of the next line that needs more than a glance, or the end; what it passed is tallied."""
+    def _decoded(self, sender: Side, run: bytes) -> None:
+        peeked = peek_run(run)
+        plain: list[Plain] = []
+        if self._scan(sender, peeked, 0, plain) < len(peeked):
+            self._mixed(sender, run, ((run, None),))
+            return
+        self._lane(sender).forward(run)  # nothing here that matters: most of all traffic
+        self._flow(sender).messages += len(peeked)
+        if plain:
+            self._tally(plain)
+            self._accounting.settle()
+            self._alike.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
+
+    def _scan(self, sender: Side, peeked: Sequence[Peek], start: int, plain: list[Plain]) -> int:
+        """The index of the next line that needs more than a glance, or the end; what it passed is put into `plain`."""
         if sender is Side.AGENT:
-            return next_of_agent(peeked, start, self._awaited, self._tally)
+            return next_of_agent(peeked, start, self._awaited, plain.append)
         for index in range(start, len(peeked)):
             if self._client_matters(peeked[index]):
                 return index
@@ -175,24 +178,48 @@ class Dispatcher:
 
     # -- forwarding
 
-    def _mixed(self, sender: Side, run: bytes, peeked: Sequence[Peek], mark: int) -> None:
+    def _mixed(self, sender: Side, run: bytes, pieces: Iterable[tuple[bytes, Measured | None]]) -> None:
         """Some lines of the run matter: forward in order, and account for each at its time."""
-        lane = self._lane(sender)
-        sent = end = counted = 0
-        while mark < len(peeked):
-            for _ in range(mark - counted):
-                end = run.find(b"\n", end) + 1
-            begin, counted = end, mark + 1
-            end = run.find(b"\n", begin) + 1 or len(run)
-            if sender is Side.AGENT and may_be_late(peeked[mark]):
-                self._accounting.line(sender, run[begin:end])
+        sent = begin = 0
+        for piece, measured in pieces:
+            if measured is None:
+                sent = self._each(sender, run, sent, begin, piece)
             else:
-                lane.forward(run[sent:begin])
-                self._line(sender, run[begin:end])
-                sent = end
-            mark = self._scan(sender, peeked, mark + 1)
-        lane.forward(run[sent:])
+                self._from_agent.messages += measured[0]
+                self._accounting.tally(self._alike.session, self._alike.kind, *measured)
+            begin += len(piece)
+        self._lane(sender).forward(run[sent:])
         self._accounting.settle()
+
+    def _each(self, sender: Side, run: bytes, sent: int, begin: int, piece: bytes) -> int:
+        """The lines of a piece that begins at `begin`; `sent` bytes of the run are forwarded, and so many then."""
+        lines, peeked = split_lines(piece), peek_run(piece)
+        if not is_one_a_line(piece, peeked):
+            peeked = peek_lines(piece)
+        self._flow(sender).messages += len(lines)
+        counted = 0
+        while True:
+            plain: list[Plain] = []
+            mark = self._scan(sender, peeked, counted, plain)
+            self._tally(plain)
+            if mark == len(lines):
+                break
+            begin += sum(map(len, lines[counted:mark]))
+            line, counted = lines[mark], mark + 1
+            if sender is Side.AGENT and may_be_late(peeked[mark]):
+                self._accounting.line(sender, line)
+            else:
+                self._lane(sender).forward(run[sent:begin])
+                self._line(sender, line)
+                sent = begin + len(line)
+            begin += len(line)
+        if plain:
+            self._alike.learn(lines[-1], peeked[-1])
+        return sent
+
+    def _tally(self, plain: Iterable[Plain]) -> None:
+        for each in plain:
+            self._accounting.tally(*each)
 
     def _line(self, sender: Side, line: bytes) -> None:
         """One line that matters now."""
@@ -251,7 +278,10 @@ class Dispatcher:
         if isinstance(verdict, Refusal):
             self._to_client.insert(acp.answer_to(decided.line, verdict.result, verdict.error))
         for line in decided.behind:
-            self._pass_on(Side.CLIENT, line)
+            if self._client_matters(peek_line(line)):
+                self._line(Side.CLIENT, line)
+            else:
+                self._to_agent.forward(line)
         self._to_agent.outlet.resume_reading()
 
     def _carry_out(self, effect: Effect) -> None:

@@ -9,16 +9,14 @@ from acp_proxy.core import acp
 from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
 from acp_proxy.core.peek import ABSENT, Peek
 
-_AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of which characters are counted, not JSON
-
-Tally = tuple[str | None, str, int, int]
-"""Session, kind, characters, and number of updates of which nothing else matters."""
+Plain = tuple[str | None, str, int, int]
+"""Session, kind, number, and bytes of `content` of updates of which nothing else matters."""
 
 
 def next_of_agent(
-    peeked: Sequence[Peek], start: int, awaits: Callable[[object], bool], add: Callable[[Tally], None]
+    peeked: Sequence[Peek], start: int, awaits: Callable[[object], bool], add: Callable[[Plain], None]
 ) -> int:
-    """The index of the agent's next line that matters, or the end; the updates before it are tallied by `add`."""
+    """The index of the agent's next line that matters, or the end; the updates before it are told to `add`."""
     session: str | None = None
     kind, updates, size = "", 0, 0
     index = start
@@ -34,13 +32,13 @@ def next_of_agent(
             size += len(update.content)
         elif update.kind in PLAIN_UPDATES:
             if updates:
-                add((session, kind, max(0, size - updates * _AROUND_TEXT), updates))
+                add((session, kind, updates, size))
             session, kind, updates, size = params.session, update.kind or "", 1, len(update.content)
         else:
             break
         index += 1
     if updates:
-        add((session, kind, max(0, size - updates * _AROUND_TEXT), updates))
+        add((session, kind, updates, size))
     return index
 
 

@@ -1,0 +1,104 @@
+"""Lines that differ from one that was decoded in nothing but a piece of text, told by comparing bytes.
+
+Agents write one line over and over with other words in it. What the decoder said of one holds for all that have the
+same bytes around their words, as long as those are one JSON string. Everything else is left to the decoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+
+from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
+from acp_proxy.core.peek import ABSENT, Peek
+
+_TEXT = b'"text":"'
+_QUOTE, _ESCAPE, _NEWLINE = b'"\\\n'  # to look for a number is five times as fast as for a byte
+_FEW = 16  # lines; a run of less is decoded sooner than it is sifted
+_NEVER = 1 << 62
+
+Measured = tuple[int, int]
+"""Lines, and the bytes of their `content` together."""
+
+
+class Alike:
+    """Knows one line at a time, the latest that it was shown. `session` and `kind` are those of its update."""
+
+    def __init__(self) -> None:
+        self.session: str | None = None
+        self.kind = ""
+        self._least = _NEVER  # the length of a line without words
+        self._head = self._tail = self._joint = b"\n\n"  # as no line begins that has words
+        self._begin, self._end = 2, -2  # where words begin and, from the end of a line, end
+        self._around = 0  # bytes of `content` that are not words
+
+    def learn(self, line: bytes, peek: Peek) -> None:
+        """A line with its newline, and what the decoder says of it. Only an update with nothing but text is kept."""
+        update = None if peek.params is None or peek.method != SESSION_UPDATE else peek.params.update
+        if peek.params is None or update is None or update.kind not in PLAIN_UPDATES:
+            return
+        if update.meta is not ABSENT or peek.params.meta is not ABSENT or not line.endswith(b"\n"):
+            return
+        content = bytes(update.content)
+        at, begin = line.find(content), content.rfind(_TEXT) + len(_TEXT)
+        end = content.find(b'"', begin)  # a quote before a key's colon ends a string, so the one behind it begins one
+        if begin < len(_TEXT) or line.rfind(content) != at or content[end - 1 : end] == b"\\":
+            return
+        self.session, self.kind = peek.params.session, update.kind or ""
+        self._head, self._tail = line[: at + begin], line[at + end :]
+        self._joint = self._tail + self._head
+        self._least = len(self._joint)
+        self._begin, self._end = len(self._head), -len(self._tail)
+        self._around = len(content) - (end - begin)
+
+    def measure(self, run: bytes) -> Measured | None:
+        """Of a run in which every line is like the one that is known; else None."""
+        begin, end = self._begin, self._end
+        if run[:begin] != self._head:
+            return None
+        words = run[begin:end]
+        if _QUOTE in words or _ESCAPE in words or _NEWLINE in words:
+            return self._measure_each(run, words)
+        if len(run) < self._least or run[end:] != self._tail:
+            return None
+        return 1, len(words) + self._around
+
+    def _measure_each(self, run: bytes, words: bytes) -> Measured | None:
+        begin, end = self._begin, self._end
+        each = [line[begin:end] for line in BytesIO(run).readlines()]
+        if run[end:] != self._tail or self._joint.join(each) != words or not _are_strings(each):
+            return None
+        count = len(each)
+        return count, len(words) - (count - 1) * self._least + count * self._around
+
+    def is_worth_sifting(self, run: bytes) -> bool:
+        """Whether a run that is not all alike has so many lines that decoding them would take longer."""
+        return len(run) >= _FEW * self._least
+
+    def sift(self, run: bytes) -> Iterator[tuple[bytes, Measured | None]]:
+        """A run in pieces, in order: lines like the one that is known, measured, and what may be something else."""
+        lines, first = BytesIO(run).readlines(), 0
+        begin, head = self._begin, self._head
+        others = [index for index, line in enumerate(lines) if line[:begin] != head]
+        if len(others) * _FEW > len(lines):
+            yield run, None
+            return
+        for other in others:
+            yield from self._measured(lines[first:other])
+            yield lines[other], None
+            first = other + 1
+        yield from self._measured(lines[first:])
+
+    def _measured(self, lines: Sequence[bytes]) -> Iterator[tuple[bytes, Measured | None]]:
+        if lines:
+            run = b"".join(lines)
+            yield run, self.measure(run)
+
+
+def _are_strings(each: Sequence[bytes]) -> bool:
+    """Whether none of these holds the quote that would end it, or escapes the one behind it."""
+    words = b"".join(each)
+    if b"\\" not in words:
+        return b'"' not in words
+    quotes = b'"'.join(each).replace(rb"\\", b"").replace(rb"\"", b"").count(b'"')
+    return quotes == len(each) - 1
