@@ -23,6 +23,7 @@ OTHER = "other"
 _HOUR = 3600 * SECOND
 _QUARTER_HOUR = 900 * SECOND
 _SOURCES = ("usage_source", "cost_source")
+_SOMETIMES = ("team", "user", "kind")  # worth looking at where there is more than one
 _CARDS = ("today", "week", "month")
 
 
@@ -60,6 +61,7 @@ def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[st
         "timezone": zone.name,
         "range": period,
         "by": by,
+        "also_by": _also_by(kept),
         "since": None if since is None else rfc3339(since),
         "until": None,
         "total": _figures(total.line),
@@ -70,6 +72,11 @@ def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[st
         "over_time": _over_time(steps, lines_by_step),
         "version": version,
     }
+
+
+def _also_by(kept: KeptSums) -> list[str]:
+    keys = [sums.key for sums in kept.of(None, None, _SOMETIMES)]
+    return [name for name, values in zip(_SOMETIMES, zip(*keys, strict=True), strict=False) if len(set(values)) > 1]
 
 
 def _source(usage_source: object, cost_source: object) -> str:

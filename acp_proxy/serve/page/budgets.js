@@ -103,7 +103,8 @@ function resetText(budget, timeZone) {
 
 /** @param {Budget} budget */
 function uncounted(budget) {
-  const amounts = Object.entries(budget.not_counted).map(([currency, amount]) => amountText(currency, amount, 2));
+  const amounts = Object.entries(budget.not_counted).map(([unit, amount]) =>
+    unit === "turns" ? `${counted(units(amount), "turn")} without a price` : amountText(unit, amount, 2));
   return amounts.length ? make("p", { class: "quiet" }, `Not counted: ${amounts.join(" + ")}`) : null;
 }
 

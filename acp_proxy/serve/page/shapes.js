@@ -24,6 +24,7 @@
  * @typedef {object} Spend
  * @property {string} timezone
  * @property {string} range
+ * @property {string[]} also_by keys of which the ledger has more than one value, beside those that are always offered
  * @property {string | null} since
  * @property {string | null} until
  * @property {Sums} total
@@ -82,7 +83,7 @@
  * @property {string} spent
  * @property {string} held
  * @property {string} left
- * @property {Cost} not_counted
+ * @property {Cost} not_counted other currencies, and as `turns` how many have no known price
  */
 
 /**

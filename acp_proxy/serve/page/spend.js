@@ -8,6 +8,7 @@ import { drawSpend, keyText, looksOf, spendTable } from "./spend-plot.js";
 /** @import { Plot } from "./plot.js" */
 /** @import { Row, Spend, Sums } from "./shapes.js" */
 
+const ALWAYS = ["agent", "model", "project"];
 const FEW = 12; // rows of the table that are shown before all are asked for
 
 /** @type {Plot[]} */
@@ -19,6 +20,7 @@ let drawn = [];
  * @param {boolean} every whether all rows of the table are shown
  */
 export function showSpend(spend, by, every) {
+  offer([...ALWAYS, ...spend.also_by, by]);
   const nothing = spend.rows.length === 0;
   byId("spend-nothing").hidden = !nothing;
   byId("spend-figures").hidden = nothing;
@@ -28,6 +30,14 @@ export function showSpend(spend, by, every) {
   refill(byId("spend-table"), tableBy(spend, by, few ? spend.rows : spend.rows.slice(0, FEW)));
   byId("spend-more").hidden = few;
   byId("spend-more").textContent = `Show all ${spend.rows.length.toLocaleString("en-US")}`;
+}
+
+/** @param {string[]} keys */
+function offer(keys) {
+  for (const button of document.querySelectorAll("#by input")) {
+    const label = /** @type {HTMLElement} */ (button.parentElement);
+    label.hidden = !keys.includes(/** @type {HTMLInputElement} */ (button).value);
+  }
 }
 
 /**

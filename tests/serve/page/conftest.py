@@ -1,4 +1,4 @@
-"""One Chromium and one ledger of ten weeks for the tests of a file; every test has a page of its own."""
+"""One Chromium and one ledger of ten weeks for all tests, which only read it; every test has a page of its own."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ZONE = "America/Los_Angeles"  # neither the server's nor that of the ledger's ti
 Open = Callable[..., Page]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with chromium() as browser:
         yield browser
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """With ten weeks of work, and budgets."""
     home = Home(tmp_path_factory.mktemp("home"))
@@ -34,7 +34,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return home
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def address(home: Home) -> Iterator[str]:
     with home.serving() as served:
         yield served.address

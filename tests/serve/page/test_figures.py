@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 from acp_proxy.core.money import Money
 from acp_proxy.figures import cost_text, counted, decimals_of, tokens_text
-from tests.ledger.rows import line, row
+from tests.ledger.rows import ALICE, BOB, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import ZONE, Open
 
@@ -24,7 +24,7 @@ RANGES = {"today": "today", "week": "this week", "month": "this month", "year": 
 CARDS = ("today", "week", "month", "all")
 
 
-@pytest.mark.parametrize("by", ["model", "agent", "project"])
+@pytest.mark.parametrize("by", ["model", "agent", "project", "kind"])
 def test_the_table_of_a_month_is_the_report_by_that_key(home: Home, address: str, open_page: Open, by: str) -> None:
     page = open_page(f"{address}#/month/{by}")
     report = reported(home, "month", by)
@@ -127,10 +127,40 @@ def test_currencies_stand_side_by_side_and_small_amounts_are_not_nothing(empty_h
         page.goto("about:blank")
 
 
+def test_teams_users_and_kinds_are_offered_where_there_is_more_than_one(empty_home: Home, open_page: Open) -> None:
+    at = time.time_ns() - 180 * 10**9
+    empty_home.append([row(line("a", "1"), at=at)])
+    with empty_home.serving() as served:
+        page = open_page(served.address)
+        offered = page.locator("#by label:visible")
+        expect(offered).to_have_text(["Agent", "Model", "Project"])
+        empty_home.append([row(line("a", "2"), at=at, origin=BOB)])
+        expect(offered).to_have_text(["Agent", "Model", "Project", "Team", "User"])
+        page.locator("#by label", has_text="Team").click()
+        rows = page.locator("#spend-table tbody tr")
+        expect(rows.locator("bdi")).to_have_text([name_of(BOB.team), name_of(ALICE.team)])
+        expect(rows.locator(".cost")).to_have_text(["$2.0000", "$1.0000"])
+        page.goto("about:blank")
+
+
+def test_what_a_budget_does_not_count_is_amounts_and_turns(empty_home: Home, open_page: Open) -> None:
+    empty_home.configure('[[budget]]\nname = "all"\nwindow = "total"\nlimit = { amount = "5", currency = "USD" }\n')
+    at = time.time_ns() - 180 * 10**9
+    empty_home.append([row(line("b", "3", "credits"), at=at), row(line("d", None), at=at, cost_source="unknown")])
+    with empty_home.serving() as served:
+        page = open_page(served.address)
+        expect(page.locator("#budget-list li")).to_contain_text("Not counted: 3.00 credits + 1 turn without a price")
+        page.goto("about:blank")
+
+
 @cache
 def reported(home: Home, period: str, by: str) -> Any:
     since = since_of(period)
     return home.json("report", "--by", by, "--tz", ZONE, *(["--since", since] if since else []))
+
+
+def name_of(team: str | None) -> str:
+    return "none" if team is None else team
 
 
 def amount_of(budget: Mapping[str, Any], text: str) -> str:
