@@ -55,7 +55,8 @@ class Link:
             writer.transport.abort()
             return
         self._open |= {writer, to_writer}
-        await asyncio.gather(self._hand_on(reader, to_writer), self._hand_on(to_reader, writer))
+        with contextlib.suppress(asyncio.CancelledError):  # at the end, which is no error to report
+            await asyncio.gather(self._hand_on(reader, to_writer), self._hand_on(to_reader, writer))
         self._open -= {writer, to_writer}
 
     async def _hand_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

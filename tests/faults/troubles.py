@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import default_url
 from tests.faults.parties import AT_ONCE
@@ -117,9 +118,12 @@ def file_is_damaged(home: Home, chance: random.Random, turns: int = 200) -> Verd
 
 def newer_version_comes(home: Home, chance: random.Random, turns: int = 80) -> Verdict:
     """One changes the ledger under a relay that runs; afterwards this version is updated, too."""
+    open_ledger(home.url, journals=()).close()
     with home.trial(turns) as trial:
         trial.until_acked(chance.randint(1, 30))
+        trial.signal("client", signal.SIGSTOP)  # else it may be at its end before the ledger can be had
         booked = set_version(home, NOW + 1)
+        trial.signal("client", signal.SIGCONT)
         trial.until_warned("written by a newer acp-proxy")
         trial.until_over()
         assert set_version(home, NOW) == booked, "an older version wrote on"
