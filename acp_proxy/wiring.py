@@ -86,6 +86,7 @@ def _bookkeepers(
     """Those that come before all others, and those that come after them."""
     worker = LedgerWorker.at(config.ledger.url, os.environ, partial(log, "warning"), partial(_note_settings, config))
     process = uuid7(time.time_ns())
+    loop, organisation = asyncio.get_running_loop(), config.identity.organisation
     recorder = Recorder(
         worker,
         _origin(config, command),
@@ -93,8 +94,8 @@ def _bookkeepers(
         agent=config.run.agent,
         project_of=None if config.identity.project else project_of,
         process=process if config.run.budget is not None else None,
+        later=loop.call_later,
     )
-    loop, organisation = asyncio.get_running_loop(), config.identity.organisation
     counters = RelayCounters(worker, traffic, organisation, process, later=loop.call_later)
     expected = ExpectedSeries(worker, recorder.origin_of, catalog.concrete)
     budgets = _budgets(config, catalog, worker, recorder, process if config.run.budget is not None else None)

@@ -16,6 +16,7 @@ from pathlib import Path
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.entry import Entry, Origin, SessionState
 from acp_proxy.core.events import (
+    ContextChanged,
     Event,
     Initialized,
     SessionClosed,
@@ -24,6 +25,7 @@ from acp_proxy.core.events import (
     SessionRequested,
     SessionRestored,
     TurnMetered,
+    TurnStarted,
 )
 from acp_proxy.core.unfinished import Unfinished
 from acp_proxy.interceptor import Interceptor
@@ -32,6 +34,7 @@ from acp_proxy.ledger.worker import LedgerWorker
 
 LONGEST_TITLE = 200  # characters; some agents make the whole first prompt the title
 _FLUSH = 0.4  # seconds; the summary is due 0.5 s after the end
+_PAUSE = 0.1  # seconds between two notes of what a running turn has cost: some agents tell it a hundred times a second
 
 
 class Recorder(Interceptor):
@@ -40,7 +43,8 @@ class Recorder(Interceptor):
     `agent` overrides the reported name. With `project_of` (path -> name; may block, is called in a thread) a session's
     project follows from its own working directory, and `origin.project` is for those whose directory is unknown.
     `announce` gets the answers of the ledger, in the event loop; `clock` is Unix time in nanoseconds; `process` names
-    this run, where a budget counts by it.
+    this run, where a budget counts by it. With `later` (seconds, function) what a running turn has cost is noted once
+    in a while, without it each time.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class Recorder(Interceptor):
         project_of: Callable[[Path], str] | None = None,
         process: str | None = None,
         clock: Callable[[], int] = time.time_ns,
+        later: Callable[[float, Callable[[], object]], object] | None = None,
     ) -> None:
         self._worker = worker
         self._origin = _storable(replace(origin, agent=agent or origin.agent))
@@ -62,12 +67,19 @@ class Recorder(Interceptor):
         self._clock = clock
         self._process = process
         self._unfinished = Unfinished()
+        self._later = later
+        self._pausing = False
+        self._latest: dict[str, ContextChanged] = {}  # by session: what is to be noted after the pause
         self._projects: dict[str, str] = {}  # by session
         self._finding: dict[str, asyncio.Event] = {}  # sessions whose project is looked for
 
     def on_event(self, event: Event) -> Iterable[Effect]:
-        if (unfinished := self._unfinished.on_event(event)) is not None:
-            self._worker.keep_open(self._row(unfinished, None))
+        match event:
+            case ContextChanged(_, session, restored=False) if self._pausing:
+                self._latest[session] = event
+            case ContextChanged() | TurnStarted() | TurnMetered() | SessionClosed():
+                self._catch_up()
+                self._note(event)
         match event:
             case TurnMetered(_, entry, state):
                 self._worker.append(self._row(entry, state))
@@ -82,6 +94,25 @@ class Recorder(Interceptor):
             case SessionClosed(_, session):
                 self._projects.pop(session, None)
         return ()
+
+    def _note(self, event: Event) -> None:
+        """Keep what is known by now of a turn that runs; then, if it was its cost, not for a while."""
+        unfinished = self._unfinished.on_event(event)
+        if unfinished is None:
+            return
+        self._worker.keep_open(self._row(unfinished, None))
+        if self._later is not None and not self._pausing and isinstance(event, ContextChanged):
+            self._pausing = True
+            self._later(_PAUSE, self._go_on)
+
+    def _go_on(self) -> None:
+        self._pausing = False
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        latest, self._latest = self._latest, {}
+        for event in latest.values():
+            self._note(event)
 
     async def aclose(self) -> None:
         await asyncio.to_thread(self._worker.close, _FLUSH)

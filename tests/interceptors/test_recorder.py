@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.interceptors.recorder import LONGEST_TITLE, Recorder
 from acp_proxy.ledger import Ledger, Query, Row, SessionInfo, open_ledger
 from acp_proxy.ledger.places import default_url, journal_directories
+from acp_proxy.ledger.records import read_journal
 from acp_proxy.ledger.recovery import left
 from acp_proxy.ledger.worker import LedgerWorker
 from tests.ledger.rows import NOON, Warnings, line, row
@@ -116,6 +117,30 @@ async def test_a_turn_that_has_not_ended_is_in_the_journal_with_what_it_cost_so_
     assert [(row.entry.id, row.entry.costs) for row in journal.contents.open] == [("t", (PARENT_COST,))]
     with closing(open_ledger(default_url(environ), journals=journal_directories(environ))) as ledger:
         assert [(row.entry.id, row.entry.costs) for row in ledger.rows(Query())] == [("t", (PARENT_COST,))]
+
+
+async def test_what_a_running_turn_costs_is_kept_once_in_a_while_and_then_the_latest(environ: dict[str, str]) -> None:
+    due: list[Callable[[], object]] = []
+    made = Recording(environ, later=lambda _, call: due.append(call))
+    made.see(TurnStarted(NOON, "s1", Turn("t", "s1", "turn", NOON)))
+    for cost in ("0.01", "0.02", "0.03"):
+        made.see(ContextChanged(NOON, "s1", SessionState(costs=(Money.of(cost, "USD"),))))
+    assert kept_open(environ) == ["0.01"]
+    due.pop()()
+    assert kept_open(environ) == ["0.03"]
+    made.see(ContextChanged(NOON, "s1", SessionState(costs=(Money.of("0.04", "USD"),))))
+    made.see(metered(row(id="t").entry))
+    assert kept_open(environ) == []
+    assert len(due) == 1
+    await made.rows()
+
+
+def kept_open(environ: dict[str, str]) -> list[str]:
+    """What the journal has of turns that run."""
+    [path] = [path for directory in journal_directories(environ) for path in directory.glob("*.journal")]
+    contents = read_journal(path.read_bytes())
+    assert contents
+    return [cost.text for found in contents.open for cost in found.entry.costs]
 
 
 async def test_a_turn_that_has_ended_is_booked_as_it_ended(environ: dict[str, str]) -> None:
