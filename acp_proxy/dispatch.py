@@ -27,6 +27,8 @@ from acp_proxy.interceptor import Interceptor, Refusal
 from acp_proxy.lane import Lane, Outlet
 from acp_proxy.permissions import Permissions
 
+_NO_UPDATES: list[Plain] = []
+
 
 class Dispatcher:
     """The relay's `Inspector`. One per connection; everything runs in the event loop's thread."""
@@ -48,7 +50,7 @@ class Dispatcher:
         Messages, and failures at the end, are counted in `traffic`.
         """
         self._traffic = traffic or Traffic()
-        self._from_agent = self._traffic.from_agent
+        self._from_client, self._from_agent = self._traffic.from_client, self._traffic.from_agent
         self._conversation = conversation
         self._accounting = Accounting(
             conversation, meter, interceptors, self._carry_out, clock=clock, log=log, later=later
@@ -70,20 +72,31 @@ class Dispatcher:
         self._to_client, self._to_agent = Lane(to_client), Lane(to_agent)
 
     def lines(self, sender: Side, run: bytes) -> None:
-        """Forward whole lines and account for them."""
+        """Forward whole lines and account for them. Most of all traffic ends here: nothing in it matters."""
+        alike, plain = self._alike, _NO_UPDATES
         if sender is Side.CLIENT:
-            self._decoded(sender, run)
-            return
-        alike = self._alike
-        measured = alike.measure(run)
-        if measured is not None:
+            lane, flow, peeked = self._to_agent, self._from_client, peek_run(run)
+            mark = self._next_of_client(peeked, 0)
+        elif (measured := alike.measure(run)) is not None:
             self._to_client.forward(run)
             self._from_agent.messages += measured[0]
             self._accounting.tally(alike.session, alike.kind, *measured)
-        elif alike.is_worth_sifting(run):
+            return
+        elif len(run) >= alike.long:
             self._mixed(sender, run, alike.sift(run))
+            return
         else:
-            self._decoded(sender, run)
+            lane, flow, peeked, plain = self._to_client, self._from_agent, peek_run(run), []
+            mark = next_of_agent(peeked, 0, self._awaited, plain.append)
+        if mark < len(peeked):
+            self._mixed(sender, run, ((run, None),))
+            return
+        lane.forward(run)
+        flow.messages += mark
+        if plain:
+            self._tally(plain)
+            self._accounting.settle()
+            alike.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
@@ -139,23 +152,8 @@ class Dispatcher:
 
     # -- looking
 
-    def _decoded(self, sender: Side, run: bytes) -> None:
-        peeked = peek_run(run)
-        plain: list[Plain] = []
-        if self._scan(sender, peeked, 0, plain) < len(peeked):
-            self._mixed(sender, run, ((run, None),))
-            return
-        self._lane(sender).forward(run)  # nothing here that matters: most of all traffic
-        self._flow(sender).messages += len(peeked)
-        if plain:
-            self._tally(plain)
-            self._accounting.settle()
-            self._alike.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
-
-    def _scan(self, sender: Side, peeked: Sequence[Peek], start: int, plain: list[Plain]) -> int:
-        """The index of the next line that needs more than a glance, or the end; what it passed is put into `plain`."""
-        if sender is Side.AGENT:
-            return next_of_agent(peeked, start, self._awaited, plain.append)
+    def _next_of_client(self, peeked: Sequence[Peek], start: int) -> int:
+        """The index of the client's next line that needs more than a glance, or the end."""
         for index in range(start, len(peeked)):
             if self._client_matters(peeked[index]):
                 return index
@@ -200,8 +198,11 @@ class Dispatcher:
         counted = 0
         while True:
             plain: list[Plain] = []
-            mark = self._scan(sender, peeked, counted, plain)
-            self._tally(plain)
+            if sender is Side.CLIENT:
+                mark = self._next_of_client(peeked, counted)
+            else:
+                mark = next_of_agent(peeked, counted, self._awaited, plain.append)
+                self._tally(plain)
             if mark == len(lines):
                 break
             begin += sum(map(len, lines[counted:mark]))
@@ -295,7 +296,7 @@ class Dispatcher:
                 self._permissions.allow(session)
 
     def _flow(self, sender: Side) -> Flow:
-        return self._traffic.from_client if sender is Side.CLIENT else self._traffic.from_agent
+        return self._from_client if sender is Side.CLIENT else self._from_agent
 
     def _lane(self, sender: Side) -> Lane:
         return self._to_agent if sender is Side.CLIENT else self._to_client

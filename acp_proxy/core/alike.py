@@ -14,7 +14,7 @@ from acp_proxy.core.peek import ABSENT, Peek
 
 _TEXT = b'"text":"'
 _QUOTE, _ESCAPE, _NEWLINE = b'"\\\n'  # to look for a number is five times as fast as for a byte
-_FEW = 16  # lines; a run of less is decoded sooner than it is sifted
+_FEW = 16  # lines
 _NEVER = 1 << 62
 
 Measured = tuple[int, int]
@@ -27,6 +27,7 @@ class Alike:
     def __init__(self) -> None:
         self.session: str | None = None
         self.kind = ""
+        self.long = _NEVER  # bytes of a run that is worth to be sifted: less are decoded sooner
         self._least = _NEVER  # the length of a line without words
         self._head = self._tail = self._joint = b"\n\n"  # as no line begins that has words
         self._begin, self._end = 2, -2  # where words begin and, from the end of a line, end
@@ -47,7 +48,7 @@ class Alike:
         self.session, self.kind = peek.params.session, update.kind or ""
         self._head, self._tail = line[: at + begin], line[at + end :]
         self._joint = self._tail + self._head
-        self._least = len(self._joint)
+        self._least, self.long = len(self._joint), _FEW * len(self._joint)
         self._begin, self._end = len(self._head), -len(self._tail)
         self._around = len(content) - (end - begin)
 
@@ -70,10 +71,6 @@ class Alike:
             return None
         count = len(each)
         return count, len(words) - (count - 1) * self._least + count * self._around
-
-    def is_worth_sifting(self, run: bytes) -> bool:
-        """Whether a run that is not all alike has so many lines that decoding them would take longer."""
-        return len(run) >= _FEW * self._least
 
     def sift(self, run: bytes) -> Iterator[tuple[bytes, Measured | None]]:
         """A run in pieces, in order: lines like the one that is known, measured, and what may be something else."""

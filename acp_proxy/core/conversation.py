@@ -7,9 +7,10 @@ numbers mean is not its business (`core/meter.py`). It takes any message without
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from acp_proxy.core import acp
 from acp_proxy.core.acp import Ending, Hello, Update
@@ -41,8 +42,7 @@ def _never(_: Response) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """An open request: what its response means, and whether that response will end a turn of its session."""
 
     answered: Callable[[Response, int], list[Event]]

@@ -6,11 +6,11 @@ A line that is no single message is None. Only what is looked at is decoded; the
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from acp_proxy.core.events import Side
@@ -19,21 +19,18 @@ T = TypeVar("T")
 _SAFE = 2**53  # integers above it come back rounded from peers that know only doubles
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     id: Any  # as decoded: int, str, None, Decimal; compare with `id_key`, never with ==, for 1 == True
     method: str
     params: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(Struct, frozen=True):
     method: str
     params: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     id: Any
     result: Any = None  # None for an error, and for a null result
     error: dict[str, Any] | None = None  # {} for an error that is no object
@@ -89,6 +86,8 @@ class Pairing(Generic[T]):
 
     def peek(self, answers: Side, id: Any) -> T | None:
         """What the next response with this id from this side answers, or None."""
+        if not self._open:
+            return None
         key = self._find(answers, id)
         return None if key is None else self._open[key][0]
 
