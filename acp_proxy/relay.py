@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import gc
 import signal
+import sys
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Protocol
 
@@ -23,6 +24,7 @@ GRACE = 2.0  # seconds from the last byte to SIGTERM, and on to SIGKILL, as in t
 DRAIN = 1.0  # seconds for what the agent left in its pipe; a grandchild may hold it open for ever
 FLUSH = 0.5  # seconds for a client to take the rest when a signal ends us
 TICK = 0.1
+TURN_OF_A_THREAD = 1e-4  # seconds; Python's 5 ms is what each read and write would wait for while a row is booked
 
 
 class Inspector(Protocol):
@@ -35,7 +37,7 @@ class Inspector(Protocol):
         """One or more whole lines with their newlines; only the very last of a stream may lack it."""
 
     def streams(self, sender: Side, head: bytes) -> bool:
-        """Whether a line longer than 256 KiB may be forwarded as it comes; `head` is its first 64 KiB."""
+        """Whether a line longer than 64 KiB may be forwarded as it comes; `head` is its first 64 KiB."""
 
     def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:
         """A piece of such a line. The last one ends with the newline, or is empty where the stream broke off."""
@@ -85,6 +87,7 @@ class Relay:
         with self._taking_signals():
             if self._signals:  # the process is ours
                 gc.freeze()
+                sys.setswitchinterval(TURN_OF_A_THREAD)
             self._to_client.start()
             self._from_client.start()
             self._from_agent.start()

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
 
-HELD_AT_MOST = 1 << 18  # of a line whose end has not come; holding 1 MiB had the first byte wait five times as long
-HEAD = 1 << 16  # bytes of a huge line that are shown to whoever decides
+from msgspec import Struct
+
+HEAD = 1 << 16  # bytes of a huge line that are shown to whoever decides: as many as one read brings
+HELD_AT_MOST = HEAD - 1  # of a line whose end has not come; with 256 KiB the first byte waited for four reads
 _CRUMB = 1 << 12  # pieces smaller than this are kept together, or their number would cost more memory than they do
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A piece of a huge line. The `last` one ends with the newline, or is empty when the stream broke off."""
 
     data: bytes

@@ -1,12 +1,13 @@
 """Lines too long to be held: what their two ends say, while the bulk goes by unread.
 
 The head settles what a line is when method, id and session stand before the bulk, as they do in 99 % of what agents
-and clients send; usage may stand at either end. Only lines over 256 KiB come here.
+and clients send; usage may stand at either end. Only lines over 64 KiB come here.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from decimal import Decimal
 from json import JSONDecoder
 from typing import Any
@@ -24,7 +25,8 @@ class LongLine:
     def __init__(self) -> None:
         self._whole: list[bytes] | None = []
         self._head = b""
-        self._tail = b""
+        self._tail: deque[bytes] = deque()  # the last pieces
+        self._tail_size = 0
         self.size = 0
 
     def keep(self, piece: bytes) -> None:
@@ -32,7 +34,10 @@ class LongLine:
         self.size += len(piece)
         if len(self._head) < END:
             self._head += piece[: END - len(self._head)]
-        self._tail = piece[-END:] if len(piece) >= END else (self._tail + piece)[-END:]
+        self._tail.append(piece)
+        self._tail_size += len(piece)
+        while self._tail_size - len(self._tail[0]) >= END:
+            self._tail_size -= len(self._tail.popleft())
         if self.size > WHOLE:
             self._whole = None
         elif self._whole is not None:
@@ -46,7 +51,7 @@ class LongLine:
         if not isinstance(message, Notification) or message.method != acp.SESSION_UPDATE:
             return message
         update = message.params.get("update")
-        meta = meta_in_tail(self._tail)
+        meta = meta_in_tail(b"".join(self._tail)[-END:])
         if meta is None or not isinstance(update, dict) or "_meta" in update:
             return message
         return Notification(message.method, message.params | {"update": update | {"_meta": meta}})

@@ -82,7 +82,7 @@ def test_a_carriage_return_or_a_line_separator_ends_no_line() -> None:
     assert Framer(lambda _: True).feed("a\rb\x0bc\u2028d\x85".encode()) == []
 
 
-def test_a_line_is_held_up_to_a_mebibyte_and_asked_for_once_by_its_head() -> None:
+def test_a_line_is_held_up_to_what_one_read_brings_and_asked_for_once_by_its_head() -> None:
     asked: list[bytes] = []
 
     def refuse(head: bytes) -> bool:
