@@ -88,17 +88,33 @@ def test_two_peers_that_only_write_at_first_do_not_block_each_other() -> None:
         writer.join()
 
 
+# Writes as long as it may, says how much whenever it has not been able to for a while, and ends at the first line, or
+# when nothing keeps it from writing.
+WRITES = """
+import os, select
+os.set_blocking(1, False)
+n = said = 0
+while n < 4 << 20 and not (ready := select.select([0], [1], [], 0.5))[0]:
+    if ready[1]:
+        n += os.write(1, b"x" * 4095 + b"\\n")
+    elif n != said:
+        said = n
+        os.write(2, b"%d\\n" % n)
+os.write(2, b"in all %d\\n" % n)
+"""
+
+
 def test_a_reader_that_stops_stops_the_writer_behind_the_relay() -> None:
-    """An agent that may not write says so on stderr, after at most what two pipes and the relay's slack hold."""
-    agent = python(
-        "import os\nos.set_blocking(1, False)\nn = 0\n"
-        "import select\n"
-        "while select.select([], [1], [], 0.5)[1]: n += os.write(1, b'x' * 4095 + b'\\n')\n"
-        "os.write(2, b'%d\\n' % n)"
-    )
-    with relayed(*agent) as relay:
-        written = int(line(relay.stderr))
-        assert 128 << 10 <= written <= 512 << 10
+    """After at most what two pipes and the relay's slack hold."""
+    with relayed(*python(WRITES)) as relay:
+        said = line(relay.stderr)
+        while int(said.split()[-1]) < 128 << 10:  # the relay has not had its turn yet
+            said = line(relay.stderr)
+        send(relay.stdin, b"enough\n")
+        while said and not said.startswith(b"in all "):
+            said = line(relay.stderr)
+        written = int(said.split()[-1])
+        assert written <= 512 << 10
         assert len(relay.stdout.readall()) == written
 
 
