@@ -18,7 +18,7 @@ from tests.ledger.rows import ALICE, BOB, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import ZONE, Open
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page-figures")]
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page")]
 
 RANGES = {"today": "today", "week": "this week", "month": "this month", "year": "this year", "all": "in all"}
 CARDS = ("today", "week", "month", "all")

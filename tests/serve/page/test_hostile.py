@@ -12,7 +12,7 @@ from tests.ledger.rows import line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import Open
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page-hostile")]
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page")]
 
 IMAGE = '<img src=x onerror="document.title=1">'
 SCRIPT = "</script><script>document.title=2</script>"
@@ -34,12 +34,12 @@ def hostile(empty_home: Home) -> Home:
 
 def test_what_agents_call_things_is_only_text(hostile: Home, open_page: Open) -> None:
     with hostile.serving() as served:
-        for by in ("model", "agent", "project"):
-            page = open_page(f"{served.address}#/all/{by}", width=360)
+        page = open_page(f"{served.address}#/all/model", width=360)
+        for by in ("model", "agent", "project", "team"):
+            page.locator(f"#by input[value={by}]").check()
+            expect(page.locator("#spend-table caption")).to_have_text(f"Spend by {by}")
             shown = page.locator("#spend-table tbody bdi").all_inner_texts()
             assert sorted(shown) == sorted(map(as_shown, NAMES))
-            page.goto("about:blank")
-        page = open_page(served.address)
         links = page.locator("#session-list tbody a")
         assert sorted(links.all_inner_texts()) == sorted(map(as_shown, NAMES))
         assert page.locator("main img, main script, main iframe").count() == 0

@@ -14,7 +14,7 @@ from tests.agents.client import line, python, running, send, send_and_close
 from tests.serve.house import Home
 from tests.serve.page.conftest import Open
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page-live")]
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page-use")]
 
 AGENT = """
 import json, sys
