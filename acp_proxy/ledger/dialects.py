@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     in_title: str  # whether a session's title holds a casefolded text
     glob: str  # the operator that compares with what `pattern` makes of one with `*`
     pattern: Callable[[str], str]
+    serial: bool  # whether those who write come one after the other
 
 
 SQLITE = Dialect(
     in_title="instr(s.title_folded, ?) > 0",
     glob="GLOB",
     pattern=lambda pattern: re.sub(r"[\[?]", r"[\g<0>]", pattern),
+    serial=True,
 )
 POSTGRES = Dialect(
     in_title="strpos(s.title_folded, ?) > 0",
     glob="LIKE",
     pattern=lambda pattern: re.sub(r"[\\%_]", r"\\\g<0>", pattern).replace("*", "%"),
+    serial=False,
 )
 
 

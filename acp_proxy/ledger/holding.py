@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 from acp_proxy.core.budget import Account, Standing
@@ -14,8 +15,9 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.notice import refused
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.verdict import Admission, decide, denies_unpriced
-from acp_proxy.ledger import Row
+from acp_proxy.ledger import Row, overshoot
 from acp_proxy.ledger.budgets import EXPIRY, Decision, Held, OpenTurn
+from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import values_of
 from acp_proxy.ledger.overshoot import Ended, written
 from acp_proxy.ledger.owners import Owner
@@ -36,29 +38,34 @@ FROM open_turn
 HOLDS_OF_TURN = "SELECT amount, unit FROM hold WHERE org_id = ? AND turn = ?"
 
 
-def take(
-    run: Run,
-    turn: OpenTurn,
-    wants: Sequence[tuple[Account, HoldSize]],
-    found: Found,
-    until: int,
-    *,
-    unpriced: bool,
-    together: Together,
-) -> Held:
-    """Decide on what was found, and keep what was decided."""
-    standings = tuple(found.standings)
-    if found.own or found.booked:  # asked again: it stays as it was
-        own = tuple((account, found.own[account.key]) for account, _ in wants if account.key in found.own)
-        return Held(Admission(None, own, ()), standings)
-    admission = decide(standings, [size for _, size in wants], unpriced=unpriced)
-    inserts = counting(admission.decisions)
-    if admission.binding:
-        inserts.append(_refusal(turn, admission.binding, unpriced=unpriced))
-    else:
-        inserts += _holding(turn, [account for account, _ in wants], admission.holds, until)
-    together(run, inserts)
-    return Held(admission, standings)
+class Taking:
+    """A prompt that wants to hold. What needs no standings is made before the transaction, which others wait for."""
+
+    def __init__(
+        self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], until: int, *, unpriced: bool
+    ) -> None:
+        self._turn = turn
+        self._wants = wants
+        self._sizes = [size for _, size in wants]
+        self._unpriced = unpriced
+        self._open_turn = _open_turn_values(turn, [account for account, _ in wants], until)
+
+    def decide(self, run: Run, found: Found, dialect: Dialect, together: Together) -> Held:
+        """Decide on what was found, and keep what was decided."""
+        standings = tuple(found.standings)
+        if found.own or found.booked:  # asked again: it stays as it was
+            own = tuple((account, found.own[account.key]) for account, _ in self._wants if account.key in found.own)
+            return Held(Admission(None, own, ()), standings)
+        admission = decide(standings, self._sizes, unpriced=self._unpriced)
+        inserts = counting(admission.decisions)
+        if admission.binding:
+            inserts.append(_refusal(self._turn, admission.binding, unpriced=self._unpriced))
+        else:
+            watched = overshoot.watch(run, self._turn.origin.organisation, found, admission.holds, dialect)
+            inserts.append(("open_turn", [(*self._open_turn, int(watched))], _UNLESS_THERE))
+            inserts.append(("hold", list(_hold_values(self._turn, admission.holds)), _UNLESS_THERE))
+        together(run, inserts)
+        return Held(admission, standings)
 
 
 def counting(decided: Iterable[tuple[Account, Decision]]) -> list[Insert]:
@@ -84,14 +91,17 @@ def settle(run: Run, rows: Sequence[Row]) -> list[Ended]:
             if (extra := amount - _counted(row.entry, unit, estimate)) > 0:
                 values = (organisation, account, turn, row.entry.started_at, extra)
                 insert(run, "surcharge", [values], _UNLESS_THERE)
-        ended += [Ended(by_turn[organisation, turn], accounts, held.get(turn, {})) for turn, accounts in sorted(opened)]
+        ended += [
+            Ended(by_turn[organisation, turn], accounts, held.get(turn, {}), watched=bool(watched))
+            for turn, accounts, watched in sorted(opened, key=itemgetter(0))
+        ]
     return ended
 
 
 def end(run: Run, organisation: str, turns: Sequence[str]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Give holds up: open turns, as (turn, accounts), and theirs, as (turn, account, amount, unit, estimate)."""
+    """Give holds up: (turn, accounts, watched) of open turns, (turn, account, amount, unit, estimate) of holds."""
     some = f"org_id = ? AND turn IN ({', '.join('?' * len(turns))})"
-    opened = run(f"DELETE FROM open_turn WHERE {some} RETURNING turn, accounts", (organisation, *turns))
+    opened = run(f"DELETE FROM open_turn WHERE {some} RETURNING turn, accounts, watched", (organisation, *turns))
     if not opened:
         return [], []
     held = f"DELETE FROM hold WHERE {some} RETURNING turn, account, amount, unit, estimate"
@@ -137,16 +147,12 @@ def _refusal(turn: OpenTurn, binding: Standing, *, unpriced: bool) -> Insert:
     return "notice", [values_of(notice)], _UNLESS_THERE
 
 
-def _holding(
-    turn: OpenTurn, accounts: Sequence[Account], holds: Sequence[tuple[Account, int]], until: int
-) -> list[Insert]:
+def _open_turn_values(turn: OpenTurn, accounts: Sequence[Account], until: int) -> tuple[object, ...]:
+    """Of all columns but `watched`."""
     origin, owner = turn.origin, turn.owner
     who = (origin.user, origin.team, origin.project, origin.host, origin.agent, origin.agent_version, origin.client)
     what = (turn.session, turn.started_at, turn.model, turn.process, owner.host, owner.pid, owner.started, until)
-    return [
-        ("open_turn", [(origin.organisation, turn.id, *who, *what, written(accounts))], _UNLESS_THERE),
-        ("hold", list(_hold_values(turn, holds)), _UNLESS_THERE),
-    ]
+    return (origin.organisation, turn.id, *who, *what, written(accounts))
 
 
 def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterator[tuple[object, ...]]:
@@ -154,7 +160,7 @@ def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterat
         budget = account.budget
         estimate = budget.limit.is_money and budget.on_unpriced == "estimate"
         models = json.dumps(budget.scope.model) if estimate else None
-        yield turn.origin.organisation, account.key, turn.id, amount, account.unit, models
+        yield turn.origin.organisation, account.key, turn.id, amount, account.unit, models, budget.limit.amount
 
 
 def _counted(entry: Entry, unit: str, estimate: str | None) -> int:

@@ -234,6 +234,7 @@ MIGRATIONS: tuple[Step, ...] = (
     overshoot.TABLES,
     notices.TABLES,
     tallies.TABLES,
+    overshoot.WATCHED,
 )
 
 

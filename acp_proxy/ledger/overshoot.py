@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import lru_cache
 
 import msgspec
+from msgspec import Struct
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.charge import charge
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.standings import answer, organisation_of, question
+from acp_proxy.ledger.standings import NEVER, Found, answer, organisation_of, question
 from acp_proxy.ledger.totals import Run, insert
 
 TABLES = (
@@ -33,6 +34,10 @@ TABLES = (
     ) STRICT, WITHOUT ROWID
     """,
 )
+WATCHED = (
+    "ALTER TABLE open_turn ADD COLUMN watched INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE hold ADD COLUMN under INTEGER",  # the limit that it was admitted under
+)
 READ = "SELECT layer, budget, unit, sum(amount) FROM overshoot WHERE org_id = ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
 
 _MOST = 2**62  # a count that is this far stays there: a row must never be refused because of it
@@ -40,15 +45,21 @@ _ADD = f"""
 ON CONFLICT (org_id, layer, budget, value, unit) DO UPDATE SET amount = CASE
     WHEN overshoot.amount > {_MOST} - excluded.amount THEN {_MOST} ELSE overshoot.amount + excluded.amount END
 """
+_WATCH = "UPDATE open_turn SET watched = 1 WHERE org_id = ? AND watched = 0"
+
+Lock = Callable[[Run, Sequence[Account]], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A turn whose row was just appended. `accounts` are those it was admitted under, as `written`."""
+class Ended(Struct, frozen=True):
+    """A turn whose row was just appended. `accounts` are those it was admitted under, as `written`.
+
+    If it is not `watched`, and stayed within its holds, then so did everything else that its accounts had to bear.
+    """
 
     row: Row
     accounts: str | None
-    holds: Mapping[str, int] = field(default_factory=dict)  # by the keys of accounts
+    holds: Mapping[str, int]  # by the keys of accounts
+    watched: bool
 
 
 def written(accounts: Sequence[Account]) -> str:
@@ -56,14 +67,46 @@ def written(accounts: Sequence[Account]) -> str:
     return msgspec.json.encode(accounts).decode()
 
 
-def count(run: Run, turns: Iterable[Ended], dialect: Dialect, lock: Callable[[Run, Sequence[Account]], None]) -> None:
-    """Add what turns charge beyond the limits and grants of their accounts, as these stand with the rows of all."""
+def watch(run: Run, organisation: str, found: Found, holds: Sequence[tuple[Account, int]], dialect: Dialect) -> bool:
+    """Whether a turn with these holds has to be watched; because of some, all that are open are from now on.
+
+    It need not be while no more is spent and held than is allowed, by one limit, in one interval and for good: grants
+    end, and holds expire whose turns go on. Where writers do not come one after the other, everything is watched.
+    """
+    if not dialect.serial:
+        return True
+    granted = any(standing.granted for standing in found.standings)
+    if granted or found.expired or found.other_limits or len(holds) < len(found.standings):
+        _watch_all(run, organisation, dialect)
+        return True
+    return any(account.budget.window.name == "rolling" for account, _ in holds)
+
+
+def _watch_all(run: Run, organisation: str, dialect: Dialect) -> None:
+    if dialect.serial:
+        run(_WATCH, (organisation,))
+
+
+def count(run: Run, turns: Sequence[Ended], rows: Iterable[Row], dialect: Dialect, lock: Lock) -> None:
+    """Add what turns charge beyond the limits and grants of their accounts, as these stand with the rows of all.
+
+    `rows` are all that are new, also those that held nothing.
+    """
+    held = {(turn.row.origin.organisation, turn.row.entry.id) for turn in turns}
+    keys = ((row.origin.organisation, row.entry.id) for row in rows)
+    watching = {key[0] for key in keys if key not in held}
+    for organisation in sorted(watching):
+        _watch_all(run, organisation, dialect)
     counted: Counter[str] = Counter()
     for turn in turns:
         charges = _charges(turn)
+        watched = turn.watched or turn.row.origin.organisation in watching
+        if not watched and all(amount <= turn.holds.get(account.key, 0) for account, amount in charges):
+            continue
         accounts = [account for account, _ in charges]
         if not _close(_standings(run, accounts, turn, dialect)):
             continue
+        _watch_all(run, turn.row.origin.organisation, dialect)
         lock(run, accounts)  # only now: turns of others may end at this moment, and nobody else has to wait for them
         amounts: Counter[Account] = Counter()
         for standing, (account, amount) in zip(_standings(run, accounts, turn, dialect), charges, strict=True):
@@ -84,9 +127,15 @@ def _charges(turn: Ended) -> list[tuple[Account, int]]:
 def _read(accounts: str | None) -> Sequence[Account]:
     """None where another version of acp-proxy wrote what this one does not know."""
     try:
-        return msgspec.json.decode(accounts or "[]", type=tuple[Account, ...])
+        return _decoder().decode(accounts or "[]")
     except msgspec.MsgspecError:
         return ()
+
+
+@lru_cache(maxsize=1)
+def _decoder() -> msgspec.json.Decoder[tuple[Account, ...]]:
+    """Making one takes ten times as long as using it."""
+    return msgspec.json.Decoder(tuple[Account, ...])
 
 
 def _close(standings: Iterable[Standing]) -> bool:
@@ -99,7 +148,8 @@ def _standings(run: Run, accounts: Sequence[Account], turn: Ended, dialect: Dial
     if not accounts:
         return []
     at = turn.row.entry.ended_at
-    return answer(run(*question(accounts, at, dialect)), accounts).standings
+    asked = question(accounts, at, dialect, expired_at=NEVER)  # a turn whose hold has expired may go on
+    return answer(run(*asked), accounts).standings
 
 
 def _values(account: Account, amount: int) -> tuple[object, ...]:

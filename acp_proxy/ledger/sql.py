@@ -30,9 +30,10 @@ from acp_proxy.ledger import (
     tallies,
     totals,
 )
+from acp_proxy.ledger.appending import Appending
 from acp_proxy.ledger.budgets import ABANDONED, Decision, DecisionCount, Grant, Held, OpenTurn, Overshoot
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.notices import DeliveryCount, Outbox, note, note_unpriced
+from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
 from acp_proxy.ledger.owners import this_host
 from acp_proxy.ledger.places import journal_of
 from acp_proxy.ledger.reading import read_rows, read_sessions, read_sums
@@ -40,8 +41,8 @@ from acp_proxy.ledger.recent import Recent
 from acp_proxy.ledger.recovery import recover
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.tallied import Tallied
-from acp_proxy.ledger.totals import Additions, Run
-from acp_proxy.ledger.writing import COSTS, NOTE_TITLE, STATE, session_key, state_of, title_values, write_rows
+from acp_proxy.ledger.totals import Run
+from acp_proxy.ledger.writing import COSTS, NOTE_TITLE, STATE, session_key, state_of, title_values
 
 T = TypeVar("T")
 
@@ -91,18 +92,10 @@ class SqlLedger(ABC):
     def close(self) -> None: ...
 
     def append(self, rows: Sequence[Row]) -> None:
-        self._known_series |= self._write(lambda run: self._append(run, rows))
-
-    def _append(self, run: Run, rows: Sequence[Row]) -> set[tuple[str, str]]:
-        additions = Additions()
-        written = write_rows(run, rows)
-        for row in written.rows:
-            additions.add(row)
-        note_unpriced(run, written.rows)
-        ended = holding.settle(run, rows)
-        tallies.append(run, written, additions.write(run, self._known_series))
-        overshoot.count(run, ended, self.dialect, self._lock)
-        return set(additions.series)
+        appending = Appending(rows)
+        self._known_series |= self._write(
+            lambda run: appending.write(run, self._known_series, self.dialect, self._lock)
+        )
 
     def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
         self._write(lambda run: run(NOTE_TITLE, title_values(origin, session, title, at)))
@@ -131,12 +124,13 @@ class SqlLedger(ABC):
         if not wants:
             return Held(decide((), ()), ())
         accounts = [account for account, _ in wants]
-        question = standings.question(accounts, now, self.dialect, turn.id)  # nobody needs to wait for that
+        taking = holding.Taking(turn, wants, until, unpriced=unpriced)
+        question = standings.question(accounts, now, self.dialect, turn.id)
 
         def hold(run: Run, *, look_for_dead: bool) -> Held:
             self._lock(run, accounts)
             found = standings.answer(run(*question), accounts)
-            held = holding.take(run, turn, wants, found, until, unpriced=unpriced, together=self._insert)
+            held = taking.decide(run, found, self.dialect, self._insert)
             # Asking the system costs 20 µs an owner, so only when it matters: a hold that would be forgotten unbooked,
             # or one that is in the way.
             suspects = found.expired if held.admitted else standings.owners_of(run, accounts)

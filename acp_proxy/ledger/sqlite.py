@@ -21,11 +21,13 @@ from acp_proxy.ledger.sqlite_file import (
     LedgerDamagedError,
     connect,
     identity,
+    now_and_then_checkpoint,
     patiently,
     set_aside,
     translated,
 )
 from acp_proxy.ledger.totals import Run
+from acp_proxy.ledger.turnstile import Turnstile
 
 T = TypeVar("T")
 
@@ -45,6 +47,8 @@ class SqliteLedger(SqlLedger):
         self.url = sqlite_url(path)
         self._patience = patience
         self._connection = self._connect()
+        with translated(path):
+            self._turnstile = Turnstile(path.with_name(f"{path.name}-queue"), patience)
 
     def check(self) -> str:
         self._write(lambda _: None)
@@ -56,6 +60,7 @@ class SqliteLedger(SqlLedger):
 
     def close(self) -> None:
         self._connection.close()
+        self._turnstile.close()
 
     def _read(self, sql: str, values: Sequence[Any]) -> list[Any]:
         with translated(self.path):
@@ -73,10 +78,10 @@ class SqliteLedger(SqlLedger):
         return result
 
     def _transaction(self, work: Callable[[Run], T]) -> T:
-        with translated(self.path):
+        with translated(self.path), self._turnstile.turn() as entered:
             self._follow_file()
             connection = self._connection
-            patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self._patience)
+            patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self._patience if entered else 0)
             try:
                 check_version(connection)  # what we write may not be all that a newer one counts on
                 result = work(lambda sql, values: connection.execute(sql, values).fetchall())
@@ -85,7 +90,8 @@ class SqliteLedger(SqlLedger):
                 if connection.in_transaction:  # a full disk has rolled back by itself
                     connection.execute("ROLLBACK")
                 raise
-            return result
+        now_and_then_checkpoint(connection)
+        return result
 
     def _lock(self, run: Run, accounts: Sequence[Account]) -> None:
         """BEGIN IMMEDIATE has locked everything."""

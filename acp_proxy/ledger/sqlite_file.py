@@ -23,7 +23,9 @@ from acp_proxy.ledger.places import network_file_system, private_directory
 T = TypeVar("T")
 
 BUSY_TIMEOUT = 0.001  # SQLite's own wait sleeps in growing steps, which is unfair to those who waited long
-CHECKPOINT_AFTER = 4000  # pages: whoever is to copy the log back waits for the disk, and that must be one in hundreds
+# Whoever copies the log back waits for the disk: one transaction in so many, by chance and after its commit, so that
+# nobody else waits. SQLite's own checkpoint, at so many pages, is within the commit.
+CHECKPOINT_ONE_IN, CHECKPOINT_AFTER = 500, 20_000
 RETRY_BETWEEN = (0.0002, 0.004)  # seconds, drawn anew each time: whoever waits has nearly the same chance
 # How much longer the longest wait gets each time, and at most. A try costs processor time that whoever has the lock
 # may need: without this 50 processes on two busy processors tried 48 times for each transaction, and took seconds.
@@ -85,6 +87,13 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def now_and_then_checkpoint(connection: sqlite3.Connection) -> None:
+    """Nothing is lost when it fails: what was committed is in the log."""
+    if random.random() * CHECKPOINT_ONE_IN < 1:  # noqa: S311  (whose turn it is, not a secret)
+        with suppress(sqlite3.Error):
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
 def _create(path: Path) -> None:

@@ -32,15 +32,24 @@ class Found:
     standings: list[Standing]
     own: dict[str, int] = field(default_factory=dict)  # what the turn that asks holds already, by account
     expired: set[Owner] = field(default_factory=set)  # of others' holds that no longer count
+    other_limits: bool = False  # others hold under them, of the same budgets
     booked: bool = False  # the turn that asks has its row
 
 
-def question(accounts: Sequence[Account], now: int, dialect: Dialect, turn: str = "") -> Asked:
-    """For accounts of one organisation; each row that it finds has ten columns, the first says what it is."""
+NEVER = -(2**63)
+
+
+def question(
+    accounts: Sequence[Account], now: int, dialect: Dialect, turn: str = "", *, expired_at: int | None = None
+) -> Asked:
+    """For accounts of one organisation; each row that it finds has ten columns, the first says what it is.
+
+    `now` is when grants must be in force, and holds that expired by then, or by `expired_at`, do not count.
+    """
     organisation = organisation_of(accounts[0])
     parts = list(chain.from_iterable(_spent(index, account, dialect) for index, account in enumerate(accounts)))
     parts.append(_holds(organisation, accounts, turn))
-    parts.append(_expired(organisation, accounts, now, turn))
+    parts.append(_expired(organisation, accounts, now if expired_at is None else expired_at, turn))
     parts.append(_granted(organisation, now))
     parts.append(_surcharges(organisation, accounts))
     if turn:
@@ -58,9 +67,12 @@ def answer(found: Iterable[tuple[Any, ...]], accounts: Sequence[Account]) -> Fou
             case "spent":
                 sums[int(first)].spend(second or None, int(a or 0), int(b or 0), int(c or 0), int(d or 0), int(e or 0))
             case "hold":
-                sums[by_key[first]].held += int(a)
+                index = by_key[first]
+                sums[index].held += int(a)
                 if b:
                     result.own[first] = int(b)
+                limit = accounts[index].budget.limit.amount
+                result.other_limits |= c is not None and not limit == int(c) == int(d)
             case "expired":
                 sums[by_key[first]].held -= int(a)
                 result.expired.add(Owner(third, int(b), fourth))
@@ -189,7 +201,7 @@ def _holds(organisation: str, accounts: Sequence[Account], turn: str) -> Asked:
     """What others hold, expired or not, and what the turn does; one row for each account, however many hold."""
     sql = f"""
         SELECT 'hold', account, '', sum(CASE WHEN turn = ? THEN 0 ELSE amount END),
-            sum(CASE WHEN turn = ? THEN amount ELSE 0 END), 0, 0, 0, '', ''
+            sum(CASE WHEN turn = ? THEN amount ELSE 0 END), min(under), max(under), 0, '', ''
         FROM hold WHERE org_id = ? AND account IN ({", ".join("?" * len(accounts))}) GROUP BY account
     """
     return sql, [turn, turn, organisation, *(account.key for account in accounts)]

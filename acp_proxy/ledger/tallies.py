@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import groupby
@@ -18,7 +18,6 @@ from acp_proxy.core import traffic
 from acp_proxy.core.money import NANO
 from acp_proxy.ledger import Row, labels
 from acp_proxy.ledger.totals import COUNTS, SERIES, WHOLE, Run, Series, insert, split
-from acp_proxy.ledger.writing import Written
 
 NO_BOUND = 2**63 - 1  # the slot of what is above every bound
 OTHER = "other"  # in place of a label that is too long
@@ -124,13 +123,11 @@ class Tally(NamedTuple):
     nano: int  # the sum of what was counted
 
 
-def append(run: Run, written: Written, new: Sequence[tuple[str, Series]]) -> None:
-    """What follows from rows that were just written, and from series that nobody wrote before."""
+def begin_sessions(run: Run, first: Iterable[Row], new: Iterable[tuple[str, Series]]) -> None:
+    """What follows from rows that are their session's first, and from series that nobody wrote before."""
     tallies = Tallies()
-    for row in written.rows:
-        tallies.add(row)
     clients: dict[labels.Value, None] = {}
-    for row in written.first:
+    for row in first:
         origin = row.origin
         tallies.count(origin.organisation, SESSIONS, (origin.agent, origin.client))
         if origin.client is not None:
@@ -142,8 +139,10 @@ def append(run: Run, written: Written, new: Sequence[tuple[str, Series]]) -> Non
 class Tallies:
     """What is to be added, gathered before it is written."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
         self._sums: dict[_Key, list[int]] = {}  # count, nano
+        for row in rows:
+            self.add(row)
 
     def add(self, row: Row) -> None:
         entry = row.entry

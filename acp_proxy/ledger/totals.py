@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -83,6 +84,13 @@ class Additions:
 
     series: dict[tuple[str, str], Series] = field(default_factory=dict)  # by organisation and id
     counts: dict[_Key, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Additions:
+        additions = cls()
+        for row in rows:
+            additions.add(row)
+        return additions
 
     def add(self, row: Row) -> None:
         origin, entry = row.origin, row.entry
@@ -175,6 +183,7 @@ def split(nano: int) -> tuple[int, int]:
     return (units, rest) if nano >= 0 else (-units, -rest)
 
 
+@lru_cache(maxsize=1024)  # the same few with each row
 def _series_id(series: Series) -> str:
     return blake2b(json.dumps(series).encode(), digest_size=12).hexdigest()
 
@@ -184,9 +193,15 @@ def insert(run: Run, table: str, rows: Sequence[Sequence[object]], ending: str =
     found = []
     for start in range(0, len(rows), _MOST_AT_ONCE):
         some = rows[start : start + _MOST_AT_ONCE]
-        values = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
-        found += run(f"INSERT INTO {table} VALUES {values}{ending}", [value for row in some for value in row])
+        sql = _insertion(table, len(some[0]), len(some), ending)
+        found += run(sql, [value for row in some for value in row])
     return found
+
+
+@lru_cache(maxsize=256)  # most have few rows; made while others wait for the ledger
+def _insertion(table: str, columns: int, rows: int, ending: str) -> str:
+    values = ", ".join([f"({', '.join('?' * columns)})"] * rows)
+    return f"INSERT INTO {table} VALUES {values}{ending}"
 
 
 @dataclass(frozen=True, slots=True)

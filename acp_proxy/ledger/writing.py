@@ -6,10 +6,10 @@ Everything runs within the caller's transaction. The SQL is what SQLite and Post
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
 from acp_proxy.core.money import Money, summed
@@ -62,35 +62,48 @@ ORDER BY t.id, l.position
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Prepared(Struct, frozen=True):
+    """A row as its tables take it: made before the transaction, for others wait while that goes on."""
+
+    row: Row
+    turn: tuple[object, ...]
+    lines: tuple[tuple[object, ...], ...]
+    session: tuple[object, ...]
+
+    @classmethod
+    def of(cls, row: Row) -> Prepared:
+        return cls(row, _turn_values(row), tuple(_line_values(row)), _session_values(row))
+
+
+class Written(Struct, frozen=True):
     rows: list[Row]  # that were not there yet
     first: list[Row]  # those of them that are their session's first
 
 
-def write_rows(run: Run, rows: Sequence[Row]) -> Written:
+def write_rows(run: Run, rows: Sequence[Prepared]) -> Written:
     new = list(_new(run, rows))
-    insert(run, "line", [values for row in new for values in _line_values(row)])
+    insert(run, "line", [values for each in new for values in each.lines])
     first = []
-    for row in new:
-        later_rows = run(_UPSERT_SESSION, _session_values(row))
+    for each in new:
+        row = each.row
+        later_rows = run(_UPSERT_SESSION, each.session)
         if not later_rows:
             started_at = row.entry.started_at
             run(_BEGIN_SESSION, (started_at, *session_key(row.origin, row.entry.session), started_at))
         elif later_rows[0][0] == 0:
             first.append(row)
-    return Written(new, first)
+    return Written([each.row for each in new], first)
 
 
-def _new(run: Run, rows: Sequence[Row]) -> Iterator[Row]:
+def _new(run: Run, rows: Sequence[Prepared]) -> Iterator[Prepared]:
     """Rows whose turn could be inserted; of several with one id the first."""
     conflict = " ON CONFLICT DO NOTHING RETURNING org_id, id"
-    inserted = set(insert(run, "turn", [_turn_values(row) for row in rows], conflict))
-    for row in rows:
-        key = (row.origin.organisation, row.entry.id)
+    inserted = set(insert(run, "turn", [each.turn for each in rows], conflict))
+    for each in rows:
+        key = (each.row.origin.organisation, each.row.entry.id)
         if key in inserted:
             inserted.remove(key)
-            yield row
+            yield each
 
 
 def title_values(origin: Origin, session: str, title: str | None, at: int) -> tuple[object, ...]:

@@ -1,0 +1,36 @@
+"""Rows on their way into a ledger: what can be made of them is made before the transaction, which others wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acp_proxy.ledger import Row, holding, overshoot, tallies
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.notices import note_unpriced
+from acp_proxy.ledger.overshoot import Lock
+from acp_proxy.ledger.tallies import Tallies
+from acp_proxy.ledger.totals import Additions, Run
+from acp_proxy.ledger.writing import Prepared, write_rows
+
+
+class Appending:
+    """Written as often as the transaction has to be tried; of rows that are there already nothing changes."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+        self._prepared = [Prepared.of(row) for row in rows]
+        self._additions = Additions.of(rows)
+        self._tallies = Tallies(rows)
+
+    def write(self, run: Run, known: set[tuple[str, str]], dialect: Dialect, lock: Lock) -> set[tuple[str, str]]:
+        """The ids of series that are there now, with their organisations; `known` ones were before."""
+        written = write_rows(run, self._prepared)
+        additions, counted = self._additions, self._tallies
+        if len(written.rows) < len(self._rows):
+            additions, counted = Additions.of(written.rows), Tallies(written.rows)
+        note_unpriced(run, written.rows)
+        ended = holding.settle(run, self._rows)
+        tallies.begin_sessions(run, written.first, additions.write(run, known))
+        counted.write(run)
+        overshoot.count(run, ended, written.rows, dialect, lock)
+        return set(additions.series)
