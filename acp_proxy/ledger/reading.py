@@ -1,25 +1,22 @@
-"""Reading a ledger in SQL: rows in chunks, sums by group, sessions. Writes nothing and opens nothing.
+"""Reading a ledger in SQL: sums by group, and sessions; `rows.py` reads rows. Writes nothing and opens nothing.
 
 Each organisation is read by itself, because it leads every index. The SQL is what SQLite and PostgreSQL have in common.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from heapq import merge
-from itertools import groupby
 from typing import Any
 
-from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.usage import Usage
-from acp_proxy.ledger import Query, Row, SessionInfo, Sums
+from acp_proxy.ledger import Query, SessionInfo, Sums
 from acp_proxy.ledger.dialects import Dialect, same
-from acp_proxy.ledger.totals import QUARTER_HOUR, cover
+from acp_proxy.ledger.totals import EVER, LEVELS, QUARTER_HOUR, Cover, cover
 
 Read = Callable[[str, Sequence[Any]], list[Any]]  # SQL and parameters -> all rows, in one short transaction
-
-CHUNK = 2000  # rows a transaction: 15 ms, so that a long report does not keep the WAL from being reset
 
 _COLUMNS = {
     "organisation": "t.org_id",
@@ -37,7 +34,8 @@ _COLUMNS = {
     "model": "l.model",
 }
 _QUARTER = f"t.started_at / {QUARTER_HOUR} - CASE WHEN t.started_at % {QUARTER_HOUR} < 0 THEN 1 ELSE 0 END"
-_GROUPS = _COLUMNS | {"quarter_hour": _QUARTER}
+_DAY = re.compile(r"day(?:[+-]\d{1,2})?")  # and by how many quarter hours it begins before those of UTC
+_A_DAY = LEVELS[1]
 _SERIES = {
     "organisation": "s.org_id",
     "user": "s.user_id",
@@ -52,77 +50,16 @@ _SERIES = {
 _UNCOUNTED = "{0}.usage_source IN ('partial', 'none') AND {0}.cost_source NOT IN ('agent', 'parent')"
 _TOKENS = "l.input + l.cached_read + l.cached_write + l.output + l.thought"
 _SESSION_KEY = "org_id, user_id, host, agent, session"
-_LINES = "JOIN line l ON l.org_id = t.org_id AND l.turn = t.id"
-
-
-def read_rows(read: Read, query: Query, dialect: Dialect) -> Iterator[Row]:
-    turns, turn_values = _conditions(query, dialect, model=False)
-    lines, line_values = _model_condition(query)
-    if lines:
-        turns += f" AND EXISTS (SELECT 1 FROM line l WHERE l.org_id = t.org_id AND l.turn = t.id {lines})"
-    # An expression has no index: that of the session finds its few rows, and SQLite would prefer one that is in order.
-    start = "t.started_at + 0" if any(dimension == "session" for dimension, _ in query.where) else "t.started_at"
-    sql = f"""
-        SELECT t.id, t.org_id, t.user_id, t.team, t.project, t.host, t.agent, t.agent_version, t.client,
-            t.session, t.kind, t.started_at, t.ended_at, t.stop_reason, t.usage_source, t.cost_source, t.detail,
-            t.message_id, t.context_used, t.context_size,
-            l.model, l.input, l.cached_read, l.cached_write, l.output, l.thought, l.cost_nano, l.currency, l.price_row
-        FROM (
-            SELECT * FROM turn t WHERE t.org_id = ? AND ({start}, t.id) > (?, ?) {turns}
-            ORDER BY {start}, t.id LIMIT {CHUNK}
-        ) t {_LINES} {lines}
-        ORDER BY t.started_at, t.id, l.position
-    """
-    found = (
-        _rows_of(read, sql, organisation, [*turn_values, *line_values, *line_values])
-        for organisation in _organisations(read, query)
-    )
-    return merge(*found, key=lambda row: (row.entry.started_at, row.entry.id))
-
-
-def _rows_of(read: Read, sql: str, organisation: str, values: list[Any]) -> Iterator[Row]:
-    """Chunk after chunk, each from where the last one ended."""
-    origins: dict[tuple[Any, ...], Origin] = {}
-    last: tuple[int, str] = (-(2**63), "")
-    while True:
-        count = 0
-        for _, group in groupby(read(sql, (organisation, *last, *values)), _first):
-            row = _row(list(group), origins)
-            last = (row.entry.started_at, row.entry.id)
-            count += 1
-            yield row
-        if count < CHUNK:
-            return
-
-
-def _first(values: tuple[Any, ...]) -> Any:
-    return values[0]
-
-
-def _row(found: list[tuple[Any, ...]], origins: dict[tuple[Any, ...], Origin]) -> Row:
-    """The row of a turn joined with each of its lines. Origins repeat, and are shared."""
-    first = found[0]
-    key = first[1:9]
-    if key not in origins:
-        organisation, user, team, project, host, agent, agent_version, client = key
-        origins[key] = Origin(organisation, user, team, project, host, agent, agent_version, client)
-    session, kind, started_at, ended_at, stop_reason, usage_source, cost_source, *rest = first[9:20]
-    lines = tuple(map(_line, found))
-    entry = Entry(first[0], session, kind, started_at, ended_at, stop_reason, lines, usage_source, cost_source, *rest)
-    return Row(origins[key], entry)
-
-
-def _line(found: tuple[Any, ...]) -> UsageLine:
-    model, a, b, c, d, e, nano, currency, price_row = found[20:]
-    return UsageLine(model, Usage(a, b, c, d, e), None if nano is None else Money(nano, currency), price_row)
+LINES = "JOIN line l ON l.org_id = t.org_id AND l.turn = t.id"
 
 
 def read_sums(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> list[Sums]:
     """From running totals where they have what is asked for, and from rows only what they have not."""
     for dimension in by:
-        if dimension not in _GROUPS:
+        if dimension not in _COLUMNS and not _is_time(dimension):
             raise ValueError(f"no dimension of the ledger: {dimension!r}")
-    in_totals = {*by, *(dimension for dimension, _ in query.where)} <= {*_SERIES, "quarter_hour"}
+    named = {dimension for dimension in by if not _is_time(dimension)}
+    in_totals = {*named, *(dimension for dimension, _ in query.where)} <= {*_SERIES}
     sums: dict[tuple[Any, ...], Sums] = {}
     for part in _totals(read, query, by, dialect) if in_totals else _counted(read, query, by, dialect):
         sums[part.key] = _added(sums[part.key], part) if part.key in sums else part
@@ -130,7 +67,7 @@ def read_sums(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> 
 
 
 def _totals(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> Iterator[Sums]:
-    groups = ["t.bucket" if dimension == "quarter_hour" else _SERIES[dimension] for dimension in by]
+    groups = [_bucket(dimension) if _is_time(dimension) else _SERIES[dimension] for dimension in by]
     lines = _by_line(query, by)
     rows, unpriced = ("line_count", "unpriced_lines") if lines else ("row_count", "unpriced_rows")
     where = [(dimension, value) for dimension, value in query.where if dimension != "organisation"]
@@ -150,20 +87,55 @@ def _totals(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> It
             AND t.bucket >= ? AND t.bucket < ?
         GROUP BY {", ".join(str(number) for number in range(1, len(by) + 2))}
     """
-    interval = cover(query.since, query.until, finest="quarter_hour" in by)
-    for organisation in _organisations(read, query):
+    times = [dimension for dimension in by if _is_time(dimension)]
+    by_day = times == ["day"]  # else days do not begin where buckets do
+    interval = _days(query) if by_day else cover(query.since, query.until, finest=bool(times))
+    for organisation in organisations(read, query):
         for bounds in interval.ranges:
             yield from (_sums(found, len(by)) for found in read(sql, (organisation, *values, *bounds)))
     for since, until in interval.edges:
         yield from _counted(read, Query(since, until, query.where), by, dialect)
 
 
+def _is_time(dimension: str) -> bool:
+    return dimension == "quarter_hour" or _DAY.fullmatch(dimension) is not None
+
+
+def _bucket(dimension: str) -> str:
+    """SQL for the key of a row of totals, in quarter hours or at the level of days."""
+    if dimension == "quarter_hour":
+        return "t.bucket"
+    by_quarter = _day_of("t.bucket", dimension)
+    return f"CASE WHEN t.level = 1 THEN t.bucket ELSE {by_quarter} END" if dimension == "day" else by_quarter
+
+
+def _day_of(quarter: str, dimension: str) -> str:
+    """SQL for a day, rounded down also before 1970."""
+    moved = f"({quarter} + {int(dimension[3:] or 0)})"
+    return f"({moved} - ({moved} % {_A_DAY} + {_A_DAY}) % {_A_DAY}) / {_A_DAY}"
+
+
+def _days(query: Query) -> Cover:
+    """Whole days (UTC) as such, what is left at both ends in quarter hours."""
+    day = _A_DAY * QUARTER_HOUR
+    first = -EVER if query.since is None else -(-query.since // day)
+    end = EVER if query.until is None else query.until // day
+    if first >= end:
+        return cover(query.since, query.until, finest=True)
+    ends = []
+    if query.since is not None and query.since < first * day:
+        ends.append(cover(query.since, first * day, finest=True))
+    if query.until is not None and end * day < query.until:
+        ends.append(cover(end * day, query.until, finest=True))
+    ranges = [bounds for each in ends for bounds in each.ranges]
+    return Cover(((1, first, end), *ranges), tuple(edge for each in ends for edge in each.edges))
+
+
 def _counted(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> Iterator[Sums]:
-    groups = [_GROUPS[dimension] for dimension in by]
-    if (query.since, query.until) != (None, None):
-        # An expression, lest SQLite walk through all rows by an index that has them in groups: few are wanted.
-        groups = [group if group == _QUARTER else f"{group} || ''" for group in groups]
-    conditions, values = _conditions(query, dialect)
+    # An expression, lest SQLite walk through all rows by an index that has them in groups: few are wanted.
+    few = " || ''" if (query.since, query.until) != (None, None) else ""
+    groups = [_time(dimension) if _is_time(dimension) else f"{_COLUMNS[dimension]}{few}" for dimension in by]
+    conditions, values = where_of(query, dialect)
     # Everything of a turn is counted at its first line; at each when lines are told apart, for models do not repeat.
     lines = _by_line(query, by)
     counted = "1 = 1" if lines else "l.position = 0"
@@ -183,8 +155,13 @@ def _counted(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> I
         WHERE t.org_id = ? {conditions} AND l.org_id = t.org_id AND l.turn = t.id
         GROUP BY {", ".join(str(number) for number in range(1, len(by) + 2))}
     """
-    for organisation in _organisations(read, query):
+    for organisation in organisations(read, query):
         yield from (_sums(found, len(by)) for found in read(sql, (organisation, *values)))
+
+
+def _time(dimension: str) -> str:
+    """SQL for the key of a row's start."""
+    return f"({_QUARTER})" if dimension == "quarter_hour" else _day_of(f"({_QUARTER})", dimension)
 
 
 def _count(*conditions: str) -> str:
@@ -224,21 +201,21 @@ def _added(one: Sums, other: Sums) -> Sums:
 
 
 def read_sessions(read: Read, query: Query, dialect: Dialect) -> Iterator[SessionInfo]:
-    conditions, values = _conditions(query, dialect)
+    conditions, values = where_of(query, dialect)
     keys = ", ".join(f"t.{column}" for column in _SESSION_KEY.split(", "))
     sql = f"""
         SELECT org_id, user_id, team, project, host, agent, agent_version, client,
             session, title, started_at, ended_at, context_used, context_size
         FROM session WHERE ({_SESSION_KEY}) IN (
-            SELECT {keys} FROM turn t {_LINES if "l." in conditions else ""} WHERE t.org_id = ? {conditions}
+            SELECT {keys} FROM turn t {LINES if "l." in conditions else ""} WHERE t.org_id = ? {conditions}
         )
     """
-    found = [row for organisation in _organisations(read, query) for row in read(sql, (organisation, *values))]
+    found = [row for organisation in organisations(read, query) for row in read(sql, (organisation, *values))]
     for *origin, session, title, started_at, ended_at, used, size in sorted(found, key=lambda row: (row[10], row[8])):
         yield SessionInfo(Origin(*origin), session, title, started_at, ended_at, used, size)
 
 
-def _organisations(read: Read, query: Query) -> list[str]:
+def organisations(read: Read, query: Query) -> list[str]:
     """Those to look at: the one asked for, else all; each is one step in an index."""
     wanted = {value for dimension, value in query.where if dimension == "organisation"}
     if wanted:
@@ -252,7 +229,7 @@ def _organisations(read: Read, query: Query) -> list[str]:
     return found
 
 
-def _conditions(query: Query, dialect: Dialect, *, model: bool = True) -> tuple[str, list[Any]]:
+def where_of(query: Query, dialect: Dialect, *, model: bool = True) -> tuple[str, list[Any]]:
     """SQL that follows a WHERE, and its values. Raises ValueError for a dimension that there is not."""
     sql, values = "", list[Any]()
     for bound, operator in ((query.since, ">="), (query.until, "<")):
@@ -271,10 +248,3 @@ def _conditions(query: Query, dialect: Dialect, *, model: bool = True) -> tuple[
             sql += f" AND {same(_COLUMNS[dimension], value)}"
             values += [] if value is None else [value]
     return sql, values
-
-
-def _model_condition(query: Query) -> tuple[str, list[Any]]:
-    models = [value for dimension, value in query.where if dimension == "model"]
-    return "".join(f" AND {same('l.model', model)}" for model in models), [
-        model for model in models if model is not None
-    ]

@@ -1,29 +1,38 @@
 """Reading what changes from moment to moment, for who looks every few seconds: the last sessions, running turns, and
 in which days rows were added. Each is a few steps in an index, however old the ledger is. Writes nothing.
+
+But `every_session`, which is for what no index has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from acp_proxy.core.entry import Origin
-from acp_proxy.ledger import SessionInfo
+from acp_proxy.ledger import Row, SessionInfo
 from acp_proxy.ledger.budgets import OpenTurn
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.holding import OPEN_TURNS, open_turn
 from acp_proxy.ledger.reading import Read
+from acp_proxy.ledger.rows import read_last_turn
 from acp_proxy.ledger.totals import LEVELS
 from acp_proxy.ledger.writing import session_key
 
 DAY = 96  # quarter hours
 FOUR_WEEKS = 28 * DAY
 
+_LOOKED_AT = 20  # sessions at a time
+_CHUNK = 5000
+
 _ORDER = ("ended_at", "user_id", "host", "agent", "session")
 _FIELDS = """
 org_id, user_id, team, project, host, agent, agent_version, client,
     session, title, started_at, ended_at, context_used, context_size
 """
+
+
+_OWNED = "org_id = ? AND user_id = ? AND host = ? AND agent = ?"
 
 
 class Recent:
@@ -34,7 +43,12 @@ class Recent:
         self._dialect = dialect
 
     def sessions(
-        self, organisation: str, most: int, before: SessionInfo | None = None, title: str | None = None
+        self,
+        organisation: str,
+        most: int,
+        before: SessionInfo | None = None,
+        title: str | None = None,
+        user: str | None = None,
     ) -> list[SessionInfo]:
         """The last ones by the end of their last row, or those that come `before` one; `title` as in `Query`."""
         conditions, values = "", list[Any]()
@@ -45,6 +59,9 @@ class Recent:
         if title is not None:
             conditions += f" AND {self._dialect.in_title}"
             values.append(title.casefold())
+        if user is not None:
+            conditions += " AND user_id || '' = ?"  # an expression: the last sessions of all are soon one's own
+            values.append(user)
         order = ", ".join(f"{column} DESC" for column in _ORDER)
         sql = f"SELECT {_FIELDS} FROM session s WHERE org_id = ? {conditions} ORDER BY {order} LIMIT ?"
         return [_session(found) for found in self._read(sql, (organisation, *values, most))]
@@ -53,6 +70,45 @@ class Recent:
         key = "org_id = ? AND user_id = ? AND host = ? AND agent = ? AND session = ?"
         found = self._read(f"SELECT {_FIELDS} FROM session WHERE {key}", session_key(origin, session))
         return _session(found[0]) if found else None
+
+    def named(self, session: str) -> Iterator[SessionInfo]:
+        """Those of an agent's id, of whomever: one step for each user, host and agent, of which there are few."""
+        sql = f"SELECT {_FIELDS} FROM session WHERE {_OWNED} AND session = ?"
+        for owner in self._owners():
+            yield from map(_session, self._read(sql, (*owner, session)))
+
+    def every_session(self) -> Iterator[tuple[Origin, str]]:
+        """Whose they are and what they are called, in no order that means anything."""
+        first = "SELECT session FROM session WHERE " + _OWNED + " AND session > ? ORDER BY session LIMIT ?"
+        for owner in self._owners():
+            organisation, user, host, agent = owner
+            origin, last = Origin(organisation, user, None, None, host, agent, None, None), ""
+            while found := self._read(first, (*owner, last, _CHUNK)):
+                yield from ((origin, session) for (session,) in found)
+                last = found[-1][0]
+
+    def _owners(self) -> Iterator[tuple[str, str, str, str]]:
+        """Organisations, users, hosts and agents that have sessions, each found by a step in an index."""
+        columns = "org_id, user_id, host, agent"
+        following = f"SELECT {columns} FROM session WHERE ({columns}) > (?, ?, ?, ?) ORDER BY {columns} LIMIT 1"
+        last = ("", "", "", "")
+        while found := self._read(following, last):
+            last = found[0]
+            yield last
+
+    def last_turn(self, organisation: str, user: str) -> Row | None:
+        """The user's turn that began last."""
+        last: Row | None = None
+        before: SessionInfo | None = None
+        while some := self.sessions(organisation, _LOOKED_AT, before, user=user):
+            for session in some:
+                if last is not None and session.ended_at < last.entry.started_at:
+                    return last
+                turn = read_last_turn(self._read, session)
+                if turn and (last is None or turn.entry.started_at > last.entry.started_at):
+                    last = turn
+            before = some[-1]
+        return last
 
     def open_turns(self, organisation: str, at: int) -> list[OpenTurn]:
         """Those that a budget holds for at a time (Unix ns), the oldest first."""

@@ -36,9 +36,10 @@ from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
 from acp_proxy.ledger.owners import this_host
 from acp_proxy.ledger.places import journal_of
-from acp_proxy.ledger.reading import read_rows, read_sessions, read_sums
+from acp_proxy.ledger.reading import read_sessions, read_sums
 from acp_proxy.ledger.recent import Recent
 from acp_proxy.ledger.recovery import recover
+from acp_proxy.ledger.rows import read_rows
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.tallied import Tallied
 from acp_proxy.ledger.totals import Run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from itertools import groupby
 
 from acp_proxy.core.windows import Window
@@ -13,6 +14,8 @@ from acp_proxy.times import PERIODS, SECOND, Zone
 _QUARTER_HOUR = 900 * SECOND
 _LAST = 2**63 - 1  # of what a ledger's column holds
 _MOST = 60  # periods that are asked for one by one: of a year the weeks, and not the days
+_EPOCH = datetime(1970, 1, 1)  # a local day has no zone
+_LOOKED_AT = 7 * 24 * 3600 * SECOND  # how far apart: a zone keeps its distance to UTC for weeks
 
 
 def sums_by_period(ledger: Ledger, by: str, query: Query, zone: Zone, total: Sums) -> Iterator[tuple[str, list[Sums]]]:
@@ -21,10 +24,16 @@ def sums_by_period(ledger: Ledger, by: str, query: Query, zone: Zone, total: Sum
     `total` is of all rows of the query.
     """
     periods = _one_by_one(ledger, by, query, zone, total)
-    if sum(sums.rows for _, sums in periods) != total.rows:  # too many, or clocks that were set
+    if not _is_all(periods, total):  # too many
+        periods = _of_days(ledger, by, query, zone, total)
+    if not _is_all(periods, total):  # clocks that were set, or a zone without rules
         periods = _of_quarter_hours(ledger, by, query, zone)
     for key, found in groupby(periods, lambda period: period[0]):
         yield key, [sums for _, sums in found]
+
+
+def _is_all(periods: Sequence[tuple[str, Sums]], total: Sums) -> bool:
+    return sum(sums.rows for _, sums in periods) == total.rows
 
 
 def _one_by_one(ledger: Ledger, by: str, query: Query, zone: Zone, total: Sums) -> Sequence[tuple[str, Sums]]:
@@ -53,6 +62,45 @@ def _within(query: Query, start: int, end: int) -> Query:
     since = start if query.since is None else max(start, query.since)
     until = min(end, _LAST if query.until is None else query.until)
     return replace(query, since=since, until=until)
+
+
+def _of_days(ledger: Ledger, by: str, query: Query, zone: Zone, total: Sums) -> Sequence[tuple[str, Sums]]:
+    """Days of UTC, or such as begin some quarter hours before; a day is in parts where clocks change in it."""
+    found: list[tuple[str, Sums]] = []
+    for start, end, offset in _steady(zone, total.started_at, total.ended_at + 1):
+        if offset % _QUARTER_HOUR:
+            return ()
+        days = ledger.summed(_within(query, start, end), (f"day{offset // _QUARTER_HOUR:+d}" if offset else "day",))
+        found += [(PERIODS[by](_EPOCH + timedelta(days=int(sums.key[0] or 0))), sums) for sums in days]
+    return sorted(found, key=_first)
+
+
+def _steady(zone: Zone, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Intervals with what the zone's clocks are ahead of UTC in them, all in ns; none where the zone has no rules."""
+    if zone.info is None:
+        return
+    began, offset, at = start, _offset(zone, start), start
+    while at < end:
+        following = min(at + _LOOKED_AT, end)
+        if _offset(zone, following) != offset:
+            changed = _change(zone, at, following)
+            yield began, changed, offset
+            began, offset = changed, _offset(zone, changed)
+        at = following
+    yield began, end, offset
+
+
+def _change(zone: Zone, before: int, after: int) -> int:
+    """The first second at which the clocks are set otherwise than `before`."""
+    old, early, late = _offset(zone, before), before // SECOND, after // SECOND
+    while late - early > 1:
+        middle = (early + late) // 2
+        early, late = (middle, late) if _offset(zone, middle * SECOND) == old else (early, middle)
+    return late * SECOND
+
+
+def _offset(zone: Zone, at: int) -> int:
+    return int((zone.local(at).utcoffset() or timedelta()).total_seconds()) * SECOND
 
 
 def _of_quarter_hours(ledger: Ledger, by: str, query: Query, zone: Zone) -> Sequence[tuple[str, Sums]]:

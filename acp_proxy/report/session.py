@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from acp_proxy.core.entry import Entry
 from acp_proxy.ledger import Ledger, Query, Row, SessionInfo
+from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.report import Line, Report, session_key, turn_line
 from acp_proxy.times import SECOND, Zone
 
@@ -43,7 +44,7 @@ class SessionReport:
         return list(points(line.about.entry for line in self.turns.lines if isinstance(line.about, Row)))
 
 
-def session_report(ledger: Ledger, name: str, mine: Where, zone: Zone, now: int) -> SessionReport:
+def session_report(ledger: BudgetLedger, name: str, mine: Where, zone: Zone, now: int) -> SessionReport:
     """`name` is the agent's id of the session, the `key` of a report by session or its beginning, or `last`.
 
     `mine` says whose sessions count for `last`. Raises NoSuchSession and LedgerError.
@@ -85,10 +86,12 @@ def _last(ledger: Ledger, mine: Where, now: int) -> SessionInfo:
     raise NoSuchSession("there is no session in the ledger yet")
 
 
-def _called(ledger: Ledger, name: str) -> SessionInfo:
-    found = list(ledger.sessions(Query(where=(("session", name),))))
+def _called(ledger: BudgetLedger, name: str) -> SessionInfo:
+    recent = ledger.recent
+    found = list(recent.named(name))
     if not found and len(name) >= _SHORTEST_KEY:
-        found = [each for each in ledger.sessions(Query()) if session_key(each.origin, each.session).startswith(name)]
+        keyed = [each for each in recent.every_session() if session_key(*each).startswith(name)]
+        found = [session for each in keyed if (session := recent.session(*each))]
     match found:
         case [session]:
             return session

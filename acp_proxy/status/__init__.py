@@ -5,7 +5,7 @@ Of one user, whoever asks: a ledger may be a whole team's. Renders nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 
@@ -36,9 +36,6 @@ FIELDS: Mapping[str, str] = {
     "context": "how full its context was, in percent",
 }
 """What a format may name in braces."""
-
-_HOUR = 3600 * SECOND
-_BACK = (_HOUR, 24 * _HOUR, 14 * 24 * _HOUR, 366 * 24 * _HOUR)  # how far the last turn is looked for, step by step
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,7 @@ def status(
         since(week),
         since(month),
         tuple(sorted(standings, key=_fullness)),
-        _last_turn(ledger, mine, now),
+        ledger.recent.last_turn(own.organisation, own.user),
     )
 
 
@@ -116,14 +113,3 @@ def _fullness(standing: Standing) -> tuple[int, str]:
     """The fullest first: by what is left of what is allowed, held money not counted as left."""
     used = standing.spent + standing.held
     return -(10**6 if standing.allowed <= 0 else used * 10**6 // standing.allowed), standing.account.key
-
-
-def _last_turn(ledger: BudgetLedger, mine: Sequence[tuple[str, str]], now: int) -> Row | None:
-    """The one that began last; rows are read in their order, so the fewest that will do are asked for."""
-    for back in _BACK:
-        last = None
-        for row in ledger.rows(Query(now - back, None, (*mine, ("kind", "turn")))):
-            last = row
-        if last:
-            return last
-    return None
