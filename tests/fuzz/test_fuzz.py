@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
@@ -35,6 +37,8 @@ SAID = recorded_lines() + seeds("lines")
 said = st.lists(st.tuples(st.sampled_from([Side.CLIENT, Side.AGENT]), mutated(SAID)), min_size=1, max_size=8)
 places = st.lists(st.floats(0, 1), max_size=6)
 CATALOG = Catalog.load()
+START = b"HTTP/1.1 "
+TOKEN = "only-who-knows"  # noqa: S105  of a server that tests start
 
 
 @FUZZ
@@ -140,7 +144,7 @@ def test_a_file_that_is_no_journal_is_read_as_what_it_is(data: bytes) -> None:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     home = Home(tmp_path_factory.mktemp("home"))
     home.append([row()])
-    with home.serving("--token-file", str(home.token("only-who-knows"))) as served:
+    with home.serving("--token-file", str(home.token(TOKEN))) as served:
         yield served
 
 
@@ -153,13 +157,31 @@ def test_whoever_has_no_token_gets_nothing_by_any_request(served: Served, raw: b
         answer = b""
         while data := connection.recv(1 << 16):
             answer += data
-        heads = [part for part in answer.split(b"\r\n\r\n") if part.startswith(b"HTTP/1.1 ")]
-        for status in (part.split()[1] for part in heads):
+        heads = [part[part.index(START) :] for part in answer.split(b"\r\n\r\n") if START in part]
+        for status in (head.split()[1] for head in heads):
             assert status in (b"200", b"400", b"401", b"403", b"405", b"413", b"503"), answer
+        healthy = [head.lower().split(b"\r\n") for head in heads if head.split()[1] == b"200"]
+        assert all(b"content-length: 3" in head for head in healthy), answer  # `ok`: all else is longer, be it packed
         assert b"access-control-" not in answer.lower()
         assert b"<script" not in answer
         assert b"claude-agent-acp" not in answer
         assert b"acp_proxy_" not in answer
+    assert served.process.poll() is None
+
+
+@FUZZ
+@given(mutated(seeds("questions")))
+def test_whoever_has_the_token_is_answered_whatever_is_asked(served: Served, question: bytes) -> None:
+    """With what is asked for, or one line that says what is wrong with the question."""
+    target = quote(question, safe="/?&=%+[]").encode()
+    head = b"GET /%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer %s\r\n\r\n"
+    with served.connected() as connection:
+        connection.sendall(head % (target.lstrip(b"/"), TOKEN.encode()))
+        answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    status, said = answer.split()[1], answer.partition(b"\r\n\r\n")[2]
+    assert status in (b"200", b"400", b"404"), answer
+    if status == b"400" and target.startswith(b"/api/"):
+        assert "\n" not in json.loads(said)["error"]
     assert served.process.poll() is None
 
 
