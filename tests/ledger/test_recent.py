@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from acp_proxy.ledger import Query
+from acp_proxy.core.entry import Entry, Origin
+from acp_proxy.ledger import Query, Row
 from acp_proxy.ledger.budgets import BudgetLedger
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, row
+from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
 
@@ -26,8 +25,8 @@ def test_a_users_last_turn_is_the_one_that_began_last(ledger: BudgetLedger) -> N
 
 
 def test_a_long_turn_that_ends_last_did_not_begin_last(ledger: BudgetLedger) -> None:
-    long = row(session="long", at=NOON)
-    long = replace(long, entry=replace(long.entry, ended_at=NOON + 5 * HOUR))
+    entry = Entry("long", "long", "turn", NOON, NOON + 5 * HOUR, "end_turn", (line(),), "agent", "computed")
+    long = Row(ALICE, entry)
     short = row(session="short", at=NOON + HOUR)
     ledger.append([long, short])
     assert last_turn_of(ledger, "alice") == short.entry.id
@@ -46,7 +45,7 @@ def test_the_last_turn_is_read_as_every_row_is(ledger: BudgetLedger) -> None:
 
 
 def test_a_session_is_found_by_its_id_whoever_has_one_of_it(ledger: BudgetLedger) -> None:
-    elsewhere = replace(ALICE, organisation="another")
+    elsewhere = Origin("another", "alice", "core", "web", "laptop", ALICE.agent, None, None)
     ledger.append([row(session="same", origin=origin) for origin in (ALICE, BOB, elsewhere)])
     ledger.append([row(session="other")])
     named = [(found.origin.organisation, found.origin.user) for found in ledger.recent.named("same")]
