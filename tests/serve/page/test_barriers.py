@@ -56,6 +56,16 @@ def test_how_sure_figures_are_is_told_in_words(address: str, open_page: Open) ->
     assert len(set(looks[:3])) == 3
 
 
+def test_paper_is_white_also_where_the_screen_is_dark(address: str, open_page: Open) -> None:
+    page = open_page(address, color_scheme="dark")
+    expect(page.locator("#total")).to_have_css("color", "rgb(230, 233, 239)")
+    page.emulate_media(media="print")
+    expect(page.locator("#total")).to_have_css("color", "rgb(23, 26, 33)")
+    expect(page.locator(".panel").last).to_have_css("background-color", "rgb(255, 255, 255)")
+    expect(page.locator("#range")).to_be_hidden()
+    page.emulate_media(media="screen")
+
+
 def test_nothing_moves_for_those_who_do_not_want_it(empty_home: Home, open_page: Open) -> None:
     empty_home.append([row(line(), at=time.time_ns() - 120 * 10**9)])
     with empty_home.serving() as served:
