@@ -7,11 +7,15 @@ from dataclasses import replace
 import pytest
 
 from acp_proxy.core.entry import SessionState
+from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.ledger import Query
-from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant, OpenTurn
+from acp_proxy.ledger.owners import Owner
 from acp_proxy.report import BY, report
 from acp_proxy.times import UTC_ZONE
-from tests.ledger.rows import ALICE, BOB, line, row
+from tests.core.accounts import budget, usd
+from tests.ledger.rows import ALICE, BOB, NOON, line, row
+from tests.ledger.test_budgets import account, held
 
 ATTACKS = (
     "'; DROP TABLE turn; --",
@@ -40,3 +44,24 @@ def test_a_name_is_kept_as_it_is_and_finds_nothing_else(ledger: BudgetLedger, na
         assert report(ledger, by, Query(), UTC_ZONE).total.turns == 2
     assert [each.title for each in ledger.sessions(Query(where=(("title", name),)))] == [name]
     assert "2 rows" in ledger.check()
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_budgets_of_any_name_hold_charge_and_grant_for_that_name_alone(ledger: BudgetLedger, name: str) -> None:
+    who = replace(ALICE, organisation=name, user=name, team=name, project=name, agent=name)
+    cap = budget("9 USD", name=name, per="user", on_unpriced="estimate")
+    its, others = account(cap, who, model=name), account(cap, replace(who, organisation="acme"), model=name)
+    turn = OpenTurn(f"{name} turn", who, name, NOON, Owner.this(), name, name)
+    assert ledger.hold(turn, [(its, HoldSize(usd("0.4"), 1))], NOON, NOON + EXPIRY).admitted
+    ledger.beat(name, [turn.id], NOON + EXPIRY)
+    assert (held(ledger, its), held(ledger, others)) == ((0, usd("0.4")), (0, 0))
+    ledger.append([row(line(name, None), id=turn.id, origin=who, session=name)])
+    assert (held(ledger, its), held(ledger, others)) == ((usd("0.4"), 0), (0, 0))
+    ledger.grant(Grant(name, name, "user", name, name, usd("2"), "USD", NOON, NOON + EXPIRY, name, name))
+    assert [standing.granted for standing in ledger.standing([its], NOON)] == [usd("2")]
+    assert [standing.granted for standing in ledger.standing([others], NOON)] == [0]
+    assert [grant.why for grant in ledger.grants(name, NOON)] == [name]
+    assert ledger.announce(its, 80)
+    assert not ledger.announce(its, 80)
+    assert ledger.recent_costs(name, name, "USD", model=name, user=name) == []
+    ledger.release(name, turn.id)
