@@ -89,10 +89,10 @@ def running_turn(home: Home) -> Iterator[None]:
     title = "Untangle the order states"
     last = home.json("report", "--by", "session", "--title", title)["rows"][0]
     origin = Origin("default", "alice", "core", last["project"], "laptop", agent.name, agent.version, agent.client)
-    usage = UsageLine(agent.model, Usage(output=2_140), Money(84_300_000, "USD"))
+    usage = UsageLine(agent.model, Usage(), Money(84_300_000, "USD"))
     entry = Entry(
         "ffffffff-0000-7000-8000-000000000000", last["session"], "turn", now - 83 * SECOND, now, None, (usage,),
-        "estimated", "agent", context_used=61_400, context_size=agent.size,
+        "none", "agent", context_used=61_400, context_size=agent.size,
     )  # fmt: skip
     journal = open_journal(journal_directories(home.environ), home.url, log_warning)
     slot = journal.write_open(Row(origin, entry))
