@@ -65,7 +65,7 @@ PARTS = {
     "duplex": Part(_ALL, traffic.Duplex()),
     "1 MB": Part(_ALL, traffic.Huge(1)),
     "16 MB": Part(_ALL, traffic.Huge(16), batches=8),
-    "100 MB": Part(_ALL, traffic.Huge(100), batches=3, warm_up=1),
+    "100 MB": Part(_ALL, traffic.Huge(100), batches=2, warm_up=1),
     "rest": Part(RELAYS, afresh=spawned.rest, batches=1),
     "stall": Part(RELAYS, afresh=spawned.stall, batches=1),
     "lost": Part(_OURS, afresh=spawned.lost, batches=1),
