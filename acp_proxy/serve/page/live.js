@@ -52,7 +52,7 @@ function row(turn) {
       make("span", { class: "pulse", "aria-hidden": "true" }),
       make("bdi", {}, nameOf(turn)),
       make("small", { class: "loose" }, about.join(" · ")),
-      make("small", { class: "tight" }, [...about, `${tokens} tokens`].join(" · ")),
+      make("small", { class: "tight" }, [...about, ...(turn.tokens.total ? [`${tokens} tokens`] : [])].join(" · ")),
     ),
     make("td", { class: "figure" }, clock),
     make("td", { class: "figure roomy" }, tokens),
