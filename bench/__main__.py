@@ -82,6 +82,8 @@ def report(results: Results) -> list[str]:
         "",
         *tables(results, RELAYS),
         *(f"\n![{title}](pictures/performance-{name}.svg)" for name, title in PICTURES.items()),
+        "",
+        f"Every figure of every round: [{PUBLISHED.name}](measured/{PUBLISHED.name}).",
     ]
 
 

@@ -84,7 +84,8 @@ def report(found: Figures) -> list[str]:
     for part, title in _TITLES.items():
         if by_size := _by_size(found, part):
             text += ["", title, "", *_grown(by_size)]
-    return [*text, *(f"\n![{title}](pictures/{name})" for name, title, _ in pictures(found))]
+    shown = [f"\n![{title}](pictures/{name})" for name, title, _ in pictures(found)]
+    return [*text, *shown, "", "Every figure: [growth.json](measured/growth.json)."]
 
 
 _COMMAND_LINES = tuple(f"| {name} " for name in (*growth_ledgers.COMMANDS, growth_ledgers.EVERY_TURN))

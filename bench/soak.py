@@ -233,7 +233,7 @@ def _searched(all_held: Sequence[Held]) -> Iterator[str]:
 def _write(all_held: Sequence[Held], table: Sequence[str], name: str) -> None:
     figures = {"date": today(), "machine": machine(), "runs": [held.as_json() for held in all_held]}
     put_json(MEASURED / f"{name}.json", figures)
-    put("reliability.md", name, table)
+    put("reliability.md", name, [*table, "", f"Every figure: [{name}.json](measured/{name}.json)."])
     if name == "load":
         put_picture("soak-memory.svg", drawn(all_held[0]))
 
