@@ -27,6 +27,11 @@ def say_again(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
     try:
         sys.stdout.write(answer)
         sys.stdout.flush()
+    except UnicodeEncodeError:  # nothing was written yet
+        from acp_proxy.charset import make_do
+
+        make_do(sys.stdout)
+        sys.stdout.write(answer)
     except BrokenPipeError:  # whoever asked is gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return True

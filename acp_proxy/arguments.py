@@ -92,7 +92,7 @@ def _add_export(command: argparse.ArgumentParser) -> None:
 
 def _add_session(command: argparse.ArgumentParser) -> None:
     _add_common(command)
-    called = "the agent's id of it, its key in a report by session or the beginning of that, or last"
+    called = "its id, its key in a report by session or the beginning of that, part of its title, or last"
     command.add_argument("session", metavar="ID", help=called)
     command.add_argument("--all", action="store_true", help="list every turn, not only the latest 40")
     command.add_argument("--tz", metavar="ZONE", help="an IANA time zone; by default the local one")

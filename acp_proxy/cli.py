@@ -15,6 +15,7 @@ from pathlib import Path
 
 from acp_proxy import times
 from acp_proxy.arguments import UsageError, parser
+from acp_proxy.charset import make_do
 from acp_proxy.config import Config, ConfigError, load
 from acp_proxy.core.usage import Usage
 from acp_proxy.figures import clean
@@ -26,6 +27,7 @@ USAGE_STATUS = 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status: 0, 1 where a check failed, 2 for what the user must correct, 3 where a budget says no."""
+    make_do(sys.stdout)
     try:
         asked = sys.argv[1:] if argv is None else argv
         arguments = parser().parse_args(_helped(asked))

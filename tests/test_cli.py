@@ -253,6 +253,18 @@ def test_doctor_ends_with_1_when_something_fails(machine: Machine) -> None:
     assert done.stdout.startswith("FAIL config: ACP_PROXY_LEDGER__URI: unknown key")
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_where_there_is_no_utf_8_other_characters_are_written(machine: Machine, encoding: str) -> None:
+    ledger = open_ledger(machine.url, journals=())
+    ledger.append([row(line("claude-sonnet-5", "1"), line("unknown", None), at=NOON, context_used=9, context_size=90)])
+    ledger.close()
+    for command in (("report",), ("session", "last"), ("status", "--format", "{today} ≥ €"), ("setup", "--list")):
+        assert machine.run(*command, environ={"PYTHONIOENCODING": encoding}).returncode == 0
+    said = [machine.run("report", environ={"PYTHONIOENCODING": code}).stdout for code in (encoding, "utf-8")]
+    assert said[0] == said[1].replace("≥", ">")
+    assert "> $1" in said[0]
+
+
 def in_terminal(machine: Machine, width: int, *arguments: str, **environ: str) -> str:
     """What the command writes to a terminal of so many columns."""
     ours, its = pty.openpty()

@@ -83,6 +83,13 @@ def test_of_two_with_one_id_the_keys_are_named(ledger: Ledger) -> None:
         assert found(ledger, key).line.turns == 1
 
 
+def test_a_session_is_found_by_a_part_of_its_title(ledger: Ledger) -> None:
+    rows = (turn(title="Fix the failing test"), turn(session="s2", title="Write a test"), turn(session="s3"))
+    assert found(ledger, "FAILING", *rows).info.session == "s1"
+    with pytest.raises(NoSuchSession, match="2 sessions are called 'test': give one of their keys"):
+        found(ledger, "test")
+
+
 @pytest.mark.parametrize("name", ["s9", "", "ffff", "last"])
 def test_one_that_is_not_there_is_said_in_one_line(ledger: Ledger, name: str) -> None:
     with pytest.raises(NoSuchSession, match="no session"):
@@ -158,6 +165,14 @@ def test_more_rows_than_columns_share_them_and_the_fullest_is_seen() -> None:
     points = [Point(NOON, 100 if number == 7 else 0, 100, False) for number in range(40)]
     top = context_plot(points, 16, lambda _, text: text)[0]
     assert top == "100% │ █" + " " * 8
+
+
+@pytest.mark.parametrize(("used", "top"), [(0, 5), (50, 5), (51, 10), (250, 25), (500, 50), (501, 100), (2000, 100)])
+def test_the_scale_ends_at_the_next_round_share_of_the_window(used: int, top: int) -> None:
+    points = [Point(NOON, used, 1000, False), Point(NOON, 0, 1000, False)]
+    highest, *_, lowest = context_plot(points, 40, lambda _, text: text)
+    assert (highest.split("│")[0], lowest.split("│")[0]) == (f"{top:3}% ", "  0% ")
+    assert (highest[6] == "█") == (used * 100 >= top * 1000)
 
 
 def test_a_plot_of_nothing_known_is_not_drawn() -> None:

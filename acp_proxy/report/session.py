@@ -45,7 +45,7 @@ class SessionReport:
 
 
 def session_report(ledger: BudgetLedger, name: str, mine: Where, zone: Zone, now: int) -> SessionReport:
-    """`name` is the agent's id of the session, the `key` of a report by session or its beginning, or `last`.
+    """`name` is its id, its `key` in a report by session or the beginning of that, a part of its title, or `last`.
 
     `mine` says whose sessions count for `last`. Raises NoSuchSession and LedgerError.
     """
@@ -92,6 +92,7 @@ def _called(ledger: BudgetLedger, name: str) -> SessionInfo:
     if not found and len(name) >= _SHORTEST_KEY:
         keyed = [each for each in recent.every_session() if session_key(*each).startswith(name)]
         found = [session for each in keyed if (session := recent.session(*each))]
+        found = found or list(ledger.sessions(Query(where=(("title", name),))))
     match found:
         case [session]:
             return session

@@ -1,0 +1,34 @@
+"""Streams that know no UTF-8: what they lack is written in other characters, and is never a traceback."""
+
+from __future__ import annotations
+
+import codecs
+from io import TextIOWrapper
+from typing import TextIO
+
+_ERRORS = "acp_proxy.alike"
+_ALIKE = {
+    "≥": ">",
+    "│": "|",
+    "·": ".",
+    "…": "~",
+    "▾": "v",
+    "→": ">",
+    "←": "<",
+    "€": "E",
+    **dict.fromkeys("▁▂▃▄▅▆▇█", "#"),
+}
+
+
+def make_do(stream: TextIO | None) -> None:
+    """Let a stream write whatever it is given; one in UTF-8 stays as it is, and so does what is no file."""
+    if isinstance(stream, TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+        codecs.register_error(_ERRORS, _alike)
+        stream.reconfigure(errors=_ERRORS)
+
+
+def _alike(error: UnicodeError) -> tuple[str, int]:
+    """One character for one, so that columns stay aligned."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_ALIKE.get(character, "?") for character in error.object[error.start : error.end]), error.end
