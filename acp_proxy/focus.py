@@ -74,6 +74,7 @@ COLUMNS = (
 )
 _BY = ("quarter_hour", "user", "team", "project", "agent", "model", "kind", "usage_source", "cost_source")
 _QUARTER_HOUR = 900 * SECOND
+_UNIT = "Tokens"
 
 Row = dict[str, Any]
 
@@ -130,8 +131,10 @@ def _rows(
             "ChargeDescription": f"{model or 'unknown model'} in {agent}",
             "ChargeFrequency": "Usage-Based",
             "ConsumedQuantity": shown.total,
-            "ConsumedUnit": "Tokens",
+            "ConsumedUnit": _UNIT,
             "InvoiceIssuerName": sold_by,
+            "PricingQuantity": shown.total,
+            "PricingUnit": _UNIT,
             "ProviderName": sold_by,
             "PublisherName": sold_by,
             "ServiceCategory": "AI and Machine Learning",

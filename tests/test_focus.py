@@ -29,6 +29,28 @@ from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 BERLIN = times.zone("Europe/Berlin")
+# Of FOCUS 1.2, specification/columns: feature level "Mandatory", and what may be null in a row of usage.
+MAY_BE_EMPTY = ("BillingAccountName", "ChargeClass", "ChargeDescription")
+NEVER_EMPTY = (
+    "BilledCost",
+    "BillingAccountId",
+    "BillingCurrency",
+    "BillingPeriodEnd",
+    "BillingPeriodStart",
+    "ChargeCategory",
+    "ChargePeriodEnd",
+    "ChargePeriodStart",
+    "ContractedCost",
+    "EffectiveCost",
+    "InvoiceIssuerName",
+    "ListCost",
+    "PricingQuantity",
+    "PricingUnit",
+    "ProviderName",
+    "PublisherName",
+    "ServiceCategory",
+    "ServiceName",
+)
 
 
 @pytest.fixture
@@ -70,6 +92,19 @@ def test_what_focus_wants_in_every_row_is_there(ledger: Ledger) -> None:
     assert only["ProviderName"] == "anthropic"
     assert (only["BillingPeriodStart"], only["BillingPeriodEnd"]) == ("2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z")
     assert only["BilledCost"] == only["EffectiveCost"] == only["ListCost"] == only["ContractedCost"]
+
+
+def test_what_focus_does_not_let_be_empty_is_never_empty(ledger: Ledger) -> None:
+    for one in rows(
+        ledger, row(line("claude-sonnet-5")), row(line(None, "1"), kind="side"), row(line("m", "2", "EUR"))
+    ):
+        assert [name for name in focus.COLUMNS if name in NEVER_EMPTY and one[name] in (None, "")] == []
+        assert (one["PricingQuantity"], one["PricingUnit"]) == (one["ConsumedQuantity"], "Tokens")
+        assert one["ChargeClass"] is None  # it corrects nothing
+
+
+def test_every_column_that_focus_makes_mandatory_is_there() -> None:
+    assert set(MAY_BE_EMPTY) | set(NEVER_EMPTY) <= set(focus.COLUMNS)
 
 
 def test_a_model_of_which_nobody_is_known_to_sell_it_is_sold_by_the_agent(ledger: Ledger) -> None:
