@@ -42,7 +42,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/ledger.db"
     server: Server = request.getfixturevalue("postgres")
-    server.execute(request.param, f"TRUNCATE {', '.join(TABLES)}")
+    # Not TRUNCATE, which makes new files for all of them: three times as slow where there are a few rows.
+    server.execute(request.param, "; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608  constants
     return server.url(quote(request.param))
 
 
