@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from acp_proxy.accounting import Accounting
 from acp_proxy.core import acp
@@ -17,8 +18,7 @@ from acp_proxy.core.jsonrpc import Message, Notification, Request
 from acp_proxy.interceptor import Admitted, Refusal
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(Struct, frozen=True):
     """What becomes of a request that waited. `behind` are its session's later lines, to be looked at anew."""
 
     request: Request

@@ -15,11 +15,11 @@ import textwrap
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any, cast
 
+from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
@@ -130,8 +130,7 @@ def _context(update: dict[str, Any]) -> str:
     return f"{context}, session {cost['amount']:.4f} {cost['currency']}" if cost else context
 
 
-@dataclass(frozen=True, slots=True)
-class _Installation:
+class _Installation(Struct, frozen=True):
     """acp-proxy as a user has it, but with one budget and a ledger that goes with the directory."""
 
     project: Path

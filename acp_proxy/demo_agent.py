@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 MODEL = "claude-sonnet-5"
 SESSION = "demo-session"
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """One scripted turn. Tokens are disjoint: uncached input, cache reads, cache writes, output."""
 
     says: str

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, TextIO
+
+from msgspec import Struct
 
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
@@ -30,8 +31,7 @@ _OLD = timedelta(days=120)  # prices of models change a few times a year
 _A_DAY = 86_400 * 10**9
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     verdict: Literal["ok", "warn", "FAIL"]
     text: str
 

@@ -7,8 +7,9 @@ counted; the relay goes on as if the method had returned nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from acp_proxy.core.jsonrpc import Request
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """An answer in place of the other side's: exactly one of `result` and `error` is given.
 
     `effects` are carried out before the answer, e.g. a message that says why.
@@ -29,8 +29,7 @@ class Refusal:
     effects: tuple[Effect, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(Struct, frozen=True):
     """A prompt may go. Its turn gets the id `turn`, a UUIDv7; `effects` are carried out when it went."""
 
     turn: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
+
+from msgspec import Struct
 
 from acp_proxy.catalog import Catalog, Found
 from acp_proxy.core import pricing
@@ -25,8 +26,7 @@ _TITLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     """Of one or more requests. `cached_write_1h` are written for an hour whatever the configuration says of others."""
 
     usage: Usage

@@ -14,17 +14,17 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+
+from msgspec import Struct
 
 PIDFD_OPEN: Callable[[int], int] | None = getattr(os, "pidfd_open", None)  # Linux
 POLL = 0.02  # seconds between looks at a tree that is ending
 UNCLAIMED = 1.0  # seconds after which a dead child is an orphan that nobody but us will reap
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """A row of the process table. `started` tells apart two uses of one pid."""
 
     pid: int

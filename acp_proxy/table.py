@@ -6,7 +6,8 @@ It is laid out here: a general library took 1.6 ms a row, and a year has many tu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from acp_proxy.figures import aligned, cut, padded, width_of
 
@@ -19,8 +20,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 _STYLES = {"head": "2", "total": "1", "note": "2", "bar": "36", "yellow": "33", "orange": "38;5;208", "red": "31"}
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     title: str
     cells: Sequence[str]  # one a line
     total: str = ""  # the last line has these, where any column has one

@@ -6,10 +6,11 @@ Times are Unix nanoseconds; the clock and the environment come in as parameters.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Struct
 
 SECOND = 1_000_000_000
 _MOST = 2**63 - 1  # what a ledger column holds: the year 2262
@@ -17,8 +18,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
-@dataclass(frozen=True, slots=True)
-class Zone:
+class Zone(Struct, frozen=True):
     """A time zone. `info` is None for the computer's own where that has no IANA name."""
 
     name: str

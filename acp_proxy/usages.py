@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from acp_proxy.core import usage
@@ -17,8 +16,7 @@ from acp_proxy.interceptor import Interceptor
 from acp_proxy.log import Log
 
 
-@dataclass(frozen=True, slots=True)
-class Usage(usage.Usage):
+class Usage(usage.Usage, frozen=True):
     """Tokens of one turn, or of one of its models where it used several; every token is in exactly one counter.
 
     `kind` is "turn" for a prompt, "compaction" for a compaction that nobody asked for; the others are "autonomous",

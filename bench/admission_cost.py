@@ -15,8 +15,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.hold_size import HoldSize

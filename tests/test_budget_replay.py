@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from acp_proxy.budget.replay import Replay, Tally, reaches_back, replay
 from acp_proxy.core.budget import Budget

@@ -7,10 +7,10 @@ import socket
 import sqlite3
 import time
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy import doctor
 from acp_proxy.config import load

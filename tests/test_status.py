@@ -8,13 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from acp_proxy import answers, times
 from acp_proxy.config import Config, load

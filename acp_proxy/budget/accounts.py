@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import tzinfo
+
+from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Budget, Standing, account_of
 from acp_proxy.core.entry import Origin
@@ -62,7 +63,7 @@ def _seen(ledger: Ledger, budget: Budget, own: Subject) -> Iterator[Subject]:
     nobody = Subject(own.organisation, "", None, None, "", "")
     for sums in ledger.summed(Query(where=(("organisation", own.organisation),)), asked):
         values = {name: None if value is None else str(value) for name, value in zip(asked, sums.key, strict=True)}
-        subject = replace(nobody, **values)  # type: ignore[arg-type]  # user and agent are never None
+        subject = replace(nobody, **values)
         if budget.matches(subject):
             yield subject
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from acp_proxy.budget import listing, zone_of
 from acp_proxy.budget.accounts import standings_of
@@ -18,8 +19,7 @@ from acp_proxy.ledger.budgets import BudgetLedger
 ADMITTED, REFUSED = 0, 3  # exit statuses
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     status: int
     text: str
 

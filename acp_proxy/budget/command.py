@@ -6,11 +6,11 @@ import argparse
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from acp_proxy import table
 from acp_proxy.budget import check, grants, listing, simulation, zone_of
@@ -30,8 +30,7 @@ from acp_proxy.times import Zone
 NO_BUDGETS = "No budget is configured: a [[budget]] with a name, a window and a limit makes one.\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where and when it was typed. `width` is that of the terminal, None where stdout is none."""
 
     now: int  # Unix ns

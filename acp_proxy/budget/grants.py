@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
+
+from msgspec import Struct
 
 from acp_proxy import times
 from acp_proxy.arguments import UsageError
@@ -25,8 +26,7 @@ _MOST = 2**63 - 1  # what a ledger column holds
 _LONGEST_REASON = 500  # characters
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """As it was typed. `values` are those of `--for-user` …, by the dimension, where they were given."""
 
     budget: str

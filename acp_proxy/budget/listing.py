@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
+
+from msgspec.structs import replace
 
 from acp_proxy import table
 from acp_proxy.budget import amount_text, exact_text, whose, with_unit, zone_of

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import tzinfo
 from heapq import heappop, heappush
 from itertools import count
+
+from msgspec import Struct, field
 
 from acp_proxy.core.budget import Account, Budget, Standing, account_of
 from acp_proxy.core.charge import charge
@@ -24,8 +25,7 @@ from acp_proxy.ledger import Row
 Zones = Callable[[str], tzinfo]
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """What one budget said, over all its accounts; times are Unix ns."""
 
     budget: Budget
@@ -36,8 +36,7 @@ class Tally:
     first_refused: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Struct, frozen=True):
     turns: int
     refused: int  # by at least one budget that is enforced
     first: int | None  # start of the first of the turns
@@ -67,8 +66,7 @@ def _start(budget: Budget, zones: Zones, since: int) -> int | None:
     return since if budget.window.name == "turn" else budget.window.bounds(since, zones(budget.zone)).start
 
 
-@dataclass(slots=True)
-class _Spent:
+class _Spent(Struct):
     """Of one account, whose window may move on."""
 
     total: int = 0

@@ -6,13 +6,14 @@ Read at the first question, or when somebody wants it `warm`; never at start, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.core import models, pricing
 from acp_proxy.core.pricing import CacheWrite, Peak, Priced, PriceRow, Rates, Step, Tier
@@ -36,8 +37,7 @@ class OwnPrice(Protocol):
     def context(self) -> int | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What a reported id resolves to."""
 
     name: str

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from acp_proxy.config.files import ConfigError, TomlFile, expanded, read, state_dir, user_file
 from acp_proxy.config.schema import (

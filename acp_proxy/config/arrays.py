@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from acp_proxy.config.files import ConfigError, TomlFile
 from acp_proxy.config.schema import Key, check_of, children, dotted, unknown
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """One table of the array `name` in a file."""
 
     file: TomlFile

@@ -6,9 +6,10 @@ A webhook's URL is a secret, for who knows it can post there: it is shown nowher
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from acp_proxy.config.arrays import Place, checked, tables
 from acp_proxy.config.files import TomlFile, expanded
@@ -17,16 +18,17 @@ from acp_proxy.core.notice import KINDS, Kind
 Format = Literal["json", "slack", "teams", "discord"]
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(Struct, frozen=True):
     """Text of the configuration, or a file that holds it and is read when it is needed."""
 
-    text: str | None = field(default=None, repr=False)
+    text: str | None = None
     file: Path | None = None
 
+    def __repr__(self) -> str:
+        return f"Secret(file={self.file!r})"
 
-@dataclass(frozen=True, slots=True)
-class Channel:
+
+class Channel(Struct, frozen=True):
     """`kinds` and `budgets` say what is sent; no `budgets` are all of them."""
 
     name: str

@@ -5,12 +5,12 @@ anything but comparing. Comments, order and what does not concern budgets are no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from decimal import Decimal
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import fields
 
 from acp_proxy.config import Config
 from acp_proxy.config.schema import Key

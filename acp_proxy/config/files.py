@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 
 class ConfigError(Exception):
     """The configuration cannot be used. The text is one line: file and line, key, what was expected."""
 
 
-@dataclass(frozen=True, slots=True)
-class TomlFile:
+class TomlFile(Struct, frozen=True):
     path: Path
     text: str
     table: dict[str, Any]

@@ -5,7 +5,7 @@ Bounded: notes end with their turn, and nothing grows with the number of turns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from acp_proxy.core.agent_cost import AgentCost, Increase
 from acp_proxy.core.agents import Profile
@@ -19,8 +19,7 @@ from acp_proxy.core.usage import Usage
 _SUBAGENTS = 1000  # of one turn that are told apart
 
 
-@dataclass(slots=True)
-class Notes:
+class Notes(Struct):
     """What was seen since the oldest open turn began."""
 
     reported: bool = False  # a `usage_update` came
@@ -49,8 +48,7 @@ class Notes:
             self.subagents[call.subagent or ""] = call
 
 
-@dataclass(slots=True)
-class Ended:
+class Ended(Struct):
     """The turn before: what its usage is compared with."""
 
     at: int

@@ -7,15 +7,15 @@ agent reports, to the nano-unit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import Usage
 
 
-@dataclass(frozen=True, slots=True)
-class Increase:
+class Increase(Struct, frozen=True):
     """What the agent's cost grew by since it was last taken."""
 
     amounts: tuple[Money, ...] = ()  # one per currency, none of them 0

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 _NEWEST = 10**9
 
@@ -18,8 +20,7 @@ InputCounts = Literal["excludes_cache", "includes_cache"]
 CostCounter = Literal["carried", "restarts", "unknown", "none"]
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """How one agent counts.
 
     `scope` is what a usage object covers: the turn, the session so far, only the last model call, or each call by
@@ -48,8 +49,7 @@ class Profile:
     unreported: str = ""  # paid model calls that never show in its reports
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileOverride:
+class ProfileOverride(Struct, frozen=True):
     """`[agents."name"]` of the configuration: the user's word on how an agent counts."""
 
     scope: Scope | None = None

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Literal
+
+from msgspec import Struct
 
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Scope, Subject
@@ -23,8 +24,7 @@ OnUnpriced = Literal["warn", "deny", "estimate"]
 OnUnavailable = Literal["open", "closed", "local"]
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """`amount` is nano-units of the currency that `unit` names, or a count of "tokens" or "turns"."""
 
     amount: int
@@ -35,8 +35,7 @@ class Limit:
         return self.unit not in ("tokens", "turns")
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """As configured. A budget is known by layer and name: renamed it is another one, with nothing spent."""
 
     name: str
@@ -60,8 +59,7 @@ class Budget:
         return all(self.scope.accepts(dimension, subject.of(dimension)) for dimension in DIMENSIONS)
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """Which rows an account counts, beside its bounds. Of a row only the lines of models in scope are charged.
 
     `where` are values compared exactly, of "organisation", "user", "team", "project", "host", "agent", "session",
@@ -72,8 +70,7 @@ class Filter:
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Struct, frozen=True):
     """One budget for one subject in one window: what rows are summed over and holds are held against."""
 
     budget: Budget
@@ -123,8 +120,7 @@ def account_of(budget: Budget, subject: Subject, at: int, zone: tzinfo, turn: st
     return Account(budget, _key(budget, where, bounds), Filter(where, budget.scope), bounds, value)
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """An account with what a ledger knows of it; amounts in the account's unit.
 
     `spent` is committed, `held` what running turns may still cost, `granted` on top of the limit. `not_counted` is

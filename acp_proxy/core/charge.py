@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from acp_proxy.core.budget import Account
 from acp_proxy.core.entry import Entry, Origin, UsageLine
@@ -39,8 +40,7 @@ def is_lost(entry: Entry) -> bool:
     return entry.stop_reason in _LOST and not entry.usage.total and not entry.costs
 
 
-@dataclass(frozen=True, slots=True)
-class SoFar:
+class SoFar(Struct, frozen=True):
     """What a turn that runs adds to an account, in its unit; with `estimated` at least that, by its tokens."""
 
     amount: int

@@ -6,18 +6,18 @@ Nothing here knows an agent by name: `core/agents.py` does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+
+from msgspec import Struct
 
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.events import Counters
 from acp_proxy.core.usage import NOTHING, Usage
 
-_NAMES = tuple(field.name for field in fields(Counters))
+_NAMES = Counters.__struct_fields__
 _OVERLAPS = ((False, False), (False, True), (True, True), (True, False))  # (caches in input, thinking in output)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """A partition, and why it was read so. Not `certain`: the counters contradict each other and nobody decided."""
 
     usage: Usage

@@ -6,9 +6,10 @@ What is malformed counts as absent. Who says what stands beside each reader; wha
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct
 
 from acp_proxy.core.acp import count, counters, mapping, text
 from acp_proxy.core.counters import is_empty
@@ -19,8 +20,7 @@ _OPENHANDS = "openhands.dev/metrics"  # fast-agent writes its status line under 
 _STATUS_LINE = re.compile(r"([\d,]+) in, ([\d,]+) out")
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One model call, or all calls of one subagent. `subagent` is the tool call that runs it."""
 
     counters: Counters

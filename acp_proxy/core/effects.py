@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from acp_proxy.core.events import Side
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Struct, frozen=True):
     """Write a line of the proxy's own to one side, between whole lines; `line` is JSON without a newline inside.
 
     Caused by a message that ends a turn it goes out before that message, otherwise after it.
@@ -18,8 +17,7 @@ class Send:
     line: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class DenyPermissions:
+class DenyPermissions(Struct, frozen=True):
     """From now on answer the session's requests for permission with `cancelled` in the client's place.
 
     With `pending` also those that the client was asked already: its late answers are dropped. `tell` is a line that
@@ -31,8 +29,7 @@ class DenyPermissions:
     tell: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AllowPermissions:
+class AllowPermissions(Struct, frozen=True):
     """Ask the client again."""
 
     session: str

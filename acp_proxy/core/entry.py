@@ -5,8 +5,9 @@ Only values; the meter makes them, ledgers keep them, reports read them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import Counters, Usage
@@ -16,8 +17,7 @@ UsageSource = Literal["agent", "partial", "estimated", "none"]
 CostSource = Literal["agent", "computed", "estimated", "parent", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
-class UsageLine:
+class UsageLine(Struct, frozen=True):
     """What one model of a turn used. `cost` is None when unknown, and then never 0."""
 
     model: str | None  # as the agent named it; None when it never did
@@ -26,8 +26,7 @@ class UsageLine:
     price_row: str | None = None  # the catalog row that priced it, e.g. "anthropic/claude-opus-5-5"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One row. Times are Unix time in nanoseconds; `id` is a UUIDv7 made when the turn was admitted."""
 
     id: str
@@ -71,8 +70,7 @@ class Entry:
         return max(self.lines, key=lambda line: line.usage.total).model if self.lines else None
 
 
-@dataclass(frozen=True, slots=True)
-class SessionState:
+class SessionState(Struct, frozen=True):
     """What outlives an agent process: the baselines of its counters, and what a reconnecting client is shown."""
 
     context_used: int | None = None
@@ -85,8 +83,7 @@ class SessionState:
     title: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Who and where: the dimensions that every row of one proxy shares."""
 
     organisation: str

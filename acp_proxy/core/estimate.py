@@ -5,7 +5,7 @@ Every model call sends the whole context again, so that what passed over the wir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from acp_proxy.core.account import Account, Notes
 from acp_proxy.core.events import TurnEnded
@@ -20,8 +20,7 @@ def tokens_in(chars: int) -> int:
     return -(-chars // _CHARS_PER_TOKEN)
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     usage: Usage
     basis: str
 

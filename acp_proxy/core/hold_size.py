@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from acp_proxy.core.budget import Budget, Limit
 from acp_proxy.core.money import NANO
@@ -13,8 +14,7 @@ _LEAST_MONEY = NANO // 100
 _MOST_TOKENS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class HoldSize:
+class HoldSize(Struct, frozen=True):
     """In the limit's unit: `wanted` is held where so much is left, and below `floor`, at least 1, nothing is begun."""
 
     wanted: int

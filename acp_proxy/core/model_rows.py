@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.counters import partition
@@ -13,8 +14,7 @@ from acp_proxy.core.usage import NOTHING, Usage
 Share = tuple[str | None, Usage]  # a model and what it used
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """`own` has at least one share, which may be of nothing; `beside` has only what is more than that."""
 
     own: tuple[Share, ...]

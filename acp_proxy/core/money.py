@@ -6,16 +6,16 @@ A currency is any string ("USD", "EUR", "credits"): it is compared, never conver
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+
+from msgspec import Struct
 
 NANO = 1_000_000_000
 _MOST = 2**63 - 1  # what a ledger column holds
 _DIGITS = 12  # before the decimal point, of anything that fits it
 
 
-@dataclass(frozen=True, slots=True)
-class Money:
+class Money(Struct, frozen=True):
     """`nano` 10**-9 units of `currency`."""
 
     nano: int

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from acp_proxy.core.budget import Account, Layer, Per, Standing
 from acp_proxy.core.entry import Entry, Origin
@@ -23,8 +24,7 @@ DAY = 24 * HOUR
 _LONGEST = 200  # characters of a name, which may be anything that an agent reports
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """One thing to tell. Times are Unix ns, amounts in `unit` like those of a `Standing`; None is unknown.
 
     A threshold is a budget's and not of whoever reached it: it has no user but its budget's own `value`.

@@ -6,10 +6,11 @@ business (`core/models.py`, `acp_proxy.catalog`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
@@ -21,8 +22,7 @@ _PER_NANO = 10 ** (_PLACES + 6 - 9)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Priced:
+class Priced(Struct, frozen=True):
     """`cost` is None when the model or one of its rates is unknown."""
 
     cost: Money | None
@@ -43,8 +43,7 @@ class Pricer(Protocol):
         """Whether the id names no fixed model (`default`, `auto`, bare `sonnet` ...)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(Struct, frozen=True):
     """Prices per token in 10**-24 units, None where unknown. Thinking costs what output costs."""
 
     input: int | None = None
@@ -68,7 +67,7 @@ class Rates:
     @property
     def texts(self) -> dict[str, str | None]:
         """Units per million tokens as exact decimal text, by the keys of `[prices]`."""
-        return {name: _per_million(getattr(self, name)) for name in self.__slots__}
+        return {name: _per_million(getattr(self, name)) for name in self.__struct_fields__}
 
     def times(self, factor: int) -> Rates:
         return Rates(*(None if rate is None else rate * factor for rate in self._all))
@@ -78,14 +77,12 @@ class Rates:
         return (self.input, self.output, self.cached_read, self.cached_write, self.cached_write_1h)
 
 
-@dataclass(frozen=True, slots=True)
-class Tier:
+class Tier(Struct, frozen=True):
     above: int  # tokens of one request's prompt
     rates: Rates
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """The prices from `since` (Unix ns) on. None: since ever, or it is not known since when."""
 
     since: int | None
@@ -93,8 +90,7 @@ class Step:
     tiers: tuple[Tier, ...] = ()  # by `above`, ascending
 
 
-@dataclass(frozen=True, slots=True)
-class Peak:
+class Peak(Struct, frozen=True):
     """Hours at which everything costs a multiple: from `since` on, on weekdays that are no holidays, in UTC."""
 
     since: int
@@ -109,16 +105,14 @@ class Peak:
         return any(start <= moment.hour < end for start, end in self.hours)
 
 
-@dataclass(frozen=True, slots=True)
-class PriceRow:
+class PriceRow(Struct, frozen=True):
     steps: tuple[Step, ...]  # by `since`, ascending, at least one
     window: int | None = None  # tokens
     peak: Peak | None = None
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(Struct, frozen=True):
     """The rates that hold for one request or turn, and what had to be assumed."""
 
     rates: Rates

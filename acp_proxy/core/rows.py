@@ -6,7 +6,8 @@ A row says where its figures come from and why. No token and no money is in two 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from acp_proxy.core.account import Account, Notes
 from acp_proxy.core.agent_cost import Increase
@@ -23,8 +24,7 @@ from acp_proxy.core.turn_usage import TurnUsage, turn_usage
 from acp_proxy.core.usage import NOTHING, Usage
 
 
-@dataclass(frozen=True, slots=True)
-class _Beside:
+class _Beside(Struct, frozen=True):
     """Tokens beside the turn's own, and which row they make."""
 
     kind: Kind

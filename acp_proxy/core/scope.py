@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Dimension = Literal["user", "team", "project", "agent", "model"]
 DIMENSIONS: tuple[Dimension, ...] = ("user", "team", "project", "agent", "model")
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """Values or patterns with `*` for any text; one of each that is given must match, and empty is any."""
 
     user: tuple[str, ...] = ()
@@ -39,8 +39,7 @@ class Scope:
 EVERYTHING = Scope()
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """Who wants to use what. `model` is a concrete one, or None where only an alias or nothing is known.
 
     `session` is the ACP id; None, as for a question without a session, stands for a session without rows. `process`

@@ -7,7 +7,8 @@ unseen.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from acp_proxy.core.agent_cost import Increase, split, weights_of
 from acp_proxy.core.entry import CostSource, UsageLine
@@ -18,8 +19,7 @@ from acp_proxy.core.turn_usage import TurnUsage
 from acp_proxy.core.usage import NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Bill:
+class Bill(Struct, frozen=True):
     """Lines with their costs. `unseen` was spent before the turn, `ahead` is still to come in the agent's cost."""
 
     lines: tuple[UsageLine, ...]
@@ -30,8 +30,7 @@ class Bill:
     pays_beside: bool = False  # the agent's cost holds what subagents and titles cost
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(Struct, frozen=True):
     """The prices that hold for one turn."""
 
     pricer: Pricer

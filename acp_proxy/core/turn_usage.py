@@ -6,7 +6,9 @@ Knows nothing of money. What an agent reports beyond its turns (titles, subagent
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.core.account import Account, Ended, Notes
 from acp_proxy.core.agent_cost import Increase
@@ -22,8 +24,7 @@ from acp_proxy.core.usage import NOTHING, Usage
 Guess = Callable[[], Estimate | None]  # None where nothing may be guessed
 
 
-@dataclass(frozen=True, slots=True)
-class TurnUsage:
+class TurnUsage(Struct, frozen=True):
     """Not `priceable`: the counters contradict each other, so that no price follows from them."""
 
     usage: Usage

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """Tokens of one or more model calls; counts, never negative.
 
     `input` is uncached input, `output` visible output; `thought` stands beside `output`, not inside it.
@@ -72,8 +71,7 @@ class Usage:
 NOTHING = Usage()
 
 
-@dataclass(frozen=True, slots=True)
-class Counters:
+class Counters(Struct, frozen=True):
     """Token counters as one message carried them; None where a field was absent or malformed.
 
     They overlap in ways that differ by agent: this is not a partition, `Usage` is.

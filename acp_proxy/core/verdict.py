@@ -6,8 +6,9 @@ Decides on standings as they are given: a ledger gives them, and keeps the holds
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.hold_size import HoldSize
@@ -18,8 +19,7 @@ MidTurn = Literal["nothing", "deny_next_tool", "cancel"]
 _WHEN_EXHAUSTED: dict[str, Decision] = {"enforce": "deny", "warn": "warn", "shadow": "shadow_deny"}
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(Struct, frozen=True):
     """What all budgets say together. `holds` are amounts above 0 in the unit of their account, none when refused.
 
     `binding` is the account to name in a refusal, None when admitted. `decisions` say for each account what it said

@@ -5,9 +5,10 @@ Pure: the zone comes in as a `tzinfo`. Times are Unix nanoseconds, intervals hal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Literal, cast
+
+from msgspec import Struct
 
 SECOND = 1_000_000_000
 HOUR = 3600 * SECOND
@@ -19,8 +20,7 @@ WindowName = Literal["turn", "session", "day", "week", "month", "quarter", "tota
 _NAMES = ("turn", "session", "day", "week", "month", "quarter", "total")
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """Which start times count: `start <= t < end` in Unix ns; None is open on that side."""
 
     start: int | None = None
@@ -30,8 +30,7 @@ class Bounds:
         return (self.start is None or self.start <= at) and (self.end is None or at < self.end)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """`hours` is only given, and then above 0, with the name "rolling"."""
 
     name: WindowName

@@ -10,8 +10,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.entry import Entry, Origin, SessionState
@@ -176,5 +177,5 @@ class Recorder(Interceptor):
 
 def _storable(origin: Origin) -> Origin:
     """Names from the system may hold bytes that are no UTF-8, which no ledger keeps."""
-    names = {name: getattr(origin, name) for name in Origin.__slots__}
+    names = {name: getattr(origin, name) for name in Origin.__struct_fields__}
     return replace(origin, **{name: text.encode("utf-8", "replace").decode() for name, text in names.items() if text})

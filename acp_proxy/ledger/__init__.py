@@ -7,9 +7,10 @@ command). Rows are appended, never changed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from acp_proxy.core.entry import Entry, Origin, SessionState
 from acp_proxy.core.money import Money
@@ -32,8 +33,7 @@ class RowRefusedError(LedgerError):
     """A row holds what no ledger can keep, such as a number beyond 64 bits; other rows are not concerned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """An entry with its dimensions. `state` is the session after it, for whoever continues the session.
 
     `process` names the run of the proxy that made it, where a budget counts by that; it is not read back.
@@ -45,8 +45,7 @@ class Row:
     process: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SessionInfo:
+class SessionInfo(Struct, frozen=True):
     """What the ledger keeps of a session beside its rows."""
 
     origin: Origin
@@ -58,8 +57,7 @@ class SessionInfo:
     context_size: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """Which rows: a half-open interval of start times (Unix ns), and values that a dimension must have.
 
     A dimension is a field of `Origin` ("organisation", "user", "team", "project", "host", "agent",
@@ -73,8 +71,7 @@ class Query:
     where: tuple[tuple[str, str | None], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(Struct, frozen=True):
     """What the rows of one group add up to; the counts are rows of every kind, but for `turns`."""
 
     key: tuple[str | int | None, ...]  # the values of the dimensions that were asked for, in that order

@@ -7,8 +7,9 @@ no moment shows both or neither. Nothing is ever decremented, holds are rows tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
+
+from msgspec import Struct
 
 from acp_proxy.core.budget import Account, Layer, Standing
 from acp_proxy.core.entry import Origin
@@ -33,8 +34,7 @@ ABANDONED = 24 * 3600 * SECOND  # after its expiry a turn of another host is boo
 Decision = Verdict | Literal["cancel", "grant", "fail_open", "fail_closed"]
 
 
-@dataclass(frozen=True, slots=True)
-class OpenTurn:
+class OpenTurn(Struct, frozen=True):
     """A turn that is about to begin. Should its owner die, it is booked with what is known of it here."""
 
     id: str  # the UUIDv7 of hold, journal and row
@@ -46,8 +46,7 @@ class OpenTurn:
     process: str | None = None  # as `Row.process`
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """The answer to `hold`: `standings` belong to the accounts one by one, `held` in them is what others hold."""
 
     admission: Admission
@@ -58,8 +57,7 @@ class Held:
         return self.admission.admitted
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Struct, frozen=True):
     """More for a budget for a while: counts from `at` until before `until` (Unix ns), and leaves the limit alone."""
 
     id: str
@@ -75,8 +73,7 @@ class Grant:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionCount:
+class DecisionCount(Struct, frozen=True):
     """How often a budget decided so, since the ledger began."""
 
     layer: Layer
@@ -85,8 +82,7 @@ class DecisionCount:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Overshoot:
+class Overshoot(Struct, frozen=True):
     """How far turns went beyond what a budget allowed with its grants, since the ledger began; whatever its mode."""
 
     layer: Layer

@@ -6,12 +6,12 @@ import os
 import platform
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+
+class Owner(Struct, frozen=True):
     """A process: `started` tells it from a later one with the same id."""
 
     host: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from msgspec import Struct
 
 from acp_proxy.ledger import LedgerError
 
@@ -11,11 +12,13 @@ SCHEMES = ("postgresql", "postgres")
 _YES = ("true", "1", "yes", "on")
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     url: str  # canonical: however it is spelt, the same ledger has the same
-    dsn: str = field(repr=False)
+    dsn: str
     pooled: bool = False  # behind PgBouncer: no prepared statement outlives its transaction
+
+    def __repr__(self) -> str:
+        return f"Address({self.url!r})"
 
     @classmethod
     def of(cls, url: str) -> Address:

@@ -7,11 +7,11 @@ that is killed between any two stores; the checksum is for a machine that loses 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from mmap import mmap
 from zlib import crc32
 
 import msgspec
+from msgspec import Struct
 
 from acp_proxy.ledger import Row
 
@@ -24,8 +24,7 @@ _ALIGNMENT = 16
 encode = msgspec.msgpack.Encoder().encode  # Row -> bytes, in 4 µs
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(Struct, frozen=True):
     """What was found in a journal."""
 
     ledger: str  # the URL that it was written for

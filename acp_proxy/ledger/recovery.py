@@ -10,9 +10,10 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
+
+from msgspec import Struct
 
 from acp_proxy.ledger import Ledger, Row, RowRefusedError, Warn
 from acp_proxy.ledger.records import Contents, read_journal
@@ -24,8 +25,7 @@ _BATCH = 256  # rows a transaction: 20 ms, so that others' turns come in between
 _ABANDONED = 60.0  # seconds after which a file that was never finished is not going to be
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(Struct, frozen=True):
     """A journal as `doctor` sees it."""
 
     path: Path

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from acp_proxy.ledger.totals import Run, insert
 
@@ -41,8 +42,7 @@ FROM settings WHERE org_id = ? AND seen_at > ? ORDER BY host, user_id, layer
 Read = Callable[[str, Sequence[Any]], list[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What one layer of one user's proxies on one machine said when it was seen last (Unix ns).
 
     Digests of one `form` are equal when the same is meant; those of two forms cannot be compared.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from acp_proxy.config import ConfigError
 from acp_proxy.config.channels import Channel, Format, Secret
@@ -15,16 +16,18 @@ from acp_proxy.ledger.notices import Subscription
 _LARGEST = 4096  # bytes of a file with a URL or secret
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
+class Destination(Struct, frozen=True):
     """A channel that can be sent to."""
 
     name: str
     format: Format
     host: str
     wanted: Subscription
-    url: str = field(repr=False)
-    secret: str | None = field(repr=False)
+    url: str
+    secret: str | None
+
+    def __repr__(self) -> str:
+        return f"Destination({self.name!r}, {self.format!r}, {self.host!r})"
 
 
 def destinations(channels: Iterable[Channel], organisation: str) -> list[Destination]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
 import httpx2
+from msgspec import Struct
 
 from acp_proxy import __version__
 from acp_proxy.core.notice import Notice
@@ -27,8 +27,7 @@ _MOST_TO_WAIT = 3600  # seconds, whatever a server asks for
 _MAY_PASS = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """`error` is a few words without the URL; `wait` is for how many seconds the server wants to be left alone."""
 
     result: Result

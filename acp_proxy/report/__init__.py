@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from hashlib import blake2b
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money, summed
@@ -26,8 +28,7 @@ UNNAMED = {"model": "unknown", "team": "none", "project": "none"}
 _SESSION = ("organisation", "user", "host", "agent", "session")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """What one key adds up to. The counts are rows of every kind, but for `turns`."""
 
     key: str
@@ -55,8 +56,7 @@ class Line:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     by: str
     query: Query
     zone: Zone

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
+
+from msgspec.structs import replace
 
 from acp_proxy.core.windows import Window
 from acp_proxy.ledger import Ledger, Query, Sums

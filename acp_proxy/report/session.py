@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import Entry
 from acp_proxy.ledger import Ledger, Query, Row, SessionInfo
@@ -23,8 +25,7 @@ class NoSuchSession(Exception):  # noqa: N818  it is a user's mistake, told in o
     """No session, or more than one, is called so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """The context after one row: None where it is not known. `compacted` where there is less of it than there was."""
 
     at: int  # Unix ns
@@ -33,8 +34,7 @@ class Point:
     compacted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SessionReport:
+class SessionReport(Struct, frozen=True):
     line: Line  # as in a report by session, of all rows whenever they were
     info: SessionInfo
     turns: Report  # by turn, in the order of time

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
+
+from msgspec.structs import replace
 
 from acp_proxy.core.money import Money
 from acp_proxy.ledger import Sums

@@ -7,8 +7,9 @@ a line for a shell) the editor says.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
+
+from msgspec import Struct
 
 from acp_proxy.setup.jsonc import Array, NotJsonError, Object, parse
 
@@ -20,8 +21,7 @@ class CannotEditError(Exception):
     """The settings are not as expected; the text is one line, without the file's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """How an editor writes its agents down: members of the object at `at`, and items of the array `more`."""
 
     at: tuple[str, ...] = ()
@@ -32,8 +32,7 @@ class Shape:
     extra: Mapping[str, str] | None = None  # members that a new agent has before its command
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """One that the settings name. `command` is None where they do not say what starts it."""
 
     name: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from acp_proxy.figures import clean
 from acp_proxy.setup.adding import added
@@ -19,8 +20,7 @@ class SetupError(Exception):
     """The user must correct something; the text is one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """Of one file: its text before and after, what is said of it, and what makes it so (raises SettingsError)."""
 
     file: SettingsFile

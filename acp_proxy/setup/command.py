@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from acp_proxy.config.files import home
 from acp_proxy.figures import clean
@@ -18,8 +19,7 @@ from acp_proxy.setup.settings_file import SettingsError, SettingsFile
 from acp_proxy.setup.showing import diff
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     editor: str
     agent: str | None = None
     dry_run: bool = False

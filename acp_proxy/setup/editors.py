@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from acp_proxy.config.files import home
 from acp_proxy.setup import vaults
@@ -18,8 +19,7 @@ from acp_proxy.setup.known import Known
 Environ = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Editor:
+class Editor(Struct, frozen=True):
     name: str
     title: str
     files: Callable[[Environ], tuple[Path, ...]]

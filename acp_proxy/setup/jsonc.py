@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
@@ -23,21 +24,18 @@ class NotJsonError(ValueError):
         self.line = line
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """Stands at text[start:end]."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar(Node):
+class Scalar(Node, frozen=True):
     value: object  # str, int, float, bool or None
 
 
-@dataclass(frozen=True, slots=True)
-class Array(Node):
+class Array(Node, frozen=True):
     items: tuple[Node, ...] = ()
     trailing_comma: int | None = None  # where it stands
 
@@ -52,15 +50,13 @@ class Array(Node):
         return texts if len(texts) == len(self.items) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     key: str
     start: int  # of the key's text
     value: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Object(Node):
+class Object(Node, frozen=True):
     members: tuple[Member, ...] = field(default=())
     trailing_comma: int | None = None
 

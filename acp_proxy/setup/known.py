@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Known:
+
+class Known(Struct, frozen=True):
     name: str  # as `--agent` takes it
     title: str
     command: tuple[str, ...]  # starts it also where only its runtime is installed

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from pathlib import Path
+
+from msgspec import Struct
 
 from acp_proxy.ledger.places import private_directory
 from acp_proxy.setup.settings_file import SettingsError
@@ -16,8 +17,7 @@ from acp_proxy.setup.settings_file import SettingsError
 _NOT_THERE, _THERE = b"-", b"+"
 
 
-@dataclass(frozen=True, slots=True)
-class Original:
+class Original(Struct, frozen=True):
     """Of one file: its bytes, and the sums of what setup made of them."""
 
     directory: Path

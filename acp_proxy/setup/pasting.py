@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from acp_proxy.setup.agents import PROXY, RUN
 from acp_proxy.setup.known import KNOWN, Known
 
 
-@dataclass(frozen=True, slots=True)
-class Pasted:
+class Pasted(Struct, frozen=True):
     """An editor, what its own names for agents are, and how it is told what starts them."""
 
     name: str

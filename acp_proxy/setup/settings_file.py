@@ -6,8 +6,9 @@ import os
 import stat
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _LARGEST = 4 * 1024 * 1024  # read in a few seconds, and no one writes so many settings
 
@@ -16,8 +17,7 @@ class SettingsError(Exception):
     """The file cannot be read or written; the text is one line that names it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsFile:
+class SettingsFile(Struct, frozen=True):
     """`path` as the user knows it; a link is followed, and stays."""
 
     path: Path

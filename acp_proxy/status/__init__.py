@@ -6,8 +6,10 @@ Of one user, whoever asks: a ledger may be a whole team's. Renders nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.budget.accounts import accounts_of, standings_of
 from acp_proxy.config import Config
@@ -38,8 +40,7 @@ FIELDS: Mapping[str, str] = {
 """What a format may name in braces."""
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """`standings` are those of budgets that the user's next prompt is charged to, the tightest first."""
 
     user: str

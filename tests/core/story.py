@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct
 
 from acp_proxy.core.agents import ProfileOverride
 from acp_proxy.core.entry import Entry, SessionState
@@ -52,8 +53,7 @@ ZED_CODEX = ("codex-acp", "0.16.0")
 STRANGER = ("my-agent", "1.0")
 
 
-@dataclass(frozen=True, slots=True)
-class FixedPrices:
+class FixedPrices(Struct, frozen=True):
     """A `Pricer` with nano-dollars per token: input, cached read, cached write, output and thinking."""
 
     rates: Mapping[str, tuple[int, int, int, int]]

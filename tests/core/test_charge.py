@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.core.charge import SoFar, charge, charge_so_far
 from acp_proxy.core.entry import Entry, Origin, UsageLine
@@ -55,7 +54,7 @@ def test_after_the_clock_was_set_back_a_rolling_window_still_counts_what_came_be
 
 @pytest.mark.parametrize("kind", ["autonomous", "subagent", "compaction", "side"])
 def test_work_without_a_prompt_costs_but_is_no_turn(kind: str) -> None:
-    row = replace(ROW, kind=kind)  # type: ignore[arg-type]
+    row = replace(ROW, kind=kind)
     assert charge(account(budget("9 turns")), ORIGIN, row) == 0
     assert charge(account(budget("9 tokens")), ORIGIN, row) == 130
 

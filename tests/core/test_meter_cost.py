@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
+
+from msgspec.structs import replace
 
 from acp_proxy.core.agent_cost import AgentCost, split, weights_of
 from acp_proxy.core.agents import Profile

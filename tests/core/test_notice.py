@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.notice import DAY, ledger_is, refused, stopped, threshold_reached

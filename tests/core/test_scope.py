@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Dimension, Scope, Subject, fits
 from tests.core.accounts import ALICE, budget

@@ -6,11 +6,11 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import Entry, Origin, SessionState
 from acp_proxy.core.events import (

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import CostSource, Entry, Kind, Origin, SessionState, UsageLine, UsageSource
 from acp_proxy.core.money import Money

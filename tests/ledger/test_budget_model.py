@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
+from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Budget, accounts_for
 from acp_proxy.core.entry import Origin

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import HealthCheck, example, given, settings
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import Counters
@@ -129,7 +128,7 @@ class TestQueries:
         ],
     )
     def test_a_dimension_is_compared_for_equality(self, ledger: Ledger, dimension: str, value: str) -> None:
-        other = replace(ALICE, **dict.fromkeys(type(ALICE).__slots__, "else"))
+        other = replace(ALICE, **dict.fromkeys(ALICE.__struct_fields__, "else"))
         wanted = row(id="a")
         ledger.append([wanted, row(line("else"), origin=other, session="else", kind="side")])
         assert rows(ledger, **{dimension: value}) == [wanted]

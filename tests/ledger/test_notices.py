@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from contextlib import closing
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.core.budget import Budget, Standing
 from acp_proxy.core.entry import Origin
@@ -186,7 +186,7 @@ class TestWhoSends:
         assert [notice.percent for notice in noted(ledger)] == [2, 1]
 
     def test_what_another_version_noted_and_this_one_does_not_know_is_left_to_it(self, ledger: BudgetLedger) -> None:
-        unknown = replace(a_notice(1), id="unknown", detail="of tomorrow")  # type: ignore[arg-type]
+        unknown = replace(a_notice(1), id="unknown", detail="of tomorrow")
         ledger.outbox.note([unknown, a_notice(2)])
         assert [notice.percent for notice in noted(ledger)] == [2]
 
@@ -208,7 +208,7 @@ class TestWhoSends:
         ):
             found = noted(ledger, Subscription("default", channel, kinds, budgets))  # type: ignore[arg-type]
             assert sorted((notice.budget for notice in found), key=str) == sorted(expected, key=str)
-        assert noted(ledger, replace(ALL, organisation="another")) == []
+        assert noted(ledger, Subscription("another", ALL.channel, ALL.kinds)) == []
 
 
 class TestCounts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.settings import DAY, KEPT, Settings

@@ -7,11 +7,11 @@ import base64
 import hmac
 import logging
 from contextlib import suppress
-from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.config.channels import Secret
 from acp_proxy.core.budget import Standing

@@ -8,9 +8,9 @@ import re
 import subprocess
 import time
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import SessionState
 from acp_proxy.report import BY

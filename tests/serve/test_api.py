@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import SessionState
 from acp_proxy.ledger import Row, open_ledger

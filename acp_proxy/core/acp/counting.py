@@ -6,11 +6,11 @@ Of agents' own `_meta` only `quota` is read here, which three of them share; the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from acp_proxy.core.acp.names import ENDED, FAILED, OUTPUT_UPDATES, THOUGHT_UPDATES
 from acp_proxy.core.acp.reading import Update, meta_of
@@ -22,8 +22,7 @@ _LARGE = 1 << 18  # bytes of a line above which its parts are not measured one b
 _NO_COUNTERS = Counters()
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """What the last message of a turn says: the result of a prompt (v1), or an idle state (v2)."""
 
     stop_reason: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from acp_proxy.core.acp.names import IDLE, STATE_UPDATE, SUBAGENT_UPDATE
 from acp_proxy.core.acp.values import first_object, mapping, text
@@ -15,8 +16,7 @@ _DEEP = 32  # levels of `_meta` that are merged; below them an object is replace
 _ABSENT = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Hello:
+class Hello(Struct, frozen=True):
     """`initialize`, one half: the request's or the response's."""
 
     version: int | None
@@ -24,8 +24,7 @@ class Hello:
     notices: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Info:
+class Info(Struct, frozen=True):
     """What a session is called, as `session_info_update` and `session/list` tell it."""
 
     title: str | None = None
@@ -33,8 +32,7 @@ class Info:
     meta: Meta = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """A `session/update`. `kind` is the value of `sessionUpdate`, "" when there is none."""
 
     session: str

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from acp_proxy.core import acp
 from acp_proxy.core.budget import Account, Budget, OnUnavailable, accounts_for
@@ -56,8 +57,7 @@ _SOME = Usage(input=1, output=1)
 _MARGIN = 5.0  # seconds; it bounds itself, and must not be passed over because the loop was busy
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """What is configured, and what the catalog knows. `concrete` is the model that a name stands for, if it is one."""
 
     budgets: tuple[Budget, ...]

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.charge import SoFar, charge
@@ -17,8 +19,7 @@ from acp_proxy.core.so_far import Costs
 from acp_proxy.core.verdict import MidTurn, mid_turn
 
 
-@dataclass(frozen=True, slots=True)
-class Exceeded:
+class Exceeded(Struct, frozen=True):
     """What a running turn has coming, and the account that says so, with what the turn adds to it."""
 
     verdict: MidTurn
@@ -26,8 +27,7 @@ class Exceeded:
     estimated: bool
 
 
-@dataclass(slots=True)
-class Running:
+class Running(Struct):
     """One admitted prompt. Amounts are by the keys of accounts, each in its account's unit."""
 
     id: str

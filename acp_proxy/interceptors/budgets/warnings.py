@@ -7,9 +7,10 @@ then claimed, so that two turns which end in the same moment may both tell.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import tzinfo
 from typing import Literal
+
+from msgspec.structs import replace
 
 from acp_proxy.core.budget import Standing
 from acp_proxy.core.effects import Send

@@ -6,12 +6,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+from msgspec.structs import replace
 
 from acp_proxy.accounting import Later
 from acp_proxy.catalog import Catalog

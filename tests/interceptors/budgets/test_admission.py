@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from acp_proxy.core.budget import Limit
 from tests.ends import answer, request
