@@ -25,7 +25,7 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.ids import uuid7
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.metrics import Exporter
-from bench.ledgers import LEDGER, ledger_of
+from bench.ledgers import multiply
 
 SCRAPES = 15
 ENDED_BETWEEN = 100  # turns
@@ -34,7 +34,7 @@ BEGAN = 1_795_262_400 * 10**9
 
 def main(arguments: list[str]) -> None:
     if arguments[:1] == ["measure"]:
-        sys.stdout.write(json.dumps(measured(arguments[1], user_label=arguments[2] == "True")))
+        sys.stdout.write(json.dumps(measured(arguments[1], int(arguments[2]), user_label=arguments[3] == "True")))
         return
     with tempfile.TemporaryDirectory() as directory:
         turns(Path(directory), [10_000, 100_000] if "--quick" in arguments else [10_000, 100_000, 1_000_000])
@@ -42,21 +42,26 @@ def main(arguments: list[str]) -> None:
 
 
 def turns(directory: Path, sizes: list[int]) -> None:
-    """About the same number of series, with more and more turns."""
-    path, first = directory / "turns.db", None
+    """The same 720 series, of 20 users, with more and more turns."""
+    base, first = directory / "base.db", None
+    fill(base, users=20, turns=sizes[0])
     for size in sizes:
-        shutil.copy(ledger_of(size) / LEDGER, path)  # rows are added to it
-        found = measure(path, user_label=False)
+        path = directory / f"{size}.db"
+        shutil.copy(base, path)
+        if size > sizes[0]:
+            multiply(path, size // sizes[0])
+        found = measure(path, 20, user_label=False)
+        path.unlink()
         first = first or found
-        say(f"{size:>9,} turns", found, first)
+        say(f"{size:>9,} turns, 720 series", found, first)
 
 
 def series(directory: Path) -> None:
     path = directory / "series.db"
     fill(path, users=500, turns=18_000)
-    first = measure(path, user_label=False)
+    first = measure(path, 500, user_label=False)
     say("18,000 series", first, first)
-    say("18,000 series, each shown", measure(path, user_label=True), first)
+    say("18,000 series, each shown", measure(path, 500, user_label=True), first)
 
 
 def fill(path: Path, users: int, turns: int) -> None:
@@ -80,19 +85,19 @@ def a_row(number: int, users: int) -> Row:
     return Row(Origin("default", f"user-{user}", team, "web", "laptop", agent, "1", "zed"), entry)
 
 
-def measure(path: Path, *, user_label: bool) -> dict[str, float]:
-    command = [sys.executable, "-m", "bench.scrape_cost", "measure", f"sqlite:///{path}", str(user_label)]
+def measure(path: Path, users: int, *, user_label: bool) -> dict[str, float]:
+    command = [sys.executable, "-m", "bench.scrape_cost", "measure", f"sqlite:///{path}", str(users), str(user_label)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
 
-def measured(url: str, *, user_label: bool) -> dict[str, float]:
+def measured(url: str, users: int, *, user_label: bool) -> dict[str, float]:
     exporter = Exporter(_config(url, user_label=user_label), Catalog.load(), journals=())
     took, cpu, zipped = [], [], []
     with closing(open_ledger(url, journals=())) as ledger:
         for _ in range(SCRAPES):
-            ledger.append([a_row(number, users=500) for number in range(ENDED_BETWEEN)])
+            ledger.append([a_row(number, users) for number in range(ENDED_BETWEEN)])
             began, worked = time.perf_counter(), time.process_time()
             text = exporter.scrape(ledger)
             took.append(time.perf_counter() - began)
