@@ -14,7 +14,7 @@ HOUR = 60 * MINUTE
 
 def last_turn_of(ledger: BudgetLedger, user: str) -> str | None:
     found = ledger.recent.last_turn("default", user)
-    return found and found.entry.id
+    return found.entry.id if found else None
 
 
 def test_a_users_last_turn_is_the_one_that_began_last(ledger: BudgetLedger) -> None:
