@@ -1,0 +1,95 @@
+"""What one source says, by key: a file, the environment, flags; and which of it the administrator left open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from acp_proxy.config.files import ConfigError, TomlFile
+from acp_proxy.config.schema import PREFIX, Key, check_of, children, dotted, of_text, pattern_of, unknown
+
+FLAGS: Mapping[str, Key] = {
+    "ledger": ("ledger", "url"),
+    "agent": ("run", "agent"),
+    "user": ("identity", "user"),
+    "team": ("identity", "team"),
+    "project": ("identity", "project"),
+    "budget": ("run", "budget"),
+    "no_summary": ("run", "summary"),
+    "log": ("log", "file"),
+    "log_level": ("log", "level"),
+    "host": ("serve", "host"),
+    "port": ("serve", "port"),
+    "token_file": ("serve", "token_file"),
+}
+
+Layer = dict[Key, Any]
+
+
+def of_file(file: TomlFile | None) -> Layer:
+    return dict(_settings(file, file.table, ())) if file else {}
+
+
+def of_environment(environ: Mapping[str, str]) -> Layer:
+    """`ACP_PROXY_LEDGER__URL` is ledger.url; an empty variable counts as not set."""
+    layer: Layer = {}
+    for variable, value in environ.items():
+        if variable.startswith(PREFIX) and value:
+            key = tuple(part.lower() if part.isupper() else part for part in variable[len(PREFIX) :].split("__"))
+            if key[0] == "budget":
+                raise ConfigError(
+                    f"{variable}: budgets stand in a file, [[budget]]; only {PREFIX}RUN__BUDGET is a variable"
+                )
+            if key[0] == "notify":
+                raise ConfigError(f"{variable}: channels stand in a file, [[notify]], whose url_file may name another")
+            check = check_of(key)
+            layer[key] = _checked(key, of_text(check, value) if check else value, variable)
+    return layer
+
+
+def of_flags(options: Mapping[str, str]) -> Layer:
+    layer: Layer = {}
+    for option, key in FLAGS.items():
+        if option in options:
+            check = check_of(key)
+            value = False if option == "no_summary" else of_text(check, options[option]) if check else None
+            layer[key] = _checked(key, value, f"--{option.replace('_', '-')}")
+    return layer
+
+
+def outside_of(final: Layer, lower: Layer) -> Layer:
+    """What the administrator left open. A price or an agent that the administrator's file has is final as a whole."""
+    closed = {_unit(key) for key in final}
+    return {key: value for key, value in lower.items() if _unit(key) not in closed}
+
+
+def _unit(key: Key) -> Key:
+    pattern = pattern_of(key)
+    return key[: pattern.index("*") + 1] if "*" in pattern else key
+
+
+def _settings(file: TomlFile, table: Mapping[str, Any], above: Key) -> Iterator[tuple[Key, Any]]:
+    for name, value in table.items():
+        key = (*above, name)
+        if key in (("budget",), ("notify",)):
+            continue  # they add up, and have a reader of their own
+        if isinstance(value, dict) and children(key):
+            yield from _settings(file, value, key)
+        else:
+            yield key, _checked(key, value, file)
+
+
+def _checked(key: Key, value: object, source: TomlFile | str) -> Any:
+    """The value as the program uses it. `source` is a file, or the name of a variable or flag."""
+    check = check_of(key)
+    if check is None:
+        problem = f"expected a table, [{dotted(key)}]" if children(key) else unknown(key)
+        raise ConfigError(f"{_prefix(key, source)}: {problem}")
+    try:
+        return check(value)
+    except ValueError as error:
+        raise ConfigError(f"{_prefix(key, source)}: {error}") from None
+
+
+def _prefix(key: Key, source: TomlFile | str) -> str:
+    return source if isinstance(source, str) else f"{source.where(key)}: {dotted(key)}"

@@ -1,0 +1,101 @@
+"""The configuration as values. What is None was not said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, field
+
+from acp_proxy.config.layers import Layer
+
+if TYPE_CHECKING:
+    from acp_proxy.config.channels import Channel
+    from acp_proxy.core.budget import Budget
+
+
+class Identity(Struct, frozen=True):
+    """Who pays. `project` is None when it is to be found by `project.project_of`."""
+
+    user: str
+    team: str | None = None
+    organisation: str = "default"
+    project: str | None = None
+
+
+class Run(Struct, frozen=True):
+    agent: str | None = None  # in place of the name that the agent reports
+    summary: bool = True
+    estimate: bool = True  # characters / 4 for agents that report nothing
+    budget: int | None = None  # nano US dollars over all sessions of this process; also in `Config.budgets`
+
+
+class Log(Struct, frozen=True):
+    file: Path | None = None
+    level: Literal["debug", "info", "warning", "error"] = "warning"
+
+
+class LedgerChoice(Struct, frozen=True):
+    url: str  # with an absolute path: a journal names the ledger that it was written for
+    on_unavailable: Literal["open", "closed", "local"] = "local"
+    admission_timeout: float = 0.25  # seconds
+
+
+class Price(Struct, frozen=True):
+    """US dollars per million tokens as decimal text, `context` in tokens. None is unknown."""
+
+    input: str | None = None
+    output: str | None = None
+    cached_read: str | None = None
+    cached_write: str | None = None
+    cached_write_1h: str | None = None
+    context: int | None = None
+
+
+class Pricing(Struct, frozen=True):
+    cache_write: Literal["5m", "1h"] = "5m"
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+
+class AgentCounts(Struct, frozen=True):
+    """How an agent counts; None where the user did not say."""
+
+    scope: Literal["turn", "session", "last_call", "call"] | None = None
+    input: Literal["excludes_cache", "includes_cache"] | None = None
+
+
+class Serve(Struct, frozen=True):
+    """Where `acp-proxy serve` listens. `allowed_hosts` are names that it is reached by beside its own."""
+
+    host: str = "127.0.0.1"
+    port: int = 9464  # 0 is any that is free
+    token_file: Path | None = None
+    allowed_hosts: tuple[str, ...] = ()
+
+
+class Metrics(Struct, frozen=True):
+    """Labels that metrics have only when they are wanted."""
+
+    user_label: bool = False
+    project_label: bool = False
+
+
+class Config(Struct, frozen=True):
+    identity: Identity
+    run: Run
+    log: Log
+    ledger: LedgerChoice
+    pricing: Pricing
+    aliases: Mapping[str, str]
+    agents: Mapping[str, AgentCounts]
+    serve: Serve
+    metrics: Metrics
+    share_titles: bool
+    budgets: tuple[Budget, ...]  # the administrator's, the user's, the flag's
+    channels: tuple[Channel, ...]  # for notices: the administrator's, the user's
+    refusal_style: Literal["message", "error"]
+    files: tuple[Path, ...]  # that were read, the administrator's last
+    final: frozenset[str]  # keys that the administrator set
+    by_file: Mapping[Literal["admin", "user"], Layer]  # what each file sets, but for its arrays of tables
+    overruled: tuple[str, ...]  # keys that were set, but differently by the administrator
