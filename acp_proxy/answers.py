@@ -22,8 +22,16 @@ _WHOLE = "whole"  # what a kept answer ends with
 def say_again(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Write a kept answer to stdout; whether there was one."""
     answer = kept(argv, environ)
-    if answer is None or not sys.stdout:
+    if answer is None:
         return False
+    say(answer)
+    return True
+
+
+def say(answer: str) -> None:
+    """Write it to stdout."""
+    if not sys.stdout:  # fd 1 came closed
+        return
     try:
         sys.stdout.write(answer)
         sys.stdout.flush()
@@ -34,7 +42,6 @@ def say_again(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
         sys.stdout.write(answer)
     except BrokenPipeError:  # whoever asked is gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return True
 
 
 def kept(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
@@ -45,12 +52,7 @@ def kept(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
             question, until, answer, *watched, end = file.read().split(_END)
     except (OSError, ValueError):
         return None
-    if (
-        question != asked
-        or end != _WHOLE
-        or not until.isdigit()
-        or not 0 <= int(until) - time.time_ns() <= 3600 * 10**9
-    ):
+    if question != asked or end != _WHOLE or not _still(until):
         return None
     return answer if all(_mark(path) == mark for path, mark in zip(watched[::2], watched[1::2], strict=True)) else None
 

@@ -167,17 +167,11 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _status(arguments: argparse.Namespace) -> int:
-    from acp_proxy.budget.command import Place, own_subject
     from acp_proxy.status import command
 
-    config, zone, now = _config(arguments), _zone(None), time.time_ns()
-    own = own_subject(config, Place(now, zone, Path.cwd(), os.environ, None))
-    try:
-        text, until = command.answer(config, own, zone, arguments.format, now)
-    except ValueError as error:
-        raise UsageError(f"--format: {error}") from error
-    sys.stdout.write(text)
-    command.keep_answer(arguments.asked, os.environ, _options(arguments), config, text, until)
+    form = {} if arguments.format is None else {"format": arguments.format}
+    if wrong := command.main(arguments.asked, {**_options(arguments), **form}, os.environ):
+        raise UsageError(wrong)
     return 0
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct
 
@@ -35,6 +34,8 @@ def zone(name: str) -> Zone:
     """An IANA zone. Raises ValueError with a line for the user."""
     if name in ("UTC", "Etc/UTC"):
         return UTC_ZONE
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # 4 ms, and many a server has no zone but UTC
+
     try:
         return Zone(name, ZoneInfo(name))
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:

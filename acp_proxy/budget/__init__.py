@@ -1,17 +1,21 @@
 """What `acp-proxy budget` answers: how budgets stand, whether a prompt would be admitted, grants, and what-if.
 
-Here is what its parts share: amounts as people and programs read them. Nothing in this package enforces a budget.
+Here is what its parts share: amounts and times as people and programs read them. Nothing in this package enforces a
+budget.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 
 from acp_proxy import times
 from acp_proxy.core.budget import Account, Limit
 from acp_proxy.core.money import NANO, Money, decimal_text
 from acp_proxy.figures import cost_text, counted, tokens_text
+from acp_proxy.times import SECOND
+
+_NO_END = {"turn": "each turn", "session": "each session", "total": "never", "rolling": "as time passes"}
 
 
 def zone_of(name: str) -> tzinfo:
@@ -46,3 +50,10 @@ def with_unit(amount: int, limit: Limit) -> str:
 def exact_text(amount: int, unit: str) -> str:
     """Decimal text for programs, of a count too."""
     return decimal_text(amount) if Limit(amount, unit).is_money else str(amount)
+
+
+def reset_text(account: Account) -> str:
+    """When it is empty again, in the budget's zone."""
+    if account.bounds.end is None:
+        return _NO_END[account.budget.window.name]
+    return f"{datetime.fromtimestamp(account.bounds.end // SECOND, zone_of(account.budget.zone)):%d %b %H:%M %Z}"

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import socket
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import get_args
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy import table
 from acp_proxy.budget import check, grants, listing, simulation, zone_of
 from acp_proxy.budget.accounts import accounts_of, standings_of
+from acp_proxy.budget.own import own_subject
 from acp_proxy.budget.replay import reaches_back, replay
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config, load
 from acp_proxy.config.files import expanded, read
 from acp_proxy.core.budget import Per
-from acp_proxy.core.scope import Subject
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.project import project_of
 from acp_proxy.times import Zone
 
 NO_BUDGETS = "No budget is configured: a [[budget]] with a name, a window and a limit makes one.\n"
@@ -57,12 +55,12 @@ def proposed(options: Mapping[str, str], environ: Mapping[str, str]) -> Config:
     said = read(expanded(options["config"], environ)).table
     ever = load({name: value for name, value in options.items() if name != "config"}, environ)
     if "ledger" not in said:
-        config = structs.replace(config, ledger=ever.ledger)
-    return config if "identity" in said else structs.replace(config, identity=ever.identity)
+        config = replace(config, ledger=ever.ledger)
+    return config if "identity" in said else replace(config, identity=ever.identity)
 
 
 def _list(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
-    accounts = accounts_of(ledger, config.budgets, own_subject(config, place), zone_of, place.now)
+    accounts = accounts_of(ledger, config.budgets, own_subject(config, place.cwd), zone_of, place.now)
     standings = standings_of(ledger, accounts, place.now)
     if arguments.json:
         return 0, listing.as_json(standings)
@@ -77,7 +75,7 @@ def _check(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, 
     catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
     given = {name: value for name in get_args(Per) if (value := getattr(arguments, name))}
     model = catalog.concrete(arguments.model)
-    subject = replace(own_subject(config, place), **given, model=model)
+    subject = replace(own_subject(config, place.cwd), **given, model=model)
     unpriced = model is not None and catalog.price(model, Usage(input=1, output=1), place.now).cost is None
     answer = check.check(ledger, config.budgets, subject, place.now, unpriced=unpriced)
     return answer.status, answer.text
@@ -92,7 +90,7 @@ def _grant(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, 
         layer=arguments.layer,
         values={name: value for name in get_args(Per) if (value := getattr(arguments, f"for_{name}"))},
     )
-    budget, grant = grants.granted(asked, config.budgets, own_subject(config, place), place.now)
+    budget, grant = grants.granted(asked, config.budgets, own_subject(config, place.cwd), place.now)
     ledger.grant(grant)
     return 0, grants.confirmation(grant, budget, place.zone)
 
@@ -121,14 +119,6 @@ def _simulate(ledger: BudgetLedger, arguments: argparse.Namespace, config: Confi
     if place.width is None:
         return 0, simulation.plain(found)
     return 0, simulation.coloured(found, place.width, place.environ)
-
-
-def own_subject(config: Config, place: Place) -> Subject:
-    """Who asks, with no session yet and no model chosen."""
-    identity = config.identity
-    project = identity.project or project_of(place.cwd)
-    agent = config.run.agent or ""
-    return Subject(identity.organisation, identity.user, identity.team, project, socket.gethostname(), agent)
 
 
 _Action = Callable[[BudgetLedger, argparse.Namespace, Config, Place], tuple[int, str]]

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from itertools import groupby
 
 from msgspec.structs import replace
 
 from acp_proxy import table
-from acp_proxy.budget import amount_text, exact_text, whose, with_unit, zone_of
-from acp_proxy.core.budget import Account, Standing
+from acp_proxy.budget import amount_text, exact_text, reset_text, whose, with_unit
+from acp_proxy.core.budget import Standing
 from acp_proxy.core.money import summed
 from acp_proxy.core.refusal import uncounted_text
 from acp_proxy.figures import AT_LEAST, clean
 from acp_proxy.report.formats import as_json_text
 from acp_proxy.table import Column
-from acp_proxy.times import SECOND, rfc3339
-
-_NO_END = {"turn": "each turn", "session": "each session", "total": "never", "rolling": "as time passes"}
+from acp_proxy.times import rfc3339
 
 
 def plain(standings: Sequence[Standing]) -> str:
@@ -32,13 +29,6 @@ def coloured(standings: Sequence[Standing], width: int, environ: Mapping[str, st
 
 def as_json(standings: Sequence[Standing]) -> str:
     return as_json_text({"budgets": [described(standing) for standing in standings]})
-
-
-def reset_text(account: Account) -> str:
-    """When it is empty again, in the budget's zone."""
-    if account.bounds.end is None:
-        return _NO_END[account.budget.window.name]
-    return f"{datetime.fromtimestamp(account.bounds.end // SECOND, zone_of(account.budget.zone)):%d %b %H:%M %Z}"
 
 
 def described(standing: Standing) -> dict[str, object]:

@@ -6,9 +6,9 @@ Written only when a series or session is new. A value that is too long is known 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from acp_proxy.core.digest import digest
 from acp_proxy.ledger.totals import SERIES, Run, Series, insert
 
 LONGEST = 200  # characters
@@ -108,4 +108,4 @@ def _known(run: Run, values: Sequence[Value]) -> set[Value]:
 def _name(value: str) -> str:
     if len(value) <= LONGEST:
         return value
-    return blake2b(value.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return digest(value.encode("utf-8", "surrogatepass"), 16)

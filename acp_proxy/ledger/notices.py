@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct
 
 from acp_proxy.core.notice import DAY, Kind, Notice, unpriced
 from acp_proxy.ledger import Row
@@ -79,8 +79,7 @@ _COUNT = " ON CONFLICT (org_id, channel, result) DO UPDATE SET count = delivery_
 _COUNTS = "SELECT channel, result, count FROM delivery_count WHERE org_id = ? ORDER BY 1, 2"
 
 
-@dataclass(frozen=True, slots=True)
-class Subscription:
+class Subscription(Struct, frozen=True):
     """Which notices a channel wants. `channel` tells it from all others, also from one of its name elsewhere."""
 
     organisation: str
@@ -89,8 +88,7 @@ class Subscription:
     budgets: tuple[str, ...] = ()  # names, or patterns with *; () is any. What is about no budget is not concerned.
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(Struct, frozen=True):
     """A notice that is the caller's to send; `tries` counts this one."""
 
     notice: Notice
@@ -98,8 +96,7 @@ class Claimed:
     claim: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryCount:
+class DeliveryCount(Struct, frozen=True):
     """How often sending through a channel of that name ended so: each attempt has one result."""
 
     channel: str
@@ -107,8 +104,7 @@ class DeliveryCount:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Backlog:
+class Backlog(Struct, frozen=True):
     """What of a channel's notices of the last day is not sent; of those that were tried the errors, the latest last."""
 
     waiting: int = 0  # nobody has tried

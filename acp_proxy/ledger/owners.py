@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -48,6 +47,8 @@ def _started(pid: int) -> str | None:
 
 def _asked_ps(pid: int) -> str | None:
     """On systems without /proc."""
+    import subprocess
+
     found = subprocess.run(
         ["ps", "-o", "state=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
     ).stdout.split(maxsplit=1)

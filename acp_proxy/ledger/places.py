@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from hashlib import blake2b
 from pathlib import Path
 
+from acp_proxy.core.digest import digest
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.owners import Owner
-from acp_proxy.ledger.postgres_address import SCHEMES, Address
 
+POSTGRES_SCHEMES = ("postgresql", "postgres")
 EXPECTED = "expected sqlite:///PATH or postgresql://HOST/DATABASE"
 
 # Locks and shared memory do not hold across machines there; both SQLite's WAL and the journal's flock need them.
@@ -43,11 +43,15 @@ def sqlite_path(url: str) -> Path:
 
 def canonical_url(url: str) -> str:
     """What a ledger opened at `url` calls itself: absolute, without credentials. Raises LedgerError."""
-    return Address.of(url).url if is_postgres(url) else sqlite_url(sqlite_path(url))
+    if not is_postgres(url):
+        return sqlite_url(sqlite_path(url))
+    from acp_proxy.ledger.postgres_address import Address
+
+    return Address.of(url).url
 
 
 def is_postgres(url: str) -> bool:
-    return url.partition("://")[0] in SCHEMES
+    return url.partition("://")[0] in POSTGRES_SCHEMES
 
 
 def sqlite_url(path: Path) -> str:
@@ -72,7 +76,7 @@ def journal_directories(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 def journal_name(owner: Owner) -> str:
     """What the name of a process's journal begins with."""
-    return blake2b(f"{owner.host} {owner.pid} {owner.started}".encode(), digest_size=8).hexdigest()
+    return digest(f"{owner.host} {owner.pid} {owner.started}".encode(), 8)
 
 
 def journal_of(owner: Owner, directories: Iterable[Path]) -> Path | None:

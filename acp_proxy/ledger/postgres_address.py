@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from acp_proxy.ledger import LedgerError
 
-SCHEMES = ("postgresql", "postgres")
 _YES = ("true", "1", "yes", "on")
 
 

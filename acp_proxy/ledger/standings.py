@@ -6,9 +6,10 @@ Spend comes from running totals where they tell a row's dimensions apart, else f
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
+
+from msgspec import Struct, field
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.money import NANO, Money
@@ -25,8 +26,7 @@ _TOKENS = "{0}.input + {0}.cached_read + {0}.cached_write + {0}.output + {0}.tho
 Asked = tuple[str, list[Any]]  # SQL and its values
 
 
-@dataclass(slots=True)
-class Found:
+class Found(Struct):
     """What the ledger knows of some accounts at one moment."""
 
     standings: list[Standing]
@@ -95,8 +95,7 @@ def organisation_of(account: Account) -> str:
     return dict(account.filter.where)["organisation"]
 
 
-@dataclass(slots=True)
-class _Sums:
+class _Sums(Struct):
     nano: dict[str, int] = field(default_factory=dict)  # by currency
     tokens: int = 0
     turns: int = 0

@@ -10,11 +10,11 @@ import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from hashlib import blake2b
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from acp_proxy.core import traffic
+from acp_proxy.core.digest import digest
 from acp_proxy.core.money import NANO
 from acp_proxy.ledger import Row, labels
 from acp_proxy.ledger.totals import COUNTS, SERIES, WHOLE, Run, Series, insert, split
@@ -258,4 +258,4 @@ def bounded(named: tuple[str | None, ...]) -> tuple[str | None, ...]:
 
 @lru_cache(maxsize=1024)  # the same few with each row
 def tally_id(family: str, named: tuple[str | None, ...]) -> str:
-    return blake2b(json.dumps([family, named]).encode(), digest_size=12).hexdigest()
+    return digest(json.dumps([family, named]).encode(), 12)

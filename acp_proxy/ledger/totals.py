@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import blake2b
 from typing import Any
 
+from msgspec import Struct, field
+
+from acp_proxy.core.digest import digest
 from acp_proxy.core.entry import UsageLine
 from acp_proxy.core.money import NANO
 from acp_proxy.core.usage import Usage
@@ -78,8 +79,7 @@ Series = tuple[str | None, ...]  # values of `SERIES`
 _Key = tuple[str, int, str, int]  # organisation, level, series, bucket
 
 
-@dataclass(slots=True)
-class Additions:
+class Additions(Struct):
     """What rows add to totals, gathered before it is written."""
 
     series: dict[tuple[str, str], Series] = field(default_factory=dict)  # by organisation and id
@@ -185,7 +185,7 @@ def split(nano: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=1024)  # the same few with each row
 def _series_id(series: Series) -> str:
-    return blake2b(json.dumps(series).encode(), digest_size=12).hexdigest()
+    return digest(json.dumps(series).encode(), 12)
 
 
 def insert(run: Run, table: str, rows: Sequence[Sequence[object]], ending: str = "") -> list[tuple[Any, ...]]:
@@ -204,8 +204,7 @@ def _insertion(table: str, columns: int, rows: int, ending: str) -> str:
     return f"INSERT INTO {table} VALUES {values}{ending}"
 
 
-@dataclass(frozen=True, slots=True)
-class Cover:
+class Cover(Struct, frozen=True):
     """An interval of starts as `ranges` of buckets (level, first, end) and, where it cuts a quarter hour, `edges`."""
 
     ranges: tuple[tuple[int, int, int], ...]

@@ -11,10 +11,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.ledger import LedgerError, Row, Warn, open_ledger
@@ -31,37 +32,32 @@ _SHORTEST_DELAY, _LONGEST_DELAY = 0.05, 5.0  # seconds between two tries
 _MOST_UNKEPT = 10_000  # rows that wait in memory only: some 20 MB
 
 
-@dataclass(frozen=True, slots=True)
-class _Append:
+class _Append(Struct, frozen=True):
     row: Row
     slot: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Note:
+class _Note(Struct, frozen=True):
     origin: Origin
     session: str
     title: str
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Ask:
+class _Ask(Struct, frozen=True):
     origin: Origin
     session: str
     reply: Callable[[SessionState | None], None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Do:
+class _Do(Struct, frozen=True):
     """`failed` is None for what is tried again until it succeeds."""
 
     job: Callable[[BudgetLedger], object]
     failed: Callable[[LedgerError], None] | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Stop:
+class _Stop(Struct, frozen=True):
     deadline: float
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from hashlib import blake2b
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -11,6 +10,7 @@ from msgspec import Struct
 from acp_proxy.config import ConfigError
 from acp_proxy.config.channels import Channel, Format, Secret
 from acp_proxy.config.checks import secret, webhook
+from acp_proxy.core.digest import digest
 from acp_proxy.ledger.notices import Subscription
 
 _LARGEST = 4096  # bytes of a file with a URL or secret
@@ -40,7 +40,7 @@ def destination(channel: Channel, organisation: str) -> Destination:
     url = _read(channel, "url", channel.url, webhook)
     signs = None if channel.secret is None else _read(channel, "secret", channel.secret, secret)
     # The same channel on several machines has one key, another of its name has another. A digest tells no URL.
-    key = blake2b("\n".join((channel.layer, channel.name, channel.format, url)).encode(), digest_size=12).hexdigest()
+    key = digest("\n".join((channel.layer, channel.name, channel.format, url)).encode(), 12)
     wanted = Subscription(organisation, key, channel.kinds, channel.budgets)
     return Destination(channel.name, channel.format, urlsplit(url).hostname or "", wanted, url, signs)
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from acp_proxy.core.digest import digest
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import NOTHING, Usage
@@ -79,7 +79,7 @@ def query(since: int | None, until: int | None, filters: Iterable[tuple[str, str
 def session_key(origin: Origin, session: str) -> str:
     """Unique and stable: agents reuse their ids, and so do two users or machines."""
     parts = (origin.organisation, origin.user, origin.host, origin.agent, session)
-    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return digest("\0".join(parts).encode("utf-8", "surrogatepass"), 8)
 
 
 def _lines(ledger: Ledger, by: str, query: Query, zone: Zone, total: Sums | None) -> Iterable[Line]:

@@ -12,7 +12,7 @@ import orjson
 from acp_proxy import times
 from acp_proxy.budget import listing, zone_of
 from acp_proxy.budget.accounts import accounts_of, standings_of
-from acp_proxy.budget.command import Place, own_subject
+from acp_proxy.budget.own import own_subject
 from acp_proxy.config import Config
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories
@@ -49,7 +49,7 @@ class Views:
         self._zone = times.local_zone(environ)
         self._sums = KeptSums(ledger, config.identity.organisation)
         self._sessions = RecentSessions(ledger, config.identity.organisation)
-        self._own = own_subject(config, Place(clock(), self._zone, Path.cwd(), environ, None))
+        self._own = own_subject(config, Path.cwd())
         self._dead = Dead(ledger, clock)
         self._budgets = (0, b"")  # when they were asked for, and what was said
         self._kept: dict[tuple[object, ...], tuple[str, bytes]] = {}

@@ -17,7 +17,7 @@ from acp_proxy.core.budget import Account, Standing, account_of
 from acp_proxy.core.scope import Subject
 from acp_proxy.ledger import Query, Row
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.report import Line, report
+from acp_proxy.report import Line, line_of
 from acp_proxy.times import SECOND, Zone
 
 FIELDS: Mapping[str, str] = {
@@ -61,7 +61,8 @@ def status(
     day, week, month = starts(zone, now)
 
     def since(start: int) -> Line:
-        return report(ledger, "kind", Query(start, None, mine), zone).total
+        found = ledger.summed(Query(start, None, mine), ())
+        return line_of("total", found[0]) if found else Line("total")
 
     standings = standings_of(ledger, _accounts(ledger, config, own, zone_of, now), now)
     return Status(

@@ -1,34 +1,49 @@
-"""`acp-proxy status`: from what was typed to one line, which `answers.py` then keeps. Writes to no stream."""
+"""`acp-proxy status`: from what was typed to one line, which `answers.py` says and keeps."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 
-from acp_proxy.answers import keep
+from acp_proxy.answers import keep, say
 from acp_proxy.budget import zone_of
-from acp_proxy.config import ADMIN_FILE, Config
+from acp_proxy.budget.own import own_subject
+from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
 from acp_proxy.config.files import expanded, user_file
-from acp_proxy.core.scope import Subject
-from acp_proxy.ledger import open_ledger
+from acp_proxy.figures import clean
+from acp_proxy.ledger import LedgerError, open_ledger
 from acp_proxy.ledger.places import is_postgres, journal_directories, sqlite_path
 from acp_proxy.status import Status, formats, next_day, status
-from acp_proxy.times import SECOND, Zone
+from acp_proxy.times import SECOND, Zone, local_zone
 
 _KEPT = 60 * SECOND  # holds and rolling windows change with time alone
 _KEPT_REMOTE = 10 * SECOND  # nobody tells that rows came to a database
 
 
-def answer(config: Config, own: Subject, zone: Zone, form: str | None, now: int) -> tuple[str, int]:
-    """The line, or JSON, and until when it can be kept (Unix ns). Raises LedgerError, and ValueError for the format."""
-    if form is not None and form != "json":
-        formats.checked(form)
+def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str, str]) -> str | None:
+    """Says the line, and keeps it for the next who asks the same: a failure to do so is none to tell of.
+
+    `options` are "config", "ledger" and "format" as given. What the user must correct is returned, in one line.
+    """
+    form = options.get("format")
+    if form != "json" and (wrong := formats.unknown_field(form or "")):
+        return f"--format: {wrong}"
+    try:
+        config = load(options, environ)
+        found = _found(config, local_zone(environ))
+    except (ConfigError, LedgerError) as error:
+        return clean(str(error))
+    text = _rendered(found, form)
+    say(text)
+    keep(asked, environ, text, _watched(config, options, environ), _until(found, is_postgres(config.ledger.url)))
+    return None
+
+
+def _found(config: Config, zone: Zone) -> Status:
     with closing(open_ledger(config.ledger.url)) as ledger:
-        found = status(ledger, config, own, zone, zone_of, now)
-    text = (
-        formats.as_json(found) if form == "json" else formats.as_text(found, form) if form else formats.as_line(found)
-    )
-    return text, _until(found, is_postgres(config.ledger.url))
+        return status(ledger, config, own_subject(config, Path.cwd()), zone, zone_of, time.time_ns())
 
 
 def _rendered(found: Status, form: str | None) -> str:
@@ -37,14 +52,8 @@ def _rendered(found: Status, form: str | None) -> str:
     return formats.as_line(found) if form is None else formats.as_text(found, form)
 
 
-def keep_answer(
-    asked: Sequence[str], environ: Mapping[str, str], options: Mapping[str, str], config: Config, text: str, until: int
-) -> None:
-    """For the next who asks the same. A failure to do so is none to tell of."""
-    keep(asked, environ, text, _watched(config, options, environ), until)
-
-
 def _until(found: Status, remote: bool) -> int:
+    """How long the answer can be kept, in Unix ns."""
     ends = [standing.account.bounds.end for standing in found.standings]
     latest = found.at + (_KEPT_REMOTE if remote else _KEPT)
     return min(latest, next_day(found.zone, found.at), *(end for end in ends if end is not None))

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from acp_proxy.budget import amount_text, with_unit
-from acp_proxy.budget.listing import described, reset_text
+from acp_proxy.budget import amount_text, reset_text, with_unit
 from acp_proxy.core.money import NANO, Money
 from acp_proxy.figures import clean, cost_text, tokens_text
 from acp_proxy.ledger import Row
 from acp_proxy.report import Line, turn_line
-from acp_proxy.report.formats import as_json_text, figures
-from acp_proxy.report.formats import described as described_line
 from acp_proxy.status import FIELDS, Status
 from acp_proxy.times import rfc3339
 
@@ -20,12 +17,12 @@ UNKNOWN = "-"
 _FIELD = re.compile(r"\{([^{}]*)\}")
 
 
-def checked(form: str) -> str:
-    """A format with fields in braces. Raises ValueError with a line for the user."""
+def unknown_field(form: str) -> str | None:
+    """What is wrong with a format with fields in braces, in a line for the user."""
     for name in _FIELD.findall(form):
         if name not in FIELDS:
-            raise ValueError(f"unknown field {{{clean(name)}}}; there are {', '.join(FIELDS)}, and the format json")
-    return form
+            return f"unknown field {{{clean(name)}}}; there are {', '.join(FIELDS)}, and the format json"
+    return None
 
 
 def as_line(status: Status) -> str:
@@ -46,6 +43,10 @@ def as_text(status: Status, form: str) -> str:
 
 
 def as_json(status: Status) -> str:
+    from acp_proxy.budget.listing import described
+    from acp_proxy.report.formats import as_json_text, figures
+    from acp_proxy.report.formats import described as described_line
+
     last = status.last
     return as_json_text(
         {
