@@ -15,7 +15,7 @@ import pytest
 
 from tests.real.clients import sdk_agent
 from tests.real.clients.sdk_agent import EverythingAgent
-from tests.real.clients.sdk_client import Talk, everything, talk
+from tests.real.clients.sdk_client import EverythingClient, Talk, everything, talk
 from tests.real.runs import PROXY
 
 pytestmark = pytest.mark.real
@@ -37,8 +37,8 @@ class Both:
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
     environment = {"HOME": str(tmp_path_factory.mktemp("home")), "PATH": os.environ["PATH"]}
-    direct = asyncio.run(talk(AGENT, environment, everything))
-    relayed = asyncio.run(talk([*PROXY, "run", "--", *AGENT], environment, everything))
+    direct = asyncio.run(talk(AGENT, environment, everything, EverythingClient()))
+    relayed = asyncio.run(talk([*PROXY, "run", "--", *AGENT], environment, everything, EverythingClient()))
     command = [*PROXY, "report", "--by", "turn", "--json"]
     done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=30)
     rows = json.loads(done.stdout)["rows"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.real.agents import Agent
-from tests.real.clients import conformance, judging, linting
+from tests.real.clients import conformance, judging, linting, sdk_session
 from tests.real.clients.toad import screen
 from tests.real.clients.toad import toad as found
 from tests.real.model import Model
@@ -71,6 +71,21 @@ def acplint(place: Place) -> list[str]:
     said = asyncio.run(linting.report(place.command, place.environment, place.home / "report.json", categories))
     results = [f"{result['name']}: {result['status']} {result['message'] or ''}" for result in said["results"]]
     return [*results, *said["findings"], f"status {said['status']}: {said['conformance_level']}"]
+
+
+def sdk(place: Place) -> list[str]:
+    """A session of the official SDK's client: a greeting, a turn with tools, one that is cancelled; all that it got."""
+    agent = place.agent
+    told = sdk_session.session(
+        place.command,
+        place.environment,
+        place.directory,
+        agent.sign_in,
+        agent.asking_mode,
+        says=(HELLO, WORK),
+        waits=LONG,
+    )
+    return [_steady(line, place) for line in sdk_session.lines(told)]
 
 
 def acpx(place: Place) -> list[str]:
@@ -138,6 +153,7 @@ CHECKS: dict[str, Check] = {
     "conformance-1": conformance_1,
     "conformance-2": conformance_2,
     "acplint": acplint,
+    "sdk": sdk,
     "acpx": acpx,
     "toad": toad,
 }

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import acp
 from acp import schema
@@ -16,7 +16,6 @@ from acp.interfaces import Agent
 
 LINE_LIMIT = 50 << 20
 SECONDS = 30
-Play = Callable[[ClientSideConnection, "EverythingClient"], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +96,17 @@ class EverythingClient:
         """The talk has it."""
 
 
-async def talk(command: list[str], environment: Mapping[str, str], play: Play) -> Talk:
+Client = TypeVar("Client", bound=EverythingClient)
+
+
+async def talk(
+    command: list[str],
+    environment: Mapping[str, str],
+    play: Callable[[ClientSideConnection, Client], Awaitable[None]],
+    client: Client,
+) -> Talk:
     """Starts `command`, plays, and leaves as the SDK leaves an agent."""
-    told, client = Talk(), EverythingClient()
+    told = Talk()
 
     def observe(event: StreamEvent) -> None:
         if event.direction is StreamDirection.INCOMING:
