@@ -75,8 +75,10 @@ def parse(argv: Sequence[str]) -> tuple[dict[str, str], list[str]] | None:
             raise UsageError(f"no agent given; {USAGE}")
         case ["-h" | "--help"]:
             raise HelpWanted
+        case [flag] if flag.partition("=")[0] in FLAGS:
+            raise UsageError(f"{flag.partition('=')[0]} takes no value; {USAGE}")
         case [unknown] if unknown.startswith("-"):
-            raise UsageError(f"unknown option {unknown.partition('=')[0]}; {USAGE}")
+            raise UsageError(_unknown(unknown.partition("=")[0]))
         case _:
             raise UsageError(f"the agent's command must follow --; {USAGE}")
 
@@ -101,6 +103,13 @@ def _options(
             options[key] = argv[at]
         at += 1
     return at
+
+
+def _unknown(option: str) -> str:
+    from difflib import get_close_matches  # only who mistypes waits for it
+
+    close = get_close_matches(option, (*VALUED, *FLAGS), 1)
+    return f"unknown option {option}; did you mean {close[0]}?" if close else f"unknown option {option}; {USAGE}"
 
 
 def run(options: Mapping[str, str], agent: list[str]) -> int:
