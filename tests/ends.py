@@ -73,10 +73,15 @@ class Ends:
         self.dispatcher.lines(Side.AGENT, encoded(*messages))
 
     def open_session(
-        self, agent: str = "gemini-cli", version: str = "0.61.0", model: str | None = "gemini-3.8-flash"
+        self,
+        agent: str = "gemini-cli",
+        version: str = "0.61.0",
+        model: str | None = "gemini-3.8-flash",
+        protocol: int = 1,
     ) -> None:
-        self.client_says(request(0, "initialize", protocolVersion=1))
-        self.agent_says(answer(0, protocolVersion=1, agentInfo={"name": agent, "version": version}))
+        info = {1: "agentInfo", 2: "info"}[protocol]
+        self.client_says(request(0, "initialize", protocolVersion=protocol))
+        self.agent_says(answer(0, protocolVersion=protocol, **{info: {"name": agent, "version": version}}))
         self.client_says(request(1, "session/new", cwd="/tmp", mcpServers=[]))  # noqa: S108  only a name
         self.agent_says(answer(1, sessionId=SESSION, models={"currentModelId": model} if model else None))
         self.client.data = self.agent.data = b""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import Counters, SessionRestored
 from acp_proxy.core.money import Money
 from acp_proxy.interceptors.usage_updates import UsageUpdates
 from tests.ends import SESSION, Ends, answer, chunk, prompt, request, update
+from tests.interceptors.budgets.house import validator
 
 USED = {"inputTokens": 1000, "outputTokens": 10, "totalTokens": 1010}
 KNOWN = SessionState(
@@ -40,6 +43,32 @@ def test_an_agent_that_says_nothing_gets_context_and_cost_before_its_turn_ends()
     assert told["cost"] == {"amount": 0.0021, "currency": "USD"}
     assert told["_meta"] == {"acp-proxy": {"source": "meter", "estimated": False}}
     assert ends.client.messages[-1]["id"] == 2
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_sessions_spend_is_a_valid_line_beside_the_meta_of_others(version: int) -> None:
+    """What the agent says goes out as it came, even under our own key; ours is a line of its own."""
+    ends = Ends([UsageUpdates()])
+    ends.open_session(agent="someone", model="claude-sonnet-5", protocol=version)
+    meta = {"acp-proxy": "theirs", "traceparent": "00-1-1-01", "example.com/deep": {"list": [1, None]}}
+    said = [
+        update("session_info_update", title="one", _meta=meta),
+        update("agent_message_chunk", content={"type": "text", "text": "hi"}, messageId="a", _meta=meta),
+    ]
+    if version == 1:
+        said.append(answer(2, stopReason="end_turn", usage=USED, _meta=meta))
+    else:
+        said.insert(0, answer(2, messageId="m", _meta=meta))
+        said.insert(1, update("state_update", state="running"))
+        said.append(update("state_update", state="idle", stopReason="end_turn", usage=USED, _meta=meta))
+    ends.client_says(prompt(2))
+    ends.agent_says(*said)
+    *before, ours, last = ends.client.messages
+    assert [*before, last] == said
+    validator(version, {1: "SessionNotification", 2: "UpdateSessionNotification"}[version]).validate(ours["params"])
+    assert ours["params"]["update"]["cost"] == {"amount": 0.0021, "currency": "USD"}
+    assert ours["params"]["update"]["_meta"] == {"acp-proxy": {"source": "meter", "estimated": False}}
+    assert "_meta" not in ours["params"]
 
 
 def test_cost_is_cumulative_over_the_turns_of_a_session() -> None:
