@@ -26,7 +26,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ids import uuid7
 from acp_proxy.ledger import Query, Row, open_ledger
-from acp_proxy.ledger.budgets import EXPIRY, OpenTurn
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, OpenTurn
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.sqlite_file import patiently
 from bench.admission_proof import HOLD, ORIGIN, accounts
@@ -45,25 +45,38 @@ def client(url: str, number: int, seconds: float, *, plain: bool) -> None:
     owner = Owner.this()
     held, settled = list[int](), list[int]()
     with closing(Plain(url) if plain else open_ledger(url, journals=(), patience=30)) as ledger:
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
-        sys.stdin.readline()
+        turn(ledger, owner, number)  # the first one of a process takes longer; relays live for hours
+        _meet("ready")
         used = time.process_time()
         due = time.monotonic() + random.uniform(0, PERIOD)  # noqa: S311  (nobody begins at once)
         end = time.monotonic() + seconds
         while due < end:
             time.sleep(max(0.0, due - time.monotonic()))
             due += PERIOD
-            now = time.time_ns()
-            turn = OpenTurn(uuid7(now), ORIGIN, f"session {number}", now, owner)
-            wants = [(account, HoldSize(HOLD, 1)) for account in accounts(CAP)]
-            held.append(_microseconds(lambda: ledger.hold(turn, wants, now, now + EXPIRY)))  # noqa: B023
-            time.sleep(PERIOD / 4)
-            lines = (UsageLine("model", Usage(input=10), Money(HOLD // 2, "USD")),)
-            entry = Entry(turn.id, turn.session, "turn", now, now, "end_turn", lines, "agent", "computed")
-            settled.append(_microseconds(lambda: ledger.append([Row(ORIGIN, entry)])))  # noqa: B023
+            hold, settle = turn(ledger, owner, number, PERIOD / 4)
+            held.append(hold)
+            settled.append(settle)
         used = time.process_time() - used
-    sys.stdout.write(json.dumps([held, settled, round(used * 1e6)]))
+        _meet(json.dumps([held, settled, round(used * 1e6)]))  # who leaves earlier takes time from the others
+
+
+def turn(ledger: Plain | BudgetLedger, owner: Owner, number: int, seconds: float = 0) -> tuple[int, int]:
+    """The times in µs of a hold and, some seconds later, of a settle."""
+    now = time.time_ns()
+    opened = OpenTurn(uuid7(now), ORIGIN, f"session {number}", now, owner)
+    wants = [(account, HoldSize(HOLD, 1)) for account in accounts(CAP)]
+    held = _microseconds(lambda: ledger.hold(opened, wants, now, now + EXPIRY))
+    time.sleep(seconds)
+    lines = (UsageLine("model", Usage(input=10), Money(HOLD // 2, "USD")),)
+    entry = Entry(opened.id, opened.session, "turn", now, now, "end_turn", lines, "agent", "computed")
+    return held, _microseconds(lambda: ledger.append([Row(ORIGIN, entry)]))
+
+
+def _meet(text: str) -> None:
+    """Tell the one who measures, and go on when everybody has come so far."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
 
 
 class Plain:
@@ -113,14 +126,16 @@ def measure(url: str, processes: int, seconds: float, *, plain: bool = False) ->
         settings = json.dumps([url, number, seconds, plain])
         command = [sys.executable, "-m", "bench.admission_cost", "--client", settings]
         clients.append(subprocess.Popen(command, cwd=ROOT, stdin=pipes, stdout=pipes, text=True))
+    answers = list[str]()
+    for _ in range(2):
+        answers = [each.stdout.readline() for each in clients if each.stdout]
+        for each in clients:
+            if each.stdin:
+                each.stdin.write("\n")
+                each.stdin.flush()
     for each in clients:
-        if each.stdout:
-            each.stdout.readline()
-    for each in clients:
-        if each.stdin:
-            each.stdin.write("\n")
-            each.stdin.flush()
-    found = [json.loads(each.communicate(timeout=seconds + 120)[0] or "[[], [], 0]") for each in clients]
+        each.communicate(timeout=60)
+    found = [json.loads(answer or "[[], [], 0]") for answer in answers]
     held = sorted(held for holds, _, _ in found for held in holds)
     settled = sorted(settled for _, settles, _ in found for settled in settles)
     return Times(held, settled, sum(used for _, _, used in found) / max(1, len(held)))
