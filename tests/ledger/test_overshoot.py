@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import Query
-from acp_proxy.ledger.budgets import BudgetLedger, Grant, OpenTurn, Overshoot
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant, OpenTurn, Overshoot
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import Open
 from tests.ledger.rows import ALICE, NOON, line, row
@@ -86,6 +86,51 @@ def test_grants_count_that_held_when_the_turn_ended(ledger: BudgetLedger) -> Non
         hold(ledger, turn, (CAP, "0.1"), now=NOON, owner=ELSEWHERE)
         ledger.append([row(line(cost="1.5"), id=turn, at=at)])
     assert overshot(ledger) == {"daily": usd("1.5")}
+
+
+def test_a_turn_within_its_hold_counts_what_another_one_had_taken(ledger: BudgetLedger) -> None:
+    hold(ledger, "a", (CAP, "0.5"))
+    hold(ledger, "b", (CAP, "0.5"))
+    ledger.append([row(line(cost="0.8"), id="b")])
+    assert overshot(ledger) == {}
+    ledger.append([row(line(cost="0.5"), id="a")])
+    assert overshot(ledger) == {"daily": usd("0.3")}
+
+
+def test_a_turn_within_its_hold_counts_what_a_row_without_one_had_taken(ledger: BudgetLedger) -> None:
+    for turn in "abc":
+        hold(ledger, turn, (CAP, "0.3"))
+    ledger.append([row(line(cost="0.3"), id="a"), row(line(cost="0.2"), kind="side")])
+    ledger.append([row(line(cost="0.3"), id="b")])
+    ledger.append([row(line(cost="0.3"), id="c"), row(line(cost="0.2"), kind="side")])
+    assert overshot(ledger) == {"daily": usd("0.3")}
+
+
+def test_a_turn_within_its_hold_counts_what_a_grant_had_let_others_take(ledger: BudgetLedger) -> None:
+    hold(ledger, "a", (CAP, "0.5"), owner=ELSEWHERE)
+    grant = Grant("g", "default", "user", "daily", None, usd("1"), "USD", NOON, NOON + HOUR, "carol", "why")
+    ledger.grant(grant)
+    hold(ledger, "b", (CAP, "1.2"), owner=ELSEWHERE)
+    ledger.append([row(line(cost="1.2"), id="b")])
+    ledger.append([row(line(cost="0.5"), id="a", at=NOON + HOUR)])
+    assert overshot(ledger) == {"daily": usd("0.5")}
+
+
+def test_a_turn_within_its_hold_counts_when_that_had_expired(ledger: BudgetLedger) -> None:
+    hold(ledger, "a", (CAP, "0.7"), owner=ELSEWHERE)
+    later = NOON + 2 * EXPIRY
+    hold(ledger, "b", (CAP, "0.7"), now=later, owner=ELSEWHERE)
+    ledger.append([row(line(cost="0.7"), id="b", at=later)])
+    ledger.append([row(line(cost="0.7"), id="a")])
+    assert overshot(ledger) == {"daily": usd("0.4")}
+
+
+def test_a_turn_within_its_hold_counts_what_a_raised_limit_had_let_others_take(ledger: BudgetLedger) -> None:
+    hold(ledger, "a", (CAP, "0.7"))
+    hold(ledger, "b", (account(budget("2 USD")), "1"))
+    ledger.append([row(line(cost="1"), id="b")])
+    ledger.append([row(line(cost="0.7"), id="a")])
+    assert overshot(ledger) == {"daily": usd("0.7")}
 
 
 def test_a_turn_that_gave_its_hold_up_counts_nothing(ledger: BudgetLedger) -> None:
