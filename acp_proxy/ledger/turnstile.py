@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-import threading
+from _thread import allocate_lock, start_new_thread
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,11 +23,7 @@ class Turnstile:
     def __init__(self, path: Path, patience: float) -> None:
         self._patience = patience
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._state = threading.Condition()
-        self._queued = False  # a thread waits in the system's queue, and keeps its place when patience runs out
-        self._wanted = False
-        self._entered = False
-        self._closed = False
+        self._queued: _Queued | None = None  # keeps its place when patience runs out
 
     @contextmanager
     def turn(self) -> Iterator[bool]:
@@ -40,35 +36,66 @@ class Turnstile:
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        with self._state:
-            if not self._queued:  # else when its turn comes
-                os.close(self._descriptor)
-            self._closed = True
+        if self._queued is None or not self._queued.leave():
+            os.close(self._descriptor)
 
     def _enter(self) -> bool:
-        with self._state:
-            if not self._queued:
-                try:
-                    fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    threading.Thread(target=self._wait, name="acp-proxy turnstile", daemon=True).start()
-                    self._queued = True
-                else:
-                    return True
-            self._entered, self._wanted = False, True
-            self._state.wait_for(lambda: self._entered, self._patience)
+        if self._queued is None or not self._queued.want():
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._queued = _Queued(self._descriptor)
+            else:
+                return True
+        entered = self._queued.comes_within(self._patience)
+        if entered:
+            self._queued = None
+        return entered
+
+
+class _Queued:
+    """A thread that waits in the system's queue, for flock has no timeout: it keeps its place when patience runs out.
+
+    From the kernel's wake to whoever wants the turn it is one step more, for meanwhile everybody else waits.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._deciding = allocate_lock()
+        self._coming = allocate_lock()
+        self._coming.acquire()
+        self._wanted = True
+        self._came = self._passed_on = self._closing = False
+        start_new_thread(self._wait, ())
+
+    def want(self) -> bool:
+        """Whether its turn is still to come."""
+        with self._deciding:
+            self._wanted = not self._passed_on
+            return self._wanted
+
+    def comes_within(self, patience: float) -> bool:
+        if self._coming.acquire(timeout=patience):
+            return True
+        with self._deciding:
             self._wanted = False
-            return self._entered
+            return self._came  # at the last moment
+
+    def leave(self) -> bool:
+        """Whether the descriptor will be closed when the turn comes."""
+        with self._deciding:
+            self._closing = not self._passed_on
+            return self._closing
 
     def _wait(self) -> None:
-        # flock has no timeout, so that a thread has to do it.
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-        with self._state:
-            self._queued = False
-            self._entered = self._wanted
-            if self._entered:
-                self._state.notify()
-            elif self._closed:
+        with self._deciding:
+            if self._wanted:
+                self._came = True
+                self._coming.release()
+                return
+            self._passed_on = True
+            if self._closing:
                 os.close(self._descriptor)
             else:
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
