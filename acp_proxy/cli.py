@@ -220,7 +220,7 @@ def _setup(arguments: argparse.Namespace) -> int:
         sys.stdout.write(showing.found(os.environ))
         return 0
     if arguments.editor is None:
-        raise UsageError(f"setup: expected an editor ({', '.join(NAMES)}) or --list")
+        raise UsageError(f"setup: expected an editor, one of {', '.join(NAMES)}, or --list")
     asked = command.Asked(arguments.editor, arguments.agent, arguments.dry_run, arguments.undo)
     try:
         sys.stdout.write(command.main(asked, os.environ, colours=colours))
