@@ -22,6 +22,10 @@ t.id, t.org_id, t.user_id, t.team, t.project, t.host, t.agent, t.agent_version, 
     t.message_id, t.context_used, t.context_size,
     l.model, l.input, l.cached_read, l.cached_write, l.output, l.thought, l.cost_nano, l.currency, l.price_row
 """
+_STARTED_AT = 11
+
+_Chunk = list[tuple[Any, ...]]  # all lines of its turns
+_Condition = tuple[str, list[Any]]  # SQL that begins with AND, or nothing, and its values
 
 
 def read_rows(read: Read, query: Query, dialect: Dialect) -> Iterator[Row]:
@@ -29,35 +33,52 @@ def read_rows(read: Read, query: Query, dialect: Dialect) -> Iterator[Row]:
     lines, line_values = _model_condition(query)
     if lines:
         turns += f" AND EXISTS (SELECT 1 FROM line l WHERE l.org_id = t.org_id AND l.turn = t.id {lines})"
-    # An expression has no index: that of the session finds its few rows, and SQLite would prefer one that is in order.
-    start = "t.started_at + 0" if any(dimension == "session" for dimension, _ in query.where) else "t.started_at"
-    sql = f"""
-        SELECT {_ROW} FROM (
-            SELECT * FROM turn t WHERE t.org_id = ? AND ({start}, t.id) > (?, ?) {turns}
-            ORDER BY {start}, t.id LIMIT {CHUNK}
-        ) t {LINES} {lines}
-        ORDER BY t.started_at, t.id, l.position
-    """
+    one = any(dimension == "session" for dimension, _ in query.where)
+    chunks = _chunks_of_session if one else _chunks
     found = (
-        _rows_of(read, sql, organisation, [*turn_values, *line_values, *line_values])
+        _rows_of(chunks(read, organisation, (turns, [*turn_values, *line_values]), (lines, line_values)))
         for organisation in organisations(read, query)
     )
     return merge(*found, key=lambda row: (row.entry.started_at, row.entry.id))
 
 
-def _rows_of(read: Read, sql: str, organisation: str, values: list[Any]) -> Iterator[Row]:
-    """Chunk after chunk, each from where the last one ended."""
-    origins: dict[tuple[Any, ...], Origin] = {}
+def _chunks(read: Read, organisation: str, turns: _Condition, lines: _Condition) -> Iterator[_Chunk]:
+    """Each from where the last one ended."""
+    sql = f"""
+        SELECT {_ROW} FROM (
+            SELECT * FROM turn t WHERE t.org_id = ? AND (t.started_at, t.id) > (?, ?) {turns[0]}
+            ORDER BY t.started_at, t.id LIMIT {CHUNK}
+        ) t {LINES} {lines[0]}
+        ORDER BY t.started_at, t.id, l.position
+    """
     last: tuple[int, str] = (-(2**63), "")
-    while True:
-        count = 0
-        for _, group in groupby(read(sql, (organisation, *last, *values)), _first):
-            row = _row(list(group), origins)
-            last = (row.entry.started_at, row.entry.id)
-            count += 1
-            yield row
-        if count < CHUNK:
+    while chunk := read(sql, (organisation, *last, *turns[1], *lines[1])):
+        yield chunk
+        if len(set(map(_first, chunk))) < CHUNK:
             return
+        last = (chunk[-1][_STARTED_AT], chunk[-1][0])
+
+
+def _chunks_of_session(read: Read, organisation: str, turns: _Condition, lines: _Condition) -> Iterator[_Chunk]:
+    """Its turns are found by an index that is not in the order of time: sorted once, and not for every chunk."""
+    # An expression has no index: SQLite would prefer one that is in order to that of the session.
+    ordered = f"SELECT t.id FROM turn t WHERE t.org_id = ? {turns[0]} ORDER BY t.started_at + 0, t.id"
+    ids = [found[0] for found in read(ordered, (organisation, *turns[1]))]
+    for start in range(0, len(ids), CHUNK):
+        some = ids[start : start + CHUNK]
+        sql = f"""
+            SELECT {_ROW}
+            FROM (SELECT * FROM turn WHERE org_id = ? AND id IN ({", ".join("?" * len(some))})) t {LINES} {lines[0]}
+            ORDER BY t.started_at, t.id, l.position
+        """
+        yield read(sql, (organisation, *some, *lines[1]))
+
+
+def _rows_of(chunks: Iterator[_Chunk]) -> Iterator[Row]:
+    origins: dict[tuple[Any, ...], Origin] = {}
+    for chunk in chunks:
+        for _, group in groupby(chunk, _first):
+            yield _row(list(group), origins)
 
 
 def read_last_turn(read: Read, session: SessionInfo) -> Row | None:

@@ -91,6 +91,8 @@ class TestRows:
         given_rows = [row(line(), line("haiku"), at=NOON + number // 700, id=f"{number:05}") for number in range(4500)]
         ledger.append(given_rows)
         assert rows(ledger) == given_rows
+        session = (("session", given_rows[0].entry.session),)
+        assert list(ledger.rows(Query(where=session))) == given_rows
 
     def test_rows_may_be_appended_while_others_are_read(self, ledger: Ledger, another: Open) -> None:
         ledger.append([row(at=NOON + number) for number in range(3000)])
