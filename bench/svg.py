@@ -63,9 +63,9 @@ def lines(title: str, x: Axis, y: Axis, series: Mapping[str, Points]) -> str:
     parts += [_text(across.at(tick), top + height + 18, _short(tick), anchor="middle") for tick in across.ticks]
     parts += [_text(left, top + height + 38, x.text), _text(8, top - 10, y.text)]
     for number, (name, at, row) in reversed(list(enumerate(legend))):  # the first one's line above the others
-        colour = _colour(number)
-        parts += [_line(at, 46 + row, at + 14, 46 + row, colour, 3), _text(at + 18, 50 + row, name)]
-        parts += _curve([(across.at(one), up.at(other)) for one, other in series[name]], colour)
+        colour, dashes = _look(number)
+        parts += [_line(at, 46 + row, at + 14, 46 + row, colour, 3, dashes), _text(at + 18, 50 + row, name)]
+        parts += _curve([(across.at(one), up.at(other)) for one, other in series[name]], colour, dashes)
     return _picture(title, top + height + 50, parts)
 
 
@@ -126,15 +126,19 @@ def ratio_text(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
 
 
-def _curve(points: Points, colour: str) -> Iterator[str]:
+def _curve(points: Points, colour: str, dashes: str) -> Iterator[str]:
     places = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    yield f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="2"/>'
+    yield f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>'
     if len(points) <= 12:
         yield from (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points)
 
 
-def _colour(number: int) -> str:
-    return OWN if number == 0 else OTHERS[(number - 1) % len(OTHERS)]
+def _look(number: int) -> tuple[str, str]:
+    """A colour, and dashes where that one was taken before."""
+    if number == 0:
+        return OWN, ""
+    again, one = divmod(number - 1, len(OTHERS))
+    return OTHERS[one], _DASHES[min(again, len(_DASHES) - 1)]
 
 
 def _short(value: float) -> str:
@@ -146,11 +150,12 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
+_DASHES = ("", ' stroke-dasharray="5 3"', ' stroke-dasharray="1.5 2.5"')
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def _line(x: float, y: float, to_x: float, to_y: float, colour: str, width: int = 1) -> str:
-    return f'<path d="M{x:.1f} {y:.1f}L{to_x:.1f} {to_y:.1f}" stroke="{colour}" stroke-width="{width}"/>'
+def _line(x: float, y: float, to_x: float, to_y: float, colour: str, width: int = 1, dashes: str = "") -> str:
+    return f'<path d="M{x:.1f} {y:.1f}L{to_x:.1f} {to_y:.1f}" stroke="{colour}" stroke-width="{width}"{dashes}/>'
 
 
 def _text(x: float, y: float, text: str, *, anchor: str = "start", weight: int = 400, colour: str = _INK) -> str:
