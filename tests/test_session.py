@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from acp_proxy import times
 from acp_proxy.core.entry import SessionState
 from acp_proxy.figures import width_of
-from acp_proxy.ledger import Ledger, Row, open_ledger
+from acp_proxy.ledger import Row, open_ledger
+from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.report import session_formats
 from acp_proxy.report.context_plot import HEIGHT, context_plot
 from acp_proxy.report.session import NoSuchSession, Point, SessionReport, session_report
@@ -26,13 +27,13 @@ MINE = (("organisation", "default"), ("user", "alice"))
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
+def ledger(tmp_path: Path) -> Iterator[BudgetLedger]:
     ledger = open_ledger(f"sqlite:///{tmp_path}/ledger.db", journals=())
     yield ledger
     ledger.close()
 
 
-def found(ledger: Ledger, name: str, *rows: Row) -> SessionReport:
+def found(ledger: BudgetLedger, name: str, *rows: Row) -> SessionReport:
     ledger.append(rows)
     return session_report(ledger, name, MINE, times.UTC_ZONE, NOON + HOUR)
 
@@ -46,14 +47,14 @@ def told(report: SessionReport) -> Any:
     return json.loads(session_formats.as_json(report))
 
 
-def test_its_turns_are_listed_in_the_order_of_time(ledger: Ledger) -> None:
+def test_its_turns_are_listed_in_the_order_of_time(ledger: BudgetLedger) -> None:
     report = told(found(ledger, "s1", turn(at=5), turn(at=1), turn(at=3), row(session="s2")))
     assert [row["started_at"][14:16] for row in report["turns"]] == ["01", "03", "05"]
     assert report["session"]["turns"] == 3
     assert report["session"]["cost"] == {"USD": "0.03"}
 
 
-def test_the_last_is_the_one_of_mine_that_was_active_last(ledger: Ledger) -> None:
+def test_the_last_is_the_one_of_mine_that_was_active_last(ledger: BudgetLedger) -> None:
     rows = (
         row(session="old", at=NOON - 48 * HOUR),
         row(session="mine", at=NOON),
@@ -63,17 +64,17 @@ def test_the_last_is_the_one_of_mine_that_was_active_last(ledger: Ledger) -> Non
     assert found(ledger, "last", *rows).info.session == "mine"
 
 
-def test_the_last_is_found_after_a_long_pause(ledger: Ledger) -> None:
+def test_the_last_is_found_after_a_long_pause(ledger: BudgetLedger) -> None:
     assert found(ledger, "last", row(session="old", at=NOON - 24 * 400 * HOUR)).info.session == "old"
 
 
-def test_a_session_is_found_by_its_key_and_by_its_beginning(ledger: Ledger) -> None:
+def test_a_session_is_found_by_its_key_and_by_its_beginning(ledger: BudgetLedger) -> None:
     key = found(ledger, "s1", turn(), row(session="s2")).line.key
     assert found(ledger, key).info.session == "s1"
     assert found(ledger, key[:6]).info.session == "s1"
 
 
-def test_of_two_with_one_id_the_keys_are_named(ledger: Ledger) -> None:
+def test_of_two_with_one_id_the_keys_are_named(ledger: BudgetLedger) -> None:
     rows = (turn(), turn(origin=BOB))
     with pytest.raises(
         NoSuchSession, match=r"2 sessions are called 's1': give one of their keys, [0-9a-f]{16}, "
@@ -83,7 +84,7 @@ def test_of_two_with_one_id_the_keys_are_named(ledger: Ledger) -> None:
         assert found(ledger, key).line.turns == 1
 
 
-def test_a_session_is_found_by_a_part_of_its_title(ledger: Ledger) -> None:
+def test_a_session_is_found_by_a_part_of_its_title(ledger: BudgetLedger) -> None:
     rows = (turn(title="Fix the failing test"), turn(session="s2", title="Write a test"), turn(session="s3"))
     assert found(ledger, "FAILING", *rows).info.session == "s1"
     with pytest.raises(NoSuchSession, match="2 sessions are called 'test': give one of their keys"):
@@ -91,12 +92,12 @@ def test_a_session_is_found_by_a_part_of_its_title(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("name", ["s9", "", "ffff", "last"])
-def test_one_that_is_not_there_is_said_in_one_line(ledger: Ledger, name: str) -> None:
+def test_one_that_is_not_there_is_said_in_one_line(ledger: BudgetLedger, name: str) -> None:
     with pytest.raises(NoSuchSession, match="no session"):
         found(ledger, name)
 
 
-def test_a_compaction_is_marked_whether_the_agent_says_so_or_not(ledger: Ledger) -> None:
+def test_a_compaction_is_marked_whether_the_agent_says_so_or_not(ledger: BudgetLedger) -> None:
     rows = (
         turn(500, at=1),
         turn(900, at=2),
@@ -109,7 +110,7 @@ def test_a_compaction_is_marked_whether_the_agent_says_so_or_not(ledger: Ledger)
     assert [row["compacted"] for row in report["turns"]] == [False, False, True, False, True, False]
 
 
-def test_people_get_what_it_is_about_the_plot_and_the_turns(ledger: Ledger) -> None:
+def test_people_get_what_it_is_about_the_plot_and_the_turns(ledger: BudgetLedger) -> None:
     rows = (turn(100, at=1, title="Fix the\x1b[31m tests"), turn(990, at=2))
     text = session_formats.plain(found(ledger, "last", *rows), every=False)
     head, plot, turns = text.split("\n\n")
@@ -120,7 +121,7 @@ def test_people_get_what_it_is_about_the_plot_and_the_turns(ledger: Ledger) -> N
     assert [line.split()[0] for line in turns.splitlines()] == ["started", "2026-11-21", "2026-11-21", "total"]
 
 
-def test_of_many_turns_the_latest_are_listed_unless_all_are_wanted(ledger: Ledger) -> None:
+def test_of_many_turns_the_latest_are_listed_unless_all_are_wanted(ledger: BudgetLedger) -> None:
     report = found(ledger, "s1", *(turn(at=number) for number in range(50)))
     short, long = (session_formats.plain(report, every=every).splitlines() for every in (False, True))
     assert "10 earlier rows not listed: --all does" in short
@@ -128,7 +129,7 @@ def test_of_many_turns_the_latest_are_listed_unless_all_are_wanted(ledger: Ledge
     assert [line for line in short if line.startswith("total")] == [line for line in long if line.startswith("total")]
 
 
-def test_no_line_is_wider_than_the_terminal(ledger: Ledger) -> None:
+def test_no_line_is_wider_than_the_terminal(ledger: BudgetLedger) -> None:
     origin = replace(ALICE, agent="an-agent-with-a-very-long-name" * 3)
     report = found(ledger, "s1", *(turn(number * 20, at=number, origin=origin) for number in range(50)))
     for width in (20, 40, 80, 200):
