@@ -17,7 +17,9 @@ from acp_proxy.config import load
 from acp_proxy.config.digest import digest
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.places import journal_directories
+from acp_proxy.serve.live import running_turns
 from tests.agents.client import line, python, running, send, send_and_close
+from tests.faults.trial import until
 
 AGENT = """
 import json, sys
@@ -95,6 +97,15 @@ def rows(environ: dict[str, str]) -> list[Row]:
         return list(ledger.rows(Query()))
 
 
+def known_of_the_first(environ: dict[str, str]) -> list[str]:
+    """What the first of the turns that run has cost, as anyone would take it over now."""
+    url = f"sqlite:///{environ['HOME']}/.local/state/acp-proxy/ledger.db"
+    journals = journal_directories(environ)
+    with closing(open_ledger(url, journals=journals)) as ledger:
+        first, *_ = running_turns(ledger, "default", journals, time.time_ns())
+    return [cost.text for cost in first.costs]
+
+
 def test_a_cap_holds_over_processes(environ: dict[str, str]) -> None:
     with proxy(environ) as process:
         editor = Editor(process)
@@ -113,8 +124,8 @@ def test_a_killed_turn_is_booked_at_what_it_had_cost(environ: dict[str, str]) ->
     with proxy(environ) as process:
         editor = Editor(process)
         editor.prompt("hang 0.7")
-        editor.prompt("hang 0.75")  # queued behind it; what comes after its answer shows that the cost was looked at
-        editor.ask("session/new", cwd="/", mcpServers=[])
+        editor.prompt("hang 0.75")  # queued behind it; what the agent says of its cost is noted ten times a second
+        assert until(lambda: known_of_the_first(environ) == ["0.75"])
         editor.kill()
     first, *_ = sorted(rows(environ), key=lambda row: row.entry.id)
     assert [cost.text for cost in first.entry.costs] == ["0.75"]
