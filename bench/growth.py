@@ -79,7 +79,7 @@ def report(found: Figures) -> list[str]:
     if ledgers := _by_size(found, "ledgers"):
         text += ["", "Processor time in milliseconds, by turns in the ledger:", ""]
         text += _asked(ledgers, "cpu ms")
-        text += ["", "Memory of the commands in MB:", ""]
+        text += ["", "Memory of the commands in MB, but never less than that of the process that starts them:", ""]
         text += [line for line in _asked(ledgers, "MB") if line.startswith(("|--", "| |", *_COMMAND_LINES))]
     for part, title in _TITLES.items():
         if by_size := _by_size(found, part):
