@@ -39,7 +39,7 @@ def test_the_table_of_a_month_is_the_report_by_that_key(home: Home, address: str
     }
     assert shown == {
         each["key"]: [
-            cost_text(moneys(each), decimals, at_least=is_at_least(each)),
+            spent(moneys(each), decimals, at_least=is_at_least(each)),
             f"{each['turns']:,}",
             tokens_text(prompt_of(each)),
             f"{each['tokens']['cached_read'] / prompt_of(each):.0%}",
@@ -56,7 +56,7 @@ def test_totals_and_cards_are_those_of_the_report(home: Home, address: str, open
         expect(page.locator("#total-of")).to_have_text(f"Spent {words}")
         total = reported(home, period, "agent")["total"]
         costs = moneys(total)
-        shown = cost_text(costs, decimals_of(costs), at_least=is_at_least(total))
+        shown = spent(costs, decimals_of(costs), at_least=is_at_least(total))
         assert amounts(page, "#total") == shown
         if period in CARDS:
             assert amounts(page, f"#cards li:nth-child({CARDS.index(period) + 1})") == shown
@@ -94,7 +94,7 @@ def test_a_session_has_the_turns_that_the_command_lists(home: Home, address: str
     session = home.json("session", page.url.rpartition("/")[2])
     costs = [money for turn in session["turns"] for money in moneys(turn)]
     rows = page.locator("#turn-table tbody tr")
-    assert rows.locator(".cost").all_inner_texts() == [cost_text([cost], decimals_of(costs)) for cost in costs]
+    assert rows.locator(".cost").all_inner_texts() == [spent([cost], decimals_of(costs)) for cost in costs]
     marked = [turn["compacted"] for turn in session["turns"]]
     assert True in marked
     assert rows.evaluate_all("rows => rows.map(row => row.className === 'compaction')") == marked
@@ -166,7 +166,7 @@ def name_of(team: str | None) -> str:
 def amount_of(budget: Mapping[str, Any], text: str) -> str:
     if budget["unit"] == "turns":
         return counted(int(text), "turn")
-    return cost_text([Money.of(text, budget["unit"])], 2)
+    return spent([Money.of(text, budget["unit"])], 2)
 
 
 def since_of(period: str) -> str | None:
@@ -195,6 +195,12 @@ def is_at_least(sums: Mapping[str, Any]) -> bool:
 def prompt_of(sums: Mapping[str, Any]) -> int:
     tokens: Mapping[str, int] = sums["tokens"]
     return tokens["input"] + tokens["cached_read"] + tokens["cached_write"]
+
+
+def spent(costs: Sequence[Money], decimals: int, *, at_least: bool = False) -> str:
+    """As reports have it, but for the dash where there was nothing to spend: early in a day, there may be none."""
+    text = cost_text(costs, decimals, at_least=at_least)
+    return "–" if text == "-" else text
 
 
 def amounts(page: Page, within: str) -> str:
