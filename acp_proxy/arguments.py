@@ -155,8 +155,8 @@ def _add_setup(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     command.add_argument("editor", metavar="EDITOR", choices=NAMES, nargs="?", help=", ".join(NAMES))
     command.add_argument("--agent", metavar="NAME", help="only this one, or one more: claude, codex, gemini …")
-    command.add_argument("--list", action="store_true", help="the editors, their settings, and the agents in them")
     way = command.add_mutually_exclusive_group()
+    way.add_argument("--list", action="store_true", help="the editors, their settings, and the agents in them")
     way.add_argument("--dry-run", action="store_true", help="show the change, and write nothing")
     way.add_argument("--undo", action="store_true", help="put the settings back as they were")
 

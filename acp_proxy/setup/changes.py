@@ -39,12 +39,9 @@ def set_up(editor: Editor, file: SettingsFile, original: Original, wanted: str |
     after, said = _behind(editor, file, text, wanted, home)
     if after != text:
         file.check()
+    first = _before_setup(editor, original, data, text)
 
     def make() -> None:
-        # What an undo gives back: as it was before the first setup, where only we have changed it since.
-        ours, first = original.of(data or b"")
-        if not ours and data is not None:
-            first = unwrapped(text, editor.shape, [agent.name for agent in agents(text, editor.shape)]).encode("utf-8")
         original.keep(first, after.encode("utf-8"))
         file.replace(data, after.encode("utf-8"))
 
@@ -57,17 +54,18 @@ def undo(editor: Editor, file: SettingsFile, original: Original, wanted: str | N
     if data is None:
         raise SetupError(f"{file.path}: not found, there is nothing to undo")
     text = data.decode("utf-8")
-    ours, first = original.of(data)
+    known, first = original.kept()
+    ours = original.made(data)
     if ours and wanted is None:
         return _as_it_was(file, original, data, first)
-    chosen = [agent for agent in _chosen(agents(text, editor.shape), wanted) if agent.wrapped]
+    behind = [agent for agent in _chosen(agents(text, editor.shape), wanted) if agent.wrapped]
+    chosen = behind if wanted is not None else _of_setup(editor, behind, first) if known else []
     after = unwrapped(text, editor.shape, [agent.name for agent in chosen])
     if after == text:
-        which = "no agent is" if wanted is None else f"{clean(wanted)} is not"
-        return Change(file, text, after, f"{file.path}: {which} behind acp-proxy.\n")
+        return Change(file, text, after, f"{file.path}: {_nothing_to_undo(editor, behind, wanted)}.\n")
     file.check()
     since = f"{file.path} was changed since: only what starts the agents was put back.\n"
-    said = f"{_names(chosen)} no longer behind acp-proxy.\n" if ours else since
+    said = since if wanted is None else f"{_names(chosen)} no longer behind acp-proxy.\n"
 
     def make() -> None:
         if ours:
@@ -77,6 +75,35 @@ def undo(editor: Editor, file: SettingsFile, original: Original, wanted: str | N
             original.forget()
 
     return Change(file, text, after, said, make)
+
+
+def _before_setup(editor: Editor, original: Original, data: bytes | None, text: str) -> bytes | None:
+    """What an undo gives back: the file as the first setup found it, with what the user has changed since."""
+    known, first = original.kept()
+    if not known or data is None:
+        return data
+    if original.made(data):
+        return first
+    ours = _of_setup(editor, agents(text, editor.shape), first)
+    return unwrapped(text, editor.shape, [agent.name for agent in ours]).encode("utf-8")
+
+
+def _of_setup(editor: Editor, there: list[Agent], first: bytes | None) -> list[Agent]:
+    """Those behind acp-proxy that were not so by the user's own hand before the first setup."""
+    before = agents((first or b"").decode("utf-8"), editor.shape)
+    theirs = {agent.name for agent in before if agent.wrapped}
+    return [agent for agent in there if agent.wrapped and agent.name not in theirs]
+
+
+def _nothing_to_undo(editor: Editor, behind: list[Agent], wanted: str | None) -> str:
+    if wanted is not None:
+        return f"{clean(wanted)} is not behind acp-proxy"
+    if not behind:
+        return "no agent is behind acp-proxy"
+    return (
+        f"no setup of it is to be undone: {_names(behind)} behind acp-proxy by someone's own hand; "
+        f"`acp-proxy setup {editor.name} --undo --agent NAME` takes one out"
+    )
 
 
 def _as_it_was(file: SettingsFile, original: Original, data: bytes, first: bytes | None) -> Change:

@@ -29,21 +29,23 @@ class Original(Struct, frozen=True):
         try:
             private_directory(self.directory)
             sums = self._sums() if self._read(self._bytes) == kept else []
-            _write(self._made, b"".join(line + b"\n" for line in [*sums, _sum(after)]))
+            _write(self._sums_made, b"".join(line + b"\n" for line in [*sums, _sum(after)]))
             _write(self._bytes, kept)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise SettingsError(f"{self.directory}: cannot be written: {reason}, nothing was done") from error
 
-    def of(self, current: bytes) -> tuple[bool, bytes | None]:
-        """Whether `current` is what setup made of it, and if so what it was like: None for not there."""
+    def kept(self) -> tuple[bool, bytes | None]:
+        """Whether there was a setup that was not undone since, and what it found: None for no file."""
         kept = self._read(self._bytes)
-        if kept is None or _sum(current) not in self._sums():
-            return False, None
-        return True, kept[1:] if kept.startswith(_THERE) else None
+        return kept is not None, kept[1:] if kept and kept.startswith(_THERE) else None
+
+    def made(self, current: bytes) -> bool:
+        """Whether `current` is what setup made of it, and nobody changed it since."""
+        return self.kept()[0] and _sum(current) in self._sums()
 
     def forget(self) -> None:
-        for path in (self._bytes, self._made):
+        for path in (self._bytes, self._sums_made):
             with suppress(OSError):
                 path.unlink()
 
@@ -52,11 +54,11 @@ class Original(Struct, frozen=True):
         return self.directory / blake2b(os.fsencode(self.target), digest_size=8).hexdigest()
 
     @property
-    def _made(self) -> Path:
+    def _sums_made(self) -> Path:
         return self._bytes.with_suffix(".made")
 
     def _sums(self) -> list[bytes]:
-        return (self._read(self._made) or b"").split()
+        return (self._read(self._sums_made) or b"").split()
 
     def _read(self, path: Path) -> bytes | None:
         try:

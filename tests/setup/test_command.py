@@ -190,6 +190,53 @@ def test_an_undo_after_a_change_and_a_second_setup_gives_back_the_change(machine
     assert path.read_text() == SETTINGS.replace("}}}", '}, "New": {"command": "new", "args": []}}}')
 
 
+BY_HAND = '"Hand": {"command": "acp-proxy", "args": ["run", "--team", "core", "--", "hand"]}'
+
+
+def test_an_agent_put_behind_acp_proxy_by_hand_outlives_setup_and_undo(machine: Machine) -> None:
+    text = SETTINGS.replace("}}}", f"}}, {BY_HAND}}}}}")
+    path = machine.write("zed", text)
+    assert "Mine is behind acp-proxy now." in machine.setup("zed")
+    assert BY_HAND in path.read_text()
+    machine.setup("zed", undo=True)
+    assert path.read_text() == text
+    assert machine.setup("zed", undo=True) == (
+        f"{path}: no setup of it is to be undone: Hand is behind acp-proxy by someone's own hand; "
+        "`acp-proxy setup zed --undo --agent NAME` takes one out.\n"
+    )
+    assert path.read_text() == text
+
+
+def test_an_undo_of_changed_settings_takes_back_only_what_setup_did(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS.replace("}}}", f"}}, {BY_HAND}}}}}"))
+    machine.setup("zed")
+    path.write_text(path.read_text().replace("}}}", '}, "New": {"command": "new", "args": []}}}'))
+    machine.setup("zed")
+    path.write_text(path.read_text().replace("}}}", '}}, "theme": "One"}'))
+    machine.setup("zed", undo=True)
+    servers = json.loads(path.read_text())["agent_servers"]
+    assert {name: entry["command"] for name, entry in servers.items()} == {
+        "Mine": "agent",
+        "Hand": "acp-proxy",
+        "New": "new",
+    }
+
+
+def test_one_agent_can_be_taken_out_whoever_put_it_behind_acp_proxy(machine: Machine) -> None:
+    path = machine.write("zed", f'{{"agent_servers": {{{BY_HAND}}}}}')
+    assert machine.setup("zed", "hand", undo=True).endswith("Hand is no longer behind acp-proxy.\n")
+    assert path.read_text() == '{"agent_servers": {"Hand": {"command": "hand", "args": []}}}'
+
+
+def test_settings_that_are_gone_since_are_gone_after_an_undo_too(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS)
+    machine.setup("zed")
+    path.unlink()
+    machine.setup("zed", "claude")
+    machine.setup("zed", undo=True)
+    assert not path.exists()
+
+
 def test_without_a_setup_there_is_nothing_to_undo(machine: Machine) -> None:
     path = machine.write("zed", SETTINGS)
     assert machine.setup("zed", undo=True) == f"{path}: no agent is behind acp-proxy.\n"
@@ -337,6 +384,7 @@ def test_the_installed_command_answers_and_ends_as_it_should(machine: Machine) -
             ["zed", "--undo", "--dry-run"],
             "argument --dry-run: not allowed with argument --undo; see acp-proxy setup --help",
         ),
+        (["--list", "--undo"], "argument --undo: not allowed with argument --list; see acp-proxy setup --help"),
     ],
 )
 def test_a_mistake_is_one_line_and_status_2(machine: Machine, arguments: list[str], line: str) -> None:
