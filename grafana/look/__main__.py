@@ -35,12 +35,15 @@ _PAGE = """<!doctype html><meta charset=utf-8><link rel=stylesheet href=/app.css
 
 
 def main(bundle: Path, pictures: Path, chosen: list[str]) -> int:
-    paths = [path for path in sorted(DIRECTORY.glob("*.json")) if not chosen or path.stem in chosen]
+    paths = {path.stem: path for path in sorted(DIRECTORY.glob("*.json"))}
+    if unknown := set(chosen) - set(paths):
+        sys.stderr.write(f"no dashboard {', '.join(sorted(unknown))}: expected of {', '.join(paths)}\n")
+        return 2
     pictures.mkdir(parents=True, exist_ok=True)
     troubles = 0
     with tempfile.TemporaryDirectory() as directory, _month(Path(directory)) as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        for path in paths:
+        for path in [paths[name] for name in chosen or paths]:
             picture = pictures / f"{path.stem.replace('acp-proxy', 'grafana')}.png"
             found = _drawn(browser, bundle, url, path, picture)
             troubles += len(found)
