@@ -23,7 +23,9 @@ from acp_proxy import config
 from acp_proxy.core.money import Money
 from acp_proxy.interceptor import Interceptor, Refusal
 from acp_proxy.ledger import Query, open_ledger
-from acp_proxy.usages import OnUsagesChange
+from acp_proxy.log import Log
+from acp_proxy.usages import OnUsagesChange, Usages
+from tests.ends import Ends, answer, prompt, update
 
 DOCS = Path(__file__).parent.parent / "docs/library.md"
 AGENT = [sys.executable, "-m", "acp_proxy.demo_agent"]
@@ -81,6 +83,34 @@ async def test_a_listener_gets_all_usages_after_every_change() -> None:
             async with asyncio.timeout(5):
                 assert await told.get() == relay.usages
             assert len(relay.usages) == count
+
+
+async def test_a_listener_is_called_within_100_ms_of_the_end_of_a_turn() -> None:
+    now = asyncio.get_running_loop().time
+    told: asyncio.Queue[float] = asyncio.Queue()
+    async with connected(lambda _: told.put_nowait(now())) as (_, client):
+        for _ in range(10):
+            await client.ask("session/prompt", **PROMPT)
+            ended = now()
+            async with asyncio.timeout(5):
+                assert await told.get() < ended + 0.1
+
+
+async def test_a_compaction_is_told_and_stands_beside_the_turns() -> None:
+    told: asyncio.Queue[list[acp_proxy.Usage]] = asyncio.Queue()
+    usages = Usages(told.put_nowait, Log("error", None))
+    ends = Ends([usages])
+    ends.open_session("@agentclientprotocol/claude-agent-acp", "0.100.0")
+    ends.client_says(prompt(2))
+    ends.agent_says(update("usage_update", used=10, size=20, cost={"amount": 0.01, "currency": "USD"}))
+    ends.agent_says(answer(2, stopReason="end_turn", usage={"inputTokens": 9, "outputTokens": 1, "totalTokens": 10}))
+    assert [usage.kind for usage in await told.get()] == ["turn"]
+    ends.agent_says(update("compaction_update", status="completed"))
+    ends.agent_says(update("usage_update", used=5, size=20, cost={"amount": 0.03, "currency": "USD"}))
+    assert [(usage.kind, usage.cost) for usage in await told.get()] == [
+        ("turn", {"USD": "0.01"}),
+        ("compaction", {"USD": "0.02"}),
+    ]
 
 
 async def test_a_listener_may_be_a_coroutine_function_and_is_waited_for_at_the_end() -> None:
@@ -203,7 +233,11 @@ COUNTS = st.builds(acp_proxy.Usage, *[st.integers(0, 10**9)] * 5, model=st.sampl
 def test_a_sum_adds_every_counter_and_keeps_what_is_the_same(usages: list[acp_proxy.Usage]) -> None:
     total = sum(usages, acp_proxy.Usage())
     assert total.total == sum(usage.total for usage in usages)
-    assert total.to_openai()["prompt_tokens"] == sum(usage.prompt for usage in usages)
+    assert total.to_openai() == {
+        "prompt_tokens": sum(usage.input + usage.cached_read + usage.cached_write for usage in usages),
+        "completion_tokens": sum(usage.output + usage.thought for usage in usages),
+        "total_tokens": total.total,
+    }
     models = {usage.model for usage in usages if usage != acp_proxy.Usage()}
     assert total.model == (models.pop() if len(models) == 1 else None)
 

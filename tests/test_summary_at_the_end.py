@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,8 +21,14 @@ PROMPT = {"sessionId": "demo-session", "prompt": [{"type": "text", "text": "hi"}
 class Run:
     """`acp-proxy run` around the demo agent, with the test as its client."""
 
-    def __init__(self, home: Path, *options: str, stderr: int | IO[bytes] = subprocess.PIPE) -> None:
-        command = [*PYTHON, "acp_proxy", "run", *options, "--", *PYTHON, "acp_proxy.demo_agent"]
+    def __init__(
+        self,
+        home: Path,
+        *options: str,
+        stderr: int | IO[bytes] = subprocess.PIPE,
+        agent: Sequence[str] = (*PYTHON, "acp_proxy.demo_agent"),
+    ) -> None:
+        command = [*PYTHON, "acp_proxy", "run", *options, "--", *agent]
         environ = {"HOME": str(home), "PATH": os.environ["PATH"]}
         self.process = subprocess.Popen(
             command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr
@@ -61,6 +69,24 @@ def test_what_was_used_is_said_by_model_and_kind(tmp_path: Path, number: signal.
         ["model", "kind", "turns", "prompt", "completion", "total", "cost"],
         ["claude-sonnet-5", "turn", "1", "12,242", "96", "12,338", "$0.0314"],
     ]
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_it_is_there_within_500_ms(tmp_path: Path, number: signal.Signals | None) -> None:
+    run = Run(tmp_path)
+    run.prompt()
+    began = time.monotonic()
+    _, said = run.end(number)
+    assert time.monotonic() - began < 0.5
+    assert "12,338" in said
+
+
+def test_it_is_said_of_an_agent_that_fails_too(tmp_path: Path) -> None:
+    run = Run(tmp_path, agent=["sh", "-c", f"'{sys.executable}' -m acp_proxy.demo_agent; exit 3"])
+    run.prompt()
+    status, said = run.end()
+    assert status == 3
+    assert "12,338" in said
 
 
 def test_without_a_turn_nothing_is_said(tmp_path: Path) -> None:

@@ -257,6 +257,18 @@ def test_session_info_is_told_as_the_merged_state() -> None:
     assert (cleared.title, cleared.updated_at, cleared.meta) == (None, "now", {})
 
 
+def test_a_fork_has_updates_of_its_own() -> None:
+    talk = Talk()
+    talk.open("s")
+    talk.update("session_info_update", "s", title="parent")
+    talk.call("session/fork", {"sessionId": "s", "cwd": "/w"}, {"sessionId": "f"})
+    told = [
+        the(SessionInfoChanged, talk.update("session_info_update", session, **changed))
+        for session, changed in (("f", {"title": "fork"}), ("s", {"updatedAt": "now"}))
+    ]
+    assert [(change.session, change.title) for change in told] == [("f", "fork"), ("s", "parent")]
+
+
 def test_a_list_renames_sessions_that_are_known() -> None:
     talk = Talk()
     talk.open("s")

@@ -267,6 +267,30 @@ def test_the_context_is_what_the_agent_says() -> None:
     assert [(change.state.context_used, change.restored) for change in story.changes] == [(6612, False)]
 
 
+def test_a_window_that_changes_is_the_one_that_was_told_last() -> None:
+    story = Story(CODEX)
+    story.open()
+    turn = story.begin()
+    for used, size in ((100, 200_000), (150, 1_000_000), (180, 128_000)):
+        story.report(turn, used=used, size=size)
+    row = story.end(turn, disjoint(100, 70, 0, 10))[-1]
+    assert (row.context_used, row.context_size) == (180, 128_000)
+    assert [change.state.context_size for change in story.changes] == [200_000, 1_000_000, 128_000]
+
+
+def test_what_was_cached_is_in_the_context_too() -> None:
+    story = Story(STRANGER)
+    story.open(model="mock")
+    assert story.turn(disjoint(100, 5000, 300, 20)).context_used == 5420
+
+
+def test_between_turns_the_last_context_stands() -> None:
+    story = Story(CODEX)
+    story.open()
+    story.turn(disjoint(100, 0, 0, 10), used=110)
+    assert story.turn(stop="error", updates=0).context_used == 110
+
+
 def test_zero_is_no_context() -> None:
     story = Story(OPENCODE)
     story.open()

@@ -137,6 +137,17 @@ def test_a_session_that_the_ledger_knows_is_shown_when_it_is_open_again() -> Non
     assert ends.client.messages[0]["id"] == 2
 
 
+@pytest.mark.parametrize("how", ["new", "load", "resume", "fork"])
+def test_what_is_known_is_shown_however_a_session_is_opened(how: str) -> None:
+    ends = Ends([UsageUpdates()])
+    ends.open_session()
+    known = {} if how == "new" else {"sessionId": "parent" if how == "fork" else SESSION}
+    ends.client_says(request(2, f"session/{how}", **known, cwd="/x", mcpServers=[]))
+    ends.agent_says(answer(2, **({"sessionId": SESSION} if how in ("new", "fork") else {})))
+    ends.dispatcher.announce(restored(KNOWN, parent="parent" if how == "fork" else None))
+    assert [(told["used"], told["size"]) for told in shown(ends)] == [(5000, 200_000)]
+
+
 def test_the_ledgers_answer_may_come_after_the_agents() -> None:
     ends = Ends([UsageUpdates()])
     ends.open_session()
