@@ -24,6 +24,8 @@ _ESCAPES = re.compile(
 
 def clean(text: str) -> str:
     """On one line, without escape sequences, control characters, or marks that turn the direction of writing."""
+    if text.isprintable():  # as nearly all are
+        return " ".join(text.split())
     plain = _ESCAPES.sub("", text)
     return " ".join("".join(sign if sign.isprintable() else " " for sign in plain).split())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import merge
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from acp_proxy.core.entry import Entry, Origin, UsageLine
@@ -20,9 +21,12 @@ _ROW = """
 t.id, t.org_id, t.user_id, t.team, t.project, t.host, t.agent, t.agent_version, t.client,
     t.session, t.kind, t.started_at, t.ended_at, t.stop_reason, t.usage_source, t.cost_source, t.detail,
     t.message_id, t.context_used, t.context_size,
-    l.model, l.input, l.cached_read, l.cached_write, l.output, l.thought, l.cost_nano, l.currency, l.price_row
+    l.model, l.input, l.cached_read, l.cached_write, l.output, l.thought, l.cost_nano, l.currency, l.price_row,
+    l.position
 """
-_STARTED_AT = 11
+_ID, _STARTED_AT, _MODEL, _POSITION = 0, 11, 20, 29
+_id_of = itemgetter(_ID)
+_order_of = itemgetter(_STARTED_AT, _ID, _POSITION)
 
 _Chunk = list[tuple[Any, ...]]  # all lines of its turns
 _Condition = tuple[str, list[Any]]  # SQL that begins with AND, or nothing, and its values
@@ -35,31 +39,36 @@ def read_rows(read: Read, query: Query, dialect: Dialect) -> Iterator[Row]:
         turns += f" AND EXISTS (SELECT 1 FROM line l WHERE l.org_id = t.org_id AND l.turn = t.id {lines})"
     one = any(dimension == "session" for dimension, _ in query.where)
     chunks = _chunks_of_session if one else _chunks
-    found = (
-        _rows_of(chunks(read, organisation, (turns, [*turn_values, *line_values]), (lines, line_values)))
+    found = [
+        _rows_of(chunks(read, organisation, query.since, (turns, [*turn_values, *line_values]), (lines, line_values)))
         for organisation in organisations(read, query)
-    )
+    ]
+    if len(found) == 1:
+        return found[0]
     return merge(*found, key=lambda row: (row.entry.started_at, row.entry.id))
 
 
-def _chunks(read: Read, organisation: str, turns: _Condition, lines: _Condition) -> Iterator[_Chunk]:
+def _chunks(read: Read, organisation: str, since: int | None, turns: _Condition, lines: _Condition) -> Iterator[_Chunk]:
     """Each from where the last one ended."""
+    # Lines are sorted here: SQLite would sort them without noticing that they nearly are.
     sql = f"""
         SELECT {_ROW} FROM (
             SELECT * FROM turn t WHERE t.org_id = ? AND (t.started_at, t.id) > (?, ?) {turns[0]}
             ORDER BY t.started_at, t.id LIMIT {CHUNK}
         ) t {LINES} {lines[0]}
-        ORDER BY t.started_at, t.id, l.position
     """
-    last: tuple[int, str] = (-(2**63), "")
-    while chunk := read(sql, (organisation, *last, *turns[1], *lines[1])):
+    # The first begins where the query does: this bound is the one that SQLite looks for in the index.
+    last: tuple[int, str] = (-(2**63) if since is None else since, "")
+    while chunk := sorted(read(sql, (organisation, *last, *turns[1], *lines[1])), key=_order_of):
         yield chunk
-        if len(set(map(_first, chunk))) < CHUNK:
+        if len(set(map(_id_of, chunk))) < CHUNK:
             return
-        last = (chunk[-1][_STARTED_AT], chunk[-1][0])
+        last = (chunk[-1][_STARTED_AT], chunk[-1][_ID])
 
 
-def _chunks_of_session(read: Read, organisation: str, turns: _Condition, lines: _Condition) -> Iterator[_Chunk]:
+def _chunks_of_session(
+    read: Read, organisation: str, _: int | None, turns: _Condition, lines: _Condition
+) -> Iterator[_Chunk]:
     """Its turns are found by an index that is not in the order of time: sorted once, and not for every chunk."""
     # An expression has no index: SQLite would prefer one that is in order to that of the session.
     ordered = f"SELECT t.id FROM turn t WHERE t.org_id = ? {turns[0]} ORDER BY t.started_at + 0, t.id"
@@ -69,15 +78,14 @@ def _chunks_of_session(read: Read, organisation: str, turns: _Condition, lines: 
         sql = f"""
             SELECT {_ROW}
             FROM (SELECT * FROM turn WHERE org_id = ? AND id IN ({", ".join("?" * len(some))})) t {LINES} {lines[0]}
-            ORDER BY t.started_at, t.id, l.position
         """
-        yield read(sql, (organisation, *some, *lines[1]))
+        yield sorted(read(sql, (organisation, *some, *lines[1])), key=_order_of)
 
 
 def _rows_of(chunks: Iterator[_Chunk]) -> Iterator[Row]:
     origins: dict[tuple[Any, ...], Origin] = {}
     for chunk in chunks:
-        for _, group in groupby(chunk, _first):
+        for _, group in groupby(chunk, _id_of):
             yield _row(list(group), origins)
 
 
@@ -95,25 +103,20 @@ def read_last_turn(read: Read, session: SessionInfo) -> Row | None:
     return _row(found, {}) if found else None
 
 
-def _first(values: tuple[Any, ...]) -> Any:
-    return values[0]
-
-
 def _row(found: list[tuple[Any, ...]], origins: dict[tuple[Any, ...], Origin]) -> Row:
     """The row of a turn joined with each of its lines. Origins repeat, and are shared."""
     first = found[0]
     key = first[1:9]
     if key not in origins:
-        organisation, user, team, project, host, agent, agent_version, client = key
-        origins[key] = Origin(organisation, user, team, project, host, agent, agent_version, client)
-    session, kind, started_at, ended_at, stop_reason, usage_source, cost_source, *rest = first[9:20]
+        origins[key] = Origin(*key)
+    session, kind, started_at, ended_at, stop_reason, usage_source, cost_source, *rest = first[9:_MODEL]
     lines = tuple(map(_line, found))
     entry = Entry(first[0], session, kind, started_at, ended_at, stop_reason, lines, usage_source, cost_source, *rest)
     return Row(origins[key], entry)
 
 
 def _line(found: tuple[Any, ...]) -> UsageLine:
-    model, a, b, c, d, e, nano, currency, price_row = found[20:]
+    model, a, b, c, d, e, nano, currency, price_row, _ = found[_MODEL:]
     return UsageLine(model, Usage(a, b, c, d, e), None if nano is None else Money(nano, currency), price_row)
 
 
