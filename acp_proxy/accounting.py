@@ -5,7 +5,7 @@ This is the boundary that keeps the relay alive: whatever fails here is logged, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from acp_proxy.core.conversation import Conversation
@@ -24,6 +24,8 @@ class Log(Protocol):
 
 Later = Callable[[Callable[[], None]], object]
 """Has a function called in the event loop a moment later, when the peers have had their turn."""
+
+_Hearer = tuple[Interceptor, Callable[[Event], Iterable[Effect]]]
 
 AT_MOST = 256  # lines and tallies that wait to be accounted
 _AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of which characters are counted, not JSON
@@ -64,6 +66,7 @@ class Accounting:
         later: Later | None = None,
     ) -> None:
         self.interceptors = interceptors
+        self._hearers: dict[type[Event], tuple[_Hearer, ...]] = {}
         self.failures = 0
         self._conversation = conversation
         self._meter = meter
@@ -170,14 +173,31 @@ class Accounting:
                 self.failed(interceptor, error)
 
     def _tell(self, event: Event) -> None:
-        for interceptor in self.interceptors:
+        kind = type(event)
+        hearers = self._hearers.get(kind)
+        if hearers is None:
+            hearers = self._hearers[kind] = tuple(self._who_hears(kind))
+        for interceptor, on_event in hearers:
             try:
-                effects = list(interceptor.on_event(event))
+                effects = list(on_event(event))
             except Exception as error:  # an interceptor's failure stays its own
                 self.failed(interceptor, error)
                 continue
             for effect in effects:
                 self._carry_out(effect)
+
+    def _who_hears(self, kind: type[Event]) -> Iterator[_Hearer]:
+        """Asked once for each class of events: most interceptors want a few of the twenty."""
+        for interceptor in self.interceptors:
+            try:
+                hears, on_event = interceptor.hears, interceptor.on_event
+                deaf = getattr(on_event, "__func__", None) is Interceptor.on_event
+                wanted = not deaf if hears is None else kind in hears
+            except Exception as error:  # as above
+                self.failed(interceptor, error)
+                continue
+            if wanted:
+                yield interceptor, on_event
 
 
 def _place(error: BaseException) -> str:

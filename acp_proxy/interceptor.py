@@ -45,6 +45,9 @@ class Interceptor:
     admits_within: float | None = None
     """Seconds after which it counts as failed and is passed over. None: the relay's admission timeout."""
 
+    hears: frozenset[type[Event]] | None = None
+    """Classes of the events that `on_event` is called with. None: all, or none where it is not overridden."""
+
     async def admit(self, sender: Side, request: Request) -> Refusal | Admitted | None:
         """May refuse a request, and may do I/O: only this request, and later lines of its session, wait.
 
@@ -53,7 +56,7 @@ class Interceptor:
         return None
 
     def on_event(self, event: Event) -> Iterable[Effect]:
-        """Sees every event, in order. Synchronous, no I/O: it runs on the relay's path."""
+        """Sees every event that it `hears`, in order. Synchronous, no I/O: it runs on the relay's path."""
         return ()
 
     async def aclose(self) -> None:

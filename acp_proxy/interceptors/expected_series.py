@@ -17,6 +17,8 @@ from acp_proxy.ledger.worker import LedgerWorker
 class ExpectedSeries(Interceptor):
     """`origin_of` says where a session's rows are booked to; `concrete` which model a name stands for, if any."""
 
+    hears = frozenset({SessionOpened, ModelSelected, SessionClosed, TurnStarted})
+
     def __init__(
         self,
         worker: LedgerWorker,

@@ -48,6 +48,19 @@ class Recorder(Interceptor):
     in a while, without it each time.
     """
 
+    hears = frozenset(
+        {
+            Initialized,
+            SessionRequested,
+            SessionOpened,
+            SessionInfoChanged,
+            SessionClosed,
+            TurnStarted,
+            ContextChanged,
+            TurnMetered,
+        }
+    )
+
     def __init__(
         self,
         worker: LedgerWorker,
@@ -78,11 +91,10 @@ class Recorder(Interceptor):
         match event:
             case ContextChanged(_, session, restored=False) if self._pausing:
                 self._latest[session] = event
-            case ContextChanged() | TurnStarted() | TurnMetered() | SessionClosed():
-                self._catch_up()
-                self._note(event)
-        match event:
+            case ContextChanged() | TurnStarted():
+                self._follow(event)
             case TurnMetered(_, entry, state):
+                self._follow(event)
                 self._worker.append(self._row(entry, state))
             case Initialized():
                 self._meet(event)
@@ -93,8 +105,14 @@ class Recorder(Interceptor):
             case SessionInfoChanged(at, session, str(title)):
                 self._worker.note_session(self._origin, session, title[:LONGEST_TITLE], at)
             case SessionClosed(_, session):
+                self._follow(event)
                 self._projects.pop(session, None)
         return ()
+
+    def _follow(self, event: Event) -> None:
+        if self._latest:
+            self._catch_up()
+        self._note(event)
 
     def _note(self, event: Event) -> None:
         """Keep what is known by now of a turn that runs; then, if it was its cost, not for a while."""

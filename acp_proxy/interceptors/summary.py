@@ -40,6 +40,8 @@ class _Sum:
 
 
 class Summary(Interceptor):
+    hears = frozenset({TurnMetered})
+
     def __init__(self) -> None:
         self._sums: dict[tuple[str, str], _Sum] = {}
         self._total = _Sum()

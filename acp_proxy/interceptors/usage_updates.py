@@ -27,6 +27,8 @@ from acp_proxy.interceptor import Interceptor
 class UsageUpdates(Interceptor):
     """One line before the end of a turn, and one when a session is reopened that the ledger knows."""
 
+    hears = frozenset({TurnMetered, ContextChanged, SessionOpened, UsageReported, SessionRequested, SessionClosed})
+
     def __init__(self) -> None:
         self._last: dict[str, tuple[int, int, Money | None]] = {}  # by session: what the client was shown last
         self._opened: set[str] = set()
