@@ -7,7 +7,7 @@ reach: the ledger still sets it aside for this process.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -57,11 +57,11 @@ class Running(Struct):
             for standing in standings
         )
 
-    def with_spend(self, costs: Counter[str]) -> Iterator[tuple[Standing, int]]:
+    def with_spend(self, costs: Mapping[str, int]) -> Iterator[tuple[Standing, int]]:
         """How each account stands, and what the turn adds: what was charged, or costs so far by currency."""
         for standing in self.standings:
             account = standing.account
-            yield standing, self.charged[account.key] or costs[account.unit]
+            yield standing, self.charged[account.key] or costs.get(account.unit, 0)
 
     def exceeded(self, so_far: Callable[[Account], SoFar]) -> Exceeded | None:
         """The strictest that `on_exceed` wants of the turn at what it adds to each account so far."""
