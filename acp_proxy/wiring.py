@@ -84,9 +84,11 @@ def _bookkeepers(
     announce: Callable[[Event], None],
 ) -> tuple[list[Interceptor], list[Interceptor]]:
     """Those that come before all others, and those that come after them."""
-    worker = LedgerWorker.at(config.ledger.url, os.environ, partial(log, "warning"), partial(_note_settings, config))
-    process = uuid7(time.time_ns())
     loop, organisation = asyncio.get_running_loop(), config.identity.organisation
+    worker = LedgerWorker.at(
+        config.ledger.url, os.environ, partial(log, "warning"), partial(_note_settings, config), loop.call_later
+    )
+    process = uuid7(time.time_ns())
     recorder = Recorder(
         worker,
         _origin(config, command),

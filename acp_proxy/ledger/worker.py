@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -62,12 +62,15 @@ class _Stop(Struct, frozen=True):
 
 
 _Job = _Append | _Note | _Ask | _Do
+Later = Callable[[float, Callable[[], object]], object]
 
 
 class LedgerWorker:
     """Called from the relay's thread. `open` makes the ledger, in the worker's thread; `warn` is called there, too.
 
-    Each kind of trouble is told once. `at_first` is done with the ledger once, after what it was opened for.
+    Each kind of trouble is told once. `at_first` is done with the ledger once, after what it was opened for. With
+    `later` (seconds, function), which calls in the relay's thread, rows that are safe in the journal gather there for a
+    moment: waking this thread takes the time of a turn's last line, and more for each row than for many at once.
     """
 
     def __init__(
@@ -76,12 +79,17 @@ class LedgerWorker:
         journal: Journal,
         warn: Warn,
         at_first: Callable[[BudgetLedger], object] | None = None,
+        later: Later | None = None,
     ) -> None:
         self._open = open
         self._journal = journal
         self._warn = warn
         self._at_first = at_first
-        self._queue: SimpleQueue[_Job | _Stop] = SimpleQueue()
+        self._later = later
+        self._gathered: list[_Job] = []
+        self._gathering = False
+        self._handing_over = threading.Lock()  # the end comes in a thread of its own
+        self._queue: SimpleQueue[Sequence[_Job] | _Stop] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._ledger: BudgetLedger | None = None
         self._jobs: deque[_Job] = deque()
@@ -100,12 +108,13 @@ class LedgerWorker:
         environ: Mapping[str, str],
         warn: Warn,
         at_first: Callable[[BudgetLedger], object] | None = None,
+        later: Later | None = None,
     ) -> LedgerWorker:
         """For the ledger at `url`, with a journal where the platform keeps state. Raises LedgerError for a bad URL."""
         directories = journal_directories(environ)
         journal = open_journal(directories, url, warn)
         opened = partial(open_ledger, url, patience=_PATIENCE, warn=warn, journals=directories)
-        return cls(opened, journal, warn, at_first)
+        return cls(opened, journal, warn, at_first, later)
 
     @property
     def pending(self) -> int:
@@ -127,7 +136,11 @@ class LedgerWorker:
                 return
             self._unkept[0] += 1
         self._given += 1
-        self._put(_Append(row, slot))
+        if slot is None or self._later is None:
+            self._put(_Append(row, slot))
+        else:
+            self._gathered.append(_Append(row, slot))
+            self._gather(self._later)
 
     def keep_open(self, row: Row) -> None:
         """Keep what is known so far of a turn that goes on: booked if this process dies before `append`."""
@@ -162,6 +175,7 @@ class LedgerWorker:
 
     def close(self, timeout: float) -> int:
         """Write what is left, for at most `timeout` seconds. The rows that the journal keeps for the next start."""
+        self._hand_over()
         if self._thread:
             self._queue.put(_Stop(time.monotonic() + timeout))
             self._thread.join(timeout)
@@ -169,7 +183,24 @@ class LedgerWorker:
         return self.pending
 
     def _put(self, job: _Job) -> None:
-        self._queue.put(job)
+        self._gathered.append(job)
+        self._hand_over()
+
+    def _gather(self, later: Later) -> None:
+        if not self._gathering:
+            self._gathering = True
+            later(_GATHER, self._gathered_long_enough)
+
+    def _gathered_long_enough(self) -> None:
+        self._gathering = False
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        with self._handing_over:
+            gathered, self._gathered = self._gathered, []
+        if not gathered:
+            return
+        self._queue.put(gathered)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="acp-proxy ledger", daemon=True)
             self._thread.start()
@@ -199,24 +230,17 @@ class LedgerWorker:
             self._ledger.close()
 
     def _collect(self, delay: float) -> None:
-        """Wait for something to do, or until the next try is due; then take all that is there.
-
-        Rows that are safe in the journal are let gather: the turn's last line, and the next prompt, go first.
-        """
-        gathering = True
+        """Wait for something to do, or until the next try is due; then take all that is there."""
         with suppress(Empty):
-            item = self._queue.get(timeout=delay if self._jobs else None)
-            until = time.monotonic() + _GATHER
+            self._take(self._queue.get(timeout=delay if self._jobs else None))
             while True:
-                self._take(item)
-                gathering = gathering and isinstance(item, _Append) and item.slot is not None
-                item = self._queue.get(timeout=max(0.0, until - time.monotonic()) if gathering else 0)
+                self._take(self._queue.get_nowait())
 
-    def _take(self, item: _Job | _Stop) -> None:
+    def _take(self, item: Sequence[_Job] | _Stop) -> None:
         if isinstance(item, _Stop):
             self._deadline = self._deadline or item.deadline
         else:
-            self._jobs.append(item)
+            self._jobs.extend(item)
 
     def _work(self) -> None:
         while self._jobs:

@@ -101,6 +101,29 @@ class TestWork:
         assert worker.close(WAIT) == 0
         assert done.empty()
 
+    def test_rows_gather_until_they_are_due_or_something_else_is_to_be_done(
+        self, path: Path, journals: Path, warnings: Warnings
+    ) -> None:
+        due: list[Callable[[], object]] = []
+        url = canonical_url(f"sqlite:///{path}")
+        opened = partial(open_ledger, url, journals=[journals])
+        journal = open_journal([journals], url, warnings)
+        worker = LedgerWorker(opened, journal, warnings, later=lambda _, call: due.append(call))
+        worker.append(row(id="a"))
+        worker.append(row(id="b"))
+        assert len(due) == 1
+        assert not path.exists()
+        due.pop()()
+        worker.append(row(line(cost="3"), id="c"))
+        assert len(due) == 1
+        assert answer(worker)
+        assert ids(path) == ["a", "b", "c"]
+        worker.append(row(id="d"))
+        assert len(due) == 1
+        assert worker.close(WAIT) == 0
+        assert ids(path) == ["a", "b", "c", "d"]
+        due.pop()()
+
     def test_nothing_is_known_of_a_new_session(self, make: Make, path: Path) -> None:
         assert answer(make(path)) is None
 
