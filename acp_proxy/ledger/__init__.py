@@ -1,11 +1,14 @@
 """The ledger: one row per turn. `Ledger` is what every backend offers; `open_ledger` picks one by URL.
 
+Who only looks takes a `LedgerReader`, from `open_reader`: opening that imports nothing that writes.
 The interface blocks, and is called from one thread (`ledger/worker.py` on the relay's side, the main thread of a
 command). Rows are appended, never changed.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -17,8 +20,9 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 
 if TYPE_CHECKING:
-    from acp_proxy.ledger.budgets import BudgetLedger
+    from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
     from acp_proxy.ledger.sql import SqlLedger
+    from acp_proxy.ledger.sql_reader import SqlReader
 
 
 class LedgerError(Exception):
@@ -88,20 +92,10 @@ class Sums(Struct, frozen=True):
     ended_at: int  # the latest
 
 
-class Ledger(Protocol):
+class LedgerReader(Protocol):
+    """Who only looks: reads as `Ledger` does, and imports nothing that writes."""
+
     url: str  # without credentials
-
-    def append(self, rows: Sequence[Row]) -> None:
-        """Append rows and upsert their sessions in one transaction. A row whose id is there already is skipped.
-
-        Raises RowRefusedError for what will never do, and then keeps none of the rows.
-        """
-
-    def state_of(self, origin: Origin, session: str) -> SessionState | None:
-        """What is known of a session, its costs summed over all its rows; None when there is no row."""
-
-    def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
-        """Keep a title as of `at`. Does nothing for a session without rows, or when a later title is kept."""
 
     def rows(self, query: Query) -> Iterator[Row]:
         """Matching rows by start time, then id, without `state` and `process`. About 20 µs a row on SQLite.
@@ -120,10 +114,24 @@ class Ledger(Protocol):
     def sessions(self, query: Query) -> Iterator[SessionInfo]:
         """Sessions with at least one matching row, by their start."""
 
+    def close(self) -> None: ...
+
+
+class Ledger(LedgerReader, Protocol):
+    def append(self, rows: Sequence[Row]) -> None:
+        """Append rows and upsert their sessions in one transaction. A row whose id is there already is skipped.
+
+        Raises RowRefusedError for what will never do, and then keeps none of the rows.
+        """
+
+    def state_of(self, origin: Origin, session: str) -> SessionState | None:
+        """What is known of a session, its costs summed over all its rows; None when there is no row."""
+
+    def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
+        """Keep a title as of `at`. Does nothing for a session without rows, or when a later title is kept."""
+
     def check(self) -> str:
         """One line on version and size, for `doctor`. Raises LedgerError when it cannot be written."""
-
-    def close(self) -> None: ...
 
 
 class Warn(Protocol):
@@ -153,12 +161,9 @@ def open_ledger(
     journals in, by default the two of `places.journal_directories`. Raises LedgerError.
     """
     # Imported here: a relay reads the values above long before its worker wants a database.
-    import os
-    import time
+    from acp_proxy.ledger.places import is_postgres, sqlite_path
 
-    from acp_proxy.ledger.places import is_postgres, journal_directories, sqlite_path
-
-    directories = journal_directories(os.environ) if journals is None else journals
+    directories = _journal_directories() if journals is None else journals
     ledger: SqlLedger
     if is_postgres(url):
         try:
@@ -170,8 +175,38 @@ def open_ledger(
         from acp_proxy.ledger.sqlite import SqliteLedger
 
         ledger = SqliteLedger(sqlite_path(url), patience=patience, warn=warn, journals=directories)
+    _settle_dead(ledger, warn)
+    return ledger
+
+
+def open_reader(
+    url: str,
+    *,
+    patience: float = 5.0,
+    warn: Warn = log_warning,
+    journals: Sequence[Path] | None = None,
+) -> BudgetReader:
+    """The same for who only looks. A database takes so much longer than imports that one for both will do there."""
+    from acp_proxy.ledger.places import is_postgres, sqlite_path
+
+    if is_postgres(url):
+        return open_ledger(url, patience=patience, warn=warn, journals=journals)
+    from acp_proxy.ledger.sqlite_reader import SqliteReader
+
+    directories = _journal_directories() if journals is None else journals
+    reader = SqliteReader(sqlite_path(url), patience=patience, warn=warn, journals=directories)
+    _settle_dead(reader, warn)
+    return reader
+
+
+def _settle_dead(ledger: SqlReader, warn: Warn) -> None:
     try:
         ledger.settle_dead(time.time_ns())
     except LedgerUnavailableError as error:  # it may still be read, and the journals stay
         warn("journal.not_recovered", error=str(error))
-    return ledger
+
+
+def _journal_directories() -> Sequence[Path]:
+    from acp_proxy.ledger.places import journal_directories
+
+    return journal_directories(os.environ)

@@ -7,31 +7,31 @@ no moment shows both or neither. Nothing is ever decremented, holds are rows tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from acp_proxy.core.budget import Account, Layer, Standing
 from acp_proxy.core.entry import Origin
-from acp_proxy.core.hold_size import HoldSize
-from acp_proxy.core.notice import Notice
-from acp_proxy.core.verdict import Admission
-from acp_proxy.core.verdict import Decision as Verdict
 from acp_proxy.core.windows import SECOND
-from acp_proxy.ledger import Ledger
-from acp_proxy.ledger.notices import DeliveryCount, Outbox
+from acp_proxy.ledger import Ledger, LedgerReader
 from acp_proxy.ledger.owners import Owner
-from acp_proxy.ledger.settings import Settings
-from acp_proxy.ledger.tallied import Tallied
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what only names types is not imported by who only reads
+    from acp_proxy.core.hold_size import HoldSize
+    from acp_proxy.core.notice import Notice
+    from acp_proxy.core.verdict import Admission
+    from acp_proxy.core.verdict import Decision as Verdict
+    from acp_proxy.ledger.notices import DeliveryCount, Outbox
     from acp_proxy.ledger.recent import Recent
+    from acp_proxy.ledger.settings import Settings
+    from acp_proxy.ledger.tallied import Tallied
 
 BEAT = 10 * SECOND  # how often a running turn's owner says that it lives
 EXPIRY = 60 * SECOND  # after the last beat a hold no longer counts
 ABANDONED = 24 * 3600 * SECOND  # after its expiry a turn of another host is booked by whoever finds it
 
-Decision = Verdict | Literal["cancel", "grant", "fail_open", "fail_closed"]
+Decision: TypeAlias = 'Verdict | Literal["cancel", "grant", "fail_open", "fail_closed"]'
 
 
 class OpenTurn(Struct, frozen=True):
@@ -91,12 +91,37 @@ class Overshoot(Struct, frozen=True):
     amount: int  # in `unit`, like a `Limit`
 
 
-class BudgetLedger(Ledger, Protocol):
-    """Times are Unix ns; amounts are in the unit of their account. All raise LedgerError, as `Ledger` says."""
+class BudgetReader(LedgerReader, Protocol):
+    """Times are Unix ns; amounts are in the unit of their account. All raise LedgerError."""
 
     @property
     def recent(self) -> Recent:
         """What changes from moment to moment."""
+
+    def standing(self, accounts: Sequence[Account], now: int) -> list[Standing]:
+        """How accounts stand, one by one."""
+
+    def recent_costs(
+        self,
+        organisation: str,
+        agent: str,
+        unit: str,
+        *,
+        model: str | None = None,
+        user: str | None = None,
+        n: int = 50,
+    ) -> list[int]:
+        """What the last `n` turns of an agent took in `unit`, the latest first; of one model and user where given.
+
+        Without those whose price is unknown; only the last 1000 turns are looked through.
+        """
+
+    def grants(self, organisation: str, at: int | None = None) -> list[Grant]:
+        """All grants of an organisation in the order in which they begin, or those that count at a time."""
+
+
+class BudgetLedger(BudgetReader, Ledger, Protocol):
+    """As `BudgetReader` and `Ledger` say."""
 
     def hold(
         self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, until: int, *, unpriced: bool = False
@@ -123,29 +148,8 @@ class BudgetLedger(Ledger, Protocol):
     def book_held(self, organisation: str, turn: str, now: int) -> bool:
         """Book a turn whose owner is known to be dead at what it held; whether it held anything."""
 
-    def standing(self, accounts: Sequence[Account], now: int) -> list[Standing]:
-        """How accounts stand, one by one."""
-
-    def recent_costs(
-        self,
-        organisation: str,
-        agent: str,
-        unit: str,
-        *,
-        model: str | None = None,
-        user: str | None = None,
-        n: int = 50,
-    ) -> list[int]:
-        """What the last `n` turns of an agent took in `unit`, the latest first; of one model and user where given.
-
-        Without those whose price is unknown; only the last 1000 turns are looked through.
-        """
-
     def grant(self, grant: Grant) -> None:
         """Add a grant; one whose id is there is skipped."""
-
-    def grants(self, organisation: str, at: int | None = None) -> list[Grant]:
-        """All grants of an organisation in the order in which they begin, or those that count at a time."""
 
     def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
         """Whether it is the caller's to announce that an account reached a threshold: true for one caller, ever.

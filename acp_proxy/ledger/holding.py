@@ -9,7 +9,7 @@ from typing import Any
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.charge import is_lost
-from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import Money
 from acp_proxy.core.notice import refused
@@ -19,8 +19,8 @@ from acp_proxy.ledger import Row, overshoot
 from acp_proxy.ledger.budgets import EXPIRY, Decision, Held, OpenTurn
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import values_of
+from acp_proxy.ledger.open_turns import open_turn
 from acp_proxy.ledger.overshoot import Ended, written
-from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.standings import Found, charged, organisation_of
 from acp_proxy.ledger.totals import Run, insert
 
@@ -30,11 +30,6 @@ Together = Callable[[Run, Sequence[Insert]], None]
 _UNLESS_THERE = " ON CONFLICT DO NOTHING"
 _COUNT = " ON CONFLICT (org_id, layer, budget, value, decision) DO UPDATE SET count = decision.count + excluded.count"
 
-OPEN_TURNS = """
-SELECT org_id, user_id, team, project, host, agent, agent_version, client,
-    turn, session, started_at, model, process, owner_host, owner_pid, owner_started, expires_at
-FROM open_turn
-"""
 HOLDS_OF_TURN = "SELECT amount, unit FROM hold WHERE org_id = ? AND turn = ?"
 
 
@@ -132,13 +127,6 @@ def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: in
         detail="the proxy died during the turn: what it held",
     )
     return Row(turn.origin, entry, process=turn.process)
-
-
-def open_turn(found: tuple[Any, ...]) -> tuple[OpenTurn, Owner, int]:
-    """A row of `OPEN_TURNS`, with its owner and expiry."""
-    turn, session, started_at, model, process, host, pid, started, expires_at = found[8:]
-    owner = Owner(host, pid, started)
-    return OpenTurn(turn, Origin(*found[:8]), session, started_at, owner, model, process), owner, expires_at
 
 
 def _refusal(turn: OpenTurn, binding: Standing, *, unpriced: bool) -> Insert:

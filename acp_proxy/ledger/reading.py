@@ -215,6 +215,11 @@ def read_sessions(read: Read, query: Query, dialect: Dialect) -> Iterator[Sessio
         yield SessionInfo(Origin(*origin), session, title, started_at, ended_at, used, size)
 
 
+def session_key(origin: Origin, session: str) -> tuple[str, str, str, str, str]:
+    """Values of the columns that lead to a session."""
+    return origin.organisation, origin.user, origin.host, origin.agent, session
+
+
 def organisations(read: Read, query: Query) -> list[str]:
     """Those to look at: the one asked for, else all; each is one step in an index."""
     wanted = {value for dimension, value in query.where if dimension == "organisation"}

@@ -13,11 +13,10 @@ from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import Row, SessionInfo
 from acp_proxy.ledger.budgets import OpenTurn
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.holding import OPEN_TURNS, open_turn
-from acp_proxy.ledger.reading import Read
+from acp_proxy.ledger.open_turns import OPEN_TURNS, open_turn
+from acp_proxy.ledger.reading import Read, session_key
 from acp_proxy.ledger.rows import read_last_turn
 from acp_proxy.ledger.totals import LEVELS
-from acp_proxy.ledger.writing import session_key
 
 DAY = 96  # quarter hours
 FOUR_WEEKS = 28 * DAY

@@ -5,24 +5,22 @@ A journal whose owner lives is locked and left alone; so is one for another ledg
 
 from __future__ import annotations
 
-import fcntl
-import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from acp_proxy.ledger import Ledger, Row, RowRefusedError, Warn
+from acp_proxy.ledger.abandoned import journals_in, taken
 from acp_proxy.ledger.records import Contents, read_journal
 
 if TYPE_CHECKING:
     from acp_proxy.ledger.budgets import BudgetLedger
 
 _BATCH = 256  # rows a transaction: 20 ms, so that others' turns come in between
-_ABANDONED = 60.0  # seconds after which a file that was never finished is not going to be
 
 
 class Left(Struct, frozen=True):
@@ -38,14 +36,14 @@ def recover(ledger: BudgetLedger, directories: Iterable[Path], warn: Warn) -> in
 
     Raises LedgerUnavailableError, and then leaves the journal as it is.
     """
-    return sum(_recover_one(ledger, path, warn) for directory in directories for path in _journals(directory))
+    return sum(_recover_one(ledger, path, warn) for directory in directories for path in journals_in(directory))
 
 
 def left(directories: Iterable[Path]) -> list[Left]:
     """The journals that are there, whoever they belong to. Changes nothing."""
     found = []
-    for path in (path for directory in directories for path in _journals(directory)):
-        with _taken(path) as file:
+    for path in (path for directory in directories for path in journals_in(directory)):
+        with taken(path) as file:
             found.append(Left(path, file is None, read_journal(file.read()) if file else None))
     return found
 
@@ -53,7 +51,7 @@ def left(directories: Iterable[Path]) -> list[Left]:
 def pending(directories: Iterable[Path], url: str) -> int:
     """How many rows journals have for the ledger at `url` that are not in it yet, whoever they belong to."""
     waiting = 0
-    for path in (path for directory in directories for path in _journals(directory)):
+    for path in (path for directory in directories for path in journals_in(directory)):
         with suppress(OSError):  # it may be done by now
             contents = read_journal(path.read_bytes())
             if contents and contents.ledger == url:
@@ -80,7 +78,7 @@ def _append_one(ledger: Ledger, row: Row, warn: Warn) -> None:
 
 
 def _recover_one(ledger: BudgetLedger, path: Path, warn: Warn) -> int:
-    with _taken(path) as file:
+    with taken(path) as file:
         if file is None:
             return 0
         contents = read_journal(file.read())
@@ -112,35 +110,3 @@ def _dispose(path: Path, contents: Contents, warn: Warn) -> None:
             warn("journal.unreadable", rows=contents.unreadable, moved_to=str(aside))
         else:
             path.unlink()
-
-
-@contextmanager
-def _taken(path: Path) -> Iterator[BinaryIO | None]:
-    """The file, locked, when its owner is dead; else None."""
-    try:
-        file = path.open("r+b")
-    except OSError:
-        yield None
-        return
-    with file:
-        yield file if _lock(file) else None
-
-
-def _lock(file: BinaryIO) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return os.fstat(file.fileno()).st_nlink > 0  # else another process has just recovered it
-
-
-def _journals(directory: Path) -> list[Path]:
-    """Those of a directory; what a process left before it had made its journal is removed."""
-    with suppress(OSError):
-        for unfinished in directory.glob("*.new"):
-            if time.time() - unfinished.stat().st_mtime > _ABANDONED:
-                unfinished.unlink()
-    try:
-        return sorted(directory.glob("*.journal"))
-    except OSError:
-        return []

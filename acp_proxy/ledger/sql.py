@@ -1,4 +1,4 @@
-"""What both backends do in the same SQL. A backend brings `_read`, `_write` and `_lock`, and opens its database.
+"""What both backends write in the same SQL. A backend brings `_read`, `_write` and `_lock`, and opens its database.
 
 `_write` may run its work more than once: what it does beside the transaction would be done twice.
 """
@@ -6,68 +6,42 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget import Account
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.verdict import decide
-from acp_proxy.ledger import (
-    Query,
-    Row,
-    SessionInfo,
-    Sums,
-    Warn,
-    holding,
-    overshoot,
-    settings,
-    standings,
-    tallies,
-    totals,
-)
+from acp_proxy.ledger import Row, Warn, holding, overshoot, settings, standings, tallies, totals
 from acp_proxy.ledger.appending import Appending
-from acp_proxy.ledger.budgets import ABANDONED, Decision, DecisionCount, Grant, Held, OpenTurn, Overshoot
-from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, OpenTurn, Overshoot
 from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
-from acp_proxy.ledger.owners import this_host
-from acp_proxy.ledger.places import journal_of
-from acp_proxy.ledger.reading import read_sessions, read_sums
-from acp_proxy.ledger.recent import Recent
+from acp_proxy.ledger.open_turns import OPEN_TURNS, dead_turns, open_turn
+from acp_proxy.ledger.reading import session_key
 from acp_proxy.ledger.recovery import recover
-from acp_proxy.ledger.rows import read_rows
 from acp_proxy.ledger.settings import Settings
+from acp_proxy.ledger.sql_reader import SqlReader
 from acp_proxy.ledger.tallied import Tallied
 from acp_proxy.ledger.totals import Run
-from acp_proxy.ledger.writing import COSTS, NOTE_TITLE, STATE, session_key, state_of, title_values
+from acp_proxy.ledger.writing import COSTS, NOTE_TITLE, STATE, state_of, title_values
 
 T = TypeVar("T")
-
-_LOOKED_THROUGH = 1000  # turns, for those that resemble one
 
 
 class _OwnersGoneError(Exception):
     """Holds that stand in the way belong to processes that are gone."""
 
 
-class SqlLedger(ABC):
-    """A `BudgetLedger`. `journals` are the directories in which processes of this host keep theirs."""
-
-    dialect: Dialect
-    url: str
+class SqlLedger(SqlReader):
+    """A `BudgetLedger`."""
 
     def __init__(self, warn: Warn, journals: Sequence[Path]) -> None:
-        self._warn = warn
-        self._journals = journals
+        super().__init__(warn, journals)
         self._known_series: set[tuple[str, str]] = set()
-
-    @abstractmethod
-    def _read(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """All rows of one statement, read in one short transaction of its own."""
 
     @abstractmethod
     def _write(self, work: Callable[[Run], T]) -> T:
@@ -89,9 +63,6 @@ class SqlLedger(ABC):
     @abstractmethod
     def check(self) -> str: ...
 
-    @abstractmethod
-    def close(self) -> None: ...
-
     def append(self, rows: Sequence[Row]) -> None:
         appending = Appending(rows)
         self._known_series |= self._write(
@@ -101,23 +72,10 @@ class SqlLedger(ABC):
     def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
         self._write(lambda run: run(NOTE_TITLE, title_values(origin, session, title, at)))
 
-    @property
-    def recent(self) -> Recent:
-        return Recent(self._read, self.dialect)
-
     def state_of(self, origin: Origin, session: str) -> SessionState | None:
         key = session_key(origin, session)
         found = self._read(STATE, key)
         return state_of(found[0], self._read(COSTS, key)) if found else None
-
-    def rows(self, query: Query) -> Iterator[Row]:
-        return read_rows(self._read, query, self.dialect)
-
-    def summed(self, query: Query, by: Sequence[str]) -> list[Sums]:
-        return read_sums(self._read, query, by, self.dialect)
-
-    def sessions(self, query: Query) -> Iterator[SessionInfo]:
-        return read_sessions(self._read, query, self.dialect)
 
     def hold(
         self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, until: int, *, unpriced: bool = False
@@ -156,9 +114,7 @@ class SqlLedger(ABC):
 
     def settle_dead(self, now: int) -> int:
         recover(self, self._journals, self._warn)
-        where = "WHERE owner_host = ? OR expires_at < ?"
-        found = self._read(f"{holding.OPEN_TURNS} {where}", (this_host(), now - ABANDONED))
-        dead = [each for each in found if self._is_dead(each, now)]
+        dead = dead_turns(self._read, self._journals, now)
         for each in dead:
             self._book(each, now)
         return len(dead)
@@ -166,11 +122,11 @@ class SqlLedger(ABC):
     def book_held(self, organisation: str, turn: str, now: int) -> bool:
         """Book a turn at what it holds; whether it holds anything."""
         where = "WHERE org_id = ? AND turn = ?"
-        found = self._read(f"{holding.OPEN_TURNS} {where}", (organisation, turn))
+        found = self._read(f"{OPEN_TURNS} {where}", (organisation, turn))
         return bool(found) and self._book(found[0], now)
 
     def _book(self, found: tuple[Any, ...], now: int) -> bool:
-        turn, _, _ = holding.open_turn(found)
+        turn, _, _ = open_turn(found)
         holds = self._read(holding.HOLDS_OF_TURN, (turn.origin.organisation, turn.id))
         if holds:  # else it was settled or released meanwhile, or held nothing of anything
             self.append([holding.last_known(found, holds, now)])
@@ -178,78 +134,10 @@ class SqlLedger(ABC):
             self.release(turn.origin.organisation, turn.id)
         return bool(holds)
 
-    def _is_dead(self, found: tuple[Any, ...], now: int) -> bool:
-        _, owner, expires_at = holding.open_turn(found)
-        if expires_at < now - ABANDONED:
-            return True
-        # A journal that is still there is being read by another process, which will know better.
-        return owner.is_gone and (expires_at <= now or not journal_of(owner, self._journals))
-
-    def standing(self, accounts: Sequence[Account], now: int) -> list[Standing]:
-        if not accounts:
-            return []
-        found = self._standing(accounts, now)
-        if (found.expired or any(each.held for each in found.standings)) and self._any_owner_gone(accounts):
-            self.settle_dead(now)
-            found = self._standing(accounts, now)
-        return found.standings
-
-    def _standing(self, accounts: Sequence[Account], now: int) -> standings.Found:
-        result = standings.Found([])
-        for _, group in groupby(accounts, standings.organisation_of):
-            some = list(group)
-            found = standings.answer(self._read(*standings.question(some, now, self.dialect)), some)
-            result.standings += found.standings
-            result.expired |= found.expired
-        return result
-
-    def _any_owner_gone(self, accounts: Sequence[Account]) -> bool:
-        groups = groupby(accounts, standings.organisation_of)
-        return any(owner.is_gone for _, group in groups for owner in standings.owners_of(self._read, list(group)))
-
-    def recent_costs(
-        self,
-        organisation: str,
-        agent: str,
-        unit: str,
-        *,
-        model: str | None = None,
-        user: str | None = None,
-        n: int = 50,
-    ) -> list[int]:
-        resembles, values = "t.kind = 'turn'", list[Any]()
-        if user is not None:
-            resembles += " AND t.user_id = ?"
-            values.append(user)
-        if model is not None:
-            of_turn = "l.org_id = t.org_id AND l.turn = t.id"
-            resembles += f" AND EXISTS (SELECT 1 FROM line l WHERE {of_turn} AND l.model = ?)"
-            values.append(model)
-        amount, known = _amount_of(unit)
-        sql = f"""
-            SELECT {amount}
-            FROM (
-                SELECT * FROM (
-                    SELECT * FROM turn WHERE org_id = ? AND agent = ? ORDER BY started_at DESC LIMIT {_LOOKED_THROUGH}
-                ) t WHERE {resembles} AND {known} ORDER BY t.started_at DESC LIMIT {n}
-            ) t JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
-            GROUP BY t.started_at, t.id ORDER BY t.started_at DESC, t.id DESC
-        """
-        found = self._read(sql, (*([unit] if "?" in amount else []), organisation, agent, *values))
-        return [int(amount) for (amount,) in found if amount is not None]
-
     def grant(self, grant: Grant) -> None:
         values = [getattr(grant, name) for name in _GRANT_FIELDS]
         sql = f"INSERT INTO granted VALUES ({', '.join('?' * len(values))}) ON CONFLICT DO NOTHING"
         self._write(lambda run: run(sql, values))
-
-    def grants(self, organisation: str, at: int | None = None) -> list[Grant]:
-        counts = "" if at is None else "AND starts_at <= ? AND ends_at > ?"
-        sql = f"""
-            SELECT id, org_id, layer, budget, value, amount, unit, starts_at, ends_at, who, why
-            FROM granted WHERE org_id = ? {counts} ORDER BY starts_at, id
-        """
-        return [Grant(*found) for found in self._read(sql, (organisation, *([] if at is None else [at, at])))]
 
     def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
         key = (standings.organisation_of(account), account.notice_key, threshold)
@@ -305,13 +193,3 @@ class SqlLedger(ABC):
 
 
 _GRANT_FIELDS = ("organisation", "id", "layer", "budget", "value", "amount", "unit", "at", "until", "who", "why")
-
-
-def _amount_of(unit: str) -> tuple[str, str]:
-    """What a turn took in `unit`, and a condition for turns of which that is known."""
-    match unit:
-        case "turns":
-            return "1", "1 = 1"
-        case "tokens":
-            return "sum(l.input + l.cached_read + l.cached_write + l.output + l.thought)", "t.usage_source <> 'none'"
-    return "sum(CASE WHEN l.currency = ? THEN l.cost_nano END)", "t.unpriced = 0"

@@ -16,22 +16,12 @@ from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS, check_version
 from acp_proxy.ledger.places import sqlite_url
 from acp_proxy.ledger.sql import SqlLedger
-from acp_proxy.ledger.sqlite_file import (
-    Identity,
-    LedgerDamagedError,
-    connect,
-    identity,
-    now_and_then_checkpoint,
-    patiently,
-    set_aside,
-    translated,
-)
+from acp_proxy.ledger.sqlite_connection import SqliteConnection
+from acp_proxy.ledger.sqlite_file import LedgerDamagedError, now_and_then_checkpoint, patiently, translated
 from acp_proxy.ledger.totals import Run
 from acp_proxy.ledger.turnstile import Turnstile
 
 T = TypeVar("T")
-
-_NO_FILE: Identity = (-1, -1)
 
 
 class SqliteLedger(SqlLedger):
@@ -46,7 +36,7 @@ class SqliteLedger(SqlLedger):
         self.path = path
         self.url = sqlite_url(path)
         self._patience = patience
-        self._connection = self._connect()
+        self._database = SqliteConnection(path, patience, warn, self._known_series.clear)
         with translated(path):
             self._turnstile = Turnstile(path.with_name(f"{path.name}-queue"), patience)
 
@@ -59,28 +49,25 @@ class SqliteLedger(SqlLedger):
         return f"{self.path}: {rows} rows, {size / 1e6:.1f} MB, schema {len(MIGRATIONS)}, {library}"
 
     def close(self) -> None:
-        self._connection.close()
+        self._database.close()
         self._turnstile.close()
 
     def _read(self, sql: str, values: Sequence[Any]) -> list[Any]:
-        with translated(self.path):
-            self._follow_file()
-            return patiently(lambda: self._connection.execute(sql, values).fetchall(), self._patience)
+        return self._database.read(sql, values)
 
     def _write(self, work: Callable[[Run], T]) -> T:
         try:
             result = self._transaction(work)
         except LedgerDamagedError as error:
-            self._begin_anew(error)
+            self._database.begin_anew(error)
             result = self._transaction(work)
-        if identity(self.path) != self._file:  # set aside since the transaction began, and what it wrote with it
+        if not self._database.is_current:  # set aside since the transaction began, and what it wrote with it
             result = self._transaction(work)
         return result
 
     def _transaction(self, work: Callable[[Run], T]) -> T:
         with translated(self.path), self._turnstile.turn() as entered:
-            self._follow_file()
-            connection = self._connection
+            connection = self._database.current()
             patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self._patience if entered else 0)
             try:
                 check_version(connection)  # what we write may not be all that a newer one counts on
@@ -98,32 +85,3 @@ class SqliteLedger(SqlLedger):
 
     def _lock_totals(self, run: Run) -> None:
         """BEGIN IMMEDIATE has locked everything."""
-
-    def _connect(self) -> sqlite3.Connection:
-        try:
-            connection, self._file = connect(self.path, self._patience)
-        except LedgerDamagedError as error:
-            self._set_aside(error, error.file)
-            connection, self._file = connect(self.path, self._patience)
-        return connection
-
-    def _follow_file(self) -> None:
-        """Reopen when another process has set the file aside, or someone has removed it: rows would go nowhere."""
-        if identity(self.path) != self._file:
-            self._reconnect()
-
-    def _begin_anew(self, error: LedgerDamagedError) -> None:
-        self._connection.close()
-        self._set_aside(error, self._file)
-        self._reconnect()
-
-    def _reconnect(self) -> None:
-        self._file = _NO_FILE  # until it succeeds, each call tries again
-        self._known_series.clear()
-        self._connection.close()
-        self._connection = self._connect()
-
-    def _set_aside(self, error: LedgerDamagedError, damaged: Identity | None) -> None:
-        moved = set_aside(self.path, damaged, self._patience)
-        if moved:
-            self._warn("ledger.damaged", error=str(error), moved_to=str(moved))

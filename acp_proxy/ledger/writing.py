@@ -15,6 +15,7 @@ from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
 from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import Counters, Usage
 from acp_proxy.ledger import Row
+from acp_proxy.ledger.reading import session_key
 from acp_proxy.ledger.totals import Run, insert
 
 # A row may come late, from a journal: then only the session's beginning is news. What a row does not know of its
@@ -108,10 +109,6 @@ def _new(run: Run, rows: Sequence[Prepared]) -> Iterator[Prepared]:
 
 def title_values(origin: Origin, session: str, title: str | None, at: int) -> tuple[object, ...]:
     return (title, None if title is None else title.casefold(), at, *session_key(origin, session), at)
-
-
-def session_key(origin: Origin, session: str) -> tuple[str, str, str, str, str]:
-    return origin.organisation, origin.user, origin.host, origin.agent, session
 
 
 def _turn_values(row: Row) -> tuple[object, ...]:

@@ -1,0 +1,40 @@
+"""Turns that run, as the ledger has them, and those of them whose process did not live to end them. Writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from acp_proxy.core.entry import Origin
+from acp_proxy.ledger.budgets import ABANDONED, OpenTurn
+from acp_proxy.ledger.owners import Owner, this_host
+from acp_proxy.ledger.places import journal_of
+from acp_proxy.ledger.reading import Read
+
+OPEN_TURNS = """
+SELECT org_id, user_id, team, project, host, agent, agent_version, client,
+    turn, session, started_at, model, process, owner_host, owner_pid, owner_started, expires_at
+FROM open_turn
+"""
+
+
+def open_turn(found: tuple[Any, ...]) -> tuple[OpenTurn, Owner, int]:
+    """A row of `OPEN_TURNS`, with its owner and expiry."""
+    turn, session, started_at, model, process, host, pid, started, expires_at = found[8:]
+    owner = Owner(host, pid, started)
+    return OpenTurn(turn, Origin(*found[:8]), session, started_at, owner, model, process), owner, expires_at
+
+
+def dead_turns(read: Read, journals: Sequence[Path], now: int) -> list[tuple[Any, ...]]:
+    """Rows of `OPEN_TURNS` that are to be booked at what they hold, as `BudgetLedger.settle_dead` says."""
+    found = read(f"{OPEN_TURNS} WHERE owner_host = ? OR expires_at < ?", (this_host(), now - ABANDONED))
+    return [each for each in found if _is_dead(each, journals, now)]
+
+
+def _is_dead(found: tuple[Any, ...], journals: Sequence[Path], now: int) -> bool:
+    _, owner, expires_at = open_turn(found)
+    if expires_at < now - ABANDONED:
+        return True
+    # A journal that is still there is being read by another process, which will know better.
+    return owner.is_gone and (expires_at <= now or not journal_of(owner, journals))

@@ -1,0 +1,127 @@
+"""What both backends read in the same SQL. A backend brings `_read`, and opens its database.
+
+Imports nothing that writes: commands that only look, above all `status`, are started again and again.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from acp_proxy.core.budget import Account, Standing
+from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn, standings
+from acp_proxy.ledger.budgets import Grant
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.reading import read_sessions, read_sums
+from acp_proxy.ledger.recent import Recent
+from acp_proxy.ledger.rows import read_rows
+
+_LOOKED_THROUGH = 1000  # turns, for those that resemble one
+
+
+class SqlReader(ABC):
+    """A `BudgetReader`. `journals` are the directories in which processes of this host keep theirs."""
+
+    dialect: Dialect
+    url: str
+
+    def __init__(self, warn: Warn, journals: Sequence[Path]) -> None:
+        self._warn = warn
+        self._journals = journals
+
+    @abstractmethod
+    def _read(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """All rows of one statement, read in one short transaction of its own."""
+
+    @abstractmethod
+    def settle_dead(self, now: int) -> int: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    @property
+    def recent(self) -> Recent:
+        return Recent(self._read, self.dialect)
+
+    def rows(self, query: Query) -> Iterator[Row]:
+        return read_rows(self._read, query, self.dialect)
+
+    def summed(self, query: Query, by: Sequence[str]) -> list[Sums]:
+        return read_sums(self._read, query, by, self.dialect)
+
+    def sessions(self, query: Query) -> Iterator[SessionInfo]:
+        return read_sessions(self._read, query, self.dialect)
+
+    def standing(self, accounts: Sequence[Account], now: int) -> list[Standing]:
+        if not accounts:
+            return []
+        found = self._standing(accounts, now)
+        if (found.expired or any(each.held for each in found.standings)) and self._any_owner_gone(accounts):
+            self.settle_dead(now)
+            found = self._standing(accounts, now)
+        return found.standings
+
+    def _standing(self, accounts: Sequence[Account], now: int) -> standings.Found:
+        result = standings.Found([])
+        for _, group in groupby(accounts, standings.organisation_of):
+            some = list(group)
+            found = standings.answer(self._read(*standings.question(some, now, self.dialect)), some)
+            result.standings += found.standings
+            result.expired |= found.expired
+        return result
+
+    def _any_owner_gone(self, accounts: Sequence[Account]) -> bool:
+        groups = groupby(accounts, standings.organisation_of)
+        return any(owner.is_gone for _, group in groups for owner in standings.owners_of(self._read, list(group)))
+
+    def recent_costs(
+        self,
+        organisation: str,
+        agent: str,
+        unit: str,
+        *,
+        model: str | None = None,
+        user: str | None = None,
+        n: int = 50,
+    ) -> list[int]:
+        resembles, values = "t.kind = 'turn'", list[Any]()
+        if user is not None:
+            resembles += " AND t.user_id = ?"
+            values.append(user)
+        if model is not None:
+            of_turn = "l.org_id = t.org_id AND l.turn = t.id"
+            resembles += f" AND EXISTS (SELECT 1 FROM line l WHERE {of_turn} AND l.model = ?)"
+            values.append(model)
+        amount, known = _amount_of(unit)
+        sql = f"""
+            SELECT {amount}
+            FROM (
+                SELECT * FROM (
+                    SELECT * FROM turn WHERE org_id = ? AND agent = ? ORDER BY started_at DESC LIMIT {_LOOKED_THROUGH}
+                ) t WHERE {resembles} AND {known} ORDER BY t.started_at DESC LIMIT {n}
+            ) t JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
+            GROUP BY t.started_at, t.id ORDER BY t.started_at DESC, t.id DESC
+        """
+        found = self._read(sql, (*([unit] if "?" in amount else []), organisation, agent, *values))
+        return [int(amount) for (amount,) in found if amount is not None]
+
+    def grants(self, organisation: str, at: int | None = None) -> list[Grant]:
+        counts = "" if at is None else "AND starts_at <= ? AND ends_at > ?"
+        sql = f"""
+            SELECT id, org_id, layer, budget, value, amount, unit, starts_at, ends_at, who, why
+            FROM granted WHERE org_id = ? {counts} ORDER BY starts_at, id
+        """
+        return [Grant(*found) for found in self._read(sql, (organisation, *([] if at is None else [at, at])))]
+
+
+def _amount_of(unit: str) -> tuple[str, str]:
+    """What a turn took in `unit`, and a condition for turns of which that is known."""
+    match unit:
+        case "turns":
+            return "1", "1 = 1"
+        case "tokens":
+            return "sum(l.input + l.cached_read + l.cached_write + l.output + l.thought)", "t.usage_source <> 'none'"
+    return "sum(CASE WHEN l.currency = ? THEN l.cost_nano END)", "t.unpriced = 0"
