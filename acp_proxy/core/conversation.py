@@ -13,29 +13,24 @@ from typing import Any
 from msgspec import Struct
 
 from acp_proxy.core import acp
-from acp_proxy.core.acp import Ending, Hello, Update
+from acp_proxy.core.acp import Ending, Hello
 from acp_proxy.core.events import (
-    ChildSessionSeen,
-    Compacted,
     ConnectionClosed,
     Event,
     Initialized,
-    ModelSelected,
     Opening,
     PermissionAnswered,
     PermissionRequested,
     SessionClosed,
-    SessionInfoChanged,
     SessionOpened,
     SessionRequested,
     Side,
-    UpdateSeen,
-    UsageReported,
 )
 from acp_proxy.core.jsonrpc import Message, Notification, Pairing, Request, Response
 from acp_proxy.core.lifecycle import Lifecycle
-from acp_proxy.core.sessions import Session
-from acp_proxy.core.turns import OpenTurn, Tally
+from acp_proxy.core.sessions import Session, Sessions
+from acp_proxy.core.turns import OpenTurn
+from acp_proxy.core.updates import Updates
 
 
 def _never(_: Response) -> bool:
@@ -57,8 +52,8 @@ class Conversation:
         """`new_id` makes a UUIDv7 for a turn that starts at the given time."""
         self._turns = Lifecycle(new_id)
         self._asked: Pairing[_Asked] = Pairing()
-        self._sessions: dict[str, Session] = {}
-        self._forks = 0  # open requests: until they are answered, a session not heard of before may be a fork's history
+        self._sessions = Sessions()
+        self._updates = Updates(self._sessions, self._turns)
 
     def receive(self, sender: Side, message: Message, at: int, size: int, admitted: str | None = None) -> list[Event]:
         """The events of one message, in order. `size` is the length of its line in bytes.
@@ -75,7 +70,7 @@ class Conversation:
                 return self._permission_requested(message, at)
             case Notification(method=acp.SESSION_UPDATE) if sender is Side.AGENT:
                 update = acp.update_of(message)
-                return [] if update is None else self._updated(update, at, size)
+                return [] if update is None else self._updates.events(update, at, size)
         return []
 
     def ends_turn(self, sender: Side, message: Message) -> bool:
@@ -115,7 +110,7 @@ class Conversation:
         """One side is gone: every open turn ends, and late responses answer nothing any more."""
         ending = Ending("crashed" if side is Side.AGENT else "disconnected")
         events: list[Event] = []
-        for session in self._sessions.values():
+        for session in self._sessions:
             for turn in [*session.turns, *session.waiting]:
                 events += session.end(turn, at, ending)
             session.run, session.active = None, False
@@ -136,10 +131,10 @@ class Conversation:
             case _ if name is None:
                 return []
             case acp.PROMPT:
-                session = self._session(name)
+                session = self._sessions.named(name)
                 turn, events = self._turns.prompted(session, request.params, at, admitted)
                 answered = partial(self._turns.answered, session, turn)
-                self._ask(request, answered, lambda response: self._turns.ending(session, turn, response) is not None)
+                self._ask(request, answered, partial(self._turns.ends, session, turn))
                 return events
             case acp.SET_MODEL:
                 self._ask(request, partial(self._model_set, name, acp.wanted_model(request.params)))
@@ -173,19 +168,19 @@ class Conversation:
         if name is None:
             return []
         if how == "fork":
-            self._forks += 1
+            self._sessions.forks += 1
         else:
-            self._session(name).replays += 1
+            self._sessions.named(name).replays += 1
         self._ask(request, partial(self._opened, how, name, cwd))
         return [SessionRequested(at, how, name)]
 
     def _opened(self, how: Opening, asked: str | None, cwd: str | None, response: Response, at: int) -> list[Event]:
         parent = asked if how == "fork" else None
         name = asked if how in ("load", "resume") else acp.opened_session(response.result)
-        self._forks -= how == "fork"
+        self._sessions.forks -= how == "fork"
         if name is None:
             return []
-        session = self._session(name)
+        session = self._sessions.named(name)
         if how in ("load", "resume"):
             session.replays = max(0, session.replays - 1)
         if response.error is not None:
@@ -198,7 +193,7 @@ class Conversation:
     def _model_set(self, name: str, wanted: str | None, response: Response, at: int) -> list[Event]:
         if response.error is not None:
             return []
-        return self._select(self._session(name), wanted or acp.model_of(response.result), at)
+        return self._sessions.named(name).choose(wanted or acp.model_of(response.result), at)
 
     def _listed(self, response: Response, at: int) -> list[Event]:
         events: list[Event] = []
@@ -208,7 +203,7 @@ class Conversation:
                 continue
             info = acp.info_after(session.info, entry, self._turns.version)
             if info != session.info:
-                events += self._rename(session, info, at)
+                events += session.rename(info, at)
         return events
 
     def _closed(self, name: str, deleted: bool, response: Response, at: int) -> list[Event]:
@@ -219,7 +214,7 @@ class Conversation:
             events += session.end(turn, at, Ending(acp.CANCELLED))
         root = self._sessions.get(name)
         if root is not None and not root.busy:
-            self._sessions = {key: kept for key, kept in self._sessions.items() if kept.root is not root}
+            self._sessions.drop(root)
         return [*events, SessionClosed(at, name, deleted)]
 
     def _closing_ends(self, name: str, response: Response) -> bool:
@@ -227,86 +222,19 @@ class Conversation:
 
     def _abandoned(self, name: str) -> Iterator[tuple[Session, OpenTurn]]:
         """Turns of v2 that nothing will end once their session is closed; v1's prompts are still answered."""
-        for session in self._sessions.values():
+        for session in self._sessions:
             if session.root.id == name:
                 yield from ((session, turn) for turn in session.waiting if turn.accepted)
                 if session.run is not None:
                     yield session, session.run
 
-    # -- what an agent tells
-
-    def _updated(self, update: Update, at: int, size: int) -> list[Event]:
-        session = self._session(update.session)
-        if not self._replayed(session):
-            _count(session.tally, update, size)
-        match update.kind:
-            case acp.USAGE_UPDATE:
-                return [self._usage(update, session, at)]
-            case acp.STATE_UPDATE:
-                return self._turns.state(session, update.fields, at)
-            case acp.SUBAGENT_UPDATE:
-                events = self._subagent(session, update, at)
-            case acp.COMPACTION_UPDATE:
-                events = self._compaction(update, session, at)
-            case acp.INFO_UPDATE:
-                events = self._rename(session, acp.info_after(session.info, update.fields, self._turns.version), at)
-            case acp.CONFIG_UPDATE:
-                events = self._select(session, acp.model_of(update.fields), at)
-            case _:
-                events = []
-        if update.meta or acp.has_tool_output(update.fields):
-            events.append(self._seen(update, session, at))
-        return events
-
-    def _usage(self, update: Update, session: Session, at: int) -> Event:
-        if session.child is None:
-            session.tally.reported = session.tally.now()
-        used, size = acp.context_of(update.fields)
-        return UsageReported(
-            at,
-            session.root.id,
-            session.current,
-            used,
-            size,
-            acp.cost_of(update.fields),
-            cost_cleared=self._turns.version >= 2 and acp.cost_is_null(update.fields),
-            meta=update.meta,
-            child=session.child,
-        )
-
-    def _compaction(self, update: Update, session: Session, at: int) -> list[Event]:
-        if self._replayed(session):
-            return []
-        return [Compacted(at, session.root.id, session.current, status=acp.compaction_status(update.fields))]
-
-    def _seen(self, update: Update, session: Session, at: int) -> UpdateSeen:
-        return UpdateSeen(
-            at,
-            session.root.id,
-            session.current,
-            update.kind,
-            update.meta,
-            update.fields,
-            replayed=self._replayed(session),
-            child=session.child,
-        )
-
-    def _subagent(self, parent: Session, update: Update, at: int) -> list[Event]:
-        name, state = acp.subagent_of(update.fields)
-        if name is None:
-            return []
-        events: list[Event] = []
-        child = self._sessions.get(name)
-        if child is None or not (child is parent.root or child.child or child.opened or child.busy):
-            child = self._sessions[name] = Session(name, parent.root)
-            events.append(ChildSessionSeen(at, parent.root.id, name))
-        return events + self._turns.state(child, state, at)
+    # -- what an agent asks for
 
     def _permission_requested(self, request: Request, at: int) -> list[Event]:
         name = acp.session_of(request)
         if name is None:
             return []
-        session = self._session(name)
+        session = self._sessions.named(name)
         call = acp.permitted_tool_call(request.params)
         if call is not None:
             session.tally.saw_tool(call)
@@ -316,34 +244,3 @@ class Conversation:
 
     def _permission_answered(self, name: str, id: Any, response: Response, at: int) -> list[Event]:
         return [PermissionAnswered(at, name, id, acp.permission_outcome(response.result))]
-
-    # -- sessions
-
-    def _session(self, name: str) -> Session:
-        """Agents name a session before the response that opens it, so the first word of it makes it known."""
-        session = self._sessions.get(name)
-        if session is None:
-            session = self._sessions[name] = Session(name)
-        return session
-
-    def _replayed(self, session: Session) -> bool:
-        if session.replayed:
-            return True
-        return self._forks > 0 and not (session.opened or session.child or session.busy)
-
-    def _select(self, session: Session, model: str | None, at: int) -> list[Event]:
-        if model is None or model == session.model:
-            return []
-        session.model = model
-        return [] if session.child else [ModelSelected(at, session.id, model)]
-
-    def _rename(self, session: Session, info: acp.Info, at: int) -> list[Event]:
-        session.info = info
-        return [] if session.child else [SessionInfoChanged(at, session.id, info.title, info.updated_at, info.meta)]
-
-
-def _count(tally: Tally, update: Update, size: int) -> None:
-    if update.kind in acp.TOOL_UPDATES:
-        tally.count_tool(update.kind, acp.tool_call_of(update.fields), *acp.tool_chars(update.fields, size))
-    else:
-        tally.count(update.kind, acp.update_chars(update))

@@ -36,9 +36,8 @@ class Lifecycle:
 
     def answered(self, session: Session, turn: OpenTurn, response: Response, at: int) -> list[Event]:
         """The response to a prompt."""
-        ending = self.ending(session, turn, response)
-        if ending is not None:
-            return session.end(turn, at, ending)
+        if self.ends(session, turn, response):
+            return session.end(turn, at, _ending(response))
         if response.error is not None:
             return session.forget(turn, at)  # refused while other work runs: that goes on
         turn.accept(acp.message_id(acp.mapping(response.result)))
@@ -46,20 +45,16 @@ class Lifecycle:
             session.run = turn
         return []
 
-    def ending(self, session: Session, turn: OpenTurn, response: Response) -> Ending | None:
-        """How the response to its prompt ends a turn; None when it does not. Changes nothing."""
+    def ends(self, session: Session, turn: OpenTurn, response: Response) -> bool:
+        """Whether the response to its prompt ends a turn. Changes nothing."""
         failed, result = response.error is not None, response.result
         if turn in session.waiting or session.run is turn:
-            if failed:
-                return Ending(acp.FAILED) if session.run is None else None
-            return acp.ending(result) if acp.ends(result) else None
+            return session.run is None if failed else acp.ends(result)
         if turn not in session.root.turns:
-            return None
-        if failed:
-            return Ending(acp.FAILED)
-        if acp.accepts(result):  # v2's answer, though v1 was negotiated: the next idle ends the turn
-            return None if session.run is None else Ending(acp.ENDED)
-        return acp.ending(result)
+            return False
+        if not failed and acp.accepts(result):  # v2's answer, though v1 was negotiated: the next idle ends the turn
+            return session.run is not None
+        return True
 
     def state(self, session: Session, fields: dict[str, Any], at: int) -> list[Event]:
         """A snapshot of whether a session works. Only a change of it means something."""
@@ -91,3 +86,9 @@ class Lifecycle:
         meta = acp.meta_of(fields)
         seen = UpdateSeen(at, session.root.id, session.current, acp.STATE_UPDATE, meta, fields, child=session.child)
         return [] if session.replayed else [seen]
+
+
+def _ending(response: Response) -> Ending:
+    if response.error is not None:
+        return Ending(acp.FAILED)
+    return Ending(acp.ENDED) if acp.accepts(response.result) else acp.ending(response.result)

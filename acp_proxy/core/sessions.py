@@ -1,9 +1,11 @@
-"""What is known of one session on this connection: its open turns, its model, what it is called."""
+"""What is known of the sessions of a connection: their open turns, their models, what they are called."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from acp_proxy.core.acp import Ending, Info
-from acp_proxy.core.events import Event, PromptDropped, Turn, TurnStarted
+from acp_proxy.core.events import Event, ModelSelected, PromptDropped, SessionInfoChanged, Turn, TurnStarted
 from acp_proxy.core.turns import OpenTurn, Tally
 
 
@@ -86,3 +88,49 @@ class Session:
         absorbed = [prompt for prompt in self.waiting if prompt.accepted]
         self.waiting = [prompt for prompt in self.waiting if not prompt.accepted]
         return [PromptDropped(at, self.root.id, prompt.turn) for prompt in absorbed]
+
+    def choose(self, model: str | None, at: int) -> list[Event]:
+        """Its model, where one is named. A subagent's concerns nobody else."""
+        if model is None or model == self.model:
+            return []
+        self.model = model
+        return [] if self.child else [ModelSelected(at, self.id, model)]
+
+    def rename(self, info: Info, at: int) -> list[Event]:
+        self.info = info
+        return [] if self.child else [SessionInfoChanged(at, self.id, info.title, info.updated_at, info.meta)]
+
+
+class Sessions:
+    """Those of one connection, by their ids."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Session] = {}
+        self.forks = 0  # open requests: until answered, a session not heard of before may be a fork's history
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(self._known.values())
+
+    def get(self, id: str) -> Session | None:
+        return self._known.get(id)
+
+    def named(self, id: str) -> Session:
+        """Agents name a session before the response that opens it, so the first word of it makes it known."""
+        session = self._known.get(id)
+        if session is None:
+            session = self._known[id] = Session(id)
+        return session
+
+    def add_child(self, id: str, root: Session) -> Session:
+        child = self._known[id] = Session(id, root)
+        return child
+
+    def drop(self, root: Session) -> None:
+        """A session with its subagents'."""
+        self._known = {name: kept for name, kept in self._known.items() if kept.root is not root}
+
+    def replays(self, session: Session) -> bool:
+        """Whether what comes of a session is history."""
+        if session.replayed:
+            return True
+        return self.forks > 0 and not (session.opened or session.child or session.busy)

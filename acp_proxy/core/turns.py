@@ -28,7 +28,14 @@ class Counts(NamedTuple):
         return self.output + self.thought + self.tool
 
     def since(self, before: Counts) -> Counts:
-        return Counts(*(now - then for now, then in zip(self, before, strict=True)))
+        return Counts(
+            self.updates - before.updates,
+            self.announced - before.announced,
+            self.named - before.named,
+            self.output - before.output,
+            self.thought - before.thought,
+            self.tool - before.tool,
+        )
 
 
 class Tally:

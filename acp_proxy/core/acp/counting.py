@@ -128,7 +128,10 @@ def tool_chars(fields: Mapping[str, Any], size: int) -> tuple[int, int]:
 
 
 def _count_under(value: dict[str, Any], *names: str) -> int | None:
-    return next((found for name in names if (found := count(value.get(name))) is not None), None)
+    for name in names:
+        if (found := count(value.get(name))) is not None:
+            return found
+    return None
 
 
 def _model_rows(rows: Any) -> Iterator[ModelCounters]:

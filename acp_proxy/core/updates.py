@@ -1,0 +1,93 @@
+"""What an agent tells with `session/update`: events, and counts of what is nothing but text."""
+
+from __future__ import annotations
+
+from acp_proxy.core import acp
+from acp_proxy.core.acp import Update
+from acp_proxy.core.events import ChildSessionSeen, Compacted, Event, UpdateSeen, UsageReported
+from acp_proxy.core.lifecycle import Lifecycle
+from acp_proxy.core.sessions import Session, Sessions
+from acp_proxy.core.turns import Tally
+
+
+class Updates:
+    """Of one connection."""
+
+    def __init__(self, sessions: Sessions, turns: Lifecycle) -> None:
+        self._sessions = sessions
+        self._turns = turns
+
+    def events(self, update: Update, at: int, size: int) -> list[Event]:
+        """In order; `size` is the length of the update's line in bytes."""
+        session = self._sessions.named(update.session)
+        if not self._sessions.replays(session):
+            _count(session.tally, update, size)
+        match update.kind:
+            case acp.USAGE_UPDATE:
+                return [self._usage(update, session, at)]
+            case acp.STATE_UPDATE:
+                return self._turns.state(session, update.fields, at)
+            case acp.SUBAGENT_UPDATE:
+                events = self._subagent(session, update, at)
+            case acp.COMPACTION_UPDATE:
+                events = self._compaction(update, session, at)
+            case acp.INFO_UPDATE:
+                events = session.rename(acp.info_after(session.info, update.fields, self._turns.version), at)
+            case acp.CONFIG_UPDATE:
+                events = session.choose(acp.model_of(update.fields), at)
+            case _:
+                events = []
+        if update.meta or acp.has_tool_output(update.fields):
+            events.append(self._seen(update, session, at))
+        return events
+
+    def _usage(self, update: Update, session: Session, at: int) -> Event:
+        if session.child is None:
+            session.tally.reported = session.tally.now()
+        used, size = acp.context_of(update.fields)
+        return UsageReported(
+            at,
+            session.root.id,
+            session.current,
+            used,
+            size,
+            acp.cost_of(update.fields),
+            cost_cleared=self._turns.version >= 2 and acp.cost_is_null(update.fields),
+            meta=update.meta,
+            child=session.child,
+        )
+
+    def _compaction(self, update: Update, session: Session, at: int) -> list[Event]:
+        if self._sessions.replays(session):
+            return []
+        return [Compacted(at, session.root.id, session.current, status=acp.compaction_status(update.fields))]
+
+    def _seen(self, update: Update, session: Session, at: int) -> UpdateSeen:
+        return UpdateSeen(
+            at,
+            session.root.id,
+            session.current,
+            update.kind,
+            update.meta,
+            update.fields,
+            replayed=self._sessions.replays(session),
+            child=session.child,
+        )
+
+    def _subagent(self, parent: Session, update: Update, at: int) -> list[Event]:
+        name, state = acp.subagent_of(update.fields)
+        if name is None:
+            return []
+        events: list[Event] = []
+        child = self._sessions.get(name)
+        if child is None or not (child is parent.root or child.child or child.opened or child.busy):
+            child = self._sessions.add_child(name, parent.root)
+            events.append(ChildSessionSeen(at, parent.root.id, name))
+        return events + self._turns.state(child, state, at)
+
+
+def _count(tally: Tally, update: Update, size: int) -> None:
+    if update.kind in acp.TOOL_UPDATES:
+        tally.count_tool(update.kind, acp.tool_call_of(update.fields), *acp.tool_chars(update.fields, size))
+    else:
+        tally.count(update.kind, acp.update_chars(update))
