@@ -110,7 +110,10 @@ def test_help_lists_the_commands_and_run_has_help_of_its_own(machine: Machine) -
             "acp-proxy: --since: expected a date such as 2026-11-01, an RFC 3339 time or 7d, not 'soon'",
         ),
         (("report", "--tz", "Mars"), "acp-proxy: --tz: expected a time zone such as Europe/Berlin or UTC, not 'Mars'"),
-        (("report", "--ledger", "mysql://u:secret@h/d"), "acp-proxy: --ledger: expected sqlite:///PATH"),
+        (
+            ("report", "--ledger", "mysql://u:secret@h/d"),
+            "acp-proxy: --ledger: expected sqlite:///PATH or postgresql://HOST/DATABASE",
+        ),
         (
             ("prices", "cost", "m", "--input", "many"),
             "acp-proxy: argument --input: expected a number of tokens, not 'many'; see acp-proxy prices cost --help",

@@ -230,8 +230,8 @@ def test_a_user_without_any_variable_is_still_named(tmp_path: Path) -> None:
             '[ledger]\nadmission_timeout = "2sm"\n',
             'FILE:2: ledger.admission_timeout: expected a duration such as "250ms" or "2s"',
         ),
-        ('[ledger]\nurl = "/tmp/x"\n', "FILE:2: ledger.url: expected sqlite:///PATH"),
-        ('[ledger]\nurl = "sqlite:///"\n', "FILE:2: ledger.url: expected sqlite:///PATH"),
+        ('[ledger]\nurl = "/tmp/x"\n', "FILE:2: ledger.url: expected sqlite:///PATH or postgresql://HOST/DATABASE"),
+        ('[ledger]\nurl = "sqlite:///"\n', "FILE:2: ledger.url: expected sqlite:///PATH or postgresql://HOST/DATABASE"),
         (
             '[prices."a/b.c"]\ninput = 1.2\n',
             'FILE:2: prices."a/b.c".input: expected a decimal in quotes, such as "1.20": write "1.2"',
@@ -278,7 +278,7 @@ def test_a_mistake_in_the_administrators_file_names_that_file(machine: Machine) 
     [
         ({"log_level": "warn"}, {}, '--log-level: expected debug, info, warning or error; did you mean "warning"?'),
         ({"team": ""}, {}, "--team: expected 1 to 200 printable characters"),
-        ({"ledger": "mysql://u:secret@h/d"}, {}, "--ledger: expected sqlite:///PATH"),
+        ({"ledger": "mysql://u:secret@h/d"}, {}, "--ledger: expected sqlite:///PATH or postgresql://HOST/DATABASE"),
         (
             {"ledger": "postgresql://u:secret@h"},
             {},
@@ -287,7 +287,7 @@ def test_a_mistake_in_the_administrators_file_names_that_file(machine: Machine) 
         (
             {"budget": "-5"},
             {},
-            '--budget: expected an amount from 0 as a decimal in quotes, such as "30" or "0.50"',
+            '--budget: expected an amount from 0, such as "30" or "0.50"',
         ),
         (
             {},

@@ -132,7 +132,7 @@ def test_a_mistake_names_file_line_key_and_what_was_expected(tmp_path: Path, lin
     assert str(caught.value) == f"{tmp_path}/config.toml:{expected}"
 
 
-_AMOUNT = 'expected an amount from 0 as a decimal in quotes, such as "30" or "0.50"'
+_AMOUNT = 'expected an amount from 0, such as "30" or "0.50"'
 _LIMIT = 'expected { amount = "30", currency = "USD" }, { tokens = 2_000_000 } or { turns = 200 }'
 
 

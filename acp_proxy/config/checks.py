@@ -74,7 +74,7 @@ def ledger_url(value: object) -> str:
             raise ValueError("expected postgresql://HOST/DATABASE")
         return url
     if scheme != "sqlite" or not rest.startswith("/") or len(rest) < 2:
-        raise ValueError("expected sqlite:///PATH")
+        raise ValueError("expected sqlite:///PATH or postgresql://HOST/DATABASE")
     return url
 
 
@@ -95,7 +95,7 @@ def amount(value: object) -> int:
         raise ValueError(f'expected an amount as a decimal in quotes, such as "30": write "{value}"')
     digits = value.replace(".", "", 1) if isinstance(value, str) else ""
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_AMOUNT):
-        raise ValueError('expected an amount from 0 as a decimal in quotes, such as "30" or "0.50"')
+        raise ValueError('expected an amount from 0, such as "30" or "0.50"')
     try:
         return Money.of(str(value), "").nano
     except ValueError:
