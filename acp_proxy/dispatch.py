@@ -7,7 +7,6 @@ forwarded, all others after; what an interceptor wants to admit waits (`admissio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 from acp_proxy.accounting import Accounting, Later, Log
@@ -20,14 +19,24 @@ from acp_proxy.core.events import Event, Side
 from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, parse
 from acp_proxy.core.long_lines import peek_head
 from acp_proxy.core.meter import Meter
-from acp_proxy.core.peek import Peek, is_one_a_line, peek_line, peek_lines, peek_run, split_lines
+from acp_proxy.core.peek import (
+    NEWLINE,
+    UNREADABLE,
+    Peek,
+    decode_run,
+    is_one_a_line,
+    peek_line,
+    peek_lines,
+    peek_run,
+    split_lines,
+)
 from acp_proxy.core.traffic import Flow, Traffic
 from acp_proxy.glance import Plain, may_be_late, next_of_agent
 from acp_proxy.interceptor import Interceptor, Refusal
 from acp_proxy.lane import Lane, Outlet
 from acp_proxy.permissions import Permissions
 
-_NO_UPDATES: list[Plain] = []
+_AGENT = Side.AGENT  # looked up for each run
 
 
 class Dispatcher:
@@ -55,7 +64,7 @@ class Dispatcher:
         self._accounting = Accounting(
             conversation, meter, interceptors, self._carry_out, clock=clock, log=log, later=later
         )
-        self._awaited = partial(conversation.awaits, Side.AGENT)
+        self._awaits = conversation.awaits
         self._alike = Alike()
         self._admission = Admission(self._accounting, self._decided, admission_timeout)
         self._client_methods = acp.CLIENT_METHODS | self._admission.methods
@@ -70,28 +79,34 @@ class Dispatcher:
 
     def attach(self, to_client: Outlet, to_agent: Outlet) -> None:
         self._to_client, self._to_agent = Lane(to_client), Lane(to_agent)
+        self._write_to_client, self._write_to_agent = to_client.write, to_agent.write
 
     def lines(self, sender: Side, run: bytes) -> None:
         """Forward whole lines and account for them. Most of all traffic ends here: nothing in it matters."""
-        alike, plain = self._alike, _NO_UPDATES
-        if sender is Side.CLIENT:
-            lane, flow, peeked = self._to_agent, self._from_client, peek_run(run)
-            mark = self._next_of_client(peeked, 0)
-        elif (measured := alike.measure(run)) is not None:
-            self._to_client.forward(run)
+        alike = self._alike
+        if sender is _AGENT and run.startswith(alike.head) and (measured := alike.measure(run)) is not None:
+            self._write_to_client(run)
             self._from_agent.messages += measured[0]
             self._accounting.tally(alike.session, alike.kind, *measured)
             return
-        elif len(run) >= alike.long:
+        if len(run) >= alike.long and sender is _AGENT:
             self._mixed(sender, run, alike.sift(run))
             return
+        try:
+            peeked = decode_run(run)
+        except UNREADABLE:
+            peeked = peek_lines(run)
+        plain: list[Plain] = []
+        if sender is _AGENT:
+            mark = next_of_agent(peeked, 0, self._awaits, plain)
+            write, flow = self._write_to_client, self._from_agent
         else:
-            lane, flow, peeked, plain = self._to_client, self._from_agent, peek_run(run), []
-            mark = next_of_agent(peeked, 0, self._awaited, plain.append)
-        if mark < len(peeked):
+            mark = self._next_of_client(peeked, 0)
+            write, flow = self._write_to_agent, self._from_client
+        if mark < len(peeked) or run[-1] != NEWLINE:
             self._mixed(sender, run, ((run, None),))
             return
-        lane.forward(run)
+        write(run)
         flow.messages += mark
         if plain:
             self._tally(plain)
@@ -154,14 +169,16 @@ class Dispatcher:
 
     def _next_of_client(self, peeked: Sequence[Peek], start: int) -> int:
         """The index of the client's next line that needs more than a glance, or the end."""
+        methods, held = self._client_methods, self._admission.held
         for index in range(start, len(peeked)):
-            if self._client_matters(peeked[index]):
+            peek = peeked[index]
+            if peek.method in methods or ((held or peek.method is None) and self._client_matters(peek)):
                 return index
         return len(peeked)
 
     def _client_matters(self, peek: Peek) -> bool:
         if peek.method is None:
-            return self._conversation.awaits(Side.CLIENT, peek.id) or self._permissions.drops(Side.CLIENT, peek.id)
+            return self._awaits(Side.CLIENT, peek.id) or self._permissions.drops(Side.CLIENT, peek.id)
         if not self._admission.idle and peek.params is not None and self._admission.delays(peek.params.session):
             return True
         return peek.method in self._client_methods
@@ -201,7 +218,7 @@ class Dispatcher:
             if sender is Side.CLIENT:
                 mark = self._next_of_client(peeked, counted)
             else:
-                mark = next_of_agent(peeked, counted, self._awaited, plain.append)
+                mark = next_of_agent(peeked, counted, self._awaits, plain)
                 self._tally(plain)
             if mark == len(lines):
                 break
@@ -232,6 +249,7 @@ class Dispatcher:
             self._lane(sender).forward(line)
         elif self._waits(sender, message):
             self._admission.hold(message, line)
+            self._to_agent.outlet.hold_back(self._admission.held)
         elif sender is Side.AGENT and isinstance(message, Request) and message.method == acp.REQUEST_PERMISSION:
             self._permission(message, line)
         elif isinstance(message, Response) and self._permissions.answered(sender, message.id):
@@ -283,7 +301,7 @@ class Dispatcher:
                 self._line(Side.CLIENT, line)
             else:
                 self._to_agent.forward(line)
-        self._to_agent.outlet.resume_reading()
+        self._to_agent.outlet.hold_back(self._admission.held)
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:

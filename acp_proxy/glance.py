@@ -6,24 +6,26 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from acp_proxy.core import acp
-from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
+from acp_proxy.core.acp import AGENT_METHODS, PLAIN_UPDATES, SESSION_UPDATE
+from acp_proxy.core.events import Side
 from acp_proxy.core.peek import ABSENT, Peek
 
+_AGENT = Side.AGENT
 Plain = tuple[str | None, str, int, int]
 """Session, kind, number, and bytes of `content` of updates of which nothing else matters."""
 
 
 def next_of_agent(
-    peeked: Sequence[Peek], start: int, awaits: Callable[[object], bool], add: Callable[[Plain], None]
+    peeked: Sequence[Peek], start: int, awaits: Callable[[Side, object], bool], plain: list[Plain]
 ) -> int:
-    """The index of the agent's next line that matters, or the end; the updates before it are told to `add`."""
+    """The index of the agent's next line that matters, or the end; the updates before it are added to `plain`."""
     session: str | None = None
     kind, updates, size = "", 0, 0
     index = start
     for peek in islice(peeked, start, None) if start else peeked:
         params = peek.params
         if params is None or (update := params.update) is None or peek.method != SESSION_UPDATE:
-            if awaits(peek.id) if peek.method is None else peek.method in acp.AGENT_METHODS:
+            if awaits(_AGENT, peek.id) if peek.method is None else peek.method in AGENT_METHODS:
                 break
         elif update.meta is not ABSENT or params.meta is not ABSENT:
             break
@@ -32,13 +34,13 @@ def next_of_agent(
             size += len(update.content)
         elif update.kind in PLAIN_UPDATES:
             if updates:
-                add((session, kind, updates, size))
+                plain.append((session, kind, updates, size))
             session, kind, updates, size = params.session, update.kind or "", 1, len(update.content)
         else:
             break
         index += 1
     if updates:
-        add((session, kind, updates, size))
+        plain.append((session, kind, updates, size))
     return index
 
 

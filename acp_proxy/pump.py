@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from acp_proxy.core.events import Side
 from acp_proxy.core.framing import Framer, Part
+from acp_proxy.core.peek import NEWLINE
 from acp_proxy.core.traffic import Flow
 from acp_proxy.stdio import End
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from acp_proxy.relay import Inspector
 
 READ = 1 << 16  # a pipe's size: larger reads are slower
-HOLDING_AT_MOST = 4 << 20  # bytes of client lines that wait for admission
+HOLDING_AT_MOST = 4 << 20  # bytes of lines that the inspector holds back
 HIGH, LOW = 4 * READ, READ  # bytes that wait when a pump pauses and when it goes on: a pause costs 30 us
 FLOOD = 20_000  # ns between two reads of one side; agents' bursts come every 50 us, a ping's answer takes longer
 PIPE_AT_MOST = 1 << 20  # what a pipe can hold at all
@@ -42,6 +43,7 @@ class Outlet:
         self._may_go_on = may_go_on
         self._waiting: deque[memoryview] = deque()
         self._waits = 0  # bytes
+        self._held_back = 0  # bytes
         self._finishing = False
         self._open = True
         self.congested = False  # so much waits that the pump which feeds this outlet pauses
@@ -70,9 +72,12 @@ class Outlet:
             self._wait(memoryview(data)[taken:])
             self._end.watch(self._flush)
 
-    def resume_reading(self) -> None:
-        """The inspector holds less than it did: its source may be read again."""
-        self._may_go_on()
+    def hold_back(self, size: int) -> None:
+        """The inspector keeps so many bytes of lines to itself now; with too many of them their source is not read."""
+        less, self._held_back = size < self._held_back, size
+        self._weigh()
+        if less:
+            self._may_go_on()
 
     @property
     def delivered(self) -> bool:
@@ -102,7 +107,10 @@ class Outlet:
     def _wait(self, rest: memoryview) -> None:
         self._waiting.append(rest)
         self._waits += len(rest)
-        self.congested = self._waits > HIGH
+        self._weigh()
+
+    def _weigh(self) -> None:
+        self.congested = self._open and (self._waits > HIGH or self._held_back > HOLDING_AT_MOST)
 
     def _flush(self) -> None:
         waiting = self._waiting
@@ -125,7 +133,7 @@ class Outlet:
             if self._finishing:
                 self.close()
         if self._waits <= LOW:
-            self.congested = False
+            self._weigh()
             self._may_go_on()
 
 
@@ -144,7 +152,7 @@ class Pump:
         self._on_end = on_end
         self._passed = flow.passed
         self._framer = Framer(partial(inspector.streams, sender))
-        self._holding = inspector.holding if sender is Side.CLIENT else None  # only clients' lines wait for admission
+        self._at_once = READ  # bytes to read
         self._reading = False
         self._cut = False
         self._last_read = 0
@@ -156,8 +164,8 @@ class Pump:
         self._resume()
 
     def balance(self) -> None:
-        """Stops or resumes reading, as the outlet and the inspector's held lines demand."""
-        if self._is_full() is not self._reading or self.ended:
+        """Stops or resumes reading, as the outlet demands."""
+        if self._outlet.congested is not self._reading or self.ended:
             return
         if self._reading:
             self.stop()
@@ -188,9 +196,6 @@ class Pump:
     def close(self) -> None:
         self._source.close()
 
-    def _is_full(self) -> bool:
-        return self._outlet.congested or (self._holding is not None and self._holding() > HOLDING_AT_MOST)
-
     def _resume(self) -> None:
         self._reading = True
         if self._cut:
@@ -209,24 +214,28 @@ class Pump:
             sched_yield()  # whoever writes line after line gets to write more of them: one read for many
             now = clock()
         self._last_read = now
-        framer = self._framer
-        held = framer.held
-        try:  # no more than fits into a pipe with what is held, or writing the run would take two turns
-            data = self._read(READ - held if held < READ // 2 else READ)
+        try:
+            data = self._read(self._at_once)
         except BlockingIOError:
             return
         except OSError:
             data = b""
-        if framer.between_lines and data.endswith(b"\n"):
-            self._lines(self._sender, data)
-        elif data:
-            self._show(framer.feed(data))
-        else:
+        if not data:
             self.finish()
             return
+        if data[-1] == NEWLINE and self._framer.between_lines:
+            self._lines(self._sender, data)
+        else:
+            self._cut_apart(data)
         self._passed(len(data), clock() - now)
-        if self._outlet.congested or (self._holding and self._holding() > HOLDING_AT_MOST):
+        if self._outlet.congested:
             self.stop()
+
+    def _cut_apart(self, data: bytes) -> None:
+        """A chunk that begins or ends within a line."""
+        self._show(self._framer.feed(data))
+        held = self._framer.held  # no more than fits into a pipe with it, or writing the run would take two turns
+        self._at_once = READ - held if held < READ // 2 else READ
 
     def _read_the_rest(self) -> None:
         """Up to what a pipe can hold: whoever still has its other end may write for ever."""

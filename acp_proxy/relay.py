@@ -46,7 +46,7 @@ class Inspector(Protocol):
         """That side's stream ended, after its last line. Not called for a client that outlives the agent."""
 
     def holding(self) -> int:
-        """Bytes of client lines held back for admission. When it falls, call `to_agent.resume_reading()`."""
+        """Bytes of client lines held back for admission. Whenever it changes, tell `to_agent.hold_back()`."""
 
 
 def run(main: Callable[[], Coroutine[Any, Any, int]]) -> int:

@@ -24,15 +24,15 @@ class Wire:
 
     def __init__(self) -> None:
         self.data = b""
-        self.resumed = 0
+        self.held_back = 0
         self.written = asyncio.Event()
 
     def write(self, data: bytes) -> None:
         self.data += data
         self.written.set()
 
-    def resume_reading(self) -> None:
-        self.resumed += 1
+    def hold_back(self, size: int) -> None:
+        self.held_back = size
 
     @property
     def messages(self) -> list[Any]:

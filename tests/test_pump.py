@@ -26,6 +26,7 @@ class Holding(Forwarding):
 
     def lines(self, sender: Side, run: bytes) -> None:
         self.held += run
+        self.to_agent.hold_back(len(self.held))
 
     def ended(self, sender: Side) -> None:
         self.ends += 1
@@ -36,7 +37,7 @@ class Holding(Forwarding):
     def release(self) -> bytes:
         run = bytes(self.held)
         self.held.clear()
-        self.to_agent.resume_reading()
+        self.to_agent.hold_back(0)
         return run
 
 

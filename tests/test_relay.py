@@ -128,6 +128,7 @@ class Holding(Forwarding):
     def lines(self, sender: Side, run: bytes) -> None:
         if sender is Side.CLIENT:
             self.held += run
+            self.to_agent.hold_back(len(self.held))
         else:
             super().lines(sender, run)
 
@@ -141,7 +142,7 @@ class Holding(Forwarding):
     def release(self) -> None:
         self.to_agent.write(self.held)
         self.held = b""
-        self.to_agent.resume_reading()
+        self.to_agent.hold_back(0)
 
 
 @LOOPS

@@ -29,7 +29,7 @@ class Alike:
         self.kind = ""
         self.long = _NEVER  # bytes of a run that is worth to be sifted: less are decoded sooner
         self._least = _NEVER  # the length of a line without words
-        self._head = self._tail = self._joint = b"\n\n"  # as no line begins that has words
+        self.head = self._tail = self._joint = b"\n\n"  # as no line begins that has words
         self._begin, self._end = 2, -2  # where words begin and, from the end of a line, end
         self._around = 0  # bytes of `content` that are not words
 
@@ -46,16 +46,16 @@ class Alike:
         if begin < len(_TEXT) or line.rfind(content) != at or content[end - 1 : end] == b"\\":
             return
         self.session, self.kind = peek.params.session, update.kind or ""
-        self._head, self._tail = line[: at + begin], line[at + end :]
-        self._joint = self._tail + self._head
+        self.head, self._tail = line[: at + begin], line[at + end :]
+        self._joint = self._tail + self.head
         self._least, self.long = len(self._joint), _FEW * len(self._joint)
-        self._begin, self._end = len(self._head), -len(self._tail)
+        self._begin, self._end = len(self.head), -len(self._tail)
         self._around = len(content) - (end - begin)
 
     def measure(self, run: bytes) -> Measured | None:
         """Of a run in which every line is like the one that is known; else None."""
         begin, end = self._begin, self._end
-        if run[:begin] != self._head:
+        if run[:begin] != self.head:
             return None
         words = run[begin:end]
         if _QUOTE in words or _ESCAPE in words or _NEWLINE in words:
@@ -75,7 +75,7 @@ class Alike:
     def sift(self, run: bytes) -> Iterator[tuple[bytes, Measured | None]]:
         """A run in pieces, in order: lines like the one that is known, measured, and what may be something else."""
         lines, first = BytesIO(run).readlines(), 0
-        begin, head = self._begin, self._head
+        begin, head = self._begin, self.head
         others = [index for index, line in enumerate(lines) if line[:begin] != head]
         if len(others) * _FEW > len(lines):
             yield run, None

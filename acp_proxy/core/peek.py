@@ -38,15 +38,20 @@ class Peek(msgspec.Struct, gc=False):
     params: Params | None = None
 
 
+UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
+NEWLINE = ord("\n")
 _strict = msgspec.json.Decoder(Peek)
 _NO_MESSAGE = Peek()
+
+decode_run = _strict.decode_lines
+"""`peek_run` for whoever calls it so often that a call counts; what it raises is UNREADABLE, and means `peek_lines`."""
 
 
 def peek_run(run: bytes) -> list[Peek]:
     """The messages of a run, in order; where `is_one_a_line`, the lines. Never raises."""
     try:
-        return _strict.decode_lines(run)
-    except (msgspec.DecodeError, ValueError, RecursionError):
+        return decode_run(run)
+    except UNREADABLE:
         return peek_lines(run)
 
 
@@ -67,7 +72,7 @@ def is_one_a_line(run: bytes, peeked: Sequence[Peek]) -> bool:
 def peek_line(line: bytes) -> Peek:
     try:
         return _strict.decode(line)
-    except (msgspec.DecodeError, ValueError, RecursionError):
+    except UNREADABLE:
         pass
     # Params of another shape, half a surrogate pair, or no message at all: rare enough to be parsed in full.
     match parse(line):
