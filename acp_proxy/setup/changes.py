@@ -64,7 +64,7 @@ def undo(editor: Editor, file: SettingsFile, original: Original, wanted: str | N
     if after == text:
         return Change(file, text, after, f"{file.path}: {_nothing_to_undo(editor, behind, wanted)}.\n")
     file.check()
-    since = f"{file.path} was changed since: only what starts the agents was put back.\n"
+    since = f"{file.path} was changed since: only what starts the agents was put back.\n{_left(editor, chosen, first)}"
     said = since if wanted is None else f"{_names(chosen)} no longer behind acp-proxy.\n"
 
     def make() -> None:
@@ -93,6 +93,13 @@ def _of_setup(editor: Editor, there: list[Agent], first: bytes | None) -> list[A
     before = agents((first or b"").decode("utf-8"), editor.shape)
     theirs = {agent.name for agent in before if agent.wrapped}
     return [agent for agent in there if agent.wrapped and agent.name not in theirs]
+
+
+def _left(editor: Editor, chosen: list[Agent], first: bytes | None) -> str:
+    """What is said of agents that were not there before the first setup."""
+    there = {agent.name for agent in agents((first or b"").decode("utf-8"), editor.shape)}
+    added = [clean(agent.name) for agent in chosen if agent.name not in there]
+    return f"Still there, as you may have come to use it, without acp-proxy: {', '.join(added)}.\n" if added else ""
 
 
 def _nothing_to_undo(editor: Editor, behind: list[Agent], wanted: str | None) -> str:

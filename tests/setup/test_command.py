@@ -222,6 +222,18 @@ def test_an_undo_of_changed_settings_takes_back_only_what_setup_did(machine: Mac
     }
 
 
+def test_an_agent_that_setup_added_outlives_the_undo_of_changed_settings_and_that_is_said(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS)
+    machine.setup("zed", "claude")
+    path.write_text(f"{path.read_text()}// mine\n")
+    assert machine.setup("zed", undo=True).endswith(
+        "only what starts the agents was put back.\n"
+        "Still there, as you may have come to use it, without acp-proxy: Claude Code (acp-proxy).\n"
+    )
+    added = json.loads(path.read_text().removesuffix("// mine\n"))["agent_servers"]["Claude Code (acp-proxy)"]
+    assert added["command"] == "npx"
+
+
 def test_one_agent_can_be_taken_out_whoever_put_it_behind_acp_proxy(machine: Machine) -> None:
     path = machine.write("zed", f'{{"agent_servers": {{{BY_HAND}}}}}')
     assert machine.setup("zed", "hand", undo=True).endswith("Hand is no longer behind acp-proxy.\n")
