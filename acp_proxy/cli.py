@@ -19,7 +19,7 @@ from acp_proxy.charset import make_do
 from acp_proxy.config import Config, ConfigError, load
 from acp_proxy.core.usage import Usage
 from acp_proxy.figures import clean
-from acp_proxy.ledger import LedgerError, Query, open_ledger
+from acp_proxy.ledger import LedgerError, Query, open_reader
 from acp_proxy.report import FILTERS, Report, formats, query, report, tables
 
 USAGE_STATUS = 2
@@ -65,7 +65,7 @@ def _report(arguments: argparse.Namespace) -> int:
     now = time.time_ns()
     filters = [(name, value) for name in FILTERS if (value := getattr(arguments, name)) is not None]
     wanted = query(_instant(arguments, "since", zone, now), _instant(arguments, "until", zone, now), filters)
-    ledger = open_ledger(_config(arguments).ledger.url)
+    ledger = open_reader(_config(arguments).ledger.url)
     try:
         found = report(ledger, arguments.by, wanted, zone)
     finally:
@@ -126,7 +126,7 @@ def _session(arguments: argparse.Namespace) -> int:
 
     config, zone, now = _config(arguments), _zone(arguments.tz), time.time_ns()
     mine = (("organisation", config.identity.organisation), ("user", config.identity.user))
-    ledger = open_ledger(config.ledger.url)
+    ledger = open_reader(config.ledger.url)
     try:
         found = session.session_report(ledger, arguments.session, mine, zone, now)
     except session.NoSuchSession as error:
@@ -157,7 +157,7 @@ def _export(arguments: argparse.Namespace) -> int:
         return lab if lab in LABS else None
 
     wanted = Query(_instant(arguments, "since", zone, now), _instant(arguments, "until", zone, now))
-    ledger = open_ledger(config.ledger.url)
+    ledger = open_reader(config.ledger.url)
     try:
         found = focus.rows(ledger, wanted, config.identity.organisation, zone, seller)
     finally:

@@ -18,7 +18,7 @@ import orjson
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.figures import clean
-from acp_proxy.ledger import Ledger, Query, Sums
+from acp_proxy.ledger import LedgerReader, Query, Sums
 from acp_proxy.report.formats import as_json_text, without_controls
 from acp_proxy.times import SECOND, Zone, rfc3339
 
@@ -79,7 +79,9 @@ _UNIT = "Tokens"
 Row = dict[str, Any]
 
 
-def rows(ledger: Ledger, query: Query, organisation: str, zone: Zone, seller: Callable[[str], str | None]) -> list[Row]:
+def rows(
+    ledger: LedgerReader, query: Query, organisation: str, zone: Zone, seller: Callable[[str], str | None]
+) -> list[Row]:
     """By day, then by who and what. `seller` says who sells a model, None where that is not known.
 
     Raises LedgerError.

@@ -177,7 +177,7 @@ def test_a_new_answer_is_made_without_what_takes_long_to_import(home: Home) -> N
     home.configure(DAILY)
     done = home.run("--format", "{today} {left} {resets}")
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "acp_proxy.ledger.sqlite" in loaded
+    assert "acp_proxy.ledger.sqlite_reader" in loaded
     assert loaded & SLOW == set()
 
 

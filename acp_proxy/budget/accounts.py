@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from acp_proxy.core.budget import Account, Budget, Standing, account_of
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.scope import DIMENSIONS, Subject
-from acp_proxy.ledger import Ledger, Query
-from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger import LedgerReader, Query
+from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.times import SECOND
 
 _A_DAY = 86_400 * SECOND
@@ -20,7 +20,7 @@ _TOGETHER = 50
 
 
 def accounts_of(
-    ledger: Ledger, budgets: Iterable[Budget], own: Subject, zone_of: Callable[[str], tzinfo], now: int
+    ledger: LedgerReader, budgets: Iterable[Budget], own: Subject, zone_of: Callable[[str], tzinfo], now: int
 ) -> list[Account]:
     """In the order of the budgets, then by name. `own` is who asks, and has accounts before it has rows.
 
@@ -36,13 +36,13 @@ def accounts_of(
     return list({account.key: account for account in accounts}.values())
 
 
-def standings_of(ledger: BudgetLedger, accounts: Sequence[Account], now: int) -> list[Standing]:
+def standings_of(ledger: BudgetReader, accounts: Sequence[Account], now: int) -> list[Standing]:
     """One by one, asked in parts: a statement of SQLite has at most 500 of them, and an account needs some."""
     parts = (accounts[start : start + _TOGETHER] for start in range(0, len(accounts), _TOGETHER))
     return [standing for part in parts for standing in ledger.standing(part, now)]
 
 
-def _subjects(ledger: Ledger, budget: Budget, own: Subject, now: int) -> list[Subject]:
+def _subjects(ledger: LedgerReader, budget: Budget, own: Subject, now: int) -> list[Subject]:
     """One for each account that the budget has."""
     if budget.window.name == "turn":
         return [own]
@@ -57,7 +57,7 @@ def _subjects(ledger: Ledger, budget: Budget, own: Subject, now: int) -> list[Su
     return [found[value] for value in sorted(found)]
 
 
-def _seen(ledger: Ledger, budget: Budget, own: Subject) -> Iterator[Subject]:
+def _seen(ledger: LedgerReader, budget: Budget, own: Subject) -> Iterator[Subject]:
     """Those of whom the ledger has rows in the budget's scope, as far as the budget asks."""
     asked = [dimension for dimension in DIMENSIONS if dimension == budget.per or budget.scope.of(dimension)]
     nobody = Subject(own.organisation, "", None, None, "", "")
@@ -68,7 +68,7 @@ def _seen(ledger: Ledger, budget: Budget, own: Subject) -> Iterator[Subject]:
             yield subject
 
 
-def _last_sessions(ledger: Ledger, budget: Budget, own: Subject, now: int) -> list[Subject]:
+def _last_sessions(ledger: LedgerReader, budget: Budget, own: Subject, now: int) -> list[Subject]:
     """The last of each user, host and agent."""
     last: dict[tuple[str, str, str], Subject] = {}
     recent = Query(since=now - _A_DAY, where=(("organisation", own.organisation),))

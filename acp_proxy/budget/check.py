@@ -14,7 +14,7 @@ from acp_proxy.core.refusal import refusal_text
 from acp_proxy.core.scope import DIMENSIONS, Dimension, Subject
 from acp_proxy.core.verdict import Admission, decide, denies_unpriced
 from acp_proxy.figures import clean
-from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.budgets import BudgetReader
 
 ADMITTED, REFUSED = 0, 3  # exit statuses
 
@@ -24,7 +24,7 @@ class Answer(Struct, frozen=True):
     text: str
 
 
-def check(ledger: BudgetLedger, budgets: Sequence[Budget], subject: Subject, now: int, *, unpriced: bool) -> Answer:
+def check(ledger: BudgetReader, budgets: Sequence[Budget], subject: Subject, now: int, *, unpriced: bool) -> Answer:
     """For a new session of `subject`; `unpriced`: its model has no price. What is not known of it is said."""
     asked = [budget for budget in budgets if not _missing(budget, subject)]
     accounts = accounts_for(asked, subject, now, zone_of, "")
@@ -36,7 +36,7 @@ def check(ledger: BudgetLedger, budgets: Sequence[Budget], subject: Subject, now
     return Answer(ADMITTED, f"{_admitted(admission, standings)}{unasked}")
 
 
-def _size(ledger: BudgetLedger, account: Account, subject: Subject) -> HoldSize:
+def _size(ledger: BudgetReader, account: Account, subject: Subject) -> HoldSize:
     organisation, agent, unit = subject.organisation, subject.agent, account.unit
     agents = ledger.recent_costs(organisation, agent, unit)
     if subject.model is None:

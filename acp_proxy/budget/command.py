@@ -1,4 +1,7 @@
-"""`acp-proxy budget …`: from what was typed to what is answered. Writes to no stream."""
+"""`acp-proxy budget …`: from what was typed to what is answered. Writes to no stream.
+
+What only one action needs is imported in it: `list` is what is asked again and again.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy import table
-from acp_proxy.budget import check, grants, listing, simulation, zone_of
+from acp_proxy.budget import listing, zone_of
 from acp_proxy.budget.accounts import accounts_of, standings_of
 from acp_proxy.budget.own import own_subject
-from acp_proxy.budget.replay import reaches_back, replay
-from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config, load
 from acp_proxy.config.files import expanded, read
 from acp_proxy.core.budget import Per
 from acp_proxy.core.usage import Usage
-from acp_proxy.ledger import Query, open_ledger
-from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger import Query, open_ledger, open_reader
+from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
 from acp_proxy.times import Zone
 
 NO_BUDGETS = "No budget is configured: a [[budget]] with a name, a window and a limit makes one.\n"
@@ -40,8 +41,11 @@ class Place(Struct, frozen=True):
 
 def main(arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
     """Exit status and answer. `since` among the arguments is Unix ns already. Raises UsageError and LedgerError."""
-    with closing(open_ledger(config.ledger.url)) as ledger:
-        return _ACTIONS[arguments.action](ledger, arguments, config, place)
+    if arguments.action == "grant":
+        with closing(open_ledger(config.ledger.url)) as ledger:
+            return _grant(ledger, arguments, config, place)
+    with closing(open_reader(config.ledger.url)) as reader:
+        return _ACTIONS[arguments.action](reader, arguments, config, place)
 
 
 def proposed(options: Mapping[str, str], environ: Mapping[str, str]) -> Config:
@@ -59,7 +63,7 @@ def proposed(options: Mapping[str, str], environ: Mapping[str, str]) -> Config:
     return config if "identity" in said else replace(config, identity=ever.identity)
 
 
-def _list(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+def _list(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
     accounts = accounts_of(ledger, config.budgets, own_subject(config, place.cwd), zone_of, place.now)
     standings = standings_of(ledger, accounts, place.now)
     if arguments.json:
@@ -71,7 +75,10 @@ def _list(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, p
     return 0, listing.coloured(standings, place.width, place.environ)
 
 
-def _check(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+    from acp_proxy.budget import check
+    from acp_proxy.catalog import Catalog
+
     catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
     given = {name: value for name in get_args(Per) if (value := getattr(arguments, name))}
     model = catalog.concrete(arguments.model)
@@ -82,6 +89,8 @@ def _check(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, 
 
 
 def _grant(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+    from acp_proxy.budget import grants
+
     asked = grants.Asked(
         budget=arguments.name,
         amount=arguments.amount,
@@ -95,7 +104,9 @@ def _grant(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, 
     return 0, grants.confirmation(grant, budget, place.zone)
 
 
-def _grants(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+def _grants(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+    from acp_proxy.budget import grants
+
     found = ledger.grants(config.identity.organisation)
     if arguments.json:
         return 0, grants.as_json(found, place.now)
@@ -107,7 +118,10 @@ def _grants(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config,
     return 0, table.coloured(columns, (), None, place.width, place.environ)
 
 
-def _simulate(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+def _simulate(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+    from acp_proxy.budget import simulation
+    from acp_proxy.budget.replay import reaches_back, replay
+
     budgets = [budget for budget in config.budgets if budget.layer != "flag"]
     if not budgets and not arguments.json:
         return 0, NO_BUDGETS
@@ -121,11 +135,10 @@ def _simulate(ledger: BudgetLedger, arguments: argparse.Namespace, config: Confi
     return 0, simulation.coloured(found, place.width, place.environ)
 
 
-_Action = Callable[[BudgetLedger, argparse.Namespace, Config, Place], tuple[int, str]]
+_Action = Callable[[BudgetReader, argparse.Namespace, Config, Place], tuple[int, str]]
 _ACTIONS: Mapping[str, _Action] = {
     "list": _list,
     "check": _check,
-    "grant": _grant,
     "grants": _grants,
     "simulate": _simulate,
 }

@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from acp_proxy.ledger import LedgerError, notices, overshoot, settings, tallies
 from acp_proxy.ledger.totals import Run, rebuild
-
-APPLICATION_ID = 0x41435050  # "ACPP", in the header of every ledger file
+from acp_proxy.ledger.version import APPLICATION_ID, pragma
 
 
 def _fold_titles(run: Run) -> None:
@@ -26,6 +25,7 @@ def _total_rows(run: Run) -> None:
 
 Step = tuple[str | Callable[[Run], None], ...]
 
+# As many as `version.STEPS` says.
 MIGRATIONS: tuple[Step, ...] = (
     (
         f"PRAGMA application_id = {APPLICATION_ID}",
@@ -245,15 +245,15 @@ def migrate(connection: sqlite3.Connection, begin: Callable[[str], object]) -> N
     work. Raises LedgerError for a ledger of a newer version and for the database of another program.
     """
     begin("BEGIN")  # one snapshot for the three questions
-    application, tables = _pragma(connection, "application_id"), _count_tables(connection)
-    version = _pragma(connection, "user_version")
+    application, tables = pragma(connection, "application_id"), _count_tables(connection)
+    version = pragma(connection, "user_version")
     connection.execute("COMMIT")
     if application != APPLICATION_ID and (application or tables):
         raise LedgerError("this is the database of another program, not a ledger")
     refuse_newer(version)
     for number, statements in enumerate(MIGRATIONS[version:], version + 1):
         begin("BEGIN IMMEDIATE")
-        if _pragma(connection, "user_version") < number:
+        if pragma(connection, "user_version") < number:
             for statement in statements:
                 if isinstance(statement, str):
                     connection.execute(statement)
@@ -265,16 +265,12 @@ def migrate(connection: sqlite3.Connection, begin: Callable[[str], object]) -> N
 
 def check_version(connection: sqlite3.Connection) -> None:
     """Raises LedgerError when a newer version has changed the ledger since it was opened. About 2 µs."""
-    refuse_newer(_pragma(connection, "user_version"))
+    refuse_newer(pragma(connection, "user_version"))
 
 
 def refuse_newer(version: int) -> None:
     if version > len(MIGRATIONS):
         raise LedgerError(f"written by a newer acp-proxy (version {version}, known up to {len(MIGRATIONS)}): update it")
-
-
-def _pragma(connection: sqlite3.Connection, name: str) -> int:
-    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
 
 
 def _count_tables(connection: sqlite3.Connection) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import random
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -17,8 +16,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError
-from acp_proxy.ledger.migrations import migrate
 from acp_proxy.ledger.places import network_file_system, private_directory
+from acp_proxy.ledger.version import is_up_to_date
 
 T = TypeVar("T")
 
@@ -82,7 +81,10 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
         _use_wal(connection, patience)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_AFTER}")
-        migrate(connection, lambda begin: patiently(lambda: connection.execute(begin), patience))
+        if not patiently(lambda: is_up_to_date(connection), patience):
+            from acp_proxy.ledger.migrations import migrate  # imports all that writes, and most openers only look
+
+            migrate(connection, lambda begin: patiently(lambda: connection.execute(begin), patience))
     except BaseException:
         connection.close()
         raise
@@ -91,7 +93,7 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
 
 def now_and_then_checkpoint(connection: sqlite3.Connection) -> None:
     """Nothing is lost when it fails: what was committed is in the log."""
-    if random.random() * CHECKPOINT_ONE_IN < 1:  # noqa: S311  (whose turn it is, not a secret)
+    if _drawn(0, CHECKPOINT_ONE_IN) < 1:
         with suppress(sqlite3.Error):
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
@@ -121,7 +123,12 @@ def patiently(call: Callable[[], T], patience: float) -> T:
             if _code(error) not in _BUSY or time.monotonic() >= deadline:
                 raise
         grown = min(grown * RETRY_GROWTH, RETRY_GROWN)
-        time.sleep(random.uniform(shortest, longest * grown))  # noqa: S311  (jitter, not a secret)
+        time.sleep(_drawn(shortest, longest * grown))
+
+
+def _drawn(least: float, most: float) -> float:
+    """By chance. To import `random` takes 2 ms, and most commands never wait."""
+    return least + (most - least) * int.from_bytes(os.urandom(3)) / 2**24
 
 
 @contextmanager
@@ -187,7 +194,7 @@ def _directory_lock(directory: Path, kind: int, patience: float) -> Iterator[Non
             except BlockingIOError:
                 if time.monotonic() >= deadline:
                     raise
-            time.sleep(random.uniform(*RETRY_BETWEEN))  # noqa: S311  (jitter, not a secret)
+            time.sleep(_drawn(*RETRY_BETWEEN))
         yield
     finally:
         os.close(descriptor)

@@ -15,7 +15,7 @@ from acp_proxy.core.digest import digest
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import NOTHING, Usage
-from acp_proxy.ledger import Ledger, Query, Row, SessionInfo, Sums
+from acp_proxy.ledger import LedgerReader, Query, Row, SessionInfo, Sums
 from acp_proxy.report.periods import sums_by_period
 from acp_proxy.times import PERIODS, Zone
 
@@ -64,7 +64,7 @@ class Report(Struct, frozen=True):
     total: Line
 
 
-def report(ledger: Ledger, by: str, query: Query, zone: Zone) -> Report:
+def report(ledger: LedgerReader, by: str, query: Query, zone: Zone) -> Report:
     """`by` is one of `BY`. Raises LedgerError."""
     total = next(iter(ledger.summed(query, ())), None)
     lines = ordered(by, _lines(ledger, by, query, zone, total))
@@ -82,7 +82,7 @@ def session_key(origin: Origin, session: str) -> str:
     return digest("\0".join(parts).encode("utf-8", "surrogatepass"), 8)
 
 
-def _lines(ledger: Ledger, by: str, query: Query, zone: Zone, total: Sums | None) -> Iterable[Line]:
+def _lines(ledger: LedgerReader, by: str, query: Query, zone: Zone, total: Sums | None) -> Iterable[Line]:
     if total is None:
         return ()
     if by == "turn":
@@ -111,7 +111,7 @@ def turn_line(row: Row) -> Line:
     )
 
 
-def _session_lines(ledger: Ledger, query: Query) -> Iterator[Line]:
+def _session_lines(ledger: LedgerReader, query: Query) -> Iterator[Line]:
     sums = {_session_of(group): group for group in ledger.summed(query, _SESSION)}
     for session in ledger.sessions(query):
         key = session_key(session.origin, session.session)

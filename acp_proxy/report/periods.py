@@ -9,7 +9,7 @@ from itertools import groupby
 from msgspec.structs import replace
 
 from acp_proxy.core.windows import Window
-from acp_proxy.ledger import Ledger, Query, Sums
+from acp_proxy.ledger import LedgerReader, Query, Sums
 from acp_proxy.times import PERIODS, SECOND, Zone
 
 _QUARTER_HOUR = 900 * SECOND
@@ -19,7 +19,9 @@ _EPOCH = datetime(1970, 1, 1)  # a local day has no zone
 _LOOKED_AT = 7 * 24 * 3600 * SECOND  # how far apart: a zone keeps its distance to UTC for weeks
 
 
-def sums_by_period(ledger: Ledger, by: str, query: Query, zone: Zone, total: Sums) -> Iterator[tuple[str, list[Sums]]]:
+def sums_by_period(
+    ledger: LedgerReader, by: str, query: Query, zone: Zone, total: Sums
+) -> Iterator[tuple[str, list[Sums]]]:
     """Each period that has rows, as `PERIODS` writes it, with sums that together are its own.
 
     `total` is of all rows of the query.
@@ -37,7 +39,7 @@ def _is_all(periods: Sequence[tuple[str, Sums]], total: Sums) -> bool:
     return sum(sums.rows for _, sums in periods) == total.rows
 
 
-def _one_by_one(ledger: Ledger, by: str, query: Query, zone: Zone, total: Sums) -> Sequence[tuple[str, Sums]]:
+def _one_by_one(ledger: LedgerReader, by: str, query: Query, zone: Zone, total: Sums) -> Sequence[tuple[str, Sums]]:
     """A ledger adds a week up from days; none where there are too many periods, or the zone has no rules."""
     intervals = list(_intervals(by, zone, total))
     if len(intervals) > _MOST:
@@ -65,7 +67,7 @@ def _within(query: Query, start: int, end: int) -> Query:
     return replace(query, since=since, until=until)
 
 
-def _of_days(ledger: Ledger, by: str, query: Query, zone: Zone, total: Sums) -> Sequence[tuple[str, Sums]]:
+def _of_days(ledger: LedgerReader, by: str, query: Query, zone: Zone, total: Sums) -> Sequence[tuple[str, Sums]]:
     """Days of UTC, or such as begin some quarter hours before; a day is in parts where clocks change in it."""
     found: list[tuple[str, Sums]] = []
     for start, end, offset in _steady(zone, total.started_at, total.ended_at + 1):
@@ -104,7 +106,7 @@ def _offset(zone: Zone, at: int) -> int:
     return int((zone.local(at).utcoffset() or timedelta()).total_seconds()) * SECOND
 
 
-def _of_quarter_hours(ledger: Ledger, by: str, query: Query, zone: Zone) -> Sequence[tuple[str, Sums]]:
+def _of_quarter_hours(ledger: LedgerReader, by: str, query: Query, zone: Zone) -> Sequence[tuple[str, Sums]]:
     period = PERIODS[by]
     groups = ledger.summed(query, ("quarter_hour",))
     return sorted(((period(zone.local(int(sums.key[0] or 0) * _QUARTER_HOUR)), sums) for sums in groups), key=_first)

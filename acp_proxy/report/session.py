@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.entry import Entry
-from acp_proxy.ledger import Ledger, Query, Row, SessionInfo
-from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger import LedgerReader, Query, Row, SessionInfo
+from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.report import Line, Report, session_key, turn_line
 from acp_proxy.times import SECOND, Zone
 
@@ -44,7 +44,7 @@ class SessionReport(Struct, frozen=True):
         return list(points(line.about.entry for line in self.turns.lines if isinstance(line.about, Row)))
 
 
-def session_report(ledger: BudgetLedger, name: str, mine: Where, zone: Zone, now: int) -> SessionReport:
+def session_report(ledger: BudgetReader, name: str, mine: Where, zone: Zone, now: int) -> SessionReport:
     """`name` is its id, its `key` in a report by session or the beginning of that, a part of its title, or `last`.
 
     `mine` says whose sessions count for `last`. Raises NoSuchSession and LedgerError.
@@ -78,7 +78,7 @@ def points(entries: Iterable[Entry]) -> Iterator[Point]:
         before = before if used is None else used
 
 
-def _last(ledger: Ledger, mine: Where, now: int) -> SessionInfo:
+def _last(ledger: LedgerReader, mine: Where, now: int) -> SessionInfo:
     for back in _BACK:
         found = ledger.sessions(Query(since=None if back is None else now - back, where=mine))
         if last := max(found, key=lambda session: session.ended_at, default=None):
@@ -86,7 +86,7 @@ def _last(ledger: Ledger, mine: Where, now: int) -> SessionInfo:
     raise NoSuchSession("there is no session in the ledger yet")
 
 
-def _called(ledger: BudgetLedger, name: str) -> SessionInfo:
+def _called(ledger: BudgetReader, name: str) -> SessionInfo:
     recent = ledger.recent
     found = list(recent.named(name))
     if not found and len(name) >= _SHORTEST_KEY:

@@ -16,7 +16,7 @@ from acp_proxy.config import Config
 from acp_proxy.core.budget import Account, Standing, account_of
 from acp_proxy.core.scope import Subject
 from acp_proxy.ledger import Query, Row
-from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.report import Line, line_of
 from acp_proxy.times import SECOND, Zone
 
@@ -54,7 +54,7 @@ class Status(Struct, frozen=True):
 
 
 def status(
-    ledger: BudgetLedger, config: Config, own: Subject, zone: Zone, zone_of: Callable[[str], tzinfo], now: int
+    ledger: BudgetReader, config: Config, own: Subject, zone: Zone, zone_of: Callable[[str], tzinfo], now: int
 ) -> Status:
     """Raises LedgerError."""
     mine = (("organisation", own.organisation), ("user", own.user))
@@ -95,7 +95,7 @@ def _at(midnight: datetime, zone: Zone) -> int:
 
 
 def _accounts(
-    ledger: BudgetLedger, config: Config, own: Subject, zone_of: Callable[[str], tzinfo], now: int
+    ledger: BudgetReader, config: Config, own: Subject, zone_of: Callable[[str], tzinfo], now: int
 ) -> list[Account]:
     """Of budgets that a prompt of this user may meet, whatever the agent and the model; those of turns start empty."""
     met = [

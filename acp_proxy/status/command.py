@@ -13,7 +13,7 @@ from acp_proxy.budget.own import own_subject
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
 from acp_proxy.config.files import expanded, user_file
 from acp_proxy.figures import clean
-from acp_proxy.ledger import LedgerError, open_ledger
+from acp_proxy.ledger import LedgerError, open_reader
 from acp_proxy.ledger.places import is_postgres, journal_directories, sqlite_path
 from acp_proxy.status import Status, formats, next_day, status
 from acp_proxy.times import SECOND, Zone, local_zone
@@ -42,7 +42,7 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
 
 
 def _found(config: Config, zone: Zone) -> Status:
-    with closing(open_ledger(config.ledger.url)) as ledger:
+    with closing(open_reader(config.ledger.url)) as ledger:
         return status(ledger, config, own_subject(config, Path.cwd()), zone, zone_of, time.time_ns())
 
 

@@ -1,0 +1,57 @@
+"""What commands that only look leave alone: each module that is imported is waited for, at each start."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from acp_proxy.ledger import open_ledger
+from acp_proxy.ledger.migrations import MIGRATIONS
+from acp_proxy.ledger.version import STEPS
+from tests.ledger.rows import MINUTE, line, row
+
+WRITING = {
+    f"acp_proxy.ledger.{name}"
+    for name in (
+        *("appending", "holding", "journal", "migrations", "notices", "overshoot", "records", "recovery", "settings"),
+        *("sql", "sqlite", "tallied", "tallies", "turnstile", "worker", "writing"),
+    )
+}
+RELAYING = {f"acp_proxy.{name}" for name in ("app", "dispatch", "interceptors", "relay", "wiring", "core.pricing")}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """With a turn of a moment ago, and a budget."""
+    with closing(open_ledger(f"sqlite:///{tmp_path}/.local/state/acp-proxy/ledger.db", journals=())) as ledger:
+        ledger.append([row(line("claude-sonnet-5", "1.25", input=1000), at=time.time_ns() - MINUTE)])
+    config = tmp_path / ".config/acp-proxy/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[[budget]]\nname = "daily"\nwindow = "day"\nlimit = { amount = "5", currency = "USD" }\n')
+    return tmp_path
+
+
+def imported(home: Path, *arguments: str) -> set[str]:
+    """What the command has imported when it ends."""
+    command = [sys.executable, "-X", "importtime", "-m", "acp_proxy", *arguments]
+    environ = {"HOME": str(home), "PATH": os.environ["PATH"], "TZ": "UTC", "USER": "alice"}
+    done = subprocess.run(command, env=environ, cwd=home, capture_output=True, text=True, check=False)
+    assert (done.returncode, "1.25" in done.stdout) == (0, True)
+    return {text.rpartition("|")[2].strip() for text in done.stderr.splitlines()}
+
+
+@pytest.mark.parametrize("command", ["status", "report", "report --by turn", "session last", "budget list"])
+def test_who_only_looks_does_not_import_what_writes(home: Path, command: str) -> None:
+    found = imported(home, *command.split())
+    assert "acp_proxy.ledger.sqlite_reader" in found
+    assert found & (WRITING | RELAYING) == set()
+
+
+def test_a_ledger_at_the_last_step_is_known_without_the_steps() -> None:
+    assert len(MIGRATIONS) == STEPS
