@@ -41,7 +41,7 @@ To meter a real agent, put acp-proxy before its command in your editor's setting
 
   AGENT ARGS…  →  acp-proxy run -- AGENT ARGS…
 
-and work as before. Then:
+`acp-proxy setup zed` does it for Zed, `acp-proxy setup --list` names the other editors. Work as before. Then:
 
   acp-proxy report --by model     what was spent; also by day, session, project, agent …
   acp-proxy budget list           what is left of the limits that [[budget]] in the configuration sets
