@@ -13,7 +13,7 @@ from acp_proxy.core.counters import Cumulative
 from acp_proxy.core.dialects import Call
 from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import Compacted, Counters, Turn, UsageReported
-from acp_proxy.core.money import Money, summed
+from acp_proxy.core.money import Money, plus
 from acp_proxy.core.usage import Usage
 
 _SUBAGENTS = 1000  # of one turn that are told apart
@@ -196,8 +196,7 @@ class Account:
             self.tokens.begin(at_zero=True)
 
     def book(self, entry: Entry) -> None:
-        if costs := entry.costs:
-            self._booked = summed((*self._booked, *costs))
+        self._booked = plus(self._booked, entry.costs)
         self.restorable = False
 
     # -- what is known of it
@@ -215,12 +214,11 @@ class Account:
 
     def state(self, window: int | None) -> SessionState:
         """`window` is the context size where the agent says none. Costs include what is reported but not booked."""
-        pending = self.cost.pending
         return SessionState(
             context_used=self.used,
             context_size=self.size or window,
             context_estimated=self.estimated,
-            costs=summed((*self._booked, *pending)) if pending else self._booked,
+            costs=plus(self._booked, self.cost.pending),
             agent_cost=self.cost.last if self.cost.positive else None,
             counters=self.tokens.last,
             model=self.model,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from acp_proxy.core.agents import Profile
-from acp_proxy.core.money import Money, summed
+from acp_proxy.core.money import Money, plus
 from acp_proxy.core.usage import Usage
 
 
@@ -89,7 +89,7 @@ class AgentCost:
         elif last is None or last.currency != value.currency:
             self._add(value)
         elif value.nano >= last.nano:
-            self._add(value.minus(last))
+            self._add(Money(value.nano - last.nano, value.currency))
         elif self._goes_on:
             self._baseless = True  # it should not have fallen: what it stands at is all there is to go by
         else:
@@ -114,7 +114,7 @@ class AgentCost:
             amount = Money(amount.nano - booked, amount.currency)
             self._ahead = Money(ahead.nano - booked, ahead.currency) if ahead.nano > booked else None
         if amount.nano:
-            self._pending = summed((*self._pending, amount)) if self._pending else (amount,)
+            self._pending = plus(self._pending, (amount,))
 
 
 def split(amount: Money, weights: Sequence[int]) -> list[Money]:

@@ -65,7 +65,8 @@ def cumulative_cost(meta: Meta) -> Money | None:
 
 def status_line(meta: Meta) -> Counters | None:
     """fast-agent: the turn so far, as text: `3,770 in, 449 out, 1 tools`."""
-    found = _STATUS_LINE.search(text(_metrics(meta).get("status_line")) or "")
+    line = text(_metrics(meta).get("status_line")) if meta else None
+    found = _STATUS_LINE.search(line) if line is not None else None
     if found is None or max(map(len, found.groups())) > 20:
         return None
     return Counters(*(count(int(number.replace(",", "") or 0)) for number in found.groups()))

@@ -67,4 +67,13 @@ def summed(amounts: Iterable[Money]) -> tuple[Money, ...]:
     sums: dict[str, int] = {}
     for amount in amounts:
         sums[amount.currency] = sums.get(amount.currency, 0) + amount.nano
-    return tuple(Money(nano, currency) for currency, nano in sums.items())
+    return tuple([Money(nano, currency) for currency, nano in sums.items()])
+
+
+def plus(amounts: tuple[Money, ...], more: tuple[Money, ...]) -> tuple[Money, ...]:
+    """Both together. Each has one amount per currency; mostly both have one, and the same."""
+    if not amounts or not more:
+        return amounts or more
+    if len(amounts) == len(more) == 1 and amounts[0].currency == more[0].currency:
+        return (Money(amounts[0].nano + more[0].nano, amounts[0].currency),)
+    return summed((*amounts, *more))

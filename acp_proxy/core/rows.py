@@ -53,7 +53,7 @@ class Rows:
         model = parts.own[0][0]
         if model != account.concrete and not self._pricer.is_alias(model):
             account.concrete = model
-        beside = list(_beside(notes, account, parts))
+        beside = _beside(notes, account, parts)
         prices = Prices(self._pricer, ended.at, request_context(account, ended, notes, used))
         shares = [share for row in beside for share in row.shares]
         bill = turn_bill(parts.own, shares, used, increase, prices, told=account.agent_tells_cost)
@@ -67,7 +67,7 @@ class Rows:
             rows.append(self._row(ended, account, "autonomous", (line,), "none", "agent", why))
         retried = "a retried stream, by the agent's rows" if parts.retried else ""
         hidden = "cached input is not told, and priced in full" if _overpriced(account, bill) else ""
-        detail = "; ".join(part for part in (used.detail, retried, hidden, bill.detail) if part)
+        detail = "; ".join([part for part in (used.detail, retried, hidden, bill.detail) if part])
         own = self._row(ended, account, ended.turn.kind, bill.lines, used.source, bill.source, detail, own=True)
         return [*rows, own]
 
@@ -149,16 +149,20 @@ def _overpriced(account: Account, bill: Bill) -> bool:
     return priced and account.profile.hides_cache and bill.source != "agent"
 
 
-def _beside(notes: Notes, account: Account, parts: Spread) -> Iterator[_Beside]:
+def _beside(notes: Notes, account: Account, parts: Spread) -> list[_Beside]:
     """Subagents first; what is left of the agent's rows then are titles, and subagents that nobody named."""
+    if not (parts.beside or notes.subagents or notes.subagent_calls):  # most turns
+        return []
     default = parts.own[0][0]
     subagents = list(_subagents(notes, account))
+    rows = []
     for model, usage, complete in subagents:
         detail = "" if complete else "the last of several model calls"
-        yield _Beside("subagent", ((model or default, usage),), "agent" if complete else "partial", detail)
+        rows.append(_Beside("subagent", ((model or default, usage),), "agent" if complete else "partial", detail))
     side = without(parts.beside, [(model, usage) for model, usage, _ in subagents])
     if side:
-        yield _Beside("side", side, detail="titles, subagents and the like, beyond the turn's own calls")
+        rows.append(_Beside("side", side, detail="titles, subagents and the like, beyond the turn's own calls"))
+    return rows
 
 
 def _subagents(notes: Notes, account: Account) -> Iterator[tuple[str | None, Usage, bool]]:

@@ -12,11 +12,25 @@ from acp_proxy.core.turns import OpenTurn, Tally
 class Session:
     """`root` is the session itself, or for a subagent's session the one that the user sees."""
 
-    __slots__ = ("active", "id", "info", "model", "opened", "replays", "root", "run", "tally", "turns", "waiting")
+    __slots__ = (
+        "active",
+        "child",
+        "id",
+        "info",
+        "model",
+        "opened",
+        "replays",
+        "root",
+        "run",
+        "tally",
+        "turns",
+        "waiting",
+    )
 
     def __init__(self, id: str, root: Session | None = None) -> None:
         self.id = id
         self.root: Session = root or self
+        self.child = id if root else None  # its id, where it is a subagent's
         self.opened = False  # by a response, not only named by an update
         self.replays = 0  # requests to load or resume it that are not answered: what comes is history
         self.model: str | None = None
@@ -26,10 +40,6 @@ class Session:
         self.waiting: list[OpenTurn] = []  # v2: prompts that are not part of a run yet
         self.run: OpenTurn | None = None  # v2: the turn that the next idle ends
         self.active = False  # v2: running, but not as a turn: a subagent, or a snapshot during a replay
-
-    @property
-    def child(self) -> str | None:
-        return None if self.root is self else self.id
 
     @property
     def current(self) -> Turn | None:

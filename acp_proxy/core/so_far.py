@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from acp_proxy.core.events import ContextChanged, TurnMetered
-from acp_proxy.core.money import Money, summed
+from acp_proxy.core.money import Money, plus
 
 _Amounts = tuple[Money, ...]  # one per currency
 
@@ -25,8 +25,8 @@ class Costs:
         session = event.session if isinstance(event, ContextChanged) else event.entry.session
         now = event.state.costs
         if isinstance(event, ContextChanged) and event.restored and session in self._before:
-            more = _increases(now, self._now.get(session, ()))
-            self._before[session] = summed((*self._before[session], *more))
+            more = tuple(_increases(now, self._now.get(session, ())))
+            self._before[session] = plus(self._before[session], more)
         self._now[session] = now
 
     def begin(self, session: str) -> None:

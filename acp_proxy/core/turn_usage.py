@@ -164,4 +164,4 @@ def _why(ended: TurnEnded) -> str:
 
 
 def _joined(*parts: str) -> str:
-    return "; ".join(part for part in parts if part)
+    return "; ".join([part for part in parts if part])

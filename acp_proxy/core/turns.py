@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.acp import OUTPUT_UPDATES, THOUGHT_UPDATES, TOOL_UPDATES
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _CALLS = 1024  # tool calls of a session that are told apart, the latest ones
 
 
-class Counts(NamedTuple):
+class Counts(Struct, frozen=True):
     updates: int = 0
     announced: int = 0  # tool calls that an update of their own began
     named: int = 0  # tool calls with an id of their own; some agents never announce them

@@ -22,9 +22,9 @@ class Updates:
         session = self._sessions.named(update.session)
         if not self._sessions.replays(session):
             _count(session.tally, update, size)
+        if update.kind == acp.USAGE_UPDATE:  # most of what is read
+            return [self._usage(update, session, at)]
         match update.kind:
-            case acp.USAGE_UPDATE:
-                return [self._usage(update, session, at)]
             case acp.STATE_UPDATE:
                 return self._turns.state(session, update.fields, at)
             case acp.SUBAGENT_UPDATE:

@@ -20,6 +20,26 @@ from acp_proxy.core.money import Money
 
 _LARGE = 1 << 18  # bytes of a line above which its parts are not measured one by one
 _NO_COUNTERS = Counters()
+_COUNTERS = {  # by the names that agents use; of several for one counter the last wins
+    "input_tokens": "input",
+    "inputTokens": "input",
+    "output_tokens": "output",
+    "outputTokens": "output",
+    "total_tokens": "total",
+    "totalTokens": "total",
+    "reasoning_output_tokens": "thought",
+    "reasoningOutputTokens": "thought",
+    "thought_tokens": "thought",
+    "thoughtTokens": "thought",
+    "cached_input_tokens": "cached_read",
+    "cachedInputTokens": "cached_read",
+    "cached_read_tokens": "cached_read",
+    "cachedReadTokens": "cached_read",
+    "cache_write_input_tokens": "cached_write",
+    "cacheWriteInputTokens": "cached_write",
+    "cached_write_tokens": "cached_write",
+    "cachedWriteTokens": "cached_write",
+}
 
 
 class Ending(Struct, frozen=True):
@@ -84,21 +104,12 @@ def counters(value: Any) -> Counters | None:
     """Token counters under any of the names they go by; None when there are none."""
     if not isinstance(value, dict):
         return None
-    found = Counters(
-        input=_count_under(value, "inputTokens", "input_tokens"),
-        output=_count_under(value, "outputTokens", "output_tokens"),
-        total=_count_under(value, "totalTokens", "total_tokens"),
-        thought=_count_under(
-            value, "thoughtTokens", "thought_tokens", "reasoningOutputTokens", "reasoning_output_tokens"
-        ),
-        cached_read=_count_under(
-            value, "cachedReadTokens", "cached_read_tokens", "cachedInputTokens", "cached_input_tokens"
-        ),
-        cached_write=_count_under(
-            value, "cachedWriteTokens", "cached_write_tokens", "cacheWriteInputTokens", "cache_write_input_tokens"
-        ),
-    )
-    return None if found == _NO_COUNTERS else found
+    found: dict[str, int] = {}
+    for name in [name for name in _COUNTERS if name in value]:
+        counted = count(value[name])
+        if counted is not None:
+            found[_COUNTERS[name]] = counted
+    return Counters(**found) if found else None
 
 
 def prompt_chars(params: Mapping[str, Any]) -> int:
@@ -125,13 +136,6 @@ def tool_chars(fields: Mapping[str, Any], size: int) -> tuple[int, int]:
         return _json_length(fields.get("rawInput")), _json_length(shown)
     except (ValueError, TypeError, RecursionError):  # half a surrogate pair somewhere, or nested very deep
         return 0, size
-
-
-def _count_under(value: dict[str, Any], *names: str) -> int | None:
-    for name in names:
-        if (found := count(value.get(name))) is not None:
-            return found
-    return None
 
 
 def _model_rows(rows: Any) -> Iterator[ModelCounters]:

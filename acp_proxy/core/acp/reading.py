@@ -123,7 +123,8 @@ def update_of(message: Notification) -> Update | None:
 
 
 def meta_of(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return mapping(fields.get("_meta"))
+    meta = fields.get("_meta")
+    return meta if isinstance(meta, dict) else {}
 
 
 def state_of(fields: Mapping[str, Any]) -> str:
