@@ -9,8 +9,9 @@ from msgspec import Struct
 from acp_proxy.core.budget import Account
 from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.pricing import Priced
-from acp_proxy.core.scope import DIMENSIONS
+from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Scope
 from acp_proxy.core.usage import Usage
+from acp_proxy.core.windows import Bounds
 
 _LOST = frozenset({"crashed", "disconnected"})
 
@@ -80,11 +81,19 @@ def _lines(account: Account, origin: Origin, entry: Entry, process: str | None) 
         "turn": entry.id,
         "process": process,
     }
-    scope = account.filter.scope
-    if not account.bounds.cover(entry.started_at):
-        return []
     if any(values[dimension] != value for dimension, value in account.filter.where):
         return []
-    if not all(scope.accepts(dimension, values[dimension]) for dimension in DIMENSIONS if dimension != "model"):
+    return lines_in(account.filter.scope, account.bounds, origin, entry)
+
+
+def lines_in(scope: Scope, bounds: Bounds, origin: Origin, entry: Entry) -> list[UsageLine]:
+    """Those lines of a row that count in a window and a scope; none where its start or its origin does not."""
+    if not bounds.cover(entry.started_at):
+        return []
+    if scope == EVERYTHING:
+        return list(entry.lines)
+    if not all(
+        scope.accepts(dimension, getattr(origin, dimension)) for dimension in DIMENSIONS if dimension != "model"
+    ):
         return []
     return [line for line in entry.lines if scope.accepts("model", line.model)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acp_proxy.ledger import Row, holding, overshoot, tallies
+from acp_proxy.ledger import Row, adding_up, holding, overshoot, tallies
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import note_unpriced
 from acp_proxy.ledger.overshoot import Lock
@@ -21,16 +21,20 @@ class Appending:
         self._prepared = [Prepared.of(row) for row in rows]
         self._additions = Additions.of(rows)
         self._tallies = Tallies(rows)
+        self._concerned = adding_up.concerned(rows)
 
     def write(self, run: Run, known: set[tuple[str, str]], dialect: Dialect, lock: Lock) -> set[tuple[str, str]]:
         """The ids of series that are there now, with their organisations; `known` ones were before."""
         written = write_rows(run, self._prepared)
-        additions, counted = self._additions, self._tallies
+        additions, counted, concerned = self._additions, self._tallies, self._concerned
         if len(written.rows) < len(self._rows):
             additions, counted = Additions.of(written.rows), Tallies(written.rows)
+            concerned = adding_up.concerned(written.rows)
         note_unpriced(run, written.rows)
         ended = holding.settle(run, self._rows)
         tallies.begin_sessions(run, written.first, additions.write(run, known))
         counted.write(run)
+        if dialect.serial:
+            adding_up.add(run, concerned)
         overshoot.count(run, ended, written.rows, dialect, lock)
         return set(additions.series)

@@ -21,7 +21,8 @@ from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import values_of
 from acp_proxy.ledger.open_turns import open_turn
 from acp_proxy.ledger.overshoot import Ended, written
-from acp_proxy.ledger.standings import Found, charged, organisation_of
+from acp_proxy.ledger.standings import Found, charged
+from acp_proxy.ledger.summing import organisation_of
 from acp_proxy.ledger.totals import Run, insert
 
 Insert = tuple[str, Sequence[tuple[object, ...]], str]  # table, rows of all columns, what to do about conflicts

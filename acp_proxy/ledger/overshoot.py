@@ -17,7 +17,8 @@ from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.charge import charge
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.standings import NEVER, Found, answer, organisation_of, question
+from acp_proxy.ledger.standings import NEVER, Found, Question
+from acp_proxy.ledger.summing import organisation_of
 from acp_proxy.ledger.totals import Run, insert
 
 TABLES = (
@@ -148,8 +149,8 @@ def _standings(run: Run, accounts: Sequence[Account], turn: Ended, dialect: Dial
     if not accounts:
         return []
     at = turn.row.entry.ended_at
-    asked = question(accounts, at, dialect, expired_at=NEVER)  # a turn whose hold has expired may go on
-    return answer(run(*asked), accounts).standings
+    # A turn whose hold has expired may go on.
+    return Question(accounts, at, dialect, expired_at=NEVER).ask(run).standings
 
 
 def _values(account: Account, amount: int) -> tuple[object, ...]:

@@ -25,7 +25,7 @@ from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.postgres_address import Address
 from acp_proxy.ledger.postgres_schema import BEGIN, migrate
 from acp_proxy.ledger.sql import SqlLedger
-from acp_proxy.ledger.standings import organisation_of
+from acp_proxy.ledger.summing import organisation_of
 from acp_proxy.ledger.totals import Run
 
 T = TypeVar("T")

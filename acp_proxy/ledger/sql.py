@@ -16,7 +16,7 @@ from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.verdict import decide
-from acp_proxy.ledger import Row, Warn, holding, overshoot, settings, standings, tallies, totals
+from acp_proxy.ledger import Row, Warn, adding_up, holding, overshoot, settings, standings, tallies, totals
 from acp_proxy.ledger.appending import Appending
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, OpenTurn, Overshoot
 from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
@@ -25,6 +25,7 @@ from acp_proxy.ledger.reading import session_key
 from acp_proxy.ledger.recovery import recover
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.sql_reader import SqlReader
+from acp_proxy.ledger.summing import organisation_of
 from acp_proxy.ledger.tallied import Tallied
 from acp_proxy.ledger.totals import Run
 from acp_proxy.ledger.writing import COSTS, NOTE_TITLE, STATE, state_of, title_values
@@ -84,11 +85,11 @@ class SqlLedger(SqlReader):
             return Held(decide((), ()), ())
         accounts = [account for account, _ in wants]
         taking = holding.Taking(turn, wants, until, unpriced=unpriced)
-        question = standings.question(accounts, now, self.dialect, turn.id)
+        question = standings.Question(accounts, now, self.dialect, turn.id)
 
         def hold(run: Run, *, look_for_dead: bool) -> Held:
             self._lock(run, accounts)
-            found = standings.answer(run(*question), accounts)
+            found = question.ask(run, lambda run, missing: adding_up.make(run, missing, now, self.dialect))
             held = taking.decide(run, found, self.dialect, self._insert)
             # Asking the system costs 20 µs an owner, so only when it matters: a hold that would be forgotten unbooked,
             # or one that is in the way.
@@ -140,7 +141,7 @@ class SqlLedger(SqlReader):
         self._write(lambda run: run(sql, values))
 
     def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
-        key = (standings.organisation_of(account), account.notice_key, threshold)
+        key = (organisation_of(account), account.notice_key, threshold)
         teller = os.urandom(8).hex()  # so that who asks again, having lost the answer, is told the same
 
         def work(run: Run) -> bool:
@@ -188,6 +189,7 @@ class SqlLedger(SqlReader):
             organisations = [organisation for (organisation,) in run("SELECT DISTINCT org_id FROM session", ())]
             totals.rebuild(run, organisations)
             tallies.rebuild(run, organisations)
+            adding_up.forget(run)
 
         self._write(work)
 

@@ -18,6 +18,7 @@ from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.reading import read_sessions, read_sums
 from acp_proxy.ledger.recent import Recent
 from acp_proxy.ledger.rows import read_rows
+from acp_proxy.ledger.summing import organisation_of
 
 _LOOKED_THROUGH = 1000  # turns, for those that resemble one
 
@@ -66,15 +67,15 @@ class SqlReader(ABC):
 
     def _standing(self, accounts: Sequence[Account], now: int) -> standings.Found:
         result = standings.Found([])
-        for _, group in groupby(accounts, standings.organisation_of):
+        for _, group in groupby(accounts, organisation_of):
             some = list(group)
-            found = standings.answer(self._read(*standings.question(some, now, self.dialect)), some)
+            found = standings.Question(some, now, self.dialect).ask(self._read)
             result.standings += found.standings
             result.expired |= found.expired
         return result
 
     def _any_owner_gone(self, accounts: Sequence[Account]) -> bool:
-        groups = groupby(accounts, standings.organisation_of)
+        groups = groupby(accounts, organisation_of)
         return any(owner.is_gone for _, group in groups for owner in standings.owners_of(self._read, list(group)))
 
     def recent_costs(

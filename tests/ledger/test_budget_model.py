@@ -1,6 +1,6 @@
 """Any sequence of prompts, settles, crashes, windows, limits and grants, against a model that forgets nothing.
 
-The model keeps plain lists and adds them up each time; the ledger has totals, holds and transactions.
+The model keeps plain lists and adds them up each time; the ledger has totals, kept sums, holds and transactions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from acp_proxy.core.budget import Account, Budget, accounts_for
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.hold_size import HoldSize
-from acp_proxy.core.scope import Subject
+from acp_proxy.core.scope import Scope, Subject
 from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import ABANDONED, EXPIRY, BudgetLedger, Grant, OpenTurn
@@ -47,15 +47,19 @@ class Turn:
 class Model:
     """Amounts are tokens. Spent turns and grants are kept for ever, and added up when asked."""
 
-    limits: dict[str, int] = field(default_factory=lambda: {"each": 40, "all": 60})
-    spent: list[tuple[str, int, int]] = field(default_factory=list)  # user, start, tokens
+    limits: dict[str, int] = field(default_factory=lambda: {"each": 40, "all": 60, "opus": 10**6})
+    spent: list[tuple[str, int, int, str]] = field(default_factory=list)  # user, start, tokens, model
     open: dict[str, Turn] = field(default_factory=dict)
     grants: list[tuple[str, int, int, int]] = field(default_factory=list)  # budget, tokens, from, until
     overshot: dict[str, int] = field(default_factory=dict)
 
     def used(self, account: Account) -> int:
-        whose = account.value or ""
-        return sum(tokens for user, at, tokens in self.spent if whose in ("", user) and account.bounds.cover(at))
+        whose, which = account.value, account.filter.scope.model
+        return sum(
+            tokens
+            for user, at, tokens, model in self.spent
+            if whose in (None, user) and (not which or model in which) and account.bounds.cover(at)
+        )
 
     def held(self, account: Account, now: int) -> int:
         return sum(turn.held.get(account.key, 0) for turn in self.open.values() if turn.until > now)
@@ -69,7 +73,7 @@ class Model:
 
     def book(self, turn: Turn, tokens: int, ended_at: int) -> None:
         del self.open[turn.id]
-        self.spent.append((turn.user, turn.at, tokens))
+        self.spent.append((turn.user, turn.at, tokens, "opus"))
         for account in turn.accounts:  # by the limit that it was admitted under
             beyond = self.used(account) - account.limit - self.granted(account.budget.name, ended_at)
             if (over := min(tokens, beyond)) > 0:
@@ -78,6 +82,7 @@ class Model:
 
 class Machine(RuleBasedStateMachine):
     ledger: BudgetLedger
+    other: BudgetLedger  # the same, as another process has it open
     numbers = itertools.count(1)
     turns: Bundle[str] = Bundle("turns")
 
@@ -100,6 +105,7 @@ class Machine(RuleBasedStateMachine):
         return [
             budget(f"{limits['each']} tokens", "day", "each", per="user"),
             budget(f"{limits['all']} tokens", "rolling:48h", "all"),
+            budget(f"{limits['opus']} tokens", "total", "opus", scope=Scope(model=("opus",))),
         ]
 
     def prompt(self, user: str, size: int, owner: Owner) -> Turn | None:
@@ -133,6 +139,19 @@ class Machine(RuleBasedStateMachine):
         if again:
             self.ledger.append([made])
         self.model.book(turn, tokens, self.now)
+
+    @rule(user=st.sampled_from(USERS), tokens=st.integers(0, 20), model=st.sampled_from(["opus", "haiku"]))
+    def works_unasked(self, user: str, tokens: int, model: str) -> None:
+        """A row of a turn that held nothing: its process knows other budgets, or none."""
+        name = f"{self.organisation} {next(self.numbers)}"
+        made = row(line(model, input=tokens), id=name, origin=self.origin(user), at=self.now, kind="autonomous")
+        self.other.append([made])
+        self.model.spent.append((user, self.now, tokens, model))
+
+    @rule()
+    def is_rebuilt(self) -> None:
+        """All sums are made anew from the rows."""
+        self.other.rebuild()
 
     @rule(id=consumes(turns))
     def is_dropped(self, id: str) -> None:
@@ -195,10 +214,11 @@ class Machine(RuleBasedStateMachine):
 
 
 def test_the_ledger_stands_as_the_model_says(url: str) -> None:
-    with closing(open_ledger(url, journals=())) as opened:
+    with closing(open_ledger(url, journals=())) as opened, closing(open_ledger(url, journals=())) as again:
 
         class OnLedger(Machine):
             ledger = opened
+            other = again
 
         examples = 40 if url.startswith("sqlite") else 5
         run_machine(

@@ -195,9 +195,7 @@ class TestStandings:
     @given(data=st.data())
     def test_spend_is_what_all_rows_charge(self, ledger: BudgetLedger, of: Budget, data: st.DataObject) -> None:
         organisation = f"org {sum(1 for _ in ledger.rows(Query()))}"  # examples share the ledger
-        rows = [
-            unique(each, number, organisation) for number, each in enumerate(data.draw(st.lists(_rows, max_size=12)))
-        ]
+        rows = [unique(each, number, organisation) for number, each in enumerate(data.draw(any_rows))]
         ledger.append(rows)
         origin = replace(ALICE, organisation=organisation)
         one = account(of, origin, at=data.draw(_moments), turn=rows[0].entry.id if rows else "t")
@@ -255,9 +253,7 @@ class TestStandings:
     @given(data=st.data())
     def test_sums_are_those_of_the_rows_whatever_the_interval(self, ledger: BudgetLedger, data: st.DataObject) -> None:
         organisation = f"org {sum(1 for _ in ledger.rows(Query()))}"
-        rows = [
-            unique(each, number, organisation) for number, each in enumerate(data.draw(st.lists(_rows, max_size=12)))
-        ]
+        rows = [unique(each, number, organisation) for number, each in enumerate(data.draw(any_rows))]
         ledger.append(rows)
         since, until = data.draw(st.none() | _moments), data.draw(st.none() | _moments)
         model = data.draw(st.sampled_from([(), (("model", "opus"),), (("team", None),)]))
@@ -307,6 +303,7 @@ _rows = st.builds(
     st.sampled_from(["computed", "agent", "parent", "estimated"]),
     st.sampled_from(["p1", "p2", None]),
 )
+any_rows = st.lists(_rows, max_size=12)
 
 
 class TestGrants:

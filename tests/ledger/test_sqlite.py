@@ -88,6 +88,7 @@ class TestFile:
                 "notice": 1,
                 "delivery": 1,
                 "delivery_count": 1,
+                "kept_sum": 1,
             }
             indexes = connection.execute("SELECT i.name FROM sqlite_master m, pragma_index_list(m.name) i").fetchall()
             for (index,) in indexes:

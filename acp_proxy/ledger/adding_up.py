@@ -1,0 +1,143 @@
+"""How sums that are kept come about: the first hold that misses one makes it from totals or rows. From then on whoever
+appends rows adds them to every sum that counts them, in the same transaction and whatever budgets it knows itself.
+
+That is exact only where those who write come one after the other. Nothing is ever taken from a sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from acp_proxy.core.budget import Account
+from acp_proxy.core.charge import lines_in
+from acp_proxy.core.entry import Entry, UsageLine
+from acp_proxy.core.scope import Scope
+from acp_proxy.core.windows import HOUR
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.kept_sums import Kept, What, kept_of, spent_of, what_of, whose_are
+from acp_proxy.ledger.summing import Spent, organisation_of, spent
+from acp_proxy.ledger.totals import Run, insert
+
+Concerned = dict[str, dict[str, list[Row]]]  # rows by organisation and `Kept.whose`
+
+_LONGEST = 7 * 24 * HOUR  # then it is made anew: most of those of sessions and processes nobody asks for again
+_MOST = 2**62  # beyond that nothing is kept: a row must never be refused because of a sum
+_MOST_AT_ONCE = 500
+_CHANGE = " ON CONFLICT (org_id, whose, what) DO UPDATE SET spent = excluded.spent"
+_REPLACE = f"{_CHANGE}, kept_until = excluded.kept_until"
+
+
+def make(run: Run, accounts: Iterable[Account], now: int, dialect: Dialect) -> None:
+    """Make the sums of accounts anew, and forget those that nobody will ask for."""
+    for account in accounts:
+        if kept := kept_of(account):
+            organisation, total = organisation_of(account), Spent()
+            run("DELETE FROM kept_sum WHERE org_id = ? AND kept_until < ?", (organisation, now))
+            for sql, values in spent(0, account, kept.bounds, dialect):
+                for found in run(sql, values):
+                    total.add(found)
+            if _fits(total):
+                total = _asked_for(account.unit, total)
+                made = (organisation, kept.whose, kept.what, _until(account, kept, now), _encoded(total))
+                insert(run, "kept_sum", [made], _REPLACE)
+
+
+def concerned(rows: Iterable[Row]) -> Concerned:
+    """Whose sums may count which rows: found before the transaction, for others wait while that goes on."""
+    found: Concerned = {}
+    for row in rows:
+        origin = row.origin
+        values = {
+            "user": origin.user,
+            "team": origin.team,
+            "project": origin.project,
+            "agent": origin.agent,
+            "host": origin.host,
+            "session": row.entry.session,
+            "process": row.process,
+        }
+        of_organisation = found.setdefault(origin.organisation, {})
+        for whose in whose_are(values):
+            of_organisation.setdefault(whose, []).append(row)
+    return found
+
+
+def add(run: Run, rows: Concerned) -> None:
+    """Add rows that are new to all sums that count them."""
+    for organisation, by_whose in rows.items():
+        names = list(by_whose)
+        for start in range(0, len(names), _MOST_AT_ONCE):
+            some = names[start : start + _MOST_AT_ONCE]
+            places = ", ".join("?" * len(some))
+            sql = f"SELECT whose, what, kept_until, spent FROM kept_sum WHERE org_id = ? AND whose IN ({places})"
+            _add(run, organisation, run(sql, (organisation, *some)), by_whose)
+
+
+def forget(run: Run) -> None:
+    """All sums; nobody else may write meanwhile."""
+    run("DELETE FROM kept_sum", ())
+
+
+def _add(run: Run, organisation: str, found: Iterable[tuple[Any, ...]], by_whose: Mapping[str, Sequence[Row]]) -> None:
+    changed = []
+    for whose, what, until, text in found:
+        total, counted = spent_of(text), 0
+        for row in by_whose[whose]:
+            counted += _count(total, what_of(what), row)
+        if counted and _fits(total):
+            changed.append((organisation, whose, what, until, _encoded(total)))
+        elif counted:
+            run("DELETE FROM kept_sum WHERE org_id = ? AND whose = ? AND what = ?", (organisation, whose, what))
+    insert(run, "kept_sum", changed, _CHANGE)
+
+
+def _count(total: Spent, what: What, row: Row) -> bool:
+    """Add a row; whether it counts."""
+    lines = lines_in(what.scope, what.bounds, row.origin, row.entry)
+    if not lines:
+        return False
+    match what.unit:
+        case "turns":
+            total.turns += row.entry.kind == "turn"
+        case "tokens":
+            total.tokens += sum(line.usage.total for line in lines)
+        case _:
+            for cost in (line.cost for line in lines if line.cost is not None):
+                total.nano[cost.currency] = total.nano.get(cost.currency, 0) + cost.nano
+            total.unpriced += _unpriced(what.scope, row.entry, lines)
+    return True
+
+
+def _unpriced(scope: Scope, entry: Entry, lines: Iterable[UsageLine]) -> int:
+    if not scope.model:
+        return int(entry.unpriced)
+    return 0 if entry.cost_source == "parent" else sum(line.cost is None and line.usage.total > 0 for line in lines)
+
+
+def _asked_for(unit: str, total: Spent) -> Spent:
+    match unit:
+        case "turns":
+            return Spent(turns=total.turns)
+        case "tokens":
+            return Spent(tokens=total.tokens)
+    return Spent(nano=total.nano, unpriced=total.unpriced)
+
+
+def _until(account: Account, kept: Kept, now: int) -> int:
+    """When nobody asks for it any more, as far as that can be known."""
+    end = kept.bounds.end
+    if end is None and kept.bounds.start is not None:
+        end = kept.bounds.start + account.budget.window.hours * HOUR
+    return now + _LONGEST if end is None else min(end, now + _LONGEST)
+
+
+def _fits(total: Spent) -> bool:
+    return all(abs(number) < _MOST for number in (total.tokens, total.turns, total.unpriced, *total.nano.values()))
+
+
+def _encoded(total: Spent) -> str:
+    return msgspec.json.encode(total).decode()

@@ -1,0 +1,107 @@
+"""Sums that are kept: what an account has spent, found by a hold in one step, however many share its budget.
+
+Which sum an account is read from; `adding_up.py` makes them. One that is not there is no fault.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import chain
+
+import msgspec
+from msgspec import Struct
+
+from acp_proxy.core.budget import Account
+from acp_proxy.core.scope import Scope
+from acp_proxy.core.windows import Bounds
+from acp_proxy.ledger.summing import Asked, Spent, organisation_of
+from acp_proxy.ledger.totals import QUARTER_HOUR
+
+TABLES = (
+    """
+    CREATE TABLE kept_sum (
+        org_id TEXT NOT NULL,
+        whose TEXT NOT NULL,
+        what TEXT NOT NULL,
+        kept_until INTEGER NOT NULL,
+        spent TEXT NOT NULL,
+        PRIMARY KEY (org_id, whose, what)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX kept_sum_by_end ON kept_sum (org_id, kept_until)",
+)
+
+# By which dimensions, beside the organisation, sums are found from the rows that they count. Who changes these, or what
+# a sum counts, adds a step to the migrations that empties the table: older versions then write no more.
+_SHAPES = ((), ("user",), ("team",), ("project",), ("agent",), ("user", "host", "agent", "session"))
+_OF_PROCESSES = tuple((*shape, "process") for shape in _SHAPES)
+_ALL = frozenset((*_SHAPES, *_OF_PROCESSES))
+
+
+class Kept(Struct, frozen=True):
+    """The sum that an account is read from, together with the rows of an `edge`, where its window moves."""
+
+    whose: str  # values that rows must have, as JSON
+    what: str  # a `What`, as JSON: two budgets of one name may differ in it
+    bounds: Bounds
+    edge: Bounds | None = None
+
+
+class What(Struct, frozen=True):
+    """What of these rows is in a sum."""
+
+    unit: str
+    bounds: Bounds
+    scope: Scope
+
+
+def kept_of(account: Account) -> Kept | None:
+    """None for an account of which no sum is kept, as that of a single turn."""
+    where = account.filter.where[1:]
+    if tuple(dimension for dimension, _ in where) not in _ALL:
+        return None
+    bounds, edge = account.bounds, None
+    if bounds.start is not None and bounds.end is None:  # it moves: every quarter hour it has another sum
+        start = -(-bounds.start // QUARTER_HOUR) * QUARTER_HOUR
+        bounds, edge = Bounds(start), Bounds(bounds.start, start)
+    what = msgspec.json.encode(What(account.unit, bounds, account.filter.scope)).decode()
+    return Kept(_whose(where), what, bounds, edge)
+
+
+def whose_are(values: Mapping[str, str | None]) -> Iterator[str]:
+    """`Kept.whose` of all sums that may count a row with these values."""
+    shapes = _SHAPES if values["process"] is None else chain(_SHAPES, _OF_PROCESSES)
+    for shape in shapes:
+        where = [(dimension, values[dimension]) for dimension in shape]
+        if all(value is not None for _, value in where):
+            yield _whose(where)
+
+
+def read(index: int, account: Account, kept: Kept, now: int) -> Asked:
+    """Finds one row of ten columns, or none; the first says 'kept', the ninth has what `spent_of` reads."""
+    sql = f"""
+        SELECT 'kept', '{index}', '', 0, 0, 0, 0, 0, spent, ''
+        FROM kept_sum WHERE org_id = ? AND whose = ? AND what = ? AND kept_until >= ?
+    """
+    return sql, [organisation_of(account), kept.whose, kept.what, now]
+
+
+def spent_of(text: str) -> Spent:
+    return _decoder().decode(text)
+
+
+@lru_cache(maxsize=256)  # the same few with each row
+def what_of(text: str) -> What:
+    return msgspec.json.decode(text, type=What)
+
+
+def _whose(where: Iterable[tuple[str, str | None]]) -> str:
+    return json.dumps(dict(where), separators=(",", ":"))
+
+
+@lru_cache(maxsize=1)
+def _decoder() -> msgspec.json.Decoder[Spent]:
+    """Making one takes ten times as long as using it."""
+    return msgspec.json.Decoder(Spent)

@@ -1,0 +1,129 @@
+"""What the rows that an account counts add up to, in SQL. Writes nothing.
+
+From running totals where they tell its dimensions apart, else from rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+from msgspec import Struct, field
+
+from acp_proxy.core.budget import Account
+from acp_proxy.core.money import NANO
+from acp_proxy.core.scope import DIMENSIONS
+from acp_proxy.core.windows import Bounds
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.totals import LEVELS, Cover, cover
+
+_COLUMNS = {"user": "user_id", "session": "session", "turn": "id", "process": "process"}  # others are called the same
+_IN_TOTALS = frozenset({"organisation", "user", "team", "project", "agent"})
+_MOST_RANGES = 2 * len(LEVELS) - 1  # of an interval; always as many, so that the statement's text stays the same
+_TOKENS = "{0}.input + {0}.cached_read + {0}.cached_write + {0}.output + {0}.thought"
+
+Asked = tuple[str, list[Any]]  # SQL and its values
+
+
+class Spent(Struct, omit_defaults=True):
+    """A sum over rows; of what an account's unit does not ask for nothing is said."""
+
+    nano: dict[str, int] = field(default_factory=dict)  # by currency
+    tokens: int = 0
+    turns: int = 0
+    unpriced: int = 0  # rows with tokens whose price is unknown, or lines where only those of some models count
+
+    def add(self, found: tuple[Any, ...]) -> None:
+        """A row that a question of `spent` found."""
+        _, _, currency, units, nano, tokens, turns, unpriced, _, _ = found
+        if currency:
+            self.nano[currency] = self.nano.get(currency, 0) + int(units or 0) * NANO + int(nano or 0)
+        self.tokens += int(tokens or 0)
+        self.turns += int(turns or 0)
+        self.unpriced += int(unpriced or 0)
+
+    def add_all(self, other: Spent) -> None:
+        for currency, nano in other.nano.items():
+            self.nano[currency] = self.nano.get(currency, 0) + nano
+        self.tokens += other.tokens
+        self.turns += other.turns
+        self.unpriced += other.unpriced
+
+
+def organisation_of(account: Account) -> str:
+    return dict(account.filter.where)["organisation"]
+
+
+def spent(index: int, account: Account, bounds: Bounds, dialect: Dialect) -> Iterable[Asked]:
+    """Questions that together find it, for rows that began within `bounds`, whatever the account's are.
+
+    Each finds rows of ten columns; the first says 'spent', the second has the index.
+    """
+    if bounds.start is not None and bounds.start == bounds.end:
+        return
+    by_model = bool(account.filter.scope.model)
+    told_apart = {dimension for dimension, _ in account.filter.where} <= _IN_TOTALS
+    # A turn of two models in scope is one turn: totals by model would count it twice.
+    if not told_apart or (by_model and account.unit == "turns"):
+        yield _from_rows(index, account, bounds.start, bounds.end, dialect)
+        return
+    interval = cover(bounds.start, bounds.end)
+    yield _from_totals(index, account, interval, dialect)
+    for start, end in interval.edges:
+        yield _from_rows(index, account, start, end, dialect)
+
+
+def _from_totals(index: int, account: Account, interval: Cover, dialect: Dialect) -> Asked:
+    conditions, values = _conditions(account, dialect, "s", "s")
+    rows, unpriced = "t.row_count", "t.unpriced_lines" if account.filter.scope.model else "t.unpriced_rows"
+    ranges = [*interval.ranges, *[(0, 0, 0)] * (_MOST_RANGES - len(interval.ranges))]
+    bounds = ", ".join(["(CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))"] * _MOST_RANGES)
+    sql = f"""
+        SELECT 'spent', '{index}', s.currency, sum(t.units), sum(t.nano), sum({_TOKENS.format("t")}),
+            sum(CASE WHEN s.kind = 'turn' THEN {rows} ELSE 0 END), sum({unpriced}), '', ''
+        FROM series s CROSS JOIN (VALUES {bounds}) r CROSS JOIN total t
+        WHERE s.org_id = ? {conditions} AND t.org_id = s.org_id AND t.level = r.column1 AND t.series = s.id
+            AND t.bucket >= r.column2 AND t.bucket < r.column3
+        GROUP BY s.currency
+    """
+    return sql, [*chain.from_iterable(ranges), organisation_of(account), *values]
+
+
+def _from_rows(index: int, account: Account, start: int | None, end: int | None, dialect: Dialect) -> Asked:
+    conditions, values = _conditions(account, dialect, "t", "l")
+    for bound, operator in ((start, ">="), (end, "<")):
+        if bound is not None:
+            conditions += f" AND t.started_at {operator} ?"
+            values.append(bound)
+    turns = account.unit == "turns"
+    unpriced = "l.position = 0 AND t.unpriced = 1"
+    if account.filter.scope.model:
+        unpriced = f"l.cost_nano IS NULL AND t.cost_source <> 'parent' AND {_TOKENS.format('l')} > 0"
+    sql = f"""
+        SELECT 'spent', '{index}', {"''" if turns else "l.currency"}, sum(l.cost_nano / {NANO}),
+            sum(l.cost_nano % {NANO}), sum({_TOKENS.format("l")}),
+            count(DISTINCT CASE WHEN t.kind = 'turn' THEN t.id END), sum(CASE WHEN {unpriced} THEN 1 ELSE 0 END), '', ''
+        FROM turn t JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
+        WHERE t.org_id = ? {conditions}
+        {"" if turns else "GROUP BY l.currency"}
+    """
+    return sql, [organisation_of(account), *values]
+
+
+def _conditions(account: Account, dialect: Dialect, alias: str, model_alias: str) -> tuple[str, list[Any]]:
+    sql, values = "", list[Any]()
+    for dimension, value in account.filter.where:
+        if dimension != "organisation":
+            sql += f" AND {alias}.{_COLUMNS.get(dimension, dimension)} = ?"
+            values.append(value)
+    for dimension in DIMENSIONS:
+        patterns = account.filter.scope.of(dimension)
+        if patterns:
+            column = f"{model_alias if dimension == 'model' else alias}.{_COLUMNS.get(dimension, dimension)}"
+            globs = [pattern for pattern in patterns if "*" in pattern]
+            exact = [pattern for pattern in patterns if "*" not in pattern]
+            alternatives = [f"{column} = ?"] * len(exact) + [f"{column} {dialect.glob} ?"] * len(globs)
+            sql += f" AND ({' OR '.join(alternatives)})"
+            values += [*exact, *map(dialect.pattern, globs)]
+    return sql, values
