@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,12 @@ def test_the_enforcer_refuses_what_is_too_much_and_says_until_when(site: Path, t
     said = {message["id"]: message for message in answers(site, tmp_path, ACP_PROMPTS_PER_HOUR="2")}
     assert [said[number]["result"]["stopReason"] for number in (3, 4)] == ["end_turn"] * 2
     assert said[5]["error"]["message"] == "2 prompts in an hour are enough; the next may go in 60 minutes."
+
+
+def test_the_page_on_extending_shows_the_observer_as_it_is() -> None:
+    page = (Path(__file__).parent.parent / "docs/extending.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert shown in (EXAMPLES / "acp_proxy_examples/turn_log.py").read_text(encoding="utf-8")
 
 
 def test_they_do_nothing_unless_they_are_asked_to(site: Path, tmp_path: Path) -> None:
