@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from acp_proxy.interceptor import Interceptor
     from acp_proxy.ledger.budgets import BudgetLedger
 
-_LATER = 0.0035  # seconds until an update is looked into; off the beat of agents that send one a millisecond
+_LATER = 0.0105  # seconds until an update is looked into; off the beat of agents that send one a millisecond
 
 
 def wired(

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from acp_proxy.ledger.budgets import BudgetLedger
 
 _PATIENCE = 1.0  # seconds that one try waits for other writers
-_GATHER = 0.02  # seconds
+_GATHER = 0.02  # seconds that a row waits for others
+_REST = 0.5  # seconds that the next one waits for others, counted from there: ten rows at once cost three times one
 _SHORTEST_DELAY, _LONGEST_DELAY = 0.05, 5.0  # seconds between two tries
 _MOST_UNKEPT = 10_000  # rows that wait in memory only: some 20 MB
 
@@ -88,6 +89,7 @@ class LedgerWorker:
         self._later = later
         self._gathered: list[_Job] = []
         self._gathering = False
+        self._rests_until = 0.0
         self._handing_over = threading.Lock()  # the end comes in a thread of its own
         self._queue: SimpleQueue[Sequence[_Job] | _Stop] = SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -189,10 +191,11 @@ class LedgerWorker:
     def _gather(self, later: Later) -> None:
         if not self._gathering:
             self._gathering = True
-            later(_GATHER, self._gathered_long_enough)
+            later(max(_GATHER, self._rests_until - time.monotonic()), self._gathered_long_enough)
 
     def _gathered_long_enough(self) -> None:
         self._gathering = False
+        self._rests_until = time.monotonic() + _REST
         self._hand_over()
 
     def _hand_over(self) -> None:

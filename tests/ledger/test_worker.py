@@ -104,25 +104,27 @@ class TestWork:
     def test_rows_gather_until_they_are_due_or_something_else_is_to_be_done(
         self, path: Path, journals: Path, warnings: Warnings
     ) -> None:
-        due: list[Callable[[], object]] = []
+        due: SimpleQueue[tuple[float, Callable[[], object]]] = SimpleQueue()
         url = canonical_url(f"sqlite:///{path}")
-        opened = partial(open_ledger, url, journals=[journals])
         journal = open_journal([journals], url, warnings)
-        worker = LedgerWorker(opened, journal, warnings, later=lambda _, call: due.append(call))
+        opened = partial(open_ledger, url, journals=[journals])
+        worker = LedgerWorker(opened, journal, warnings, later=lambda seconds, call: due.put((seconds, call)))
         worker.append(row(id="a"))
         worker.append(row(id="b"))
-        assert len(due) == 1
+        soon, hand_over = due.get_nowait()
+        assert due.empty()
         assert not path.exists()
-        due.pop()()
+        hand_over()
         worker.append(row(line(cost="3"), id="c"))
-        assert len(due) == 1
+        not_so_soon, hand_over = due.get_nowait()
+        assert soon < not_so_soon <= 1
         assert answer(worker)
         assert ids(path) == ["a", "b", "c"]
         worker.append(row(id="d"))
-        assert len(due) == 1
+        assert due.empty()
         assert worker.close(WAIT) == 0
         assert ids(path) == ["a", "b", "c", "d"]
-        due.pop()()
+        hand_over()
 
     def test_nothing_is_known_of_a_new_session(self, make: Make, path: Path) -> None:
         assert answer(make(path)) is None
