@@ -12,7 +12,7 @@ from typing import Any
 from acp_proxy.accounting import Accounting, Later, Log
 from acp_proxy.admission import Admission, Decided
 from acp_proxy.core import acp
-from acp_proxy.core.alike import Alike, Measured
+from acp_proxy.core.alike import Alike
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import Event, Side
@@ -84,34 +84,32 @@ class Dispatcher:
     def lines(self, sender: Side, run: bytes) -> None:
         """Forward whole lines and account for them. Most of all traffic ends here: nothing in it matters."""
         alike = self._alike
-        if sender is _AGENT and run.startswith(alike.head) and (measured := alike.measure(run)) is not None:
-            self._write_to_client(run)
-            self._from_agent.messages += measured[0]
-            self._accounting.tally(alike.session, alike.kind, *measured)
-            return
-        if len(run) >= alike.long and sender is _AGENT:
-            self._mixed(sender, run, alike.sift(run))
-            return
+        if sender is _AGENT:
+            if len(run) >= alike.long:
+                self._sifted(run)
+                return
+            if run.startswith(alike.head) and (measured := alike.measure(run)) is not None:
+                self._write_to_client(run)
+                self._from_agent.messages += measured[0]
+                self._accounting.tally(alike.session, alike.kind, *measured)
+                return
         try:
             peeked = decode_run(run)
         except UNREADABLE:
             peeked = peek_lines(run)
-        plain: list[Plain] = []
         if sender is _AGENT:
-            mark = next_of_agent(peeked, 0, self._awaits, plain)
-            write, flow = self._write_to_client, self._from_agent
-        else:
-            mark = self._next_of_client(peeked, 0)
-            write, flow = self._write_to_agent, self._from_client
-        if mark < len(peeked) or run[-1] != NEWLINE:
-            self._mixed(sender, run, ((run, None),))
+            self._peeked_of_agent(run, peeked)
             return
-        write(run)
-        flow.messages += mark
-        if plain:
-            self._tally(plain)
-            self._accounting.settle()
-            alike.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
+        methods, held = self._client_methods, self._admission.held
+        for peek in peeked:
+            if peek.method in methods or ((held or peek.method is None) and self._client_matters(peek)):
+                self._looked_into(sender, run, peeked)
+                return
+        if run[-1] != NEWLINE:
+            self._looked_into(sender, run, peeked)
+            return
+        self._write_to_agent(run)
+        self._from_client.messages += len(peeked)
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
@@ -193,22 +191,49 @@ class Dispatcher:
 
     # -- forwarding
 
-    def _mixed(self, sender: Side, run: bytes, pieces: Iterable[tuple[bytes, Measured | None]]) -> None:
+    def _peeked_of_agent(self, run: bytes, peeked: list[Peek]) -> None:
+        plain: list[Plain] = []
+        mark = next_of_agent(peeked, 0, self._awaits, plain)
+        if run[-1] != NEWLINE:
+            self._looked_into(_AGENT, run, peeked)
+        elif mark == len(peeked):
+            self._write_to_client(run)
+            self._from_agent.messages += mark
+            if plain:
+                self._tally(plain)
+                self._accounting.settle()
+                self._alike.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
+        elif len(peeked) == 1 and may_be_late(peeked[0]) and is_one_a_line(run, peeked):
+            self._write_to_client(run)
+            self._from_agent.messages += 1
+            self._accounting.line(_AGENT, run)
+            self._accounting.settle()
+        else:
+            self._looked_into(_AGENT, run, peeked)
+
+    def _looked_into(self, sender: Side, run: bytes, peeked: list[Peek]) -> None:
         """Some lines of the run matter: forward in order, and account for each at its time."""
+        self._settle(sender, run, self._each(sender, run, 0, 0, run, peeked))
+
+    def _sifted(self, run: bytes) -> None:
+        """The same for many lines of the agent, of which most are like the one that is known."""
         sent = begin = 0
-        for piece, measured in pieces:
+        for piece, measured in self._alike.sift(run):
             if measured is None:
-                sent = self._each(sender, run, sent, begin, piece)
+                sent = self._each(_AGENT, run, sent, begin, piece, peek_run(piece))
             else:
                 self._from_agent.messages += measured[0]
                 self._accounting.tally(self._alike.session, self._alike.kind, *measured)
             begin += len(piece)
+        self._settle(_AGENT, run, sent)
+
+    def _settle(self, sender: Side, run: bytes, sent: int) -> None:
         self._lane(sender).forward(run[sent:])
         self._accounting.settle()
 
-    def _each(self, sender: Side, run: bytes, sent: int, begin: int, piece: bytes) -> int:
+    def _each(self, sender: Side, run: bytes, sent: int, begin: int, piece: bytes, peeked: list[Peek]) -> int:
         """The lines of a piece that begins at `begin`; `sent` bytes of the run are forwarded, and so many then."""
-        lines, peeked = split_lines(piece), peek_run(piece)
+        lines = split_lines(piece)
         if not is_one_a_line(piece, peeked):
             peeked = peek_lines(piece)
         self._flow(sender).messages += len(lines)

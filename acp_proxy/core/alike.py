@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from io import BytesIO
+from itertools import repeat
+from operator import itemgetter
 
 from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
 from acp_proxy.core.peek import ABSENT, Peek
@@ -31,6 +33,7 @@ class Alike:
         self._least = _NEVER  # the length of a line without words
         self.head = self._tail = self._joint = b"\n\n"  # as no line begins that has words
         self._begin, self._end = 2, -2  # where words begin and, from the end of a line, end
+        self._words_of = itemgetter(slice(2, -2))  # of a line
         self._around = 0  # bytes of `content` that are not words
 
     def learn(self, line: bytes, peek: Peek) -> None:
@@ -50,6 +53,7 @@ class Alike:
         self._joint = self._tail + self.head
         self._least, self.long = len(self._joint), _FEW * len(self._joint)
         self._begin, self._end = len(self.head), -len(self._tail)
+        self._words_of = itemgetter(slice(self._begin, self._end))
         self._around = len(content) - (end - begin)
 
     def measure(self, run: bytes) -> Measured | None:
@@ -59,37 +63,41 @@ class Alike:
             return None
         words = run[begin:end]
         if _QUOTE in words or _ESCAPE in words or _NEWLINE in words:
-            return self._measure_each(run, words)
+            return self._measure_each(run, list(map(self._words_of, BytesIO(run).readlines())))
         if len(run) < self._least or run[end:] != self._tail:
             return None
         return 1, len(words) + self._around
 
-    def _measure_each(self, run: bytes, words: bytes) -> Measured | None:
-        begin, end = self._begin, self._end
-        each = [line[begin:end] for line in BytesIO(run).readlines()]
-        if run[end:] != self._tail or self._joint.join(each) != words or not _are_strings(each):
-            return None
-        count = len(each)
-        return count, len(words) - (count - 1) * self._least + count * self._around
-
     def sift(self, run: bytes) -> Iterator[tuple[bytes, Measured | None]]:
         """A run in pieces, in order: lines like the one that is known, measured, and what may be something else."""
-        lines, first = BytesIO(run).readlines(), 0
-        begin, head = self._begin, self.head
-        others = [index for index, line in enumerate(lines) if line[:begin] != head]
-        if len(others) * _FEW > len(lines):
+        lines = BytesIO(run).readlines()
+        each = list(map(self._words_of, lines))
+        if (measured := self._measure_each(run, each)) is not None:
+            yield run, measured
+            return
+        like, first = list(map(bytes.startswith, lines, repeat(self.head))), 0
+        others = like.count(False)
+        if others * _FEW > len(lines):
             yield run, None
             return
-        for other in others:
-            yield from self._measured(lines[first:other])
+        for _ in range(others):
+            other = like.index(False, first)
+            if first < other:
+                piece = b"".join(lines[first:other])
+                yield piece, self._measure_each(piece, each[first:other])
             yield lines[other], None
             first = other + 1
-        yield from self._measured(lines[first:])
+        if first < len(lines):
+            piece = b"".join(lines[first:])
+            yield piece, self._measure_each(piece, each[first:])
 
-    def _measured(self, lines: Sequence[bytes]) -> Iterator[tuple[bytes, Measured | None]]:
-        if lines:
-            run = b"".join(lines)
-            yield run, self.measure(run)
+    def _measure_each(self, run: bytes, each: Sequence[bytes]) -> Measured | None:
+        """The same as `measure` of a run whose lines have these words, if any."""
+        if len(run) < self._least or self._joint.join(each) != run[self._begin : self._end]:
+            return None
+        if not (run.startswith(self.head) and run.endswith(self._tail) and _are_strings(each)):
+            return None
+        return len(each), len(run) - len(each) * (self._least - self._around)
 
 
 def _are_strings(each: Sequence[bytes]) -> bool:
