@@ -37,10 +37,12 @@ def _agents_in(editor: Editor, path: Path) -> str:
     try:
         data = SettingsFile(path).read()
         if data is None:
-            return "-"
+            return "no file"
         there = agents(data.decode("utf-8"), editor.shape)
-    except (SettingsError, CannotEditError, UnicodeDecodeError):
-        return "cannot be read"
+    except UnicodeDecodeError:
+        return "cannot be read: expected UTF-8 text"
+    except (SettingsError, CannotEditError) as error:
+        return str(error).removeprefix(f"{path}: ").removesuffix(", nothing was done")
     return ", ".join(f"{clean(agent.name)}{_state(agent)}" for agent in there) or "none"
 
 

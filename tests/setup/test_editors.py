@@ -61,9 +61,9 @@ def test_the_list_shows_each_editor_with_its_agents(machine: Machine) -> None:
     rows = [
         ("editor", "settings", "agents"),
         ("zed", "~/.config/zed/settings.json", zed),
-        ("jetbrains", "~/.jetbrains/acp.json", "-"),
+        ("jetbrains", "~/.jetbrains/acp.json", "no file"),
         ("obsidian", notes, "claude, codex, gemini, opencode"),
-        ("acpx", "~/.acpx/config.json", "cannot be read"),
+        ("acpx", "~/.acpx/config.json", "not valid JSON, line 1: expected text in double quotes"),
         ("codecompanion", "Lua", "prints what to put there"),
         ("avante", "Lua", "prints what to put there"),
         ("agent-shell", "Emacs Lisp", "prints what to put there"),
@@ -71,6 +71,18 @@ def test_the_list_shows_each_editor_with_its_agents(machine: Machine) -> None:
     ]
     expected = [f"{editor:13}  {path:{len(notes)}}  {there}" for editor, path, there in rows]
     assert showing.found(machine.environ).splitlines() == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [(b"\xff", "cannot be read: expected UTF-8 text"), (b"{}", "none"), (b" " * 5_000_000, "too large for settings")],
+)
+def test_the_list_says_what_is_wrong_with_settings(machine: Machine, settings: bytes, said: str) -> None:
+    machine.write("zed", settings)
+    machine.settings_of("jetbrains").mkdir()
+    lines = [line.split(maxsplit=2) for line in showing.found(machine.environ).splitlines()]
+    assert lines[1] == ["zed", "~/.config/zed/settings.json", said]
+    assert lines[2] == ["jetbrains", "~/.jetbrains/acp.json", "is not a file"]
 
 
 def _golden(editor: str, kind: str = "json") -> str:
