@@ -82,8 +82,8 @@ def _rendered(found: Report, arguments: argparse.Namespace) -> Iterable[str]:
     if not found.lines:
         return [tables.empty(filtered=found.query != Query())]
     if width := _width():
-        return [tables.coloured(found, width, os.environ)]
-    return [tables.plain(found)]
+        return tables.coloured(found, width, os.environ)
+    return tables.plain(found)
 
 
 def _width() -> int | None:

@@ -5,11 +5,12 @@ It is laid out here: a general library took 1.6 ms a row, and a year has many tu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from msgspec import Struct
 
-from acp_proxy.figures import aligned, cut, padded, width_of
+from acp_proxy.figures import cut, padded, width_of
 
 Bars = Callable[[int], Sequence[tuple[str, str]]]  # a width -> for each line a style, and a bar that is no wider
 
@@ -30,33 +31,59 @@ class Column(Struct, frozen=True):
     levels: Sequence[str] = ()  # one a line: the style that colours it
 
 
+class Part(Struct, frozen=True):
+    """Some lines of a table: its columns, with their cells and no others."""
+
+    columns: Sequence[Column]
+    bars: Bars | None = None
+
+
 def plain(columns: Sequence[Column], notes: Sequence[str] = ()) -> str:
     """No colour, no bars, no lines: for `grep`, `awk` and mail."""
-    rows = [_titles(columns), *zip(*(column.cells for column in columns), strict=True), *_totals(columns)]
-    return aligned(rows, [column.right for column in columns]) + "".join(
-        f"{note}\n" for note in (["", *notes] if notes else [])
-    )
+    return "".join(plain_parts(Part(columns), (), notes))
 
 
 def coloured(
     columns: Sequence[Column], notes: Sequence[str], bars: Bars | None, width: int, environ: Mapping[str, str]
 ) -> str:
     """For a terminal of `width` columns, in colours unless the environment has `NO_COLOR`."""
-    shown, widths, bar = _fitted(columns, width, bars is not None)
+    return "".join(coloured_parts(Part(columns, bars), (), notes, width, environ))
+
+
+def plain_parts(first: Part, more: Iterable[Part], notes: Sequence[str]) -> Iterator[str]:
+    """A table of which only a part is in memory: the first one says how wide columns are; longer cells stick out."""
+    columns = first.columns
+    shape = list(zip(_widths(columns), [column.right for column in columns], strict=True))
+    yield _aligned([_titles(columns)], shape)
+    for part in chain([first], more):
+        yield _aligned(zip(*(column.cells for column in part.columns), strict=True), shape)
+    yield _aligned(_totals(columns), shape)
+    yield "".join(f"{note}\n" for note in (["", *notes] if notes else []))
+
+
+def coloured_parts(
+    first: Part, more: Iterable[Part], notes: Sequence[str], width: int, environ: Mapping[str, str]
+) -> Iterator[str]:
+    """The same for a terminal; longer cells are cut."""
+    columns = first.columns
+    shown, widths, bar = _fitted(columns, width, first.bars is not None)
     if _needed(widths) > width:  # no table fits
-        return "".join(f"{cut(line, width)}\n" for line in plain(columns, notes).splitlines())
+        for text in plain_parts(first, more, notes):
+            yield "".join(f"{cut(line, width)}\n" for line in text.splitlines())
+        return
     paint = painter(environ)
-    body = [_painted_cells(column, wide, paint) for column, wide in zip(shown, widths, strict=True)]
-    if bars and bar:
-        body.append([paint(style, text) for style, text in bars(bar)])
-    shape = [(wide, column.right) for column, wide in zip(shown, widths, strict=True)]
-    lines = [
-        paint("head", _row(_titles(shown), shape)),
-        *map(_GAP.join, zip(*body, strict=True)),
-        *(paint("total", _row(totals, shape)) for totals in _totals(shown)),
-    ]
+    shape = [(wide, columns[index].right) for index, wide in zip(shown, widths, strict=True)]
+    titles, totals = _titles(columns), _totals(columns)
+    yield paint("head", _row([titles[index] for index in shown], shape)) + "\n"
+    for part in chain([first], more):
+        body = [_painted_cells(part.columns[index], wide, paint) for index, wide in zip(shown, widths, strict=True)]
+        if part.bars and bar:
+            body.append([paint(style, text) for style, text in part.bars(bar)])
+        yield "".join(f"{_GAP.join(cells)}\n" for cells in zip(*body, strict=True))
+    for total in totals:
+        yield paint("total", _row([total[index] for index in shown], shape)) + "\n"
     wrapped = [paint("note", line) for note in notes for line in _wrapped(note, width)]
-    return "\n".join([*lines, *(["", *wrapped] if wrapped else []), ""])
+    yield "".join(f"{line}\n" for line in (["", *wrapped] if wrapped else []))
 
 
 def bar_text(part: int, whole: int, width: int) -> str:
@@ -86,6 +113,17 @@ def _totals(columns: Sequence[Column]) -> list[list[str]]:
     return [totals] if any(totals) else []
 
 
+def _aligned(rows: Iterable[Sequence[str]], shape: Sequence[tuple[int, bool]]) -> str:
+    padding = (
+        (padded(cell, wide, right=right) for cell, (wide, right) in zip(row, shape, strict=True)) for row in rows
+    )
+    return "".join(f"{_GAP.join(cells).rstrip()}\n" for cells in padding)
+
+
+def _widths(columns: Sequence[Column]) -> list[int]:
+    return [max(map(width_of, (column.title, column.total, *column.cells))) for column in columns]
+
+
 def _row(cells: Sequence[str], shape: Sequence[tuple[int, bool]]) -> str:
     texts = (padded(cut(cell, wide), wide, right=right) for cell, (wide, right) in zip(cells, shape, strict=True))
     return _GAP.join(texts)
@@ -113,25 +151,26 @@ def _uncoloured(_: str, text: str) -> str:
     return text
 
 
-def _fitted(columns: Sequence[Column], width: int, with_bars: bool) -> tuple[list[Column], list[int], int]:
-    """The columns that a terminal has room for, their widths, and that of the bars (0 for none).
+def _fitted(columns: Sequence[Column], width: int, with_bars: bool) -> tuple[list[int], list[int], int]:
+    """Which columns a terminal has room for, their widths, and that of the bars (0 for none).
 
     First the bars get shorter, then names are cut, then columns go, then the bars, then names are cut to nothing.
     """
     gap, least, most = (len(_GAP), *_BAR) if with_bars else (0, 0, 0)
-    sized = [(column, max(map(width_of, (column.title, column.total, *column.cells)))) for column in columns]
+    needed = _widths(columns)
+    shown = list(range(len(columns)))
     while True:
-        shown, wide = [column for column, _ in sized], [needed for _, needed in sized]
+        wide = [needed[index] for index in shown]
         room = width - _needed(wide) - gap
         if room >= least:
             return shown, wide, min(room, most)
-        names = [index for index, column in enumerate(shown) if column.name]
-        if sum(max(0, wide[index] - _SHORT_NAME) for index in names) >= least - room:
+        names = [at for at, index in enumerate(shown) if columns[index].name]
+        if sum(max(0, wide[at] - _SHORT_NAME) for at in names) >= least - room:
             return shown, _shortened(wide, names, least - room), least
-        spare = max(column.spare for column in shown)
+        spare = max(columns[index].spare for index in shown)
         if not spare:
             return shown, _shortened(wide, names, max(0, _needed(wide) - width)), 0
-        sized = [(column, needed) for column, needed in sized if column.spare != spare]
+        shown = [index for index in shown if columns[index].spare != spare]
 
 
 def _needed(widths: Sequence[int]) -> int:

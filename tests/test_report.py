@@ -315,9 +315,9 @@ def test_control_characters_of_names_reach_no_terminal(ledger: Ledger) -> None:
     ledger.append(rows)
     for by in BY:
         one = report(ledger, by, Query(), times.UTC_ZONE)
-        written = [tables.plain(one), *formats.as_json(one), *formats.as_csv(one)]
+        written = [*tables.plain(one), *formats.as_json(one), *formats.as_csv(one)]
         assert [text for text in written if not text.replace("\n", "").isprintable()] == []
-        coloured = tables.coloured(one, 100, {})
+        coloured = "".join(tables.coloured(one, 100, {}))
         assert not [sign for sign in ("\x1b]", "\x1b[2J", "\x9b", "\u202e", "\x07") if sign in coloured]
     assert as_json(report(ledger, "model", Query(), times.UTC_ZONE))["rows"][0]["key"] == EVIL
 
@@ -327,7 +327,7 @@ def test_plain_text_is_aligned_rounded_and_says_what_it_misses(ledger: Ledger) -
         row(line("claude-sonnet-5", "0.045989", input=5_000, cached_read=15_000, output=600)),
         row(line("unpriced", None, input=10)),
     ]
-    assert tables.plain(found(ledger, "model", *rows)) == (
+    assert "".join(tables.plain(found(ledger, "model", *rows))) == (
         "model            turns  prompt  cached  completion   total       cost\n"
         "claude-sonnet-5      1  20,000     75%         600  20,600    $0.0460\n"
         "unpriced             1      10      0%           0      10          ?\n"
@@ -340,7 +340,7 @@ def test_plain_text_is_aligned_rounded_and_says_what_it_misses(ledger: Ledger) -
 
 def test_several_currencies_have_a_column_each(ledger: Ledger) -> None:
     rows = [row(line("opus", "1")), row(line("opus", "2")), row(line("other", "3", "credits"))]
-    assert tables.plain(found(ledger, "model", *rows)).splitlines()[1:] == [
+    assert "".join(tables.plain(found(ledger, "model", *rows))).splitlines()[1:] == [
         "opus       2     200      0%          20    220  $3.0000",
         "other      1     100      0%          10    110           3.0000 credits",
         "total      3     300      0%          30    330  $3.0000  3.0000 credits",
@@ -359,14 +359,14 @@ def test_a_table_fits_its_terminal(ledger: Ledger, by: str, width: int) -> None:
         for cost, currency in (("1234.5", "USD"), ("0.001", "EUR"), (None, "USD"))
         for tokens in (2, 9)
     ]
-    text = tables.coloured(found(ledger, by, *rows), width, {})
+    text = "".join(tables.coloured(found(ledger, by, *rows), width, {}))
     assert max(width_of(_uncoloured(line)) for line in text.splitlines()) <= width
     assert "total" in text or width < 60
 
 
 def test_a_terminal_gets_a_bar_per_row_as_long_as_its_cost(ledger: Ledger) -> None:
     rows = [row(line("all", "4")), row(line("half", "2")), row(line("none", None))]
-    lines = tables.coloured(found(ledger, "model", *rows), 80, {}).splitlines()
+    lines = "".join(tables.coloured(found(ledger, "model", *rows), 80, {})).splitlines()
     bars = {name: line.count("█") for line in lines for name in ("all", "half", "none") if f"{name} " in line}
     assert bars["none"] == 0
     assert bars["all"] == 2 * bars["half"] > 0
@@ -374,7 +374,7 @@ def test_a_terminal_gets_a_bar_per_row_as_long_as_its_cost(ledger: Ledger) -> No
 
 def test_a_full_context_is_coloured_by_the_thresholds(ledger: Ledger) -> None:
     rows = [row(context_used=used, context_size=100) for used in (74, 75, 90, 96)]
-    text = tables.coloured(found(ledger, "turn", *rows), 140, {})
+    text = "".join(tables.coloured(found(ledger, "turn", *rows), 140, {}))
     assert [_colour_before(percent, text) for percent in ("74%", "75%", "90%", "96%")] == [
         "",
         "\x1b[33m",
@@ -386,7 +386,8 @@ def test_a_full_context_is_coloured_by_the_thresholds(ledger: Ledger) -> None:
 def test_no_color_is_respected(ledger: Ledger) -> None:
     ledger.append([row(context_used=96, context_size=100)])
     one = report(ledger, "turn", Query(), times.UTC_ZONE)
-    assert tables.coloured(one, 140, {"NO_COLOR": "1"}) == _uncoloured(tables.coloured(one, 140, {}))
+    plain, coloured = ("".join(tables.coloured(one, 140, environ)) for environ in ({"NO_COLOR": "1"}, {}))
+    assert plain == _uncoloured(coloured)
 
 
 def _uncoloured(text: str) -> str:

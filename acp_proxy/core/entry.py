@@ -45,10 +45,14 @@ class Entry(Struct, frozen=True):
 
     @property
     def usage(self) -> Usage:
+        if len(self.lines) == 1:  # as nearly always: reports ask for it a million times
+            return self.lines[0].usage
         return sum((line.usage for line in self.lines), Usage())
 
     @property
     def costs(self) -> tuple[Money, ...]:
+        if len(self.lines) == 1:
+            return () if self.lines[0].cost is None else (self.lines[0].cost,)
         return summed(line.cost for line in self.lines if line.cost is not None)
 
     @property

@@ -6,7 +6,7 @@ Cost and tokens are of all kinds of rows, `turns` are rows of kind "turn".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -60,15 +60,34 @@ class Report(Struct, frozen=True):
     by: str
     query: Query
     zone: Zone
-    lines: tuple[Line, ...]
+    lines: Collection[Line]  # by turn there may be millions: they are not all in memory
     total: Line
+    currencies: tuple[str, ...]  # the commonest first
 
 
 def report(ledger: LedgerReader, by: str, query: Query, zone: Zone) -> Report:
     """`by` is one of `BY`. Raises LedgerError."""
-    total = next(iter(ledger.summed(query, ())), None)
-    lines = ordered(by, _lines(ledger, by, query, zone, total))
-    return Report(by, query, zone, tuple(lines), line_of("total", total) if total else Line("total"))
+    sums = next(iter(ledger.summed(query, ())), None)
+    total = line_of("total", sums) if sums else Line("total")
+    if by == "turn":
+        return _by_turn(ledger, query, zone, total)
+    lines = ordered(by, _lines(ledger, by, query, zone, sums))
+    return Report(by, query, zone, lines, total, currencies_of(cost for line in lines for cost in line.costs))
+
+
+def _by_turn(ledger: LedgerReader, query: Query, zone: Zone, total: Line) -> Report:
+    from acp_proxy.report.ranked import RankedTurns  # who asks for anything else need not import it
+
+    currencies = tuple(cost.currency for cost in total.costs)
+    if len(currencies) > 1:  # which is the commonest must be known before the first turn has its place
+        currencies = currencies_of(cost for row in ledger.rows(query) for cost in row.entry.costs)
+    return Report("turn", query, zone, RankedTurns(ledger.rows(query), currencies, turn_line), total, currencies)
+
+
+def currencies_of(costs: Iterable[Money]) -> tuple[str, ...]:
+    """The commonest first."""
+    counts = Counter(cost.currency for cost in costs)
+    return tuple(sorted(counts, key=lambda currency: (-counts[currency], currency)))
 
 
 def query(since: int | None, until: int | None, filters: Iterable[tuple[str, str]]) -> Query:
@@ -85,8 +104,6 @@ def session_key(origin: Origin, session: str) -> str:
 def _lines(ledger: LedgerReader, by: str, query: Query, zone: Zone, total: Sums | None) -> Iterable[Line]:
     if total is None:
         return ()
-    if by == "turn":
-        return map(turn_line, ledger.rows(query))
     if by == "session":
         return _session_lines(ledger, query)
     if by in PERIODS:
@@ -181,8 +198,7 @@ def ordered(by: str, lines: Iterable[Line]) -> list[Line]:
     if by in PERIODS:
         return sorted(lines, key=lambda line: line.key)
     found = list(lines)
-    counts = Counter(cost.currency for line in found for cost in line.costs)
-    currencies = sorted(counts, key=lambda currency: (-counts[currency], currency))
+    currencies = currencies_of(cost for line in found for cost in line.costs)
 
     def rank(line: Line) -> tuple[object, ...]:
         amounts = {cost.currency: cost.nano for cost in line.costs}

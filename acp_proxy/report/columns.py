@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+
+from msgspec import Struct
 
 from acp_proxy.core.entry import Entry
 from acp_proxy.figures import clean, context_level, cost_text, cut, decimals_of, tokens_text
@@ -15,67 +17,89 @@ from acp_proxy.times import Zone
 _LONGEST_NAME = 48
 
 
-def columns(report: Report) -> list[Column]:
-    def figures(title: str, figure: Callable[[Line], str], spare: int = 0) -> Column:
-        return Column(title, [figure(line) for line in report.lines], figure(report.total), spare=spare)
+class Figure(Struct, frozen=True):
+    """A column, before it is known of which lines."""
 
-    per_group = [] if report.by == "turn" else [figures("turns", lambda line: tokens_text(line.turns))]
+    title: str
+    cell: Callable[[Line], str]
+    total: str = ""
+    right: bool = True
+    name: bool = False  # this and `spare` as in a `Column`
+    spare: int = 0
+    level: Callable[[Line], str] | None = None
+
+    def of(self, lines: Sequence[Line]) -> Column:
+        levels = [self.level(line) for line in lines] if self.level else ()
+        cells = [self.cell(line) for line in lines]
+        return Column(self.title, cells, self.total, self.right, self.name, self.spare, levels)
+
+
+def columns(report: Report) -> list[Column]:
+    """Of all its lines."""
+    lines = list(report.lines)
+    return [figure.of(lines) for figure in figures_of(report, lines)]
+
+
+def figures_of(report: Report, lines: Sequence[Line]) -> list[Figure]:
+    """What is shown of each line. `lines` are all, or those that cost most: they say how money is rounded."""
+
+    def figure(title: str, cell: Callable[[Line], str], spare: int = 0) -> Figure:
+        return Figure(title, cell, cell(report.total), spare=spare)
+
+    per_group = [] if report.by == "turn" else [figure("turns", lambda line: tokens_text(line.turns))]
     return [
         *_names(report),
         *per_group,
-        figures("prompt", lambda line: tokens_text(line.usage.prompt), spare=4),
-        figures("cached", _cached, spare=6),
-        figures("completion", lambda line: tokens_text(line.usage.completion), spare=5),
-        figures("total", lambda line: tokens_text(line.usage.total)),
-        *_context(report),
-        *_costs(report),
+        figure("prompt", lambda line: tokens_text(line.usage.prompt), spare=4),
+        figure("cached", _cached, spare=6),
+        figure("completion", lambda line: tokens_text(line.usage.completion), spare=5),
+        figure("total", lambda line: tokens_text(line.usage.total)),
+        *([Figure("context", _context, spare=2, level=_level)] if report.by in ("session", "turn") else []),
+        *_costs(report, decimals_of(cost for line in lines for cost in line.costs)),
     ]
 
 
-def currencies(lines: Iterable[Line]) -> list[str]:
-    """The commonest first."""
-    counts = Counter(cost.currency for line in lines for cost in line.costs)
-    return sorted(counts, key=lambda currency: (-counts[currency], currency))
-
-
-def _names(report: Report) -> list[Column]:
+def _names(report: Report) -> list[Figure]:
     """What a line is about."""
     match report.by:
-        case "session":
-            sessions = [line.about for line in report.lines if isinstance(line.about, SessionInfo)]
-            return [
-                _started([session.started_at for session in sessions], report.zone),
-                _named("session", (session.title or session.session for session in sessions)),
-                _named("agent", (_without_scope(session.origin.agent) for session in sessions), spare=1),
-            ]
-        case "turn":
-            rows = [line.about for line in report.lines if isinstance(line.about, Row)]
-            return [
-                _started([row.entry.started_at for row in rows], report.zone),
-                _named("agent", (_without_scope(row.origin.agent) for row in rows), spare=1),
-                _named("model", (row.entry.model or "unknown" for row in rows)),
-                _named("kind", (_kind(row.entry) for row in rows), spare=3),
-            ]
-    return [_named(report.by, (line.key for line in report.lines), total="total")]
+        case "session" | "turn":
+            named = [_named("session", _session), _named("agent", _agent, spare=1)]
+            if report.by == "turn":
+                named = [_named("agent", _agent, spare=1), _named("model", _model), _named("kind", _kind, spare=3)]
+            return [Figure("started", lambda line: _started(line, report.zone), "total", right=False), *named]
+    return [_named(report.by, lambda line: line.key, total="total")]
 
 
-def _started(times: Sequence[int], zone: Zone) -> Column:
-    return Column("started", [zone.local(at).strftime("%Y-%m-%d %H:%M") for at in times], "total", right=False)
+def _named(title: str, name: Callable[[Line], str], spare: int = 0, total: str = "") -> Figure:
+    shown = lru_cache(maxsize=1024)(lambda text: cut(clean(text), _LONGEST_NAME))  # few names, in many lines
+    return Figure(title, lambda line: shown(name(line)), total, right=False, name=True, spare=spare)
 
 
-def _named(title: str, names: Iterable[str], spare: int = 0, total: str = "") -> Column:
-    found = list(names)
-    shown = {name: cut(clean(name), _LONGEST_NAME) for name in set(found)}
-    return Column(title, [shown[name] for name in found], total, right=False, name=True, spare=spare)
+def _started(line: Line, zone: Zone) -> str:
+    match line.about:
+        case Row(entry=Entry(started_at=at)) | SessionInfo(started_at=at):
+            return zone.local(at).strftime("%Y-%m-%d %H:%M")
+    return ""
 
 
-def _without_scope(agent: str) -> str:
+def _session(line: Line) -> str:
+    return (line.about.title or line.about.session) if isinstance(line.about, SessionInfo) else ""
+
+
+def _agent(line: Line) -> str:
     """Without the organisation that names from npm begin with."""
-    return agent.rpartition("/")[2]
+    return line.about.origin.agent.rpartition("/")[2] if line.about else ""
 
 
-def _kind(entry: Entry) -> str:
+def _model(line: Line) -> str:
+    return (line.about.entry.model if isinstance(line.about, Row) else None) or "unknown"
+
+
+def _kind(line: Line) -> str:
     """With how it ended, where that was not the ordinary way."""
+    if not isinstance(line.about, Row):
+        return ""
+    entry = line.about.entry
     return entry.kind if entry.stop_reason in (None, "end_turn") else f"{entry.kind}, {entry.stop_reason}"
 
 
@@ -85,14 +109,15 @@ def _cached(line: Line) -> str:
     return f"{line.usage.cached_read / prompt:.0%}" if prompt else "-"
 
 
-def _context(report: Report) -> list[Column]:
-    """How full the context was, of turns and sessions."""
-    if report.by not in ("session", "turn"):
-        return []
-    found = [_filled(line) for line in report.lines]
-    cells = [f"{used * 100 // size}%" if size else "-" for used, size in found]
-    levels = [context_level(used, size) if size else "normal" for used, size in found]
-    return [Column("context", cells, spare=2, levels=levels)]
+def _context(line: Line) -> str:
+    """How full it was."""
+    used, size = _filled(line)
+    return f"{used * 100 // size}%" if size else "-"
+
+
+def _level(line: Line) -> str:
+    used, size = _filled(line)
+    return context_level(used, size) if size else "normal"
 
 
 def _filled(line: Line) -> tuple[int, int]:
@@ -105,27 +130,22 @@ def _filled(line: Line) -> tuple[int, int]:
     return 0, 0
 
 
-def _costs(report: Report) -> list[Column]:
+def _costs(report: Report, decimals: int) -> list[Figure]:
     """A column for each currency."""
-    decimals = decimals_of(cost for line in report.lines for cost in line.costs)
-    found = currencies(report.lines)
-    if len(found) < 2:
-        cells = [cost_text(line.costs, decimals, at_least=line.cost_at_least > 0) for line in report.lines]
-        total = cost_text(report.total.costs, decimals, at_least=report.total.cost_at_least > 0)
-        return [Column("cost", cells, total)]
+
+    def all_of(line: Line) -> str:
+        return cost_text(line.costs, decimals, at_least=line.cost_at_least > 0)
+
+    def one_of(line: Line, currency: str) -> str:
+        """An unknown cost is told in the first one's column."""
+        costs = [cost for cost in line.costs if cost.currency == currency]
+        if costs or (not line.costs and currency == report.currencies[0]):
+            return cost_text(costs, decimals, at_least=line.cost_at_least > 0)
+        return ""
+
+    if len(report.currencies) < 2:
+        return [Figure("cost", all_of, all_of(report.total))]
     return [
-        Column(
-            clean(currency)[:12],
-            [_cost(line, currency, found[0], decimals) for line in report.lines],
-            _cost(report.total, currency, found[0], decimals),
-        )
-        for currency in found
+        Figure(clean(currency)[:12], partial(one_of, currency=currency), one_of(report.total, currency))
+        for currency in report.currencies
     ]
-
-
-def _cost(line: Line, currency: str, first: str, decimals: int) -> str:
-    """Of one currency; an unknown cost is told in the first one's column."""
-    costs = [cost for cost in line.costs if cost.currency == currency]
-    if costs or (not line.costs and currency == first):
-        return cost_text(costs, decimals, at_least=line.cost_at_least > 0)
-    return ""

@@ -6,10 +6,12 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
 
+from acp_proxy.core.entry import Origin
 from acp_proxy.core.usage import Usage
 from acp_proxy.figures import clean
 from acp_proxy.ledger import Row, SessionInfo
@@ -65,6 +67,9 @@ _CSV_DETAILS: Mapping[str, tuple[str, ...]] = {
         "context_size",
     ),
 }
+Cells = tuple[object, ...]
+
+_AT_ONCE = 100  # rows in a piece of CSV
 _FORMULA = ("=", "+", "-")  # not "@", with which the names of many agents begin
 
 
@@ -97,6 +102,8 @@ def as_json_text(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
 
 def without_controls(json: str) -> str:
     """The same JSON, with escapes for what controls a terminal or turns the direction of writing."""
+    if json.isascii() and "\x7f" not in json:
+        return json
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
 
 
@@ -105,16 +112,16 @@ def as_csv(report: Report) -> Iterator[str]:
 
     `cost_USD` is always there, other currencies come last, so that every other column keeps its place.
     """
-    others = sorted({cost.currency for line in report.lines for cost in line.costs} - {"USD"})
-    header = [*_CSV, *_CSV_DETAILS.get(report.by, ()), *(f"cost_{clean(currency)}" for currency in others)]
+    others = sorted({*report.currencies} - {"USD"})
     file = io.StringIO()
-    writer = csv.DictWriter(file, header, lineterminator="\n")
-    writer.writeheader()
-    for line in report.lines:
-        writer.writerow(_cells(line, ["USD", *others]))
-        yield file.getvalue()
-        file.seek(0)
-        file.truncate()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([*_CSV, *_CSV_DETAILS.get(report.by, ()), *(f"cost_{clean(currency)}" for currency in others)])
+    for number, line in enumerate(report.lines, 1):
+        writer.writerow((*_figure_cells(line), *_detail_cells(line), *(_cost(line, currency) for currency in others)))
+        if not number % _AT_ONCE:
+            yield file.getvalue()
+            file.seek(0)
+            file.truncate()
     yield file.getvalue()
 
 
@@ -191,17 +198,65 @@ def _session_details(session: SessionInfo) -> dict[str, Any]:
     }
 
 
-def _cells(line: Line, currencies: list[str]) -> dict[str, object]:
-    found = figures(line)
-    tokens, cost = found.pop("tokens"), found.pop("cost")
-    costs = {f"cost_{clean(currency)}": cost.get(currency, "") for currency in currencies}
-    cells = {"key": line.key, "turns": found.pop("turns"), **tokens, **costs, **found, **_details(line)}
-    return {name: _cell(value) for name, value in cells.items()}
+def _figure_cells(line: Line) -> Cells:
+    usage = line.usage
+    return (
+        _safe(line.key),
+        line.turns,
+        usage.input,
+        usage.cached_read,
+        usage.cached_write,
+        usage.output,
+        usage.thought,
+        usage.total,
+        _cost(line, "USD"),
+        line.unpriced,
+        line.partial,
+        line.estimated,
+        line.without_usage,
+    )
 
 
-def _cell(value: object) -> object:
+def _cost(line: Line, currency: str) -> str | None:
+    for cost in line.costs:
+        if cost.currency == currency:
+            return cost.text
+    return None
+
+
+def _detail_cells(line: Line) -> Cells:
+    if isinstance(line.about, Row):
+        return _turn_cells(line.about)
+    return tuple(_safe(value) if isinstance(value, str) else value for value in _details(line).values())
+
+
+def _turn_cells(row: Row) -> Cells:
+    """As `_turn_details`, of which a report has a million."""
+    entry = row.entry
+    return (
+        _safe(entry.session),
+        *_origin_cells(row.origin),
+        entry.model and _safe(entry.model),
+        entry.kind,
+        milliseconds(entry.started_at),
+        milliseconds(entry.ended_at),
+        entry.stop_reason and _safe(entry.stop_reason),
+        entry.message_id and _safe(entry.message_id),
+        entry.usage_source,
+        entry.cost_source,
+        entry.context_used,
+        entry.context_size,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _origin_cells(origin: Origin) -> Cells:
+    cells = (origin.agent, origin.agent_version, origin.client, origin.user, origin.team, origin.project)
+    return tuple(cell and _safe(cell) for cell in cells)
+
+
+@lru_cache(maxsize=1024)  # the same few names in row after row
+def _safe(cell: str) -> str:
     """Text that a spreadsheet would take for a formula is quoted: titles and model names are not ours."""
-    if not isinstance(value, str):
-        return value
-    text = clean(value)
+    text = clean(cell)
     return f"'{text}" if text.startswith(_FORMULA) else text

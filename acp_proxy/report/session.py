@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from acp_proxy.core.entry import Entry
 from acp_proxy.ledger import LedgerReader, Query, Row, SessionInfo
 from acp_proxy.ledger.budgets import BudgetReader
-from acp_proxy.report import Line, Report, session_key, turn_line
+from acp_proxy.report import Line, Report, currencies_of, session_key, turn_line
 from acp_proxy.times import SECOND, Zone
 
 _HOUR = 3600 * SECOND
@@ -65,7 +65,8 @@ def session_report(ledger: BudgetReader, name: str, mine: Where, zone: Zone, now
     for line in lines:
         total = total.plus(line)
     summed = replace(total, key=session_key(origin, info.session), about=info)
-    return SessionReport(summed, info, Report("turn", query, zone, lines, total))
+    currencies = currencies_of(cost for line in lines for cost in line.costs)
+    return SessionReport(summed, info, Report("turn", query, zone, lines, total, currencies))
 
 
 def points(entries: Iterable[Entry]) -> Iterator[Point]:

@@ -81,7 +81,7 @@ def _turns(found: SessionReport, every: bool) -> tuple[list[table.Column], list[
     report, earlier = found.turns, 0
     if not every and len(report.lines) > _MOST_TURNS:
         earlier = len(report.lines) - _MOST_TURNS
-        report = replace(report, lines=report.lines[earlier:])
+        report = replace(report, lines=tuple(report.lines)[earlier:])
     shown = [column for column in columns(report) if column.title != "agent"]
     left_out = [f"{counted(earlier, 'earlier row')} not listed: --all does"] if earlier else []
     return shown, [*left_out, *notes(found.turns.total)]

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 
 from acp_proxy import table
 from acp_proxy.figures import AT_LEAST, counted
 from acp_proxy.report import Line, Report
-from acp_proxy.report.columns import columns, currencies
+from acp_proxy.report.columns import figures_of
+from acp_proxy.table import Bars, Part
+
+AT_ONCE = 5000  # lines of a table that are in memory
 
 
-def plain(report: Report) -> str:
-    return table.plain(columns(report), notes(report.total))
+def plain(report: Report) -> Iterator[str]:
+    parts = _parts(report)
+    return table.plain_parts(next(parts), parts, notes(report.total))
 
 
-def coloured(report: Report, width: int, environ: Mapping[str, str]) -> str:
+def coloured(report: Report, width: int, environ: Mapping[str, str]) -> Iterator[str]:
     """For a terminal of `width` columns, in colours unless the environment has `NO_COLOR`."""
-    return table.coloured(columns(report), notes(report.total), lambda room: _bars(report.lines, room), width, environ)
+    parts = _parts(report)
+    return table.coloured_parts(next(parts), parts, notes(report.total), width, environ)
 
 
 def empty(*, filtered: bool) -> str:
@@ -25,15 +32,28 @@ def empty(*, filtered: bool) -> str:
     return "Nothing in the ledger yet. Put `acp-proxy run --` before an agent's command, and work with it.\n"
 
 
-def _bars(lines: Sequence[Line], width: int) -> list[tuple[str, str]]:
-    """As long as the cost in the commonest currency; where no cost is known, as the tokens."""
-    common = currencies(lines)[:1]
-    sizes = [
-        max(0, sum(cost.nano for cost in line.costs if cost.currency in common)) if common else line.usage.total
-        for line in lines
-    ]
-    longest = max(sizes, default=0) or 1
-    return [("bar", table.bar_text(size, longest, width)) for size in sizes]
+def _parts(report: Report) -> Iterator[Part]:
+    """So many lines at a time. Those of the first one cost most, and say how the table is laid out."""
+    lines = iter(report.lines)
+    some = list(islice(lines, AT_ONCE))
+    figures = figures_of(report, some)
+    sizes = partial(_size, currency=next(iter(report.currencies), None))
+    longest = max(map(sizes, some), default=0) or 1
+    while True:
+        yield Part([figure.of(some) for figure in figures], _bars(list(map(sizes, some)), longest))
+        if not (some := list(islice(lines, AT_ONCE))):
+            return
+
+
+def _size(line: Line, currency: str | None) -> int:
+    """The cost in the commonest currency; where no cost is known of any line, the tokens."""
+    if currency is None:
+        return line.usage.total
+    return max(0, sum(cost.nano for cost in line.costs if cost.currency == currency))
+
+
+def _bars(sizes: Sequence[int], longest: int) -> Bars:
+    return lambda width: [("bar", table.bar_text(size, longest, width)) for size in sizes]
 
 
 def notes(total: Line) -> list[str]:

@@ -1,0 +1,118 @@
+"""Turns in the order of a report, however many: beyond a few megabytes they wait on disk, sorted, and are merged.
+
+That file has no name, and is gone with the process.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from heapq import merge
+from typing import IO, TypeVar
+
+import msgspec
+
+from acp_proxy.core.entry import Entry, Origin
+from acp_proxy.ledger import LedgerError, Row
+
+T = TypeVar("T")
+
+_IN_MEMORY = 8_000_000  # bytes of turns
+_BLOCK = 64  # turns that are written, and later read, at once
+_SIZE = 4  # bytes before each block
+_MIDDLE = 1 << 127  # of the numbers that 16 bytes hold: some 64-bit ones added up fit as well
+
+_Record = tuple[bytes, bytes]  # a place among others; an entry, with the number of its origin
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_block = msgspec.msgpack.Decoder(list[_Record]).decode
+_decode_entry = msgspec.msgpack.Decoder(tuple[int, Entry]).decode
+
+
+class RankedTurns(Collection[T]):
+    """By cost, the highest first, in the first of `currencies` that there is; then by tokens; then by id.
+
+    All `rows` are read at once; each is what `made` makes of it. Raises LedgerError where there is no room for them.
+    """
+
+    def __init__(
+        self, rows: Iterable[Row], currencies: Sequence[str], made: Callable[[Row], T], in_memory: int = _IN_MEMORY
+    ) -> None:
+        self._made = made
+        self._count = 0
+        self._file: IO[bytes] | None = None
+        self._runs: list[tuple[int, int, int]] = []  # the file's descriptor, and where they begin and end in it
+        self._origins: list[Origin] = []
+        self._rest = self._read(rows, _rank(currencies), in_memory)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, one: object) -> bool:
+        return any(each == one for each in self)
+
+    def __iter__(self) -> Iterator[T]:
+        for _, row in merge(self._rest, *(_run(*run) for run in self._runs)):
+            number, entry = _decode_entry(row)
+            yield self._made(Row(self._origins[number], entry))
+
+    def _read(self, rows: Iterable[Row], rank: Callable[[Row], bytes], in_memory: int) -> list[_Record]:
+        """Those that are left when all before them are on disk."""
+        found, size = list[_Record](), 0
+        numbers: dict[Origin, int] = {}
+        for row in rows:
+            number = numbers.setdefault(row.origin, len(numbers))
+            record = (rank(row), _encode((number, row.entry)))
+            found.append(record)
+            size += len(record[1])
+            self._count += 1
+            if size > in_memory:
+                self._write(sorted(found))
+                found, size = [], 0
+        self._origins += numbers
+        return sorted(found)
+
+    def _write(self, records: Sequence[_Record]) -> None:
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(prefix="acp-proxy-report-")  # noqa: SIM115  (closed below)
+                weakref.finalize(self, _close, self._file)
+            start = self._file.tell()
+            for first in range(0, len(records), _BLOCK):
+                block = _encode(records[first : first + _BLOCK])
+                self._file.write(len(block).to_bytes(_SIZE, "big") + block)
+            self._file.flush()
+        except OSError as error:
+            raise LedgerError(f"report: no room to sort turns in {tempfile.gettempdir()}: {error.strerror}") from error
+        self._runs.append((self._file.fileno(), start, self._file.tell()))
+
+
+def _close(file: IO[bytes]) -> None:
+    with suppress(OSError):  # what had no room
+        file.close()
+
+
+def _run(file: int, start: int, end: int) -> Iterator[_Record]:
+    while start < end:
+        size = int.from_bytes(os.pread(file, _SIZE, start), "big")
+        yield from _decode_block(os.pread(file, size, start + _SIZE))
+        start += _SIZE + size
+
+
+def _rank(currencies: Sequence[str]) -> Callable[[Row], bytes]:
+    """Bytes that sort as a report does."""
+
+    def rank(row: Row) -> bytes:
+        entry = row.entry
+        amounts = {cost.currency: cost.nano for cost in entry.costs}
+        costs = [b"\0" + _falling(amounts[each]) if each in amounts else b"\1" for each in currencies]
+        return b"".join((*costs, _falling(entry.usage.total), entry.id.encode("utf-8", "surrogatepass")))
+
+    return rank
+
+
+def _falling(number: int) -> bytes:
+    return (_MIDDLE - number).to_bytes(16, "big")
