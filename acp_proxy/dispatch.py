@@ -37,6 +37,7 @@ from acp_proxy.lane import Lane, Outlet
 from acp_proxy.permissions import Permissions
 
 _AGENT = Side.AGENT  # looked up for each run
+_SHORT = 1 << 10  # bytes of a long line within which a notification says what it is
 
 
 class Dispatcher:
@@ -113,8 +114,12 @@ class Dispatcher:
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
+        if not self._admission.idle:
+            return False
+        if isinstance(peek_head(head[:_SHORT]), Notification):  # as most are: 40 us in place of 100
+            return True
         message = peek_head(head)
-        if message is None or not self._admission.idle:
+        if message is None:
             return False
         match message:
             case Response(id=id):

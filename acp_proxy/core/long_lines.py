@@ -17,6 +17,7 @@ from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, par
 
 END = 1 << 16  # bytes at either end that are looked at
 WHOLE = 1 << 20  # up to this size a line is read as a whole all the same, when it is through
+_read_value = JSONDecoder(parse_float=Decimal).raw_decode
 
 
 class LongLine:
@@ -63,10 +64,9 @@ def peek_head(head: bytes) -> Message | None:
     Of `params` only the members that stand before the bulk; of a response nothing but the id.
     """
     text = head.decode("utf-8", "surrogateescape")
-    decoder = JSONDecoder(parse_float=Decimal)
     fields: dict[str, Any] = {}
     with contextlib.suppress(ValueError, IndexError, RecursionError):  # the text ends somewhere: that is the point
-        _walk(text, 0, decoder, fields, ("params", "result", "error"))
+        _walk(text, 0, fields, ("params", "result", "error"))
     method = fields.get("method")
     if isinstance(method, str):
         params = fields.get("params")
@@ -78,14 +78,14 @@ def peek_head(head: bytes) -> Message | None:
     return None
 
 
-def _walk(text: str, at: int, decoder: JSONDecoder, fields: dict[str, Any], opened: tuple[str, ...]) -> None:
+def _walk(text: str, at: int, fields: dict[str, Any], opened: tuple[str, ...]) -> None:
     """Reads the members of an object into `fields` until the text runs out; walks into those named in `opened`."""
     at = _skip(text, at)
     if text[at] != "{":
         raise ValueError("not an object")
     at = _skip(text, at + 1)
     while text[at] != "}":
-        key, at = decoder.raw_decode(text, at)
+        key, at = _read_value(text, at)
         at = _skip(text, at)
         if not isinstance(key, str) or text[at] != ":":
             raise ValueError("not a member")
@@ -93,11 +93,11 @@ def _walk(text: str, at: int, decoder: JSONDecoder, fields: dict[str, Any], open
         if key in opened and text[at] == "{":
             inner: dict[str, Any] = {}
             fields[key] = inner
-            _walk(text, at, decoder, inner, ("update",))
+            _walk(text, at, inner, ("update",))
             return
         if key in opened:
             fields[key] = None  # it is there, though its value may be too long to be read
-        fields[key], at = decoder.raw_decode(text, at)
+        fields[key], at = _read_value(text, at)
         at = _skip(text, at)
         if text[at] == ",":
             at = _skip(text, at + 1)
@@ -119,7 +119,7 @@ def meta_in_tail(tail: bytes) -> dict[str, Any] | None:
         at = _skip(text, at + len('"_meta"'))
         if text[at] != ":":
             return None
-        value, _ = JSONDecoder(parse_float=Decimal).raw_decode(text, _skip(text, at + 1))
+        value, _ = _read_value(text, _skip(text, at + 1))
     except (ValueError, IndexError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
