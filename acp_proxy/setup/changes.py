@@ -12,7 +12,7 @@ from acp_proxy.setup.agents import Agent, agents
 from acp_proxy.setup.editors import Editor
 from acp_proxy.setup.known import KNOWN
 from acp_proxy.setup.originals import Original
-from acp_proxy.setup.settings_file import SettingsFile
+from acp_proxy.setup.settings_file import SettingsError, SettingsFile
 from acp_proxy.setup.wrapping import unwrapped, wrapped
 
 
@@ -42,8 +42,14 @@ def set_up(editor: Editor, file: SettingsFile, original: Original, wanted: str |
     first = _before_setup(editor, original, data, text)
 
     def make() -> None:
+        known, _ = original.kept()
         original.keep(first, after.encode("utf-8"))
-        file.replace(data, after.encode("utf-8"))
+        try:
+            file.replace(data, after.encode("utf-8"))
+        except SettingsError:
+            if not known:
+                original.forget()
+            raise
 
     return Change(file, text, after, said, make)
 

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.setup import NAMES
+from acp_proxy.setup.changes import set_up
+from acp_proxy.setup.editors import EDITORS
+from acp_proxy.setup.originals import Original
 from acp_proxy.setup.settings_file import SettingsError, SettingsFile
 from tests.setup.machine import Machine
 
@@ -366,6 +369,18 @@ def test_a_file_that_was_changed_meanwhile_is_left_alone(tmp_path: Path) -> None
         SettingsFile(path).remove(b"as it was read")
     assert path.read_text() == "theirs"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_settings_that_are_written_between_the_look_and_the_change_are_left_alone(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS)
+    original = Original(machine.home / ".local/state/acp-proxy/setup", path)
+    change = set_up(EDITORS["zed"], SettingsFile(path), original, None, str(machine.home))
+    path.write_text("theirs")
+    with pytest.raises(SettingsError, match="was changed by another program meanwhile, nothing was done"):
+        change.make()
+    assert path.read_text() == "theirs"
+    assert list(path.parent.iterdir()) == [path]
+    assert machine.kept == []
 
 
 def test_an_unknown_agent_is_one_line_with_those_that_are_known(machine: Machine) -> None:
