@@ -6,7 +6,6 @@ Names come from agents and models: `clean` keeps their control characters from t
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
 
@@ -14,7 +13,7 @@ from acp_proxy.core.money import NANO, Money
 
 AT_LEAST = "≥ "
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
-_ESCAPES = re.compile(
+_ESCAPES = (
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|\x1b[]PX^_][^\x07\x1b\x9c]*(?:\x07|\x9c|\x1b\\)?"  # OSC and other strings: window title, links, clipboard
     r"|\x1b[ -/]*[0-~]?"
@@ -26,7 +25,7 @@ def clean(text: str) -> str:
     """On one line, without escape sequences, control characters, or marks that turn the direction of writing."""
     if text.isprintable():  # as nearly all are
         return " ".join(text.split())
-    plain = _ESCAPES.sub("", text)
+    plain = text if text.isprintable() else re.sub(_ESCAPES, "", text)
     return " ".join("".join(sign if sign.isprintable() else " " for sign in plain).split())
 
 
@@ -85,9 +84,9 @@ def width_of(text: str) -> int:
     """Columns of a terminal."""
     if text.isascii():
         return len(text)
-    return sum(
-        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text
-    )
+    from unicodedata import combining, east_asian_width  # a library of its own, for what most tables do not have
+
+    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
 
 
 def cut(text: str, width: int) -> str:

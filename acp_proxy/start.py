@@ -48,10 +48,7 @@ def main(argv: Sequence[str]) -> int:
     except HelpWanted:
         parsed = None
     if parsed is None:
-        _import_msgspec()
-        from acp_proxy.cli import main as command
-
-        return command(list(argv))
+        return _command(argv)
     return _leave(run(*parsed))
 
 
@@ -155,6 +152,9 @@ def _may_be_wrong(options: Mapping[str, str]) -> bool:
 
 
 def _load(options: Mapping[str, str]) -> Config:
+    from acp_proxy.light import import_lightly
+
+    import_lightly()
     from acp_proxy.config import ConfigError, load
 
     try:
@@ -175,20 +175,29 @@ def _status(argv: Sequence[str]) -> int | None:
             return None
     except UsageError:
         return None
-    _import_msgspec()
+    import gc
+
+    gc.disable()  # for good: nothing here lives long enough to be looked through
+    from acp_proxy.light import import_lightly
+
+    import_lightly()
     from acp_proxy.status.command import main as status
 
     wrong = status(argv, options, os.environ)
     return _complain(wrong, 2) if wrong else 0
 
 
-def _import_msgspec() -> None:
-    """Without `typing_extensions`, which it takes where that is installed: 13 ms, for what Python 3.11 has itself."""
-    hidden = sys.modules.setdefault("typing_extensions", None) is None  # type: ignore[arg-type]
-    import msgspec  # noqa: F401
+def _command(argv: Sequence[str]) -> int:
+    import gc
 
-    if hidden:
-        del sys.modules["typing_extensions"]
+    gc.disable()  # what is imported stays: looking through it again and again takes 5 ms
+    from acp_proxy.light import import_lightly
+
+    import_lightly()
+    from acp_proxy.cli import main as command
+
+    gc.enable()
+    return command(list(argv))
 
 
 def _leave(status: int) -> NoReturn:

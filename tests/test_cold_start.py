@@ -16,6 +16,7 @@ from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.version import STEPS
 from tests.ledger.rows import MINUTE, line, row
 
+ROOT = Path(__file__).parents[1]
 WRITING = {
     f"acp_proxy.ledger.{name}"
     for name in (
@@ -55,3 +56,21 @@ def test_who_only_looks_does_not_import_what_writes(home: Path, command: str) ->
 
 def test_a_ledger_at_the_last_step_is_known_without_the_steps() -> None:
     assert len(MIGRATIONS) == STEPS
+
+
+def test_a_status_takes_along_nothing_that_others_import_for_functions_that_nobody_calls(home: Path) -> None:
+    taken_along = {"platform", "textwrap", "urllib.parse", "ipaddress", "random", "unicodedata"}
+    assert imported(home, "status") & taken_along == set()
+
+
+def test_who_needs_what_was_not_taken_along_gets_it() -> None:
+    code = """
+from acp_proxy.light import import_lightly
+import_lightly()
+import pathlib, msgspec, platform, urllib.parse, uuid
+print(pathlib.Path("/a b").as_uri(), urllib.parse.quote("ü"), platform.node() != "", uuid.uuid4().version)
+print(msgspec.json.schema(msgspec.defstruct("Point", [("x", int)]))["$ref"])
+"""
+    command = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert told.split() == ["file:///a%20b", "%C3%BC", "True", "4", "#/$defs/Point"]

@@ -20,14 +20,15 @@ def any_abandoned(directories: Iterable[Path]) -> bool:
 
 def journals_in(directory: Path) -> list[Path]:
     """Those of a directory; what a process left before it had made its journal is removed."""
-    with suppress(OSError):
-        for unfinished in directory.glob("*.new"):
-            if time.time() - unfinished.stat().st_mtime > _ABANDONED:
-                unfinished.unlink()
     try:
-        return sorted(directory.glob("*.journal"))
+        found = sorted(directory.iterdir())
     except OSError:
         return []
+    for unfinished in (path for path in found if path.suffix == ".new"):
+        with suppress(OSError):
+            if time.time() - unfinished.stat().st_mtime > _ABANDONED:
+                unfinished.unlink()
+    return [path for path in found if path.suffix == ".journal"]
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,8 +29,8 @@ class Owner(Struct, frozen=True):
 def this_host() -> str:
     """Containers may share a name, and have processes of their own: their namespace is part of it."""
     with suppress(OSError):
-        return f"{platform.node()} {Path('/proc/self/ns/pid').readlink()}"
-    return platform.node()
+        return f"{os.uname().nodename} {Path('/proc/self/ns/pid').readlink()}"
+    return os.uname().nodename
 
 
 def _started(pid: int) -> str | None:
