@@ -1,0 +1,93 @@
+"""Decides on a prompt: it may go when the ledger holds what it may cost, or as `on_unavailable` says without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from acp_proxy.core.budget import Account
+from acp_proxy.core.refusal import refusal_text, unreachable_text
+from acp_proxy.core.verdict import denies_unpriced
+from acp_proxy.interceptor import Admitted, Refusal
+from acp_proxy.interceptors.budgets.asking import Asking
+from acp_proxy.interceptors.budgets.filing import Filing
+from acp_proxy.interceptors.budgets.rules import Rules, zone_of
+from acp_proxy.interceptors.budgets.running import Running, Turns
+from acp_proxy.interceptors.budgets.sizes import Sizes
+from acp_proxy.interceptors.budgets.voice import Voice
+from acp_proxy.interceptors.budgets.warnings import Warnings
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Held, OpenTurn
+
+
+class Deciding:
+    """Of one connection. Called in the event loop; what is asked of the ledger is asked in its own thread."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        asking: Asking,
+        turns: Turns,
+        sizes: Sizes,
+        filing: Filing,
+        voice: Voice,
+        warnings: Warnings,
+        clock: Callable[[], int],
+    ) -> None:
+        self._rules = rules
+        self._asking = asking
+        self._turns = turns
+        self._sizes = sizes
+        self._filing = filing
+        self._voice = voice
+        self._warnings = warnings
+        self._clock = clock
+
+    async def on(self, turn: OpenTurn, running: Running, waited: float, *, unpriced: bool) -> Refusal | Admitted:
+        """`waited` seconds are gone of the time for it. `unpriced`: it is known that nobody will know what it costs."""
+
+        def hold(ledger: BudgetLedger) -> Held:
+            self._sizes.learn(ledger, running.accounts, turn.origin, turn.model)
+            sizes = [self._sizes.of(account, turn.origin, turn.model) for account in running.accounts]
+            wants = list(zip(running.accounts, sizes, strict=True))
+            held = ledger.hold(turn, wants, self._clock(), self._clock() + EXPIRY, unpriced=unpriced)
+            if held.admitted:
+                self._warnings.claim(ledger, held.standings)
+            return held
+
+        held = await self._asking.ask(hold, lambda late: self._hold(running, late), waited)
+        if held is None:
+            return self._without_ledger(running)
+        self._hold(running, held)
+        binding = held.admission.binding
+        if binding is None:
+            return Admitted(turn.id, tuple(self._warnings.on_admission(turn.session, held.standings)))
+        self._turns.forget(running.id)  # nothing is held
+        model = turn.model if unpriced and denies_unpriced(binding.account) else None
+        zone = zone_of(binding.account.budget.zone)
+        text = refusal_text(binding, self._clock(), zone, unpriced_model=model)
+        return self._voice.refuse(turn.session, binding.account, text)
+
+    def _without_ledger(self, running: Running) -> Refusal | Admitted:
+        """What `on_unavailable` says: go, stay, or go with what this process holds already."""
+        now = self._clock()
+        opened: list[Account] = []
+        for account in running.accounts:
+            if not account.enforced:
+                continue
+            policy = account.budget.on_unavailable or self._rules.on_unavailable
+            size = self._sizes.of(account, running.origin, running.model)
+            left = size.within(self._turns.lease(account.key, now)) if policy == "local" else None
+            if policy == "open":
+                opened.append(account)
+            elif left is None:
+                self._filing.count([account], "fail_closed")
+                return self._voice.refuse(running.session, account, unreachable_text(account))
+            else:
+                running.leased[account.key] = left
+        if opened:
+            self._filing.count(opened, "fail_open")
+        return Admitted(running.id)
+
+    def _hold(self, running: Running, held: Held) -> None:
+        """The ledger's answer, which may come when the prompt has gone without it."""
+        running.held = {account.key: amount for account, amount in held.admission.holds}
+        running.standings = held.standings

@@ -1,0 +1,32 @@
+"""Which model a session uses, and whether its agent tells what that costs: as far as it is known by now."""
+
+from __future__ import annotations
+
+from acp_proxy.core.events import ContextChanged, ModelSelected, SessionClosed, SessionOpened, TurnMetered
+
+
+class Models:
+    """By session. A model is as the agent names it."""
+
+    def __init__(self) -> None:
+        self._models: dict[str, str | None] = {}
+        self._told: set[str] = set()  # sessions whose agent tells what they cost
+
+    def of(self, session: str) -> str | None:
+        return self._models.get(session)
+
+    def costs_are_told(self, session: str) -> bool:
+        return session in self._told
+
+    def choose(self, event: SessionOpened | ModelSelected) -> None:
+        if event.model is not None:
+            self._models[event.session] = event.model
+
+    def learn(self, session: str, event: ContextChanged | TurnMetered) -> None:
+        self._models[session] = event.state.model or self._models.get(session)
+        if event.state.agent_cost is not None:
+            self._told.add(session)
+
+    def forget(self, event: SessionClosed) -> None:
+        self._models.pop(event.session, None)
+        self._told.discard(event.session)
