@@ -9,7 +9,7 @@ from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import note_unpriced
 from acp_proxy.ledger.overshoot import Lock
 from acp_proxy.ledger.tallies import Tallies
-from acp_proxy.ledger.totals import Additions, Run
+from acp_proxy.ledger.totals import Additions, Run, execute
 from acp_proxy.ledger.writing import Prepared, write_rows
 
 
@@ -18,9 +18,9 @@ class Appending:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
-        self._prepared = [Prepared.of(row) for row in rows]
+        self._prepared = Prepared.of(rows)
         self._additions = Additions.of(rows)
-        self._tallies = Tallies(rows)
+        self._tallies = Tallies(rows).statements()
         self._concerned = adding_up.concerned(rows)
 
     def write(self, run: Run, known: set[tuple[str, str]], dialect: Dialect, lock: Lock) -> set[tuple[str, str]]:
@@ -28,12 +28,12 @@ class Appending:
         written = write_rows(run, self._prepared)
         additions, counted, concerned = self._additions, self._tallies, self._concerned
         if len(written.rows) < len(self._rows):
-            additions, counted = Additions.of(written.rows), Tallies(written.rows)
+            additions, counted = Additions.of(written.rows), Tallies(written.rows).statements()
             concerned = adding_up.concerned(written.rows)
         note_unpriced(run, written.rows)
         ended = holding.settle(run, self._rows)
         tallies.begin_sessions(run, written.first, additions.write(run, known))
-        counted.write(run)
+        execute(run, counted)
         if dialect.serial:
             adding_up.add(run, concerned)
         overshoot.count(run, ended, written.rows, dialect, lock)

@@ -65,7 +65,7 @@ class Ended(Struct, frozen=True):
 
 def written(accounts: Sequence[Account]) -> str:
     """Accounts as a turn keeps them until its row is there: limits are those that it was admitted under."""
-    return msgspec.json.encode(accounts).decode()
+    return f"[{','.join(map(_written, accounts))}]"
 
 
 def watch(run: Run, organisation: str, found: Found, holds: Sequence[tuple[Account, int]], dialect: Dialect) -> bool:
@@ -125,6 +125,24 @@ def _charges(turn: Ended) -> list[tuple[Account, int]]:
     return [(account, amount) for account, amount in charges if amount > 0]
 
 
+@lru_cache(maxsize=64)  # prompts that follow each other mostly have the same ones
+def _written(account: Account) -> str:
+    return msgspec.json.encode(_short(account)).decode()
+
+
+def _short(value: object) -> object:
+    """Without what is as it is by default: for a row of a kilobyte each hold and each settle writes two pages more."""
+    if isinstance(value, tuple):
+        return [_short(each) for each in value]
+    if not isinstance(value, Struct):
+        return value
+    names, defaults = value.__struct_fields__, value.__struct_defaults__
+    by_default = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    said = {name: getattr(value, name) for name in names}
+    return {name: _short(each) for name, each in said.items() if name not in by_default or each != by_default[name]}
+
+
+@lru_cache(maxsize=64)
 def _read(accounts: str | None) -> Sequence[Account]:
     """None where another version of acp-proxy wrote what this one does not know."""
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from acp_proxy.core import traffic
 from acp_proxy.core.digest import digest
 from acp_proxy.core.money import NANO
 from acp_proxy.ledger import Row, labels
-from acp_proxy.ledger.totals import COUNTS, SERIES, WHOLE, Run, Series, insert, split
+from acp_proxy.ledger.totals import COUNTS, SERIES, WHOLE, Run, Series, Statement, execute, insertions, split
 
 NO_BOUND = 2**63 - 1  # the slot of what is above every bound
 OTHER = "other"  # in place of a label that is too long
@@ -123,8 +123,10 @@ class Tally(NamedTuple):
     nano: int  # the sum of what was counted
 
 
-def begin_sessions(run: Run, first: Iterable[Row], new: Iterable[tuple[str, Series]]) -> None:
+def begin_sessions(run: Run, first: Sequence[Row], new: Sequence[tuple[str, Series]]) -> None:
     """What follows from rows that are their session's first, and from series that nobody wrote before."""
+    if not first and not new:
+        return
     tallies = Tallies()
     clients: dict[labels.Value, None] = {}
     for row in first:
@@ -192,12 +194,15 @@ class Tallies:
         so_far[1] += nano
 
     def write(self, run: Run) -> None:
+        execute(run, self.statements())
+
+    def statements(self) -> list[Statement]:
         """In the order of keys, so that two transactions never wait for each other."""
         rows = []
         for (organisation, family, named, slot), (count, nano) in self._sums.items():
             name = tally_id(family, named)
             rows.append((organisation, name, slot, family, json.dumps(named), count, *split(nano)))
-        insert(run, "tally", sorted(rows), _ADD)
+        return insertions("tally", sorted(rows), _ADD)
 
     def _observe(self, organisation: str, family: str, named: tuple[str | None, ...], nano: int) -> None:
         bounds = BOUNDS[family]

@@ -20,6 +20,7 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row
 
 Run = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]  # SQL with ?, values -> rows, within one transaction
+Statement = tuple[str, Sequence[Any]]  # what is made before a transaction, for others wait while it goes on
 
 QUARTER_HOUR = 900 * 10**9
 LEVELS = (1, 96, 28 * 96)  # quarter hours in a bucket: one, a day, four weeks (UTC)
@@ -84,12 +85,15 @@ class Additions(Struct):
 
     series: dict[tuple[str, str], Series] = field(default_factory=dict)  # by organisation and id
     counts: dict[_Key, list[int]] = field(default_factory=dict)
+    prepared: list[Statement] | None = None
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Additions:
+        """Ready to be written: nothing is added any more."""
         additions = cls()
         for row in rows:
             additions.add(row)
+        additions.prepared = additions.statements()
         return additions
 
     def add(self, row: Row) -> None:
@@ -130,8 +134,11 @@ class Additions(Struct):
         unsure = sorted(key for key in self.series if key not in known)
         ending = " ON CONFLICT DO NOTHING RETURNING org_id, id"
         new = insert(run, "series", [(*key, *self.series[key]) for key in unsure], ending)
-        insert(run, "total", [(*key, *self.counts[key]) for key in sorted(self.counts)], _ADD)
+        execute(run, self.statements() if self.prepared is None else self.prepared)
         return [(key[0], self.series[key]) for key in new if key in self.series]
+
+    def statements(self) -> list[Statement]:
+        return insertions("total", [(*key, *self.counts[key]) for key in sorted(self.counts)], _ADD)
 
     def _add(
         self, organisation: str, series: Series, quarter: int, counts: Sequence[int], times: tuple[int, int]
@@ -190,12 +197,20 @@ def _series_id(series: Series) -> str:
 
 def insert(run: Run, table: str, rows: Sequence[Sequence[object]], ending: str = "") -> list[tuple[Any, ...]]:
     """Insert rows of all columns, many with one statement; what `ending` returns."""
-    found = []
+    return execute(run, insertions(table, rows, ending))
+
+
+def insertions(table: str, rows: Sequence[Sequence[object]], ending: str = "") -> list[Statement]:
+    statements = list[Statement]()
     for start in range(0, len(rows), _MOST_AT_ONCE):
         some = rows[start : start + _MOST_AT_ONCE]
         sql = _insertion(table, len(some[0]), len(some), ending)
-        found += run(sql, [value for row in some for value in row])
-    return found
+        statements.append((sql, [value for row in some for value in row]))
+    return statements
+
+
+def execute(run: Run, statements: Iterable[Statement]) -> list[tuple[Any, ...]]:
+    return [found for sql, values in statements for found in run(sql, values)]
 
 
 @lru_cache(maxsize=256)  # most have few rows; made while others wait for the ledger

@@ -5,7 +5,7 @@ Everything runs within the caller's transaction. The SQL is what SQLite and Post
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import Counters, Usage
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.reading import session_key
-from acp_proxy.ledger.totals import Run, insert
+from acp_proxy.ledger.totals import Run, Statement, execute, insertions
 
 # A row may come late, from a journal: then only the session's beginning is news. What a row does not know of its
 # session does not replace what an earlier one knew.
@@ -64,16 +64,17 @@ ORDER BY t.id, l.position
 
 
 class Prepared(Struct, frozen=True):
-    """A row as its tables take it: made before the transaction, for others wait while that goes on."""
+    """Rows as their tables take them: made before the transaction, for others wait while that goes on."""
 
-    row: Row
-    turn: tuple[object, ...]
-    lines: tuple[tuple[object, ...], ...]
-    session: tuple[object, ...]
+    rows: Sequence[Row]
+    turns: list[Statement]
+    lines: list[Statement]
+    sessions: list[tuple[object, ...]]
 
     @classmethod
-    def of(cls, row: Row) -> Prepared:
-        return cls(row, _turn_values(row), tuple(_line_values(row)), _session_values(row))
+    def of(cls, rows: Sequence[Row]) -> Prepared:
+        turns = insertions("turn", [_turn_values(row) for row in rows], " ON CONFLICT DO NOTHING RETURNING org_id, id")
+        return cls(rows, turns, _lines(rows), [_session_values(row) for row in rows])
 
 
 class Written(Struct, frozen=True):
@@ -81,30 +82,33 @@ class Written(Struct, frozen=True):
     first: list[Row]  # those of them that are their session's first
 
 
-def write_rows(run: Run, rows: Sequence[Prepared]) -> Written:
-    new = list(_new(run, rows))
-    insert(run, "line", [values for each in new for values in each.lines])
+def write_rows(run: Run, prepared: Prepared) -> Written:
+    new = list(_new(execute(run, prepared.turns), prepared))
+    rows = [row for row, _ in new]
+    execute(run, prepared.lines if len(rows) == len(prepared.rows) else _lines(rows))
     first = []
-    for each in new:
-        row = each.row
-        later_rows = run(_UPSERT_SESSION, each.session)
+    for row, session in new:
+        later_rows = run(_UPSERT_SESSION, session)
         if not later_rows:
             started_at = row.entry.started_at
             run(_BEGIN_SESSION, (started_at, *session_key(row.origin, row.entry.session), started_at))
         elif later_rows[0][0] == 0:
             first.append(row)
-    return Written([each.row for each in new], first)
+    return Written(rows, first)
 
 
-def _new(run: Run, rows: Sequence[Prepared]) -> Iterator[Prepared]:
-    """Rows whose turn could be inserted; of several with one id the first."""
-    conflict = " ON CONFLICT DO NOTHING RETURNING org_id, id"
-    inserted = set(insert(run, "turn", [each.turn for each in rows], conflict))
-    for each in rows:
-        key = (each.row.origin.organisation, each.row.entry.id)
+def _new(turns: Iterable[tuple[object, ...]], prepared: Prepared) -> Iterator[tuple[Row, tuple[object, ...]]]:
+    """Rows whose turn could be inserted, with their sessions' values; of several with one id the first."""
+    inserted = set(turns)
+    for row, session in zip(prepared.rows, prepared.sessions, strict=True):
+        key = (row.origin.organisation, row.entry.id)
         if key in inserted:
             inserted.remove(key)
-            yield each
+            yield row, session
+
+
+def _lines(rows: Iterable[Row]) -> list[Statement]:
+    return insertions("line", [values for row in rows for values in _line_values(row)])
 
 
 def title_values(origin: Origin, session: str, title: str | None, at: int) -> tuple[object, ...]:
