@@ -99,18 +99,23 @@ class Dispatcher:
         except UNREADABLE:
             peeked = peek_lines(run)
         if sender is _AGENT:
-            self._peeked_of_agent(run, peeked)
-            return
-        methods, held = self._client_methods, self._admission.held
-        for peek in peeked:
-            if peek.method in methods or ((held or peek.method is None) and self._client_matters(peek)):
-                self._looked_into(sender, run, peeked)
-                return
+            write, flow, awaits = self._write_to_client, self._from_agent, self._awaits
+            for peek in peeked:
+                if peek.method is not None or awaits(sender, peek.id):
+                    self._peeked_of_agent(run, peeked)
+                    return
+        else:
+            write, flow = self._write_to_agent, self._from_client
+            methods, held = self._client_methods, self._admission.held
+            for peek in peeked:
+                if peek.method in methods or ((held or peek.method is None) and self._client_matters(peek)):
+                    self._looked_into(sender, run, peeked)
+                    return
         if run[-1] != NEWLINE:
             self._looked_into(sender, run, peeked)
             return
-        self._write_to_agent(run)
-        self._from_client.messages += len(peeked)
+        write(run)
+        flow.messages += len(peeked)
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
@@ -197,6 +202,7 @@ class Dispatcher:
     # -- forwarding
 
     def _peeked_of_agent(self, run: bytes, peeked: list[Peek]) -> None:
+        """Not all of the run are responses that nobody follows."""
         plain: list[Plain] = []
         mark = next_of_agent(peeked, 0, self._awaits, plain)
         if run[-1] != NEWLINE:

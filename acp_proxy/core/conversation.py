@@ -52,6 +52,8 @@ class Conversation:
         """`new_id` makes a UUIDv7 for a turn that starts at the given time."""
         self._turns = Lifecycle(new_id)
         self._asked: Pairing[_Asked] = Pairing()
+        self.awaits = self._asked.has
+        """Whether a response with this id from this side answers a request that is followed."""
         self._sessions = Sessions()
         self._updates = Updates(self._sessions, self._turns)
 
@@ -90,10 +92,6 @@ class Conversation:
                 session = self._sessions.get(name) if name is not None else None
                 return name if session is not None and session.run is not None else None
         return None
-
-    def awaits(self, sender: Side, id: Any) -> bool:
-        """Whether a response with this id from this side answers a request that is followed."""
-        return self._asked.peek(sender, id) is not None
 
     def root_of(self, session: str) -> str:
         """The session itself, or for a subagent's session the one that the user sees."""

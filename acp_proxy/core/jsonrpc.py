@@ -91,6 +91,10 @@ class Pairing(Generic[T]):
         key = self._find(answers, id)
         return None if key is None else self._open[key][0]
 
+    def has(self, answers: Side, id: Any) -> bool:
+        """Whether the next response with this id from this side answers anything."""
+        return bool(self._open) and self._find(answers, id) is not None
+
     def take(self, answers: Side, id: Any) -> T | None:
         """The same, and forget it."""
         key = self._find(answers, id)
