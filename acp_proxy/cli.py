@@ -247,7 +247,9 @@ def _prices(arguments: argparse.Namespace) -> int:
             tokens = prices.Tokens(usage, given.cached_write_1h)
             text = prices.cost(catalog, model, tokens, at, context, as_json=as_json)
     sys.stdout.write(text)
-    return 0
+    # JSON says in itself what is not known; who reads a line of text should not take it for a price.
+    found = arguments.json or arguments.action == "list" or catalog.find(arguments.model)
+    return 0 if found else 1
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -238,6 +238,14 @@ def test_prices_know_the_configuration_and_what_is_unknown(machine: Machine) -> 
     }
     unknown = json.loads(machine.answer("prices", "cost", "nobody-knows", "--input", "1", "--json"))
     assert (unknown["resolved"], unknown["cost"]) == (None, {})
+
+
+@pytest.mark.parametrize("asked", [("show", "nope"), ("cost", "nope", "--input", "1")], ids=" ".join)
+def test_a_model_that_is_not_known_is_one_line_and_a_status_of_its_own(machine: Machine, asked: Sequence[str]) -> None:
+    done = machine.run("prices", *asked)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == 'nope: not in the catalog; [prices."nope"] gives it a price\n'
+    assert json.loads(machine.answer("prices", *asked, "--json"))["resolved"] is None
 
 
 def test_prices_depend_on_the_time_and_on_the_largest_context(machine: Machine) -> None:
