@@ -1,4 +1,4 @@
-"""`python -m bench.growth --built DIR`: how cost grows with turns, messages and proxies; tables, pictures, JSON."""
+"""`python -m bench.growth --built DIR`: how cost grows with turns, users, messages, proxies; tables, pictures, JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import growth_ledgers, growth_relays
+from bench import growth_holds, growth_ledgers, growth_relays
 from bench.documents import MEASURED, machine, put, put_json, put_picture, today
 from bench.growth_ledgers import Costs
 from bench.ledgers import DIRECTORY
@@ -64,8 +64,13 @@ def _of_relays(part: Callable[[Path], Iterable[tuple[int, Costs]]], options: arg
     return {str(size): costs for size, costs in part(options.built / "agent")}
 
 
+def _holds(_: argparse.Namespace) -> dict[str, Any]:
+    return {str(size): costs for size, costs in growth_holds.holds()}
+
+
 _PARTS: Mapping[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "ledgers": _ledgers,
+    "holds": _holds,
     "messages": partial(_of_relays, growth_relays.messages),
     "turns": partial(_of_relays, growth_relays.turns),
     "proxies": partial(_of_relays, growth_relays.proxies),
@@ -90,6 +95,7 @@ def report(found: Figures) -> list[str]:
 
 _COMMAND_LINES = tuple(f"| {name} " for name in (*growth_ledgers.COMMANDS, growth_ledgers.EVERY_TURN))
 _TITLES = {
+    "holds": "A turn on two budgets, by the combinations of user, model and agent that share one of them:",
     "messages": "One session by its messages:",
     "turns": "One session by its turns:",
     "proxies": "Proxies on one ledger with a budget, four turns a second each:",
