@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 
@@ -43,5 +42,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{name}: expected {listed} or {choices[-1]}, not {value!r}")
 
     def _meant(self, word: str, choices: Sequence[str] | dict[str, Any]) -> str:
+        from difflib import get_close_matches  # only who mistypes waits for it
+
         close = get_close_matches(word, choices, 1)
         return f"; did you mean {close[0]}?" if close else f"; see {self.prog} --help"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
-
-import orjson
 
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.usage import Usage
@@ -97,6 +94,8 @@ def as_json(report: Report) -> Iterator[str]:
 
 def as_json_text(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
     """Indented, in UTF-8 but for characters that control a terminal."""
+    import orjson  # with `dataclasses` and `inspect`, 10 ms: a table does not wait for it
+
     return without_controls(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()) + "\n"
 
 
@@ -112,6 +111,8 @@ def as_csv(report: Report) -> Iterator[str]:
 
     `cost_USD` is always there, other currencies come last, so that every other column keeps its place.
     """
+    import csv
+
     others = sorted({*report.currencies} - {"USD"})
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
