@@ -166,6 +166,15 @@ async def test_a_turn_that_is_looked_into_while_it_runs_is_stopped(tmp_path: Pat
         assert own(made) == [CANCEL]
 
 
+async def test_a_permission_is_judged_by_the_cost_that_came_before_it_though_nobody_has_looked(tmp_path: Path) -> None:
+    budget = daily("0.1", **STOPPING | {"on_exceed": "deny_next_tool"})
+    async with house(tmp_path, budget, later=Later()) as made:
+        assert await made.prompt(2)
+        made.ends.agent_says(costs("0.01"), costs("0.15"), permission(7))
+        assert own(made) == [answer(7, **CANCELLED)]
+        assert permission(7) not in made.ends.client.messages
+
+
 async def test_nothing_is_cancelled_at_an_agent_that_is_gone(tmp_path: Path) -> None:
     async with house(tmp_path, daily("0.1", **STOPPING), later=Later()) as made:
         assert await made.prompt(2)
