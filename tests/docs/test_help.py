@@ -40,7 +40,7 @@ ENDS = [
     ("setup --list", "0"),
     ("setup zed --undo", "2"),
     ("setup nonsense", "2"),
-    ("prices show nonsense", "0"),
+    ("prices show nonsense", "1"),
     ("prices", "2"),
     ("demo --nonsense", "2"),
     ("doctor", "0"),
