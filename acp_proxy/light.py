@@ -1,4 +1,4 @@
-"""Imports `msgspec` and `pathlib` without what they take along for functions that nobody here calls: 8 ms of 60.
+"""Imports `msgspec` and `pathlib` without what they take along for functions that nobody here calls: 10 ms of 60.
 
 Only for a process that is ours. Who calls one of those functions all the same gets it: imported then.
 """
@@ -8,29 +8,35 @@ from __future__ import annotations
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 
 class _Later:
-    """Stands in for a module. What is `known` of it is asked for while others are imported, all else later or never."""
+    """Stands in for a module until something of it is wanted. `functions` can be had, and only import when called."""
 
-    def __init__(self, name: str, **known: object) -> None:
-        self.__dict__.update(known)
+    def __init__(self, name: str, *functions: str) -> None:
         self._name = name
+        self.__dict__.update({function: _calling(name, function) for function in functions})
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):  # the import system looks for what a module need not have
             raise AttributeError(name)
-        from importlib import import_module
-
-        return getattr(import_module(self._name), name)
+        return _imported(self._name, name)
 
 
 def import_lightly() -> None:
     """Once, before anything imports `msgspec` or `pathlib`."""
+    platform = _Later("platform")
+    platform.__dict__["system"] = lambda: os.uname().sysname  # uuid asks at once
     stand_ins = {
         "typing_extensions": None,  # msgspec takes it where it is installed, for what Python 3.11 has itself
-        "textwrap": _Later("textwrap"),  # msgspec: JSON schemas
-        "platform": _Later("platform", system=_system),  # uuid, and that msgspec
-        "urllib.parse": _Later("urllib.parse", quote_from_bytes=_quoted),  # pathlib: URLs of files
+        "platform": platform,
+        "urllib.parse": _Later("urllib.parse", "quote_from_bytes"),  # pathlib: URLs of files
+        "msgspec._json_schema": _Later("msgspec._json_schema", "schema", "schema_components"),
+        **{name: _Later(name) for name in ("msgspec.inspect", "msgspec.toml", "msgspec.yaml")},
     }
     new = {name: stand_in for name, stand_in in stand_ins.items() if name not in sys.modules}
     sys.modules.update(new)  # type: ignore[arg-type]
@@ -43,11 +49,11 @@ def import_lightly() -> None:
             del sys.modules[name]
 
 
-def _system() -> str:
-    return os.uname().sysname
+def _calling(module: str, function: str) -> Callable[..., object]:
+    return lambda *values, **named: _imported(module, function)(*values, **named)
 
 
-def _quoted(text: bytes) -> str:
-    from urllib.parse import quote_from_bytes
+def _imported(module: str, name: str) -> Any:
+    from importlib import import_module
 
-    return quote_from_bytes(text)
+    return getattr(import_module(module), name)

@@ -60,7 +60,7 @@ def test_a_ledger_at_the_last_step_is_known_without_the_steps() -> None:
 
 
 def test_a_status_takes_along_nothing_that_others_import_for_functions_that_nobody_calls(home: Path) -> None:
-    taken_along = {"platform", "textwrap", "urllib.parse", "ipaddress", "random", "unicodedata"}
+    taken_along = {"platform", "textwrap", "urllib.parse", "ipaddress", "random", "unicodedata", "msgspec.inspect"}
     assert imported(home, "status") & taken_along == set()
 
 
@@ -71,7 +71,8 @@ import_lightly()
 import pathlib, msgspec, platform, urllib.parse, uuid
 print(pathlib.Path("/a b").as_uri(), urllib.parse.quote("ü"), platform.node() != "", uuid.uuid4().version)
 print(msgspec.json.schema(msgspec.defstruct("Point", [("x", int)]))["$ref"])
+print(type(msgspec.inspect.type_info(int)).__name__, msgspec.toml.decode("a = 1"))
 """
     command = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert told.split() == ["file:///a%20b", "%C3%BC", "True", "4", "#/$defs/Point"]
+    assert told.split() == ["file:///a%20b", "%C3%BC", "True", "4", "#/$defs/Point", "IntType", "{'a':", "1}"]
