@@ -55,8 +55,13 @@ def _state(agent: Agent) -> str:
 def _lines(text: str) -> list[str]:
     if not text:
         return []
-    lines = text.replace("\r\n", "\n").split("\n")
+    lines = [_shown(line) for line in text.replace("\r\n", "\n").split("\n")]
     return lines[:-1] if lines[-1] == "" else [*lines[:-1], f"{lines[-1]}\n\\ no newline at the end"]
+
+
+def _shown(line: str) -> str:
+    """A line that controls no terminal, with all its layout."""
+    return "".join(sign if sign.isprintable() or sign in "\t\ufeff" else "\ufffd" for sign in line)
 
 
 def _painted(line: str) -> str:

@@ -49,6 +49,13 @@ def test_a_dry_run_of_an_undo_writes_nothing_either(machine: Machine) -> None:
     assert (machine.everything(), machine.kept) == before
 
 
+def test_what_stands_in_settings_controls_no_terminal(machine: Machine) -> None:
+    machine.write("zed", f"{SETTINGS.rstrip()} // \x1b[2J\x1b]0;title\x07\r\u202e\tmine\n")
+    shown = machine.setup("zed", dry_run=True)
+    assert not [sign for sign in ("\x1b", "\x07", "\r", "\u202e") if sign in shown]
+    assert "\tmine\n" in shown
+
+
 def test_in_a_terminal_the_change_is_coloured(machine: Machine) -> None:
     machine.write("zed", SETTINGS)
     shown = machine.setup("zed", colours=True, dry_run=True)
