@@ -52,6 +52,11 @@ class Budget(Struct, frozen=True):
     hold: int | Literal["auto"] = "auto"  # in the limit's unit
     on_unavailable: OnUnavailable | None = None  # None: as the ledger's
 
+    @property
+    def stops_turns(self) -> bool:
+        """Whether it ever ends a turn that runs."""
+        return self.mode == "enforce" and self.on_exceed != "finish_turn"
+
     def matches(self, subject: Subject) -> bool:
         """Whether the subject is in scope. Who is in no team has no budget `per` team, and so for a project."""
         if self.per is not None and subject.of(self.per) is None:
@@ -155,11 +160,8 @@ class Standing(Struct, frozen=True):
         """
         if self.account.budget.mode == "shadow":
             return ()
-        return tuple(
-            percent
-            for percent in self.account.budget.thresholds
-            if before * 100 < percent * self.allowed <= after * 100
-        )
+        allowed, before, after = self.allowed, before * 100, after * 100
+        return tuple([each for each in self.account.budget.thresholds if before < each * allowed <= after])
 
 
 def _where(budget: Budget, subject: Subject, turn: str) -> Iterator[tuple[str, str]]:

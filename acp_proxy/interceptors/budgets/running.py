@@ -63,11 +63,18 @@ class Running(Struct):
             account = standing.account
             yield standing, self.charged[account.key] or costs.get(account.unit, 0)
 
+    @property
+    def may_be_stopped(self) -> bool:
+        """Whether any account would end it, were it used up."""
+        return any(standing.account.budget.stops_turns for standing in self.standings)
+
     def exceeded(self, so_far: Callable[[Account], SoFar]) -> Exceeded | None:
         """The strictest that `on_exceed` wants of the turn at what it adds to each account so far."""
         wanted: dict[MidTurn, Exceeded] = {}
         for standing in self.standings:
             account = standing.account
+            if not account.budget.stops_turns:
+                continue
             own, now = self.held.get(account.key, 0), so_far(account)
             if self.charged[account.key] > now.amount:
                 now = SoFar(self.charged[account.key])

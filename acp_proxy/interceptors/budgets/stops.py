@@ -77,6 +77,8 @@ class Stops:
         """What the turn has coming, now that the agent told something; each step of it once a turn."""
         if self._over or event.done or event.session in self._ending or running.stopped == "cancel":
             return ()
+        if not running.may_be_stopped:
+            return ()
         model, least = event.state.model, event.least
         priced = self._price(model, least, event.at) if least.total else None
         told = self._turns.costs.of(event.session)
