@@ -114,7 +114,7 @@ def _nothing_to_undo(editor: Editor, behind: list[Agent], wanted: str | None) ->
     if not behind:
         return "no agent is behind acp-proxy"
     return (
-        f"no setup of it is to be undone: {_names(behind)} behind acp-proxy by someone's own hand; "
+        f"no setup of it is remembered, {_names(behind)} behind acp-proxy as before; "
         f"`acp-proxy setup {editor.name} --undo --agent NAME` takes one out"
     )
 

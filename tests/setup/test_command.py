@@ -211,7 +211,7 @@ def test_an_agent_put_behind_acp_proxy_by_hand_outlives_setup_and_undo(machine: 
     machine.setup("zed", undo=True)
     assert path.read_text() == text
     assert machine.setup("zed", undo=True) == (
-        f"{path}: no setup of it is to be undone: Hand is behind acp-proxy by someone's own hand; "
+        f"{path}: no setup of it is remembered, Hand is behind acp-proxy as before; "
         "`acp-proxy setup zed --undo --agent NAME` takes one out.\n"
     )
     assert path.read_text() == text
