@@ -105,5 +105,5 @@ def _are_strings(each: Sequence[bytes]) -> bool:
     words = b"".join(each)
     if b"\\" not in words:
         return b'"' not in words
-    quotes = b'"'.join(each).replace(rb"\\", b"").replace(rb"\"", b"").count(b'"')
-    return quotes == len(each) - 1
+    closed = b'"'.join([*each, b""])  # each with the quote that ends it
+    return closed.replace(rb"\\", b"").replace(rb"\"", b"").count(b'"') == len(each)

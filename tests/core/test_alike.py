@@ -109,6 +109,8 @@ lines = st.builds(lambda shape, text, more: shape(text, more), shapes, texts, me
 
 
 @given(lines, st.lists(lines, min_size=1, max_size=6))
+@example(as_one("", {}), [broken('"', {})])
+@example(as_one("", {}), [as_one("a", {}), broken('"', {})])
 def test_what_is_claimed_of_lines_of_any_shape_is_what_the_decoder_says(first: bytes, run: list[bytes]) -> None:
     alike = learned(first)
     agrees(alike, b"".join(run))
