@@ -5,7 +5,6 @@ Only arithmetic: rows and holds are a ledger's, whether a prompt may go is `core
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import tzinfo
 from typing import Literal
@@ -180,5 +179,7 @@ def _where(budget: Budget, subject: Subject, turn: str) -> Iterator[tuple[str, s
 
 def _key(budget: Budget, where: tuple[tuple[str, str], ...], bounds: Bounds) -> str:
     """JSON, because names may hold any separator. A rolling window moves, so its start is no part of it."""
+    import json  # 2 ms, and who has no budget needs none
+
     start = bounds.start if bounds.end is not None else None
     return json.dumps([budget.layer, budget.name, budget.window.text, start, dict(where)], separators=(",", ":"))

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from acp_proxy.core.budget import Account, Standing
-from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn, standings
+from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn
 from acp_proxy.ledger.budgets import Grant
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.reading import read_sessions, read_sums
 from acp_proxy.ledger.recent import Recent
 from acp_proxy.ledger.rows import read_rows
-from acp_proxy.ledger.summing import organisation_of
 
 _LOOKED_THROUGH = 1000  # turns, for those that resemble one
 
@@ -59,24 +57,9 @@ class SqlReader(ABC):
     def standing(self, accounts: Sequence[Account], now: int) -> list[Standing]:
         if not accounts:
             return []
-        found = self._standing(accounts, now)
-        if (found.expired or any(each.held for each in found.standings)) and self._any_owner_gone(accounts):
-            self.settle_dead(now)
-            found = self._standing(accounts, now)
-        return found.standings
+        from acp_proxy.ledger.live_standings import live_standings
 
-    def _standing(self, accounts: Sequence[Account], now: int) -> standings.Found:
-        result = standings.Found([])
-        for _, group in groupby(accounts, organisation_of):
-            some = list(group)
-            found = standings.Question(some, now, self.dialect).ask(self._read)
-            result.standings += found.standings
-            result.expired |= found.expired
-        return result
-
-    def _any_owner_gone(self, accounts: Sequence[Account]) -> bool:
-        groups = groupby(accounts, organisation_of)
-        return any(owner.is_gone for _, group in groups for owner in standings.owners_of(self._read, list(group)))
+        return live_standings(self._read, accounts, now, self.dialect, self.settle_dead)
 
     def recent_costs(
         self,

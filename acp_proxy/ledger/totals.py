@@ -6,7 +6,6 @@ All can be made anew from rows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -192,6 +191,8 @@ def split(nano: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=1024)  # the same few with each row
 def _series_id(series: Series) -> str:
+    import json  # not for who only reads
+
     return digest(json.dumps(series).encode(), 12)
 
 
