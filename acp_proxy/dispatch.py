@@ -214,17 +214,21 @@ class Dispatcher:
                 self._tally(plain)
                 self._accounting.settle()
                 self._alike.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
-        elif len(peeked) == 1 and may_be_late(peeked[0]) and is_one_a_line(run, peeked):
-            self._write_to_client(run)
-            self._from_agent.messages += 1
-            self._accounting.line(_AGENT, run)
-            self._accounting.settle()
         else:
             self._looked_into(_AGENT, run, peeked)
 
     def _looked_into(self, sender: Side, run: bytes, peeked: list[Peek]) -> None:
         """Some lines of the run matter: forward in order, and account for each at its time."""
-        self._settle(sender, run, self._each(sender, run, 0, 0, run, peeked))
+        if len(peeked) == 1 and run[-1] == NEWLINE and is_one_a_line(run, peeked):
+            self._flow(sender).messages += 1
+            if sender is _AGENT and may_be_late(peeked[0]):
+                self._write_to_client(run)
+                self._accounting.line(sender, run)
+            else:
+                self._line(sender, run)
+            self._accounting.settle()
+        else:
+            self._settle(sender, run, self._each(sender, run, 0, 0, run, peeked))
 
     def _sifted(self, run: bytes) -> None:
         """The same for many lines of the agent, of which most are like the one that is known."""

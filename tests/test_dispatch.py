@@ -307,6 +307,9 @@ def test_after_a_last_line_without_newline_own_lines_begin_with_one() -> None:
         (Side.CLIENT, b'{"jsonrpc":"2.0","id":9,"method":"session/prompt","params":{"sessionId":"s","prompt":[', True),
         (Side.CLIENT, b'{"jsonrpc":"2.0","id":9,"method":"session/prompt","params":{"prompt":[', False),
         (Side.CLIENT, b"not json at all", False),
+        (Side.AGENT, b'{"_meta":"%s","method":"session/update","params":{"update":{' % (b"x" * 5000), True),
+        (Side.AGENT, b'{"method":"fs/read_text_file","_meta":"%s","id":7,"params":{' % (b"x" * 5000), True),
+        (Side.AGENT, b'{"method":"session/request_permission","_meta":"%s","id":7,"params":{' % (b"x" * 5000), False),
     ],
 )
 def test_a_long_line_streams_only_when_its_head_settles_what_it_is(sender: Side, head: bytes, streams: bool) -> None:

@@ -96,6 +96,21 @@ def test_a_client_is_read_no_further_while_too_much_of_it_waits_for_admission(lo
 
 
 @LOOPS
+def test_lines_that_wait_for_admission_stop_nobody_once_the_agent_reads_no_more(loop: Loop) -> None:
+    async def test() -> None:
+        inspector = Holding()
+        direction = Direction(inspector)
+        await direction.fill(lambda: direction.outlet.congested)
+        direction.outlet.lose()
+        assert not direction.outlet.congested
+        held = inspector.holding()
+        await direction.fill(lambda: inspector.holding() > held + READ)
+        direction.close()
+
+    on(loop, test)
+
+
+@LOOPS
 def test_a_reader_that_stops_pauses_the_pump_and_gets_all_when_it_goes_on(loop: Loop) -> None:
     async def test() -> None:
         direction = Direction(Forwarding())

@@ -141,22 +141,29 @@ def test_a_line_with_more_in_it_than_words_is_left_to_the_decoder(line: bytes) -
     assert learned(chunk("a")).measure(line) is None
 
 
-@given(st.lists(st.booleans(), max_size=80), st.integers(min_value=0, max_value=3))
-def test_a_sifted_run_comes_out_whole_and_in_order(which: list[bool], every: int) -> None:
-    alike = learned(chunk("a"))
-    usage = chunk("b").replace(b"agent_message_chunk", b"usage_update")
-    run = b"".join(chunk(str(at)) if plain or at % 20 != every else usage for at, plain in enumerate(which))
+USAGE = chunk("b").replace(b"agent_message_chunk", b"usage_update")
+CUT = chunk("a")[:-12] + b"\n"  # begins as a chunk does, and is shorter than one without words
+lines_of_runs = st.sampled_from(
+    [chunk("x")] * 20 + [chunk("longer"), chunk('"quoted"'), chunk("\\"), USAGE, CUT, b"\n"]
+)
+
+
+@given(st.lists(lines_of_runs, min_size=1, max_size=80))
+@example([chunk("x")] * 40 + [CUT] + [chunk("y")] * 40)
+@example([CUT] + [USAGE] + [chunk("y")] * 40)
+def test_a_sifted_run_comes_out_whole_and_in_order_and_is_measured_as_its_pieces_are(lines: list[bytes]) -> None:
+    alike, run = learned(chunk("a")), b"".join(lines)
     pieces = list(alike.sift(run))
     assert b"".join(piece for piece, _ in pieces) == run
     for piece, measured in pieces:
-        assert measured is None or (agrees(alike, piece) and usage not in piece)
+        assert measured is None or (measured == alike.measure(piece) and agrees(alike, piece))
+        assert measured is None or not {USAGE, CUT, b"\n"} & set(split_lines(piece))
 
 
 def test_of_a_long_run_only_what_differs_is_decoded() -> None:
-    usage = chunk("b").replace(b"agent_message_chunk", b"usage_update")
-    alike, run = learned(chunk("a")), chunk("x") * 50 + usage + chunk("y") * 49
+    alike, run = learned(chunk("a")), chunk("x") * 50 + USAGE + chunk("y") * 49
     assert len(run) > alike.long
-    assert [piece for piece, measured in alike.sift(run) if measured is None] == [usage]
+    assert [piece for piece, measured in alike.sift(run) if measured is None] == [USAGE]
 
 
 @pytest.mark.parametrize(
