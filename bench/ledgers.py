@@ -14,6 +14,7 @@ from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row, open_ledger
+from acp_proxy.ledger.session_keys import note_all
 from acp_proxy.ledger.totals import COUNTS, LEVELS, QUARTER_HOUR, WHOLE
 
 DIRECTORY = Path("/tmp/acp-proxy-bench-ledgers")  # noqa: S108  they take long to make, and are kept
@@ -63,6 +64,7 @@ def multiply(file: Path, by: int) -> None:
         database.executemany("INSERT INTO copy VALUES (?)", [(number,) for number in range(1, by)])
         for table in ("turn", "line", "session"):
             _copy(database, table)
+        note_all(lambda sql, values: database.execute(sql, values).fetchall())
         _add_up(database)
         for column in ("count", "units", "nano"):
             database.execute(f"UPDATE tally SET {column} = {column} * ?", (by,))  # noqa: S608

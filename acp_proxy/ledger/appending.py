@@ -8,6 +8,7 @@ from acp_proxy.ledger import Row, adding_up, holding, overshoot, tallies
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import note_unpriced
 from acp_proxy.ledger.overshoot import Lock
+from acp_proxy.ledger.session_keys import note_sessions
 from acp_proxy.ledger.tallies import Tallies
 from acp_proxy.ledger.totals import Additions, Run, execute
 from acp_proxy.ledger.writing import Prepared, write_rows
@@ -30,6 +31,7 @@ class Appending:
         if len(written.rows) < len(self._rows):
             additions, counted = Additions.of(written.rows), Tallies(written.rows).statements()
             concerned = adding_up.concerned(written.rows)
+        note_sessions(run, written.first)
         note_unpriced(run, written.rows)
         ended = holding.settle(run, self._rows)
         tallies.begin_sessions(run, written.first, additions.write(run, known))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from acp_proxy.ledger import LedgerError, kept_sums, notices, overshoot, settings, tallies
+from acp_proxy.ledger import LedgerError, kept_sums, notices, overshoot, session_keys, settings, tallies
 from acp_proxy.ledger.totals import Run, rebuild
 from acp_proxy.ledger.version import APPLICATION_ID, pragma
 
@@ -236,6 +236,7 @@ MIGRATIONS: tuple[Step, ...] = (
     tallies.TABLES,
     overshoot.WATCHED,
     kept_sums.TABLES,
+    session_keys.TABLES,
 )
 
 

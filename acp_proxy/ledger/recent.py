@@ -1,7 +1,5 @@
 """Reading what changes from moment to moment, for who looks every few seconds: the last sessions, running turns, and
 in which days rows were added. Each is a few steps in an index, however old the ledger is. Writes nothing.
-
-But `every_session`, which is for what no index has.
 """
 
 from __future__ import annotations
@@ -10,19 +8,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from acp_proxy.core.entry import Origin
-from acp_proxy.ledger import Row, SessionInfo
+from acp_proxy.ledger import Query, Row, SessionInfo
 from acp_proxy.ledger.budgets import OpenTurn
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.open_turns import OPEN_TURNS, open_turn
-from acp_proxy.ledger.reading import Read, session_key
+from acp_proxy.ledger.reading import Read, organisations, session_key
 from acp_proxy.ledger.rows import read_last_turn
+from acp_proxy.ledger.session_keys import beginning_with
 from acp_proxy.ledger.totals import LEVELS
 
 DAY = 96  # quarter hours
 FOUR_WEEKS = 28 * DAY
 
 _LOOKED_AT = 20  # sessions at a time
-_CHUNK = 5000
 
 _ORDER = ("ended_at", "user_id", "host", "agent", "session")
 _FIELDS = """
@@ -76,15 +74,13 @@ class Recent:
         for owner in self._owners():
             yield from map(_session, self._read(sql, (*owner, session)))
 
-    def every_session(self) -> Iterator[tuple[Origin, str]]:
-        """Whose they are and what they are called, in no order that means anything."""
-        first = "SELECT session FROM session WHERE " + _OWNED + " AND session > ? ORDER BY session LIMIT ?"
-        for owner in self._owners():
-            organisation, user, host, agent = owner
-            origin, last = Origin(organisation, user, None, None, host, agent, None, None), ""
-            while found := self._read(first, (*owner, last, _CHUNK)):
-                yield from ((origin, session) for (session,) in found)
-                last = found[-1][0]
+    def keyed(self, beginning: str) -> Iterator[SessionInfo]:
+        """Those whose key in reports begins so."""
+        for organisation in organisations(self._read, Query()):
+            for user, host, agent, session in self._read(*beginning_with(organisation, beginning)):
+                origin = Origin(organisation, user, None, None, host, agent, None, None)
+                if found := self.session(origin, session):
+                    yield found
 
     def _owners(self) -> Iterator[tuple[str, str, str, str]]:
         """Organisations, users, hosts and agents that have sessions, each found by a step in an index."""

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy.core.digest import digest
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.ledger import LedgerReader, Query, Row, SessionInfo, Sums
+from acp_proxy.ledger.session_keys import session_key as session_key
 from acp_proxy.report.periods import sums_by_period
 from acp_proxy.times import PERIODS, Zone
 
@@ -93,12 +93,6 @@ def currencies_of(costs: Iterable[Money]) -> tuple[str, ...]:
 def query(since: int | None, until: int | None, filters: Iterable[tuple[str, str]]) -> Query:
     """`filters` are of `FILTERS`; what `UNNAMED` says selects rows without a value."""
     return Query(since, until, tuple((name, None if UNNAMED.get(name) == value else value) for name, value in filters))
-
-
-def session_key(origin: Origin, session: str) -> str:
-    """Unique and stable: agents reuse their ids, and so do two users or machines."""
-    parts = (origin.organisation, origin.user, origin.host, origin.agent, session)
-    return digest("\0".join(parts).encode("utf-8", "surrogatepass"), 8)
 
 
 def _lines(ledger: LedgerReader, by: str, query: Query, zone: Zone, total: Sums | None) -> Iterable[Line]:

@@ -91,9 +91,7 @@ def _called(ledger: BudgetReader, name: str) -> SessionInfo:
     recent = ledger.recent
     found = list(recent.named(name))
     if not found and len(name) >= _SHORTEST_KEY:
-        keyed = [each for each in recent.every_session() if session_key(*each).startswith(name)]
-        found = [session for each in keyed if (session := recent.session(*each))]
-        found = found or list(ledger.sessions(Query(where=(("title", name),))))
+        found = list(recent.keyed(name)) or list(ledger.sessions(Query(where=(("title", name),))))
     match found:
         case [session]:
             return session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import Query, Row, SessionInfo
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.session_keys import KEY_LENGTH
 from acp_proxy.report import Line, line_of, session_key, turn_line
 from acp_proxy.report.formats import described, figures
 from acp_proxy.serve.asked import BadQuestionError
@@ -20,7 +21,6 @@ from acp_proxy.times import SECOND, milliseconds
 ACTIVE = 300 * SECOND  # after its last turn
 MOST_TURNS = 1000  # that one session is shown with
 
-_CHUNK = 2000
 _MOST_KNOWN = 10_000
 
 _Cursor = tuple[int, str, str, str, str]  # end, user, host, agent, session
@@ -97,18 +97,11 @@ class RecentSessions:
         found = known and self._ledger.recent.session(known.origin, known.session)
         if found:
             return found
-        for session in self._all():
-            if session_key(session.origin, session.session) == key:
+        for session in self._ledger.recent.keyed(key) if len(key) == KEY_LENGTH else ():
+            if session.origin.organisation == self._organisation:
                 self._remembered(session)
                 return session
         raise BadQuestionError("no session of this key", 404)
-
-    def _all(self) -> Iterator[SessionInfo]:
-        """Only for a key that nobody has seen on a page, as in an old bookmark."""
-        last = None
-        while some := self._ledger.recent.sessions(self._organisation, _CHUNK, last):
-            yield from some
-            last = some[-1]
 
     def _session_at(self, cursor: str) -> SessionInfo:
         try:

@@ -157,7 +157,8 @@ class TestFile:
         with closing(open_ledger(url, journals=())) as ledger:
             ledger.append([row(line(cost="3"))])
         with database(path) as connection:
-            connection.execute("DROP TABLE kept_sum")
+            for table in ("kept_sum", "session_key"):
+                connection.execute(f"DROP TABLE {table}")
             connection.execute(f"PRAGMA user_version = {MIGRATIONS.index(TABLES)}")
         with closing(open_ledger(url, journals=())) as ledger:
             keep(ledger, CAP)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import Entry, Origin
-from acp_proxy.ledger import Query, Row
+from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.migrations import MIGRATIONS
+from acp_proxy.ledger.session_keys import TABLES, session_key
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
@@ -53,11 +60,28 @@ def test_a_session_is_found_by_its_id_whoever_has_one_of_it(ledger: BudgetLedger
     assert not list(ledger.recent.named("none"))
 
 
-def test_every_session_is_told_once(ledger: BudgetLedger) -> None:
-    rows = [row(session=f"s{number % 7}", origin=origin) for number in range(20) for origin in (ALICE, BOB)]
-    ledger.append(rows)
-    told = [(origin.user, session) for origin, session in ledger.recent.every_session()]
-    assert sorted(told) == sorted({(each.origin.user, each.entry.session) for each in rows})
+def test_sessions_are_found_by_the_beginning_of_their_keys(ledger: BudgetLedger) -> None:
+    origins = (ALICE, BOB, replace(ALICE, organisation="another"))
+    ledger.append([row(session=f"s{number % 7}", origin=origin) for number in range(20) for origin in origins])
+    all_of_them = list(ledger.recent.keyed(""))
+    assert len(all_of_them) == 21
+    for found in all_of_them:
+        key = session_key(found.origin, found.session)
+        alike = [one for one in all_of_them if session_key(one.origin, one.session)[:2] == key[:2]]
+        assert set(ledger.recent.keyed(key[:2])) == set(alike)
+        assert list(ledger.recent.keyed(key)) == [found]
+    assert not list(ledger.recent.keyed("no key"))
+
+
+def test_sessions_of_a_ledger_from_before_keys_were_kept_are_found_by_them(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    with closing(open_ledger(url, journals=())) as ledger:
+        ledger.append([row(session=f"s{number}") for number in range(3)])
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as connection:
+        connection.execute("DROP TABLE session_key")
+        connection.execute(f"PRAGMA user_version = {MIGRATIONS.index(TABLES)}")
+    with closing(open_ledger(url, journals=())) as ledger:
+        assert [found.session for found in ledger.recent.keyed(session_key(ALICE, "s1"))] == ["s1"]
 
 
 @pytest.mark.parametrize("offset", [0, 4, -20, 23, 55, -48])

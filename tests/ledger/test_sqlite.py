@@ -89,6 +89,7 @@ class TestFile:
                 "delivery": 1,
                 "delivery_count": 1,
                 "kept_sum": 1,
+                "session_key": 1,
             }
             indexes = connection.execute("SELECT i.name FROM sqlite_master m, pragma_index_list(m.name) i").fetchall()
             for (index,) in indexes:

@@ -1,0 +1,74 @@
+"""What users and reports call a session, one short text; kept beside the sessions so that its beginning is enough.
+
+Written once for each session, with its first row. Can be made anew from sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from acp_proxy.core.digest import digest
+from acp_proxy.core.entry import Origin
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.totals import Run, insert
+
+KEY_LENGTH = 16  # characters
+_CHUNK = 5000
+_AFTER_ALL = "g"  # the digits of keys are hexadecimal
+_KEY = "org_id, user_id, host, agent, session"
+
+
+def session_key(origin: Origin, session: str) -> str:
+    """Unique and stable: agents reuse their ids, and so do two users or machines."""
+    return _key((origin.organisation, origin.user, origin.host, origin.agent, session))
+
+
+def note_sessions(run: Run, first: Iterable[Row]) -> None:
+    """`first` are rows, each the first one of its session."""
+    _insert(run, [(row.origin.organisation, *_rest(row)) for row in first])
+
+
+def note_all(run: Run) -> None:
+    """The sessions of a ledger in which keys were not kept."""
+    following = f"SELECT {_KEY} FROM session WHERE ({_KEY}) > (?, ?, ?, ?, ?) ORDER BY {_KEY} LIMIT {_CHUNK}"
+    last: Sequence[Any] = ("", "", "", "", "")
+    while found := run(following, last):
+        _insert(run, found)
+        last = found[-1]
+
+
+def beginning_with(organisation: str, beginning: str) -> tuple[str, tuple[str, ...]]:
+    """SQL for the sessions of an organisation, and its values: user, host, agent and id of each."""
+    sql = "SELECT user_id, host, agent, session FROM session_key WHERE org_id = ? AND key >= ? AND key < ? ORDER BY key"
+    return sql, (organisation, beginning, beginning + _AFTER_ALL)
+
+
+def _rest(row: Row) -> tuple[str, str, str, str]:
+    return row.origin.user, row.origin.host, row.origin.agent, row.entry.session
+
+
+def _insert(run: Run, sessions: Sequence[Sequence[str]]) -> None:
+    """Each as organisation, user, host, agent and id."""
+    values = sorted((session[0], _key(session), *session[1:]) for session in sessions)
+    insert(run, "session_key", values, " ON CONFLICT DO NOTHING")
+
+
+def _key(parts: Sequence[str]) -> str:
+    return digest("\0".join(parts).encode("utf-8", "surrogatepass"), KEY_LENGTH // 2)
+
+
+TABLES = (
+    """
+    CREATE TABLE session_key (
+        org_id TEXT NOT NULL,
+        key TEXT NOT NULL,
+        user_id TEXT NOT NULL,
+        host TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        session TEXT NOT NULL,
+        PRIMARY KEY (org_id, key, user_id, host, agent, session)
+    ) STRICT, WITHOUT ROWID
+    """,
+    note_all,
+)
