@@ -74,6 +74,19 @@ def test_a_day_begins_at_local_midnight_also_when_clocks_change(zone: str, now: 
     assert starts(local, next_day(local, at))[0] == next_day(local, at)
 
 
+def test_days_of_the_c_librarys_zone_begin_when_those_of_the_zone_database_do() -> None:
+    code = """
+from acp_proxy import times
+from acp_proxy.status import next_day, starts
+ours, theirs, hour = times.Zone("Berlin", None), times.zone("Europe/Berlin"), 3600 * times.SECOND
+spring, autumn = (times.parse(day, theirs, 0) for day in ("2026-03-28", "2026-10-24"))
+hours = [day + number * hour for day in (spring, autumn) for number in range(75)]
+print(all((starts(ours, at), next_day(ours, at)) == (starts(theirs, at), next_day(theirs, at)) for at in hours))
+"""
+    environ = {**os.environ, "TZ": "Europe/Berlin"}
+    assert subprocess.check_output([sys.executable, "-c", code], env=environ, text=True) == "True\n"
+
+
 def test_others_spend_is_not_mine(ledger: BudgetLedger) -> None:
     shown = found(ledger, row(SPENT, origin=BOB), row(SPENT))
     assert formats.as_line(shown) == "$1.25 today · last turn $1.25\n"

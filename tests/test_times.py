@@ -9,7 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_proxy.times import PERIODS, SECOND, UTC_ZONE, Zone, duration, local_zone, milliseconds, parse, rfc3339, zone
+from acp_proxy.times import (
+    PERIODS,
+    SECOND,
+    UTC_ZONE,
+    Zone,
+    duration,
+    local_zone,
+    milliseconds,
+    parse,
+    rfc3339,
+    system_zone,
+    zone,
+)
 
 BERLIN = zone("Europe/Berlin")
 NOW = int(datetime(2026, 11, 21, 12, 0, tzinfo=UTC).timestamp()) * SECOND
@@ -97,6 +109,17 @@ def test_without_it_the_zone_is_what_the_computers_clock_points_to(tmp_path: Pat
     link.unlink()
     link.write_bytes(b"a copy has no name")
     assert local_zone({}, link) == Zone("local", None)
+
+
+def test_the_systems_zone_has_the_name_of_the_local_one_and_the_rules_of_the_c_library(tmp_path: Path) -> None:
+    link = tmp_path / "localtime"
+    assert system_zone({"TZ": "Europe/Berlin"}, link) == BERLIN
+    assert system_zone({}, link) == UTC_ZONE
+    link.symlink_to(tmp_path / "zoneinfo/Europe/Berlin")
+    assert system_zone({}, link) == UTC_ZONE  # a link to nowhere
+    (tmp_path / "zoneinfo/Europe").mkdir(parents=True)
+    (tmp_path / "zoneinfo/Europe/Berlin").touch()
+    assert system_zone({}, link) == Zone("Europe/Berlin", None)
 
 
 def test_a_zone_without_a_name_is_the_computers_own() -> None:

@@ -16,7 +16,7 @@ from acp_proxy.figures import clean
 from acp_proxy.ledger import LedgerError, open_reader
 from acp_proxy.ledger.places import is_postgres, journal_directories, sqlite_path
 from acp_proxy.status import Status, formats, next_day, status
-from acp_proxy.times import SECOND, Zone, local_zone
+from acp_proxy.times import SECOND, Zone, system_zone
 
 _KEPT = 60 * SECOND  # holds and rolling windows change with time alone
 _KEPT_REMOTE = 10 * SECOND  # nobody tells that rows came to a database
@@ -32,7 +32,7 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
         return f"--format: {wrong}"
     try:
         config = load(options, environ)
-        found = _found(config, local_zone(environ))
+        found = _found(config, system_zone(environ))
     except (ConfigError, LedgerError) as error:
         return clean(str(error))
     text = _rendered(found, form)
