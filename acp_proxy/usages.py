@@ -53,6 +53,8 @@ _FACTS = ("model", "kind", "session", "turn", "usage_source", "cost_source")
 class Usages(Interceptor):
     """`usages` grows by one for each turn, or for each model of a turn."""
 
+    hears = frozenset({TurnMetered})
+
     def __init__(self, tell: OnUsagesChange | None, log: Log) -> None:
         self.usages: list[Usage] = []
         self._tell = tell
