@@ -128,7 +128,8 @@ def _session(arguments: argparse.Namespace) -> int:
     mine = (("organisation", config.identity.organisation), ("user", config.identity.user))
     ledger = open_reader(config.ledger.url)
     try:
-        found = session.session_report(ledger, arguments.session, mine, zone, now)
+        most = None if arguments.all or arguments.json else session_formats.MOST_TURNS
+        found = session.session_report(ledger, arguments.session, mine, zone, now, most)
     except session.NoSuchSession as error:
         raise UsageError(str(error)) from error
     finally:

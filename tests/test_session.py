@@ -20,7 +20,7 @@ from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.report import session_formats
 from acp_proxy.report.context_plot import HEIGHT, context_plot
 from acp_proxy.report.session import NoSuchSession, Point, SessionReport, session_report
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, row
+from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
 MINE = (("organisation", "default"), ("user", "alice"))
@@ -127,6 +127,14 @@ def test_of_many_turns_the_latest_are_listed_unless_all_are_wanted(ledger: Budge
     assert "10 earlier rows not listed: --all does" in short
     assert len(long) - len(short) == 8  # ten rows, less the note and the empty line before it
     assert [line for line in short if line.startswith("total")] == [line for line in long if line.startswith("total")]
+
+
+def test_what_is_said_of_a_session_is_the_same_when_only_its_latest_turns_are_kept(ledger: BudgetLedger) -> None:
+    rows = [turn(at=number, used=number, id=f"{number:04}") for number in range(50)]
+    whole = found(ledger, "s1", row(line("haiku"), at=NOON - MINUTE, session="s1"), *rows)
+    latest = session_report(ledger, "s1", MINE, times.UTC_ZONE, NOON + HOUR, session_formats.MOST_TURNS)
+    assert len(latest.turns.lines) == session_formats.MOST_TURNS
+    assert session_formats.plain(latest, every=False) == session_formats.plain(whole, every=False)
 
 
 def test_no_line_is_wider_than_the_terminal(ledger: BudgetLedger) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from acp_proxy.core.entry import Entry
 from acp_proxy.ledger import LedgerReader, Query, Row, SessionInfo
 from acp_proxy.ledger.budgets import BudgetReader
-from acp_proxy.report import Line, Report, currencies_of, session_key, turn_line
+from acp_proxy.report import Line, Report, currencies_of, line_of, session_key, turn_line
 from acp_proxy.times import SECOND, Zone
 
 _HOUR = 3600 * SECOND
@@ -37,17 +38,17 @@ class Point(Struct, frozen=True):
 class SessionReport(Struct, frozen=True):
     line: Line  # as in a report by session, of all rows whenever they were
     info: SessionInfo
-    turns: Report  # by turn, in the order of time
-
-    @property
-    def context(self) -> list[Point]:
-        return list(points(line.about.entry for line in self.turns.lines if isinstance(line.about, Row)))
+    turns: Report  # by turn, in the order of time; the latest of them, where no more were wanted
+    context: list[Point]  # after each row, whether it is one of `turns` or not
+    models: tuple[str, ...]  # in the order in which they came
 
 
-def session_report(ledger: BudgetReader, name: str, mine: Where, zone: Zone, now: int) -> SessionReport:
+def session_report(
+    ledger: BudgetReader, name: str, mine: Where, zone: Zone, now: int, most: int | None = None
+) -> SessionReport:
     """`name` is its id, its `key` in a report by session or the beginning of that, a part of its title, or `last`.
 
-    `mine` says whose sessions count for `last`. Raises NoSuchSession and LedgerError.
+    `mine` says whose sessions count for `last`; `turns` are the latest `most`. Raises NoSuchSession and LedgerError.
     """
     info = _last(ledger, mine, now) if name == "last" else _called(ledger, name)
     origin = info.origin
@@ -60,13 +61,22 @@ def session_report(ledger: BudgetReader, name: str, mine: Where, zone: Zone, now
             ("session", info.session),
         )
     )
-    lines = tuple(turn_line(row) for row in ledger.rows(query))
-    total = Line("total")
-    for line in lines:
-        total = total.plus(line)
+    latest, models = deque[Row](maxlen=most), dict[str, None]()
+    context = list(points(_seen(ledger.rows(query), latest, models)))
+    lines = tuple(map(turn_line, latest))
+    total = next((line_of("total", sums) for sums in ledger.summed(query, ())), Line("total"))
     summed = replace(total, key=session_key(origin, info.session), about=info)
     currencies = currencies_of(cost for line in lines for cost in line.costs)
-    return SessionReport(summed, info, Report("turn", query, zone, lines, total, currencies))
+    turns = Report("turn", query, zone, lines, total, currencies)
+    return SessionReport(summed, info, turns, context, tuple(models))
+
+
+def _seen(rows: Iterable[Row], latest: deque[Row], models: dict[str, None]) -> Iterator[Entry]:
+    """Entries, of which no more are kept than `latest` has room for: a session may have a hundred thousand."""
+    for row in rows:
+        latest.append(row)
+        models.update((line.model, None) for line in row.entry.lines if line.model)
+        yield row.entry
 
 
 def points(entries: Iterable[Entry]) -> Iterator[Point]:

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from acp_proxy import table
-from acp_proxy.core.entry import Entry
 from acp_proxy.figures import aligned, clean, cost_text, counted, cut, decimals_of, tokens_text
-from acp_proxy.ledger import Row
 from acp_proxy.report.columns import columns
 from acp_proxy.report.context_plot import context_plot
 from acp_proxy.report.formats import as_json_text, described
@@ -17,7 +15,7 @@ from acp_proxy.report.session import SessionReport
 from acp_proxy.report.tables import notes
 
 _PLAIN_WIDTH = 80
-_MOST_TURNS = 40
+MOST_TURNS = 40  # that are listed unless all are wanted
 
 
 def as_json(found: SessionReport) -> str:
@@ -55,14 +53,13 @@ def _head(found: SessionReport) -> str:
     info, line, zone = found.info, found.line, found.turns.zone
     began, ended = zone.local(info.started_at), zone.local(info.ended_at)
     until = f"{ended:%H:%M}" if ended.date() == began.date() else f"{ended:%Y-%m-%d %H:%M}"
-    models = list(dict.fromkeys(model for row in _entries(found) for each in row.lines if (model := each.model)))
     used, size = info.context_used, info.context_size
     facts = (
         ("session", clean(info.title or info.session)),
         ("id", clean(info.session) if info.title else ""),
         ("key", line.key),
         ("agent", clean(" ".join(part for part in (info.origin.agent, info.origin.agent_version) if part))),
-        ("model", clean(", ".join(models))),
+        ("model", clean(", ".join(found.models))),
         ("project", clean(info.origin.project or "")),
         ("when", f"{began:%Y-%m-%d %H:%M} to {until}"),
         ("context", f"{tokens_text(used)} of {tokens_text(size)}" if used is not None and size else ""),
@@ -72,16 +69,12 @@ def _head(found: SessionReport) -> str:
     return aligned([fact for fact in facts if fact[1]], [False, False])
 
 
-def _entries(found: SessionReport) -> list[Entry]:
-    return [line.about.entry for line in found.turns.lines if isinstance(line.about, Row)]
-
-
 def _turns(found: SessionReport, every: bool) -> tuple[list[table.Column], list[str]]:
     """Columns and notes; without `every` of the latest turns. The agent is the same in all of them."""
-    report, earlier = found.turns, 0
-    if not every and len(report.lines) > _MOST_TURNS:
-        earlier = len(report.lines) - _MOST_TURNS
-        report = replace(report, lines=tuple(report.lines)[earlier:])
+    report = found.turns
+    if not every:
+        report = replace(report, lines=tuple(report.lines)[-MOST_TURNS:])
+    earlier = len(found.context) - len(report.lines)
     shown = [column for column in columns(report) if column.title != "agent"]
     left_out = [f"{counted(earlier, 'earlier row')} not listed: --all does"] if earlier else []
     return shown, [*left_out, *notes(found.turns.total)]
