@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from acp_proxy.setup import NAMES, showing
@@ -49,6 +51,24 @@ def test_an_undo_gives_back_every_byte(machine: Machine, editor: str, ending: st
     assert path.read_bytes() == before
     assert f"{path} is as it was before.\n" in answer
     assert machine.kept == []
+    assert "no agent is behind acp-proxy" in machine.setup(editor, undo=True)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("editor", EDITORS)
+@pytest.mark.parametrize("indent", [None, 3, "\t"])
+def test_what_was_wrapped_by_hand_stays_so_in_every_editor(
+    machine: Machine, editor: str, indent: int | str | None
+) -> None:
+    by_hand = {"command": "acp-proxy", "args": ["run", "--team", "core", "--", "mine"]}
+    agents = {"claude": by_hand, "codex": {"command": "codex-acp", "args": []}}
+    at = {"zed": "agent_servers", "jetbrains": "agent_servers", "acpx": "agents"}.get(editor)
+    before = json.dumps({at: agents} if at else agents, indent=indent).encode()
+    path = machine.write(editor, before)
+    assert "codex is behind acp-proxy now." in machine.setup(editor)
+    for _ in range(2):
+        machine.setup(editor, undo=True)
+        assert path.read_bytes() == before
 
 
 def test_the_list_shows_each_editor_with_its_agents(machine: Machine) -> None:
