@@ -38,17 +38,19 @@ class Totals:
     first: int | None = None  # the earliest start
 
     def add(self, groups: Iterable[Sums]) -> None:
-        """Groups by `_SOURCES`."""
+        """Groups by `_SOURCES`, and by what else comes after these."""
         for sums in groups:
             self.line = self.line.plus(line_of("total", sums))
-            self.sources[_source(*sums.key)] += sums.rows
+            self.sources[_source(*sums.key[: len(_SOURCES)])] += sums.rows
             self.first = sums.started_at if self.first is None else min(self.first, sums.started_at)
 
 
 def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[str, Any]:
     """The answer to one question, as docs/serve.md describes it."""
     version = kept.version()
-    ever = _totals(kept, [(None, None)])
+    all_time = kept.of(None, None, (*_SOURCES, *_SOMETIMES))  # asked once for both: it changes with every row
+    ever = Totals()
+    ever.add(all_time)
     steps = steps_of(period, zone, now, ever.first)
     pieces = [_pieces(step, steps.step, zone, now) for step in steps.bounds]
     if period == "all":
@@ -63,7 +65,7 @@ def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[st
         "timezone": zone.name,
         "range": period,
         "by": by,
-        "also_by": _also_by(kept),
+        "also_by": _also_by(all_time),
         "since": None if since is None else rfc3339(since),
         "until": None,
         "total": _figures(total.line),
@@ -76,8 +78,8 @@ def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[st
     }
 
 
-def _also_by(kept: KeptSums) -> list[str]:
-    keys = [sums.key for sums in kept.of(None, None, _SOMETIMES)]
+def _also_by(groups: Iterable[Sums]) -> list[str]:
+    keys = [sums.key[len(_SOURCES) :] for sums in groups]
     return [name for name, values in zip(_SOMETIMES, zip(*keys, strict=True), strict=False) if len(set(values)) > 1]
 
 
