@@ -6,10 +6,10 @@ That is exact only where those who write come one after the other. Nothing is ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
+from msgspec import Struct
 
 from acp_proxy.core.budget import Account
 from acp_proxy.core.charge import lines_in
@@ -20,14 +20,13 @@ from acp_proxy.ledger import Row
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.kept_sums import Kept, What, kept_of, spent_of, what_of, whose_are
 from acp_proxy.ledger.summing import Spent, organisation_of, spent
-from acp_proxy.ledger.totals import Run, insert
-
-Concerned = dict[str, dict[str, list[Row]]]  # rows by organisation and `Kept.whose`
+from acp_proxy.ledger.totals import Run, Statement, execute, insert
 
 _LONGEST = 7 * 24 * HOUR  # then it is made anew: most of those of sessions and processes nobody asks for again
 _MOST = 2**62  # beyond that nothing is kept: a row must never be refused because of a sum
 _MOST_AT_ONCE = 500
 _CHANGE = " ON CONFLICT (org_id, whose, what) DO UPDATE SET spent = excluded.spent"
+_FIND = "SELECT whose, what, kept_until, spent FROM kept_sum WHERE org_id = ? AND whose IN ({places})"
 _REPLACE = f"{_CHANGE}, kept_until = excluded.kept_until"
 
 
@@ -46,9 +45,17 @@ def make(run: Run, accounts: Iterable[Account], now: int, dialect: Dialect) -> N
                 insert(run, "kept_sum", [made], _REPLACE)
 
 
-def concerned(rows: Iterable[Row]) -> Concerned:
-    """Whose sums may count which rows: found before the transaction, for others wait while that goes on."""
-    found: Concerned = {}
+class Concerned(Struct, frozen=True):
+    """Rows of an organisation by the `Kept.whose` of sums that may count them, and how those sums are found."""
+
+    organisation: str
+    by_whose: Mapping[str, Sequence[Row]]
+    finding: Sequence[Statement]
+
+
+def concerned(rows: Iterable[Row]) -> list[Concerned]:
+    """Made before the transaction, for others wait while it goes on."""
+    by_organisation: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         origin = row.origin
         values = {
@@ -60,39 +67,38 @@ def concerned(rows: Iterable[Row]) -> Concerned:
             "session": row.entry.session,
             "process": row.process,
         }
-        of_organisation = found.setdefault(origin.organisation, {})
+        by_whose = by_organisation.setdefault(origin.organisation, {})
         for whose in whose_are(values):
-            of_organisation.setdefault(whose, []).append(row)
-    return found
+            by_whose.setdefault(whose, []).append(row)
+    return [Concerned(each, found, list(_finding(each, list(found)))) for each, found in by_organisation.items()]
 
 
-def add(run: Run, rows: Concerned) -> None:
+def _finding(organisation: str, names: Sequence[str]) -> Iterator[Statement]:
+    for start in range(0, len(names), _MOST_AT_ONCE):
+        some = names[start : start + _MOST_AT_ONCE]
+        yield _FIND.format(places=", ".join("?" * len(some))), (organisation, *some)
+
+
+def add(run: Run, rows: Iterable[Concerned]) -> None:
     """Add rows that are new to all sums that count them."""
-    for organisation, by_whose in rows.items():
-        names = list(by_whose)
-        for start in range(0, len(names), _MOST_AT_ONCE):
-            some = names[start : start + _MOST_AT_ONCE]
-            places = ", ".join("?" * len(some))
-            sql = f"SELECT whose, what, kept_until, spent FROM kept_sum WHERE org_id = ? AND whose IN ({places})"
-            _add(run, organisation, run(sql, (organisation, *some)), by_whose)
+    for each in rows:
+        changed = []
+        for whose, what, until, text in execute(run, each.finding):
+            total, counted = spent_of(text), 0
+            for row in each.by_whose[whose]:
+                counted += _count(total, what_of(what), row)
+            if counted and _fits(total):
+                changed.append((each.organisation, whose, what, until, _encoded(total)))
+            elif counted:
+                run(
+                    "DELETE FROM kept_sum WHERE org_id = ? AND whose = ? AND what = ?", (each.organisation, whose, what)
+                )
+        insert(run, "kept_sum", changed, _CHANGE)
 
 
 def forget(run: Run) -> None:
     """All sums; nobody else may write meanwhile."""
     run("DELETE FROM kept_sum", ())
-
-
-def _add(run: Run, organisation: str, found: Iterable[tuple[Any, ...]], by_whose: Mapping[str, Sequence[Row]]) -> None:
-    changed = []
-    for whose, what, until, text in found:
-        total, counted = spent_of(text), 0
-        for row in by_whose[whose]:
-            counted += _count(total, what_of(what), row)
-        if counted and _fits(total):
-            changed.append((organisation, whose, what, until, _encoded(total)))
-        elif counted:
-            run("DELETE FROM kept_sum WHERE org_id = ? AND whose = ? AND what = ?", (organisation, whose, what))
-    insert(run, "kept_sum", changed, _CHANGE)
 
 
 def _count(total: Spent, what: What, row: Row) -> bool:
@@ -136,7 +142,8 @@ def _until(account: Account, kept: Kept, now: int) -> int:
 
 
 def _fits(total: Spent) -> bool:
-    return all(abs(number) < _MOST for number in (total.tokens, total.turns, total.unpriced, *total.nano.values()))
+    numbers = (total.tokens, total.turns, total.unpriced, *total.nano.values())
+    return min(numbers) > -_MOST and max(numbers) < _MOST
 
 
 def _encoded(total: Spent) -> str:

@@ -50,6 +50,7 @@ class Question:
         self._dialect = dialect
         self._others = list(_others(accounts, now, turn, now if expired_at is None else expired_at))
         self._kept = [kept_of(account) if dialect.serial else None for account in accounts]
+        self._by_key = {account.key: index for index, account in enumerate(accounts)}
         self._quick = _together([*chain.from_iterable(map(self._kept_or_spent, range(len(accounts)))), *self._others])
 
     def ask(self, run: Run, make: Callable[[Run, list[Account]], None] | None = None) -> Found:
@@ -62,13 +63,13 @@ class Question:
             return found
         accounts = enumerate(self._accounts)
         spend = (spent(index, account, account.bounds, self._dialect) for index, account in accounts)
-        return _answer(run(*_together([*chain.from_iterable(spend), *self._others])), self._accounts)
+        return self._answer(run(*_together([*chain.from_iterable(spend), *self._others])))
 
     def _ask_for_kept(self, run: Run) -> tuple[Found, list[Account]]:
         """With the accounts of which the sum is missing."""
-        found = _answer(run(*self._quick), self._accounts)
-        kept = enumerate(zip(self._accounts, self._kept, strict=True))
-        return found, [account for index, (account, of) in kept if of is not None and index not in found.kept]
+        found = self._answer(run(*self._quick))
+        missing = [index for index, kept in enumerate(self._kept) if kept is not None and index not in found.kept]
+        return found, [self._accounts[index] for index in missing]
 
     def _kept_or_spent(self, index: int) -> Iterator[Asked]:
         account, kept = self._accounts[index], self._kept[index]
@@ -78,6 +79,42 @@ class Question:
         yield kept_sums.read(index, account, kept, self._now)
         if kept.edge is not None:
             yield from spent(index, account, kept.edge, self._dialect)
+
+    def _answer(self, found: Iterable[tuple[Any, ...]]) -> Found:
+        accounts, by_key = self._accounts, self._by_key
+        sums = [_Sums() for _ in accounts]
+        result = Found([])
+        for each in found:
+            what, first, second, a, b, c, d, _, third, fourth = each
+            match what:
+                case "spent":
+                    sums[int(first)].spent.add(each)
+                case "kept":
+                    sums[int(first)].spent.add_all(kept_sums.spent_of(third))
+                    result.kept.add(int(first))
+                case "hold":
+                    index = by_key[first]
+                    sums[index].held += int(a)
+                    if b:
+                        result.own[first] = int(b)
+                    limit = accounts[index].budget.limit.amount
+                    result.other_limits |= c is not None and not limit == int(c) == int(d)
+                case "expired":
+                    sums[by_key[first]].held -= int(a)
+                    result.expired.add(Owner(third, int(b), fourth))
+                case "grant":
+                    for account, sum_ in zip(accounts, sums, strict=True):
+                        name, whose = (account.budget.layer, account.budget.name), (third or None)
+                        if (first, second) == name and fourth == account.unit and whose in (None, account.value):
+                            sum_.granted += int(a)
+                case "extra":
+                    index = by_key[first]
+                    if accounts[index].bounds.cover(int(b)):
+                        sums[index].extra += int(a)
+                case "booked":
+                    result.booked = True
+        result.standings = [each.standing(account) for account, each in zip(accounts, sums, strict=True)]
+        return result
 
 
 def _together(parts: Iterable[Asked]) -> Asked:
@@ -95,43 +132,6 @@ def _others(accounts: Sequence[Account], now: int, turn: str, expired_at: int) -
     if turn:
         booked = "SELECT 'booked', '', '', 1, 0, 0, 0, 0, '', '' FROM turn WHERE org_id = ? AND id = ?"
         yield booked, [organisation, turn]
-
-
-def _answer(found: Iterable[tuple[Any, ...]], accounts: Sequence[Account]) -> Found:
-    sums = [_Sums() for _ in accounts]
-    by_key = {account.key: index for index, account in enumerate(accounts)}
-    result = Found([])
-    for each in found:
-        what, first, second, a, b, c, d, _, third, fourth = each
-        match what:
-            case "spent":
-                sums[int(first)].spent.add(each)
-            case "kept":
-                sums[int(first)].spent.add_all(kept_sums.spent_of(third))
-                result.kept.add(int(first))
-            case "hold":
-                index = by_key[first]
-                sums[index].held += int(a)
-                if b:
-                    result.own[first] = int(b)
-                limit = accounts[index].budget.limit.amount
-                result.other_limits |= c is not None and not limit == int(c) == int(d)
-            case "expired":
-                sums[by_key[first]].held -= int(a)
-                result.expired.add(Owner(third, int(b), fourth))
-            case "grant":
-                for account, sum_ in zip(accounts, sums, strict=True):
-                    name, whose = (account.budget.layer, account.budget.name), (third or None)
-                    if (first, second) == name and fourth == account.unit and whose in (None, account.value):
-                        sum_.granted += int(a)
-            case "extra":
-                index = by_key[first]
-                if accounts[index].bounds.cover(int(b)):
-                    sums[index].extra += int(a)
-            case "booked":
-                result.booked = True
-    result.standings = [each.standing(account) for account, each in zip(accounts, sums, strict=True)]
-    return result
 
 
 class _Sums(Struct):
