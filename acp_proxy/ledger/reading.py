@@ -67,7 +67,8 @@ def read_sums(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> 
 
 
 def _totals(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> Iterator[Sums]:
-    groups = [_bucket(dimension) if _is_time(dimension) else _SERIES[dimension] for dimension in by]
+    # An expression, lest SQLite walk through series by an index that has them in groups, and look each one up.
+    groups = [_bucket(dimension) if _is_time(dimension) else f"{_SERIES[dimension]} || ''" for dimension in by]
     lines = _by_line(query, by)
     rows, unpriced = ("line_count", "unpriced_lines") if lines else ("row_count", "unpriced_rows")
     where = [(dimension, value) for dimension, value in query.where if dimension != "organisation"]
