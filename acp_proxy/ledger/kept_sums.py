@@ -6,7 +6,7 @@ Which sum an account is read from; `adding_up.py` makes them. One that is not th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
 
@@ -74,7 +74,7 @@ def whose_are(values: Mapping[str, str | None]) -> Iterator[str]:
     """`Kept.whose` of all sums that may count a row with these values."""
     shapes = _SHAPES if values["process"] is None else chain(_SHAPES, _OF_PROCESSES)
     for shape in shapes:
-        where = [(dimension, values[dimension]) for dimension in shape]
+        where = tuple((dimension, values[dimension]) for dimension in shape)
         if all(value is not None for _, value in where):
             yield _whose(where)
 
@@ -92,12 +92,13 @@ def spent_of(text: str) -> Spent:
     return _decoder().decode(text)
 
 
-@lru_cache(maxsize=256)  # the same few with each row
+@lru_cache(maxsize=256)
 def what_of(text: str) -> What:
     return msgspec.json.decode(text, type=What)
 
 
-def _whose(where: Iterable[tuple[str, str | None]]) -> str:
+@lru_cache(maxsize=256)  # the same few with each row and each hold
+def _whose(where: tuple[tuple[str, str | None], ...]) -> str:
     return json.dumps(dict(where), separators=(",", ":"))
 
 
