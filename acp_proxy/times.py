@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -99,7 +100,14 @@ def milliseconds(at: int) -> str:
 
 
 def _seconds(at: int) -> str:
-    return datetime.fromtimestamp(at // SECOND, UTC).isoformat()[:19]
+    day, second = divmod(at // SECOND, 86_400)
+    minute, second = divmod(second, 60)
+    return f"{_date(day)}T{minute // 60:02d}:{minute % 60:02d}:{second:02d}"
+
+
+@lru_cache(maxsize=4096)  # a report of a million turns has few days
+def _date(day: int) -> str:
+    return (_EPOCH + timedelta(days=day)).isoformat()[:10]
 
 
 def _nanoseconds(moment: datetime) -> int:
