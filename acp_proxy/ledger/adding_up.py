@@ -57,18 +57,8 @@ def concerned(rows: Iterable[Row]) -> list[Concerned]:
     """Made before the transaction, for others wait while it goes on."""
     by_organisation: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
-        origin = row.origin
-        values = {
-            "user": origin.user,
-            "team": origin.team,
-            "project": origin.project,
-            "agent": origin.agent,
-            "host": origin.host,
-            "session": row.entry.session,
-            "process": row.process,
-        }
-        by_whose = by_organisation.setdefault(origin.organisation, {})
-        for whose in whose_are(values):
+        by_whose = by_organisation.setdefault(row.origin.organisation, {})
+        for whose in whose_are(row.origin, row.entry.session, row.process):
             by_whose.setdefault(whose, []).append(row)
     return [Concerned(each, found, list(_finding(each, list(found)))) for each, found in by_organisation.items()]
 

@@ -6,14 +6,13 @@ Which sum an account is read from; `adding_up.py` makes them. One that is not th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import chain
 
 import msgspec
 from msgspec import Struct
 
 from acp_proxy.core.budget import Account
+from acp_proxy.core.entry import Origin
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import Bounds
 from acp_proxy.ledger.summing import Asked, Spent, organisation_of
@@ -70,13 +69,21 @@ def kept_of(account: Account) -> Kept | None:
     return Kept(_whose(where), what, bounds, edge)
 
 
-def whose_are(values: Mapping[str, str | None]) -> Iterator[str]:
-    """`Kept.whose` of all sums that may count a row with these values."""
-    shapes = _SHAPES if values["process"] is None else chain(_SHAPES, _OF_PROCESSES)
-    for shape in shapes:
-        where = tuple((dimension, values[dimension]) for dimension in shape)
-        if all(value is not None for _, value in where):
-            yield _whose(where)
+@lru_cache(maxsize=256)  # rows that follow each other are mostly of one session
+def whose_are(origin: Origin, session: str, process: str | None) -> tuple[str, ...]:
+    """`Kept.whose` of all sums that may count a row of theirs."""
+    values = {
+        "user": origin.user,
+        "team": origin.team,
+        "project": origin.project,
+        "host": origin.host,
+        "agent": origin.agent,
+        "session": session,
+        "process": process,
+    }
+    shapes = _SHAPES if process is None else (*_SHAPES, *_OF_PROCESSES)
+    named = (tuple((dimension, values[dimension]) for dimension in shape) for shape in shapes)
+    return tuple(_whose(where) for where in named if all(value is not None for _, value in where))
 
 
 def read(index: int, account: Account, kept: Kept, now: int) -> Asked:
@@ -97,7 +104,7 @@ def what_of(text: str) -> What:
     return msgspec.json.decode(text, type=What)
 
 
-@lru_cache(maxsize=256)  # the same few with each row and each hold
+@lru_cache(maxsize=256)
 def _whose(where: tuple[tuple[str, str | None], ...]) -> str:
     return json.dumps(dict(where), separators=(",", ":"))
 
