@@ -195,7 +195,7 @@ def _lines(ledger: BudgetLedger, by: tuple[str, ...], since: int, until: int) ->
     """What a report says of turns after `since`, until `until`: a scrape sees what began in its own second."""
     asked = query((since + 1) * NANO, (until + 1) * NANO, ())
     made = report(ledger, by[0] if by else "day", asked, UTC_ZONE)
-    return made.lines if by else (made.total,)
+    return tuple(made.lines) if by else (made.total,)
 
 
 def _dollars(line: Line) -> Decimal:
