@@ -74,12 +74,15 @@ def add(run: Run, rows: Iterable[Concerned]) -> None:
     for each in rows:
         changed = []
         for whose, what, until, text in execute(run, each.finding):
-            total, counted = spent_of(text), 0
-            for row in each.by_whose[whose]:
-                counted += _count(total, what_of(what), row)
-            if counted and _fits(total):
+            counted = list(_counted(what_of(what), each.by_whose[whose]))
+            if not counted:
+                continue
+            total = spent_of(text)
+            for row, lines in counted:
+                _count(total, what_of(what), row.entry, lines)
+            if _fits(total):
                 changed.append((each.organisation, whose, what, until, _encoded(total)))
-            elif counted:
+            else:
                 run(
                     "DELETE FROM kept_sum WHERE org_id = ? AND whose = ? AND what = ?", (each.organisation, whose, what)
                 )
@@ -91,21 +94,23 @@ def forget(run: Run) -> None:
     run("DELETE FROM kept_sum", ())
 
 
-def _count(total: Spent, what: What, row: Row) -> bool:
-    """Add a row; whether it counts."""
-    lines = lines_in(what.scope, what.bounds, row.origin, row.entry)
-    if not lines:
-        return False
+def _counted(what: What, rows: Iterable[Row]) -> Iterator[tuple[Row, list[UsageLine]]]:
+    """Those rows that count in a sum, with the lines that do."""
+    for row in rows:
+        if lines := lines_in(what.scope, what.bounds, row.origin, row.entry):
+            yield row, lines
+
+
+def _count(total: Spent, what: What, entry: Entry, lines: Sequence[UsageLine]) -> None:
     match what.unit:
         case "turns":
-            total.turns += row.entry.kind == "turn"
+            total.turns += entry.kind == "turn"
         case "tokens":
             total.tokens += sum(line.usage.total for line in lines)
         case _:
             for cost in (line.cost for line in lines if line.cost is not None):
                 total.nano[cost.currency] = total.nano.get(cost.currency, 0) + cost.nano
-            total.unpriced += _unpriced(what.scope, row.entry, lines)
-    return True
+            total.unpriced += _unpriced(what.scope, entry, lines)
 
 
 def _unpriced(scope: Scope, entry: Entry, lines: Iterable[UsageLine]) -> int:

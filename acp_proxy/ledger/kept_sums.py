@@ -58,7 +58,7 @@ class What(Struct, frozen=True):
 
 def kept_of(account: Account) -> Kept | None:
     """None for an account of which no sum is kept, as that of a single turn."""
-    where = account.filter.where[1:]
+    where = account.filter.where[1:] or _named(account.filter.scope)
     if tuple(dimension for dimension, _ in where) not in _ALL:
         return None
     bounds, edge = account.bounds, None
@@ -67,6 +67,15 @@ def kept_of(account: Account) -> Kept | None:
         bounds, edge = Bounds(start), Bounds(bounds.start, start)
     what = msgspec.json.encode(What(account.unit, bounds, account.filter.scope)).decode()
     return Kept(_whose(where), what, bounds, edge)
+
+
+def _named(scope: Scope) -> tuple[tuple[str, str], ...]:
+    """Of budgets for one user each, however many there are, only that user's rows look at the sum."""
+    for dimension in ("user", "team", "project", "agent"):
+        match getattr(scope, dimension):
+            case (value,) if "*" not in value:
+                return ((dimension, value),)
+    return ()
 
 
 @lru_cache(maxsize=256)  # rows that follow each other are mostly of one session

@@ -54,6 +54,8 @@ def standing(ledger: BudgetLedger, of: Account) -> Standing:
         budget("9 USD", "quarter", scope=Scope(model=("op*",), user=("alice", "carol"))),
         budget("9 tokens", "session", scope=Scope(model=("op*",))),
         budget("9 USD", "turn"),
+        budget("9 tokens", scope=Scope(user=("alice",))),
+        budget("9 turns", "rolling:2h", scope=Scope(agent=(ALICE.agent,), project=("web", "infra"), model=("op*",))),
         budget("9 USD", "total", scope=Scope(project=("w[e]b", "*eb"), agent=("claude*",)), per="project"),
         budget("9 USD", "total", layer="flag"),
         budget("9 turns", "session", layer="flag"),
@@ -152,6 +154,12 @@ class TestFile:
                 at = NOON + day * DAY
                 keep(ledger, *(account(budget("9 USD", window, window), at=at) for window in windows), now=at)
             assert len(sums_of(path)) == len(windows)
+
+    def test_of_budgets_for_one_user_each_a_row_looks_at_its_own(self, path: Path) -> None:
+        with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
+            for user in ("alice", "bob"):
+                keep(ledger, account(budget("9 USD", scope=Scope(user=(user,))), replace(ALICE, user=user)))
+            assert [whose for whose, _ in sums_of(path)] == ['{"user":"alice"}', '{"user":"bob"}']
 
     def test_a_ledger_from_before_them_has_all_that_was_spent(self, path: Path) -> None:
         url = f"sqlite:///{path}"
