@@ -16,8 +16,8 @@ from acp_proxy.core.alike import Alike
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import Event, Side
-from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, parse
-from acp_proxy.core.long_lines import peek_head
+from acp_proxy.core.jsonrpc import Message, Request, Response, parse
+from acp_proxy.core.long_lines import may_stream
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.peek import (
     NEWLINE,
@@ -37,7 +37,6 @@ from acp_proxy.lane import Lane, Outlet
 from acp_proxy.permissions import Permissions
 
 _AGENT = Side.AGENT  # looked up for each run
-_SHORT = 1 << 10  # bytes of a long line within which a notification says what it is
 
 
 class Dispatcher:
@@ -119,22 +118,7 @@ class Dispatcher:
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
-        if not self._admission.idle:
-            return False
-        if isinstance(peek_head(head[:_SHORT]), Notification):  # as most are: 40 us in place of 100
-            return True
-        message = peek_head(head)
-        if message is None:
-            return False
-        match message:
-            case Response(id=id):
-                return not (self._conversation.awaits(sender, id) or self._permissions.drops(sender, id))
-            case Request() if sender is Side.CLIENT:
-                return self._may_stream(message)
-            case Request(method=method):
-                return method not in acp.AGENT_METHODS
-            case Notification():
-                return True
+        return self._admission.idle and may_stream(sender, head, self._answers, self._admission.methods)
 
     def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:  # noqa: ARG002  the lane knows
         """Forward a piece of such a line; what its two ends say is accounted when it is through."""
@@ -186,18 +170,14 @@ class Dispatcher:
 
     def _client_matters(self, peek: Peek) -> bool:
         if peek.method is None:
-            return self._awaits(Side.CLIENT, peek.id) or self._permissions.drops(Side.CLIENT, peek.id)
+            return self._answers(Side.CLIENT, peek.id)
         if not self._admission.idle and peek.params is not None and self._admission.delays(peek.params.session):
             return True
         return peek.method in self._client_methods
 
-    def _may_stream(self, request: Request) -> bool:
-        """A client's request from its head: one that is not followed, or a prompt that names its session there."""
-        if request.method in self._admission.methods:
-            return False
-        if request.method == acp.PROMPT:
-            return isinstance(request.params.get("sessionId"), str)
-        return request.method not in acp.CLIENT_METHODS
+    def _answers(self, sender: Side, id: Any) -> bool:
+        """Whether a response with this id from this side means something to us."""
+        return self._awaits(sender, id) or self._permissions.drops(sender, id)
 
     # -- forwarding
 

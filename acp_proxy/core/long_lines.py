@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
+from collections.abc import Callable, Collection
 from decimal import Decimal
 from json import JSONDecoder
 from typing import Any
 
 from acp_proxy.core import acp
+from acp_proxy.core.events import Side
 from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, parse
 
 END = 1 << 16  # bytes at either end that are looked at
 WHOLE = 1 << 20  # up to this size a line is read as a whole all the same, when it is through
+_SHORT = 1 << 10  # bytes within which a notification says what it is
 _read_value = JSONDecoder(parse_float=Decimal).raw_decode
 
 
@@ -56,6 +59,27 @@ class LongLine:
         if meta is None or not isinstance(update, dict) or "_meta" in update:
             return message
         return Notification(message.method, message.params | {"update": update | {"_meta": meta}})
+
+
+def may_stream(sender: Side, head: bytes, answers: Callable[[Side, Any], bool], admitted: Collection[str]) -> bool:
+    """Whether a line may go out as it comes, from its head: all but what must be accounted or admitted first.
+
+    `answers` tells whether a response with an id means something to us; `admitted` are methods that may have to wait.
+    """
+    if isinstance(peek_head(head[:_SHORT]), Notification):  # as most are: 13 us in place of 60
+        return True
+    match peek_head(head):
+        case Response(id=id):
+            return not answers(sender, id)
+        case Request(method=acp.PROMPT, params=params) if sender is Side.CLIENT and acp.PROMPT not in admitted:
+            return isinstance(params.get("sessionId"), str)
+        case Request(method=method) if sender is Side.CLIENT:
+            return method not in acp.CLIENT_METHODS and method not in admitted
+        case Request(method=method):
+            return method not in acp.AGENT_METHODS
+        case Notification():
+            return True
+    return False
 
 
 def peek_head(head: bytes) -> Message | None:
