@@ -44,9 +44,12 @@ def import_lightly() -> None:
         import pathlib  # noqa: F401
 
         import msgspec  # noqa: F401
+    except (ImportError, AttributeError):  # another version asks more of a module than its stand-in gives
+        for name in [name for name in sys.modules if name.partition(".")[0] == "msgspec"]:
+            del sys.modules[name]
     finally:
         for name in new:
-            del sys.modules[name]
+            sys.modules.pop(name, None)
 
 
 def _calling(module: str, function: str) -> Callable[..., object]:

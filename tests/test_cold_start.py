@@ -76,3 +76,14 @@ print(type(msgspec.inspect.type_info(int)).__name__, msgspec.toml.decode("a = 1"
     command = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert told.split() == ["file:///a%20b", "%C3%BC", "True", "4", "#/$defs/Point", "IntType", "{'a':", "1}"]
+
+
+def test_an_msgspec_that_asks_more_of_what_is_put_off_gets_it(tmp_path: Path) -> None:
+    package = tmp_path / "msgspec"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .toml import __needed__\n")
+    (package / "toml.py").write_text("__needed__ = 'all of it'\n")
+    code = "from acp_proxy.light import import_lightly as light; light(); import msgspec; print(msgspec.__needed__)"
+    environ = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("all of it\n", "")
