@@ -35,9 +35,10 @@ from tests.ledger.server import running
 ROOT = Path(__file__).parent.parent
 PERIOD = 0.2  # seconds between two turns of a process
 CAP = 10**6  # in turns: never in the way
-_LINE = "{:<12} {:>5} {:>8} {:>9} {:>9} {:>11} {:>11} {:>8}"
-_COLUMNS = ("turns", "hold p50", "hold p99", "settle p50", "settle p99", "cpu/turn")
+_LINE = "{:<12} {:>5} {:>8} {:>9} {:>9} {:>11} {:>11} {:>8} {:>7}"
+_COLUMNS = ("turns", "hold p50", "hold p99", "settle p50", "settle p99", "cpu/turn", "stolen")
 QUARTER = 900 * 10**9
+_STOLEN = 7  # the column of /proc/stat
 
 
 def client(url: str, number: int, seconds: float, *, plain: bool) -> None:
@@ -105,16 +106,18 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Of all processes, in µs and in order; `used` is processor time of their own, all of a turn."""
+    """Of all processes, in µs and in order; `used` is processor time of their own, all of a turn. `stolen` is what
+    part of its processors a virtual machine did not get meanwhile: whoever has the lock then keeps all waiting."""
 
     held: list[int]
     settled: list[int]
     used: float
+    stolen: float
 
     @property
     def figures(self) -> tuple[str, ...]:
         figures = [_at(times, percent) for times in (self.held, self.settled) for percent in (50, 99)]
-        return (str(len(self.held)), *figures, f"{self.used / 1000:.1f}")
+        return (str(len(self.held)), *figures, f"{self.used / 1000:.1f}", f"{self.stolen:.1%}")
 
 
 def measure(url: str, processes: int, seconds: float, *, plain: bool = False) -> Times:
@@ -126,9 +129,10 @@ def measure(url: str, processes: int, seconds: float, *, plain: bool = False) ->
         settings = json.dumps([url, number, seconds, plain])
         command = [sys.executable, "-m", "bench.admission_cost", "--client", settings]
         clients.append(subprocess.Popen(command, cwd=ROOT, stdin=pipes, stdout=pipes, text=True))
-    answers = list[str]()
+    answers, ticks = list[str](), list[list[int]]()
     for _ in range(2):
         answers = [each.stdout.readline() for each in clients if each.stdout]
+        ticks.append(_processor_ticks())
         for each in clients:
             if each.stdin:
                 each.stdin.write("\n")
@@ -138,7 +142,14 @@ def measure(url: str, processes: int, seconds: float, *, plain: bool = False) ->
     found = [json.loads(answer or "[[], [], 0]") for answer in answers]
     held = sorted(held for holds, _, _ in found for held in holds)
     settled = sorted(settled for _, settles, _ in found for settled in settles)
-    return Times(held, settled, sum(used for _, _, used in found) / max(1, len(held)))
+    passed = [after - before for before, after in zip(*ticks, strict=True)]
+    used = sum(used for _, _, used in found) / max(1, len(held))
+    return Times(held, settled, used, passed[_STOLEN] / max(1, sum(passed)))
+
+
+def _processor_ticks() -> list[int]:
+    """Of all processors, by what they did (Linux: proc(5), /proc/stat)."""
+    return [int(text) for text in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
 
 
 def sums(url: str, count: int) -> Iterator[tuple[str, float]]:

@@ -23,8 +23,9 @@ T = TypeVar("T")
 
 BUSY_TIMEOUT = 0.001  # SQLite's own wait sleeps in growing steps, which is unfair to those who waited long
 # Whoever copies the log back waits for the disk: one transaction in so many, by chance and after its commit, so that
-# nobody else waits. SQLite's own checkpoint, at so many pages, is within the commit.
-CHECKPOINT_ONE_IN, CHECKPOINT_AFTER = 500, 20_000
+# nobody else waits. SQLite's own checkpoint, at so many pages, is within the commit. One in 500 left 20 MB for the disk
+# at once, and with 50 processes some of them waited up to 56 ms in place of 23.
+CHECKPOINT_ONE_IN, CHECKPOINT_AFTER = 100, 20_000
 RETRY_BETWEEN = (0.0002, 0.004)  # seconds, drawn anew each time: whoever waits has nearly the same chance
 # How much longer the longest wait gets each time, and at most. A try costs processor time that whoever has the lock
 # may need: without this 50 processes on two busy processors tried 48 times for each transaction, and took seconds.
