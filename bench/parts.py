@@ -57,6 +57,7 @@ PARTS = {
     "life": Part(_OURS, afresh=right.life, batches=1, pinned=False),
     "fidelity": Part(_OURS, afresh=right.fidelity, batches=1, pinned=False),
     "pings": Part(_ALL, traffic.pings),
+    "updates": Part(_LIMIT, traffic.updates),
     "usages": Part(_LIMIT, traffic.usages),
     "turns": Part(_LIMIT, traffic.turns),
     "chunks": Part(_ALL, traffic.chunks),

@@ -93,9 +93,10 @@ class Peer:
         prompt = [{"type": "text", "text": f"bench {command}"}]
         return self.request("session/prompt", {"sessionId": SESSION, "prompt": prompt}, size)
 
-    def ping(self) -> bytes:
-        """A request that no relay needs to understand, 200 bytes long like its answer."""
-        return self.request("session/set_mode", {"sessionId": SESSION, "modeId": "code"}, 200)
+    def ping(self, mode: str = "code") -> bytes:
+        """A request that no relay needs to understand, 200 bytes long like its answer. In mode `usage` a usage_update
+        comes before that."""
+        return self.request("session/set_mode", {"sessionId": SESSION, "modeId": mode}, 200)
 
     def request(self, method: str, params: dict[str, Any], size: int = 0) -> bytes:
         """A line, padded to `size` bytes in `_meta`."""

@@ -25,6 +25,11 @@ def pings(peer: Peer) -> Figures:
     return _round_trips(peer, [peer.ping() for _ in range(PINGS)], b"\n")
 
 
+def updates(peer: Peer) -> Figures:
+    """The same with a usage_update before each answer: a message that a meter has to understand."""
+    return _round_trips(peer, [peer.ping("usage") for _ in range(PINGS)], b'"result"')
+
+
 def turns(peer: Peer) -> Figures:
     """Whole turns: a prompt, and a response with usage. What a relay adds of its own is part of it."""
     return _round_trips(peer, [peer.prompt("noop", 200) for _ in range(PINGS)], b'"stopReason"')
@@ -52,7 +57,7 @@ def chunks(peer: Peer) -> Figures:
 
 
 def usages(peer: Peer) -> Figures:
-    """One usage_update a millisecond: a message that a meter has to understand."""
+    """One usage_update a millisecond, which finds everybody asleep."""
     return _paced(peer, f"stream n={PACED} mode=paced us=1000 usage=1", b'"ns":', _time_in_meta)
 
 

@@ -1,6 +1,6 @@
 /* The agent that every relay is measured in front of.  Speaks newline-delimited JSON-RPC on stdio.
  *
- *   initialize / session/new / session/set_mode     answered at once
+ *   initialize / session/new / session/set_mode     answered at once; mode "usage" is answered behind a usage_update
  *   session/prompt whose text holds "bench CMD k=v ..." runs a script:
  *     bench stream n=200000 size=300 mode=burst|msg usage=100   session/update notifications
  *     bench stream n=3000 size=300 mode=paced us=1000           one every `us` microseconds, with the time in it;
@@ -200,8 +200,15 @@ static void line(char *l, size_t n) {
         reply(id, idn, "{\"protocolVersion\":1,\"agentCapabilities\":{\"loadSession\":false,\"promptCapabilities\":{\"image\":true}},\"authMethods\":[]}", 0);
     else if (mn == 13 && !memcmp(m, "\"session/new\"", 13))
         reply(id, idn, "{\"sessionId\":\"sess_0123456789abcdef\",\"models\":{\"currentModelId\":\"claude-sonnet-5\",\"availableModels\":[{\"modelId\":\"claude-sonnet-5\",\"name\":\"Sonnet\"}]}}", 0);
-    else
+    else {
+        if (find(l, head, "\"modeId\":\"usage\"")) {
+            static long told;
+            char use[512];
+            told++;
+            put(use, sprintf(use, USAGE, 1000 + told, told * 0.0001));
+        }
         reply(id, idn, "{}", 200);
+    }
 }
 
 int main(void) {
