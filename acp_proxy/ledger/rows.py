@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
@@ -28,6 +29,8 @@ _ID, _STARTED_AT, _MODEL, _POSITION = 0, 11, 20, 29
 _id_of = itemgetter(_ID)
 _order_of = itemgetter(_STARTED_AT, _ID, _POSITION)
 
+_OF_A_SESSION = ("organisation", "user", "host", "agent", "session")  # leads to its turns
+
 _Chunk = list[tuple[Any, ...]]  # all lines of its turns
 _Condition = tuple[str, list[Any]]  # SQL that begins with AND, or nothing, and its values
 
@@ -37,10 +40,12 @@ def read_rows(read: Read, query: Query, dialect: Dialect) -> Iterator[Row]:
     lines, line_values = _model_condition(query)
     if lines:
         turns += f" AND EXISTS (SELECT 1 FROM line l WHERE l.org_id = t.org_id AND l.turn = t.id {lines})"
-    one = any(dimension == "session" for dimension, _ in query.where)
-    chunks = _chunks_of_session if one else _chunks
+    chunks: Callable[..., Iterator[_Chunk]] = partial(_chunks, since=query.since)
+    if any(dimension == "session" for dimension, _ in query.where):
+        leading = Query(where=tuple(each for each in query.where if each[0] in _OF_A_SESSION))
+        chunks = partial(_chunks_of_session, session=where_of(leading, dialect))
     found = [
-        _rows_of(chunks(read, organisation, query.since, (turns, [*turn_values, *line_values]), (lines, line_values)))
+        _rows_of(chunks(read, organisation, (turns, [*turn_values, *line_values]), (lines, line_values)))
         for organisation in organisations(read, query)
     ]
     if len(found) == 1:
@@ -48,7 +53,9 @@ def read_rows(read: Read, query: Query, dialect: Dialect) -> Iterator[Row]:
     return merge(*found, key=lambda row: (row.entry.started_at, row.entry.id))
 
 
-def _chunks(read: Read, organisation: str, since: int | None, turns: _Condition, lines: _Condition) -> Iterator[_Chunk]:
+def _chunks(
+    read: Read, organisation: str, turns: _Condition, lines: _Condition, *, since: int | None
+) -> Iterator[_Chunk]:
     """Each from where the last one ended."""
     # Lines are sorted here: SQLite would sort them without noticing that they nearly are.
     sql = f"""
@@ -67,12 +74,16 @@ def _chunks(read: Read, organisation: str, since: int | None, turns: _Condition,
 
 
 def _chunks_of_session(
-    read: Read, organisation: str, _: int | None, turns: _Condition, lines: _Condition
+    read: Read, organisation: str, turns: _Condition, lines: _Condition, *, session: _Condition
 ) -> Iterator[_Chunk]:
     """Its turns are found by an index that is not in the order of time: sorted once, and not for every chunk."""
-    # An expression has no index: SQLite would prefer one that is in order to that of the session.
-    ordered = f"SELECT t.id FROM turn t WHERE t.org_id = ? {turns[0]} ORDER BY t.started_at + 0, t.id"
-    ids = [found[0] for found in read(ordered, (organisation, *turns[1]))]
+    # SQLite prefers to go through all turns where it may choose: so the index gives ids, and only then comes the rest.
+    ordered = f"""
+        SELECT t.id FROM (SELECT t.id FROM turn t WHERE t.org_id = ? {session[0]}) f CROSS JOIN turn t
+        WHERE t.org_id = ? AND t.id = f.id {turns[0]} ORDER BY t.started_at, t.id
+    """
+    values = (organisation, *session[1], organisation, *turns[1])
+    ids = [found[0] for found in read(ordered, values)]
     for start in range(0, len(ids), CHUNK):
         some = ids[start : start + CHUNK]
         sql = f"""

@@ -5,18 +5,21 @@ from __future__ import annotations
 import resource
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
+from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS
+from acp_proxy.ledger.rows import read_rows
 from acp_proxy.ledger.sqlite import SqliteLedger
 from acp_proxy.ledger.sqlite_file import connect, identity, patiently, set_aside
 from tests.ledger.processes import Process
-from tests.ledger.rows import NOON, Warnings, line, row
+from tests.ledger.rows import ALICE, NOON, Warnings, line, row
 
 
 @pytest.fixture
@@ -95,6 +98,23 @@ class TestFile:
             for (index,) in indexes:
                 columns = connection.execute("SELECT name FROM pragma_index_info(?) ORDER BY seqno", (index,))
                 assert columns.fetchone() == ("org_id",)
+
+    def test_the_rows_of_a_session_are_found_without_a_look_at_all_turns(self, path: Path) -> None:
+        with opened(path) as ledger:
+            ledger.append([row(id="a"), row(id="b", session="s2")])
+        plans = list[str]()
+
+        def read(sql: str, values: Sequence[Any]) -> list[Any]:
+            plans.extend(step[3] for step in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values))
+            return connection.execute(sql, values).fetchall()
+
+        leading = ("organisation", "user", "host", "agent")
+        where = tuple((name, getattr(ALICE, name)) for name in leading)
+        with closing(sqlite3.connect(path)) as connection:
+            query = Query(where=(*where, ("session", "s2")))
+            assert [found.entry.id for found in read_rows(read, query, SQLITE)] == ["b"]
+        assert any("turn_by_session" in step for step in plans)
+        assert [step for step in plans if step.startswith("SCAN") or step.endswith("(org_id=?)")] == []
 
     def test_a_file_that_was_removed_is_made_again(self, path: Path) -> None:
         with opened(path) as ledger:
