@@ -48,6 +48,10 @@ def imported(home: Path, *arguments: str) -> set[str]:
     return {text.rpartition("|")[2].strip() for text in done.stderr.splitlines()}
 
 
+def test_a_status_is_told_without_what_only_writes_json(home: Path) -> None:
+    assert "json" not in imported(home, "status")
+
+
 @pytest.mark.parametrize("command", ["status", "report", "report --by turn", "session last", "budget list"])
 def test_who_only_looks_does_not_import_what_writes(home: Path, command: str) -> None:
     found = imported(home, *command.split())

@@ -11,6 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from acp_proxy.core.compact import compact
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Scope, Subject
 from acp_proxy.core.windows import HOUR, Bounds, Window
@@ -179,7 +180,5 @@ def _where(budget: Budget, subject: Subject, turn: str) -> Iterator[tuple[str, s
 
 def _key(budget: Budget, where: tuple[tuple[str, str], ...], bounds: Bounds) -> str:
     """JSON, because names may hold any separator. A rolling window moves, so its start is no part of it."""
-    import json  # 2 ms, and who has no budget needs none
-
     start = bounds.start if bounds.end is not None else None
-    return json.dumps([budget.layer, budget.name, budget.window.text, start, dict(where)], separators=(",", ":"))
+    return compact([budget.layer, budget.name, budget.window.text, start, dict(where)])

@@ -5,13 +5,13 @@ Which sum an account is read from; `adding_up.py` makes them. One that is not th
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 
 import msgspec
 from msgspec import Struct
 
 from acp_proxy.core.budget import Account
+from acp_proxy.core.compact import compact
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import Bounds
@@ -115,7 +115,7 @@ def what_of(text: str) -> What:
 
 @lru_cache(maxsize=256)
 def _whose(where: tuple[tuple[str, str | None], ...]) -> str:
-    return json.dumps(dict(where), separators=(",", ":"))
+    return compact(dict(where))
 
 
 @lru_cache(maxsize=1)
