@@ -13,6 +13,7 @@ class Dialect(Struct, frozen=True):
     glob: str  # the operator that compares with what `pattern` makes of one with `*`
     pattern: Callable[[str], str]
     serial: bool  # whether those who write come one after the other
+    by_session: str  # behind the turns, where those of one session are wanted
 
 
 SQLITE = Dialect(
@@ -20,12 +21,14 @@ SQLITE = Dialect(
     glob="GLOB",
     pattern=lambda pattern: re.sub(r"[\[?]", r"[\g<0>]", pattern),
     serial=True,
+    by_session="INDEXED BY turn_by_session",  # it would go through all of them in their order
 )
 POSTGRES = Dialect(
     in_title="strpos(s.title_folded, ?) > 0",
     glob="LIKE",
     pattern=lambda pattern: re.sub(r"[\\%_]", r"\\\g<0>", pattern).replace("*", "%"),
     serial=False,
+    by_session="",
 )
 
 

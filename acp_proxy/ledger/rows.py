@@ -29,8 +29,6 @@ _ID, _STARTED_AT, _MODEL, _POSITION = 0, 11, 20, 29
 _id_of = itemgetter(_ID)
 _order_of = itemgetter(_STARTED_AT, _ID, _POSITION)
 
-_OF_A_SESSION = ("organisation", "user", "host", "agent", "session")  # leads to its turns
-
 _Chunk = list[tuple[Any, ...]]  # all lines of its turns
 _Condition = tuple[str, list[Any]]  # SQL that begins with AND, or nothing, and its values
 
@@ -42,8 +40,7 @@ def read_rows(read: Read, query: Query, dialect: Dialect) -> Iterator[Row]:
         turns += f" AND EXISTS (SELECT 1 FROM line l WHERE l.org_id = t.org_id AND l.turn = t.id {lines})"
     chunks: Callable[..., Iterator[_Chunk]] = partial(_chunks, since=query.since)
     if any(dimension == "session" for dimension, _ in query.where):
-        leading = Query(where=tuple(each for each in query.where if each[0] in _OF_A_SESSION))
-        chunks = partial(_chunks_of_session, session=where_of(leading, dialect))
+        chunks = partial(_chunks_of_session, index=dialect.by_session)
     found = [
         _rows_of(chunks(read, organisation, (turns, [*turn_values, *line_values]), (lines, line_values)))
         for organisation in organisations(read, query)
@@ -74,16 +71,11 @@ def _chunks(
 
 
 def _chunks_of_session(
-    read: Read, organisation: str, turns: _Condition, lines: _Condition, *, session: _Condition
+    read: Read, organisation: str, turns: _Condition, lines: _Condition, *, index: str
 ) -> Iterator[_Chunk]:
     """Its turns are found by an index that is not in the order of time: sorted once, and not for every chunk."""
-    # SQLite prefers to go through all turns where it may choose: so the index gives ids, and only then comes the rest.
-    ordered = f"""
-        SELECT t.id FROM (SELECT t.id FROM turn t WHERE t.org_id = ? {session[0]}) f CROSS JOIN turn t
-        WHERE t.org_id = ? AND t.id = f.id {turns[0]} ORDER BY t.started_at, t.id
-    """
-    values = (organisation, *session[1], organisation, *turns[1])
-    ids = [found[0] for found in read(ordered, values)]
+    ordered = f"SELECT t.id FROM turn t {index} WHERE t.org_id = ? {turns[0]} ORDER BY t.started_at, t.id"
+    ids = [found[0] for found in read(ordered, (organisation, *turns[1]))]
     for start in range(0, len(ids), CHUNK):
         some = ids[start : start + CHUNK]
         sql = f"""
