@@ -20,7 +20,7 @@ from acp_proxy.core.traffic import Flow
 from acp_proxy.stdio import End
 
 if TYPE_CHECKING:
-    from acp_proxy.relay import Inspector
+    from acp_proxy.inspector import Inspector
 
 READ = 1 << 16  # a pipe's size: larger reads are slower
 HOLDING_AT_MOST = 4 << 20  # bytes of lines that the inspector holds back

@@ -11,7 +11,7 @@ import gc
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from acp_proxy.core.events import Side
 from acp_proxy.core.traffic import Exit, Traffic
@@ -20,33 +20,14 @@ from acp_proxy.pump import Outlet, Pump
 from acp_proxy.spawn import Started
 from acp_proxy.stdio import own_end, shared_end
 
+if TYPE_CHECKING:
+    from acp_proxy.inspector import Inspector
+
 GRACE = 2.0  # seconds from the last byte to SIGTERM, and on to SIGKILL, as in the SDKs
 DRAIN = 1.0  # seconds for what the agent left in its pipe; a grandchild may hold it open for ever
 FLUSH = 0.5  # seconds for a client to take the rest when a signal ends us
 TICK = 0.1
 TURN_OF_A_THREAD = 1e-4  # seconds; Python's 5 ms is what each read and write would wait for while a row is booked
-
-
-class Inspector(Protocol):
-    """Looks at what passes, and writes what is to go on to the outlets it was given. Nothing it does may raise."""
-
-    def attach(self, to_client: Outlet, to_agent: Outlet) -> None:
-        """Comes first, once, on the running loop."""
-
-    def lines(self, sender: Side, run: bytes) -> None:
-        """One or more whole lines with their newlines; only the very last of a stream may lack it."""
-
-    def streams(self, sender: Side, head: bytes) -> bool:
-        """Whether a line longer than 64 KiB may be forwarded as it comes; `head` is its first 64 KiB."""
-
-    def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:
-        """A piece of such a line. The last one ends with the newline, or is empty where the stream broke off."""
-
-    def ended(self, sender: Side) -> None:
-        """That side's stream ended, after its last line. Not called for a client that outlives the agent."""
-
-    def holding(self) -> int:
-        """Bytes of client lines held back for admission. Whenever it changes, tell `to_agent.hold_back()`."""
 
 
 def run(main: Callable[[], Coroutine[Any, Any, int]]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_proxy.core.events import Side
-from acp_proxy.pump import Outlet
+from acp_proxy.lane import Outlet
 
 
 class Forwarding:

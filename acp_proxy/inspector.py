@@ -1,0 +1,30 @@
+"""What the relay asks of whoever looks at its lines. Types only: neither relay nor pump knows who that is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from acp_proxy.core.events import Side
+from acp_proxy.lane import Outlet
+
+
+class Inspector(Protocol):
+    """Looks at what passes, and writes what is to go on to the outlets it was given. Nothing it does may raise."""
+
+    def attach(self, to_client: Outlet, to_agent: Outlet) -> None:
+        """Comes first, once, on the running loop."""
+
+    def lines(self, sender: Side, run: bytes) -> None:
+        """One or more whole lines with their newlines; only the very last of a stream may lack it."""
+
+    def streams(self, sender: Side, head: bytes) -> bool:
+        """Whether a line longer than 64 KiB may be forwarded as it comes; `head` is its first 64 KiB."""
+
+    def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:
+        """A piece of such a line. The last one ends with the newline, or is empty where the stream broke off."""
+
+    def ended(self, sender: Side) -> None:
+        """That side's stream ended, after its last line. Not called for a client that outlives the agent."""
+
+    def holding(self) -> int:
+        """Bytes of client lines held back for admission. Whenever it changes, tell `to_agent.hold_back()`."""
