@@ -25,8 +25,8 @@ from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ids import uuid7
-from acp_proxy.ledger import Query, Row, open_ledger
-from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, OpenTurn
+from acp_proxy.ledger import OpenTurn, Query, Row, open_ledger
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.sqlite_file import patiently
 from bench.admission_proof import HOLD, ORIGIN, accounts

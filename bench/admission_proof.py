@@ -31,8 +31,8 @@ from acp_proxy.core.scope import Subject
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import Window
 from acp_proxy.ids import uuid7
-from acp_proxy.ledger import LedgerUnavailableError, Query, Row, open_ledger
-from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, OpenTurn
+from acp_proxy.ledger import LedgerUnavailableError, OpenTurn, Query, Row, open_ledger
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.journal import Journal, open_journal
 from acp_proxy.ledger.owners import Owner
 from tests.ledger.server import Server, running

@@ -15,8 +15,8 @@ from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ids import uuid7
-from acp_proxy.ledger import Row, open_ledger
-from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, OpenTurn
+from acp_proxy.ledger import OpenTurn, Row, open_ledger
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
 from bench.admission_proof import HOLD, ORIGIN, accounts
 from bench.growth_ledgers import Costs

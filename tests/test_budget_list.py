@@ -19,8 +19,8 @@ from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.scope import Scope, Subject
 from acp_proxy.figures import width_of
 from acp_proxy.ids import uuid7
-from acp_proxy.ledger import open_ledger
-from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant, OpenTurn
+from acp_proxy.ledger import OpenTurn, open_ledger
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget, usd
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row

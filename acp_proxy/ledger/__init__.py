@@ -18,6 +18,7 @@ from msgspec import Struct
 from acp_proxy.core.entry import Entry, Origin, SessionState
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
+from acp_proxy.ledger.owners import Owner
 
 if TYPE_CHECKING:
     from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
@@ -47,6 +48,18 @@ class Row(Struct, frozen=True):
     entry: Entry
     state: SessionState | None = None
     process: str | None = None
+
+
+class OpenTurn(Struct, frozen=True):
+    """A turn that is about to begin. Should its owner die, it is booked with what is known of it here."""
+
+    id: str  # the UUIDv7 of hold, journal and row
+    origin: Origin
+    session: str
+    started_at: int  # Unix ns
+    owner: Owner
+    model: str | None = None
+    process: str | None = None  # as `Row.process`
 
 
 class SessionInfo(Struct, frozen=True):

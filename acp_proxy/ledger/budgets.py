@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from acp_proxy.core.budget import Account, Layer, Standing
-from acp_proxy.core.entry import Origin
 from acp_proxy.core.windows import SECOND
-from acp_proxy.ledger import Ledger, LedgerReader
-from acp_proxy.ledger.owners import Owner
+from acp_proxy.ledger import Ledger, LedgerReader, OpenTurn
 
 if TYPE_CHECKING:  # what only names types is not imported by who only reads
     from acp_proxy.core.hold_size import HoldSize
@@ -29,21 +27,8 @@ if TYPE_CHECKING:  # what only names types is not imported by who only reads
 
 BEAT = 10 * SECOND  # how often a running turn's owner says that it lives
 EXPIRY = 60 * SECOND  # after the last beat a hold no longer counts
-ABANDONED = 24 * 3600 * SECOND  # after its expiry a turn of another host is booked by whoever finds it
 
 Decision: TypeAlias = 'Verdict | Literal["cancel", "grant", "fail_open", "fail_closed"]'
-
-
-class OpenTurn(Struct, frozen=True):
-    """A turn that is about to begin. Should its owner die, it is booked with what is known of it here."""
-
-    id: str  # the UUIDv7 of hold, journal and row
-    origin: Origin
-    session: str
-    started_at: int  # Unix ns
-    owner: Owner
-    model: str | None = None
-    process: str | None = None  # as `Row.process`
 
 
 class Held(Struct, frozen=True):
@@ -142,7 +127,7 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
         """Book turns whose owner died without a row, at what they held, `estimated`; how many those were.
 
         Those of owners of this host that are gone, unless their journal still waits to be read, and of any host after
-        `ABANDONED`. A journal knows better: recover journals first.
+        `open_turns.ABANDONED`. A journal knows better: recover journals first.
         """
 
     def book_held(self, organisation: str, turn: str, now: int) -> bool:

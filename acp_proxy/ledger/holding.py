@@ -15,8 +15,8 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.notice import refused
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.verdict import Admission, decide, denies_unpriced
-from acp_proxy.ledger import Row, overshoot
-from acp_proxy.ledger.budgets import EXPIRY, Decision, Held, OpenTurn
+from acp_proxy.ledger import OpenTurn, Row, overshoot
+from acp_proxy.ledger.budgets import EXPIRY, Decision, Held
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import values_of
 from acp_proxy.ledger.open_turns import open_turn

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from acp_proxy.core.entry import Origin
-from acp_proxy.ledger.budgets import ABANDONED, OpenTurn
+from acp_proxy.core.windows import SECOND
+from acp_proxy.ledger import OpenTurn
 from acp_proxy.ledger.owners import Owner, this_host
 from acp_proxy.ledger.places import journal_of
 from acp_proxy.ledger.reading import Read
 
+ABANDONED = 24 * 3600 * SECOND  # after its expiry a turn of another host is booked by whoever finds it
 OPEN_TURNS = """
 SELECT org_id, user_id, team, project, host, agent, agent_version, client,
     turn, session, started_at, model, process, owner_host, owner_pid, owner_started, expires_at

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from acp_proxy.core.entry import Origin
-from acp_proxy.ledger import Query, Row, SessionInfo
-from acp_proxy.ledger.budgets import OpenTurn
+from acp_proxy.ledger import OpenTurn, Query, Row, SessionInfo
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.open_turns import OPEN_TURNS, open_turn
 from acp_proxy.ledger.reading import Read, organisations, session_key

@@ -16,9 +16,9 @@ from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.verdict import decide
-from acp_proxy.ledger import Row, Warn, adding_up, holding, overshoot, settings, standings, tallies, totals
+from acp_proxy.ledger import OpenTurn, Row, Warn, adding_up, holding, overshoot, settings, standings, tallies, totals
 from acp_proxy.ledger.appending import Appending
-from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, OpenTurn, Overshoot
+from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
 from acp_proxy.ledger.open_turns import OPEN_TURNS, dead_turns, open_turn
 from acp_proxy.ledger.reading import session_key

@@ -14,8 +14,8 @@ from typing import Any
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import NOTHING, Usage
-from acp_proxy.ledger import Row
-from acp_proxy.ledger.budgets import BudgetLedger, OpenTurn
+from acp_proxy.ledger import OpenTurn, Row
+from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.records import Contents, read_journal
 from acp_proxy.report import Line, session_key
 from acp_proxy.report.formats import figures

@@ -17,8 +17,8 @@ from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.scope import Subject
 from acp_proxy.core.usage import Usage
-from acp_proxy.ledger import Row
-from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant, OpenTurn
+from acp_proxy.ledger import OpenTurn, Row
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.tallies import BOUNDS, NO_BOUND, Tally
 from grafana.look.history import Happening

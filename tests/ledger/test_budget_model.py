@@ -22,8 +22,9 @@ from acp_proxy.core.entry import Origin
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.scope import Scope, Subject
 from acp_proxy.core.windows import HOUR
-from acp_proxy.ledger import open_ledger
-from acp_proxy.ledger.budgets import ABANDONED, EXPIRY, BudgetLedger, Grant, OpenTurn
+from acp_proxy.ledger import OpenTurn, open_ledger
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
+from acp_proxy.ledger.open_turns import ABANDONED
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget
 from tests.ledger.rows import ALICE, NOON, line, row

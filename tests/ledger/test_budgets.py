@@ -17,8 +17,9 @@ from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import Scope, Subject
 from acp_proxy.core.windows import HOUR
-from acp_proxy.ledger import Query, Row
-from acp_proxy.ledger.budgets import ABANDONED, EXPIRY, BudgetLedger, Grant, Held, OpenTurn
+from acp_proxy.ledger import OpenTurn, Query, Row
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant, Held
+from acp_proxy.ledger.open_turns import ABANDONED
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import Open

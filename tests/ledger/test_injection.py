@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.hold_size import HoldSize
-from acp_proxy.ledger import Query
-from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant, OpenTurn
+from acp_proxy.ledger import OpenTurn, Query
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.report import BY, report
 from acp_proxy.times import UTC_ZONE

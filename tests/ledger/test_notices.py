@@ -13,8 +13,8 @@ from acp_proxy.core.budget import Budget, Standing
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.notice import DAY, KINDS, Notice, ledger_is, stopped, threshold_reached
-from acp_proxy.ledger import open_ledger
-from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, OpenTurn
+from acp_proxy.ledger import OpenTurn, open_ledger
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.notices import Backlog, Claimed, DeliveryCount, Subscription
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget, usd

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.windows import HOUR
-from acp_proxy.ledger import Query
-from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant, OpenTurn, Overshoot
+from acp_proxy.ledger import OpenTurn, Query
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant, Overshoot
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import Open
 from tests.ledger.rows import ALICE, NOON, line, row

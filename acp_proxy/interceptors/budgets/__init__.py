@@ -46,8 +46,8 @@ from acp_proxy.interceptors.budgets.sizes import Sizes
 from acp_proxy.interceptors.budgets.stops import Stops
 from acp_proxy.interceptors.budgets.voice import Voice
 from acp_proxy.interceptors.budgets.warnings import Warnings
-from acp_proxy.ledger import LedgerError
-from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, OpenTurn
+from acp_proxy.ledger import LedgerError, OpenTurn
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.worker import LedgerWorker
 

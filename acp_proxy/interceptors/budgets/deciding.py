@@ -15,7 +15,8 @@ from acp_proxy.interceptors.budgets.running import Running, Turns
 from acp_proxy.interceptors.budgets.sizes import Sizes
 from acp_proxy.interceptors.budgets.voice import Voice
 from acp_proxy.interceptors.budgets.warnings import Warnings
-from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Held, OpenTurn
+from acp_proxy.ledger import OpenTurn
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Held
 
 
 class Deciding:
