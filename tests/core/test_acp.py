@@ -260,6 +260,10 @@ def test_a_cost_is_exact_and_a_malformed_one_absent(cost: Any, money: Money | No
             "m",
         ),
         ({"configOptions": [{"category": "model", "currentValue": v} for v in ("first", "second")]}, "first"),
+        (
+            {"configOptions": [{"id": v, "category": "model", "currentValue": v} for v in ("provider", "model")]},
+            "model",
+        ),
         ({"configOptions": [{"category": "model", "currentValue": "o"}], "models": {"currentModelId": "m"}}, "o"),
         (
             {"configOptions": [{"category": "model_config", "currentValue": "off"}], "models": {"currentModelId": "m"}},
@@ -271,7 +275,9 @@ def test_a_cost_is_exact_and_a_malformed_one_absent(cost: Any, money: Money | No
         (None, None),
     ],
 )
-def test_a_model_is_the_first_option_of_its_category_else_the_current_one(result: Any, model: str | None) -> None:
+def test_a_model_is_the_option_of_that_name_else_the_first_of_its_category_else_the_current_one(
+    result: Any, model: str | None
+) -> None:
     assert acp.model_of(result) == model
 
 

@@ -70,17 +70,25 @@ def cwd_of(params: Mapping[str, Any]) -> str | None:
 
 
 def model_of(fields: Any) -> str | None:
-    """A session's model: the first config option of category `model`, else `models.currentModelId`."""
+    """A session's model: the config option of category `model`, else `models.currentModelId`.
+
+    Agents that let their provider be chosen put it into that category, too, and first: then the one called `model`.
+    """
     fields = mapping(fields)
     options = fields.get("configOptions")
+    found: dict[Any, str] = {}
     for option in options if isinstance(options, list) else ():
         if (
             isinstance(option, dict)
             and option.get("category") == "model"
             and (model := text(option.get("currentValue")))
         ):
-            return model
-    return text(mapping(fields.get("models")).get("currentModelId"))
+            found.setdefault(text(option.get("id")), model)
+    return (
+        found.get("model")
+        or next(iter(found.values()), None)
+        or text(mapping(fields.get("models")).get("currentModelId"))
+    )
 
 
 def wanted_model(params: Mapping[str, Any]) -> str | None:
