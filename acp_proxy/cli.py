@@ -161,9 +161,9 @@ def _export(arguments: argparse.Namespace) -> int:
     ledger = open_reader(config.ledger.url)
     try:
         found = focus.rows(ledger, wanted, config.identity.organisation, zone, seller)
+        sys.stdout.writelines(focus.as_json(found) if arguments.json else focus.as_csv(found))
     finally:
         ledger.close()
-    sys.stdout.write(focus.as_json(found) if arguments.json else focus.as_csv(found))
     return 0
 
 

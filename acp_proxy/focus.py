@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -20,6 +21,7 @@ from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.figures import clean
 from acp_proxy.ledger import LedgerReader, Query, Sums
 from acp_proxy.report.formats import as_json_text, without_controls
+from acp_proxy.report.periods import sums_by_day
 from acp_proxy.times import SECOND, Zone, rfc3339
 
 VERSION = "1.2"
@@ -72,49 +74,68 @@ COLUMNS = (
     "x_CostSource",
     "x_CostAtLeast",
 )
-_BY = ("quarter_hour", "user", "team", "project", "agent", "model", "kind", "usage_source", "cost_source")
-_QUARTER_HOUR = 900 * SECOND
+_BY = ("user", "team", "project", "agent", "model", "kind", "usage_source", "cost_source")
 _UNIT = "Tokens"
+_NO_ROWS = '"rows": []'
+_AT_ONCE = 100  # rows in a piece of text
 
 Row = dict[str, Any]
 
 
 def rows(
     ledger: LedgerReader, query: Query, organisation: str, zone: Zone, seller: Callable[[str], str | None]
-) -> list[Row]:
-    """By day, then by who and what. `seller` says who sells a model, None where that is not known.
+) -> Iterator[Row]:
+    """By day, then by who and what; read as they are taken. `seller` says who sells a model, None where not known.
 
     Raises LedgerError.
     """
     where = (*query.where, ("organisation", organisation))
-    days: dict[tuple[object, ...], list[Sums]] = {}
-    for sums in ledger.summed(Query(query.since, query.until, where), _BY):
-        day = zone.local(int(sums.key[0] or 0) * _QUARTER_HOUR).replace(hour=0, minute=0, second=0, microsecond=0)
-        days.setdefault((day.replace(tzinfo=None), *sums.key[1:]), []).append(sums)
-    ordered = sorted(days.items(), key=lambda item: [str(part or "") for part in item[0]])
-    return [row for key, group in ordered for row in _rows(key, group, organisation, zone, seller)]
+    for day, found in sums_by_day(ledger, Query(query.since, query.until, where), zone, _BY):
+        groups: dict[tuple[object, ...], list[Sums]] = {}
+        for sums in found:
+            groups.setdefault(sums.key, []).append(sums)
+        periods = _period_columns(day, zone)
+        for key in sorted(groups, key=_order):
+            yield from _rows(periods, key, groups[key], organisation, seller)
 
 
-def as_csv(found: Iterable[Row]) -> str:
-    """Nothing known is an empty cell."""
+def as_csv(found: Iterable[Row]) -> Iterator[str]:
+    """Piece by piece. Nothing known is an empty cell."""
     file = io.StringIO()
-    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in found)
-    return file.getvalue()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for number, row in enumerate(found, 1):
+        writer.writerow([_cell(row[name]) for name in COLUMNS])
+        if not number % _AT_ONCE:
+            yield file.getvalue()
+            file.seek(0)
+            file.truncate()
+    yield file.getvalue()
 
 
-def as_json(found: Iterable[Row]) -> str:
-    """Costs are decimal strings: a number would be a float in whatever reads it."""
-    return as_json_text({"focus": VERSION, "rows": list(found)})
+def as_json(found: Iterable[Row]) -> Iterator[str]:
+    """Piece by piece. Costs are decimal strings: a number would be a float in whatever reads it."""
+    before, rows, after = as_json_text({"focus": VERSION, "rows": []}).partition(_NO_ROWS)
+    count = 0
+    for count, row in enumerate(found, 1):
+        text = as_json_text(row).rstrip("\n")
+        yield (before + rows[:-1] if count == 1 else ",") + f"\n{text}".replace("\n", "\n    ")
+    yield f"\n  ]{after}" if count else before + rows + after
+
+
+def _order(key: Sequence[object]) -> list[str]:
+    return [str(part or "") for part in key]
 
 
 def _rows(
-    key: tuple[object, ...], group: list[Sums], organisation: str, zone: Zone, seller: Callable[[str], str | None]
+    periods: Mapping[str, str],
+    key: tuple[object, ...],
+    group: list[Sums],
+    organisation: str,
+    seller: Callable[[str], str | None],
 ) -> Iterator[Row]:
     """One for each currency; the tokens stand in the first of them, so that they add up."""
-    day, user, team, project, agent, model, kind, usage_source, cost_source = key
-    assert isinstance(day, datetime)  # noqa: S101
+    user, team, project, agent, model, kind, usage_source, cost_source = key
     costs = _summed(group)
     usage = sum((sums.usage for sums in group), Usage())
     turns, at_least = sum(sums.turns for sums in group), any(sums.cost_at_least for sums in group)
@@ -125,7 +146,7 @@ def _rows(
         yield {
             **dict.fromkeys(COLUMNS),
             **_cost_columns(cost),
-            **_period_columns(day, zone),
+            **periods,
             "BillingAccountId": organisation,
             "BillingAccountName": organisation,
             "BillingAccountType": "Organisation",
@@ -199,9 +220,14 @@ def _cell(value: object) -> object:
         case dict():
             return without_controls(orjson.dumps(value).decode())
         case str():
-            text = clean(value)
-            return f"'{text}" if text.startswith(("=", "+", "@", "-")) and not _is_number(text) else text
+            return _text(value)
     return value
+
+
+@lru_cache(maxsize=1024)  # the same few names in row after row
+def _text(value: str) -> str:
+    text = clean(value)
+    return f"'{text}" if text.startswith(("=", "+", "@", "-")) and not _is_number(text) else text
 
 
 def _is_number(text: str) -> bool:

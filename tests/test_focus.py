@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -24,6 +25,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Ledger, Query, Row, open_ledger
 from acp_proxy.report import report
+from acp_proxy.report.formats import as_json_text
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
@@ -62,7 +64,11 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 def rows(ledger: Ledger, *given: Row, zone: times.Zone = times.UTC_ZONE) -> list[dict[str, Any]]:
     ledger.append(given)
-    return focus.rows(ledger, Query(), "default", zone, lambda model: "anthropic" if "claude" in model else None)
+    return list(focus.rows(ledger, Query(), "default", zone, _seller))
+
+
+def _seller(model: str) -> str | None:
+    return "anthropic" if "claude" in model else None
 
 
 def test_a_row_is_a_day_of_one_user_agent_and_model(ledger: Ledger) -> None:
@@ -122,7 +128,7 @@ def test_days_and_months_are_those_of_the_time_zone(ledger: Ledger) -> None:
 def test_an_unknown_cost_is_no_zero(ledger: Ledger) -> None:
     (only,) = rows(ledger, row(line("mystery", None)))
     assert (only["BilledCost"], only["BillingCurrency"], only["x_CostAtLeast"]) == (None, None, True)
-    (cells,) = csv.DictReader(io.StringIO(focus.as_csv([only])))
+    (cells,) = csv.DictReader(io.StringIO("".join(focus.as_csv([only]))))
     assert (cells["BilledCost"], cells["x_CostAtLeast"]) == ("", "true")
 
 
@@ -161,9 +167,41 @@ def test_rows_add_up_to_the_report(tmp_path_factory: pytest.TempPathFactory, giv
     ledger.close()
 
 
+ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu", "Pacific/Apia", "Africa/Cairo", "Asia/Beirut")
+STARTS = st.one_of(
+    st.integers(-(3 * 10**9), 3 * 10**9),  # seconds
+    st.integers(-7200, 7200).map(lambda by: 1_162_090_860 + by),  # St. John's sets its clocks back after midnight
+    st.integers(-7200, 7200).map(lambda by: 1_325_239_200 + by),  # Apia leaves a day out
+    st.integers(-7200, 7200).map(lambda by: 1_774_735_200 + by),  # Beirut has no midnight
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(STARTS, st.sampled_from(["a", "b"])), max_size=12), st.sampled_from(ZONES))
+def test_each_row_is_in_the_day_that_clocks_showed(
+    tmp_path_factory: pytest.TempPathFactory, given_starts: list[tuple[int, str]], name: str
+) -> None:
+    zone = times.zone(name)
+    ledger = open_ledger(f"sqlite:///{tmp_path_factory.mktemp('focus')}/ledger.db", journals=())
+    found = rows(ledger, *(row(line(model), at=at * 10**9) for at, model in given_starts), zone=zone)
+    ledger.close()
+    shown = Counter((zone.local(at * 10**9).date(), model) for at, model in given_starts)
+    days = [(zone.local(times.parse(one["ChargePeriodStart"], zone, 0)).date(), one["SkuId"]) for one in found]
+    assert days == sorted(shown)
+    assert [one["x_Turns"] for one in found] == [shown[day] for day in days]
+
+
+def test_a_day_that_clocks_leave_and_come_back_to_is_one(ledger: Ledger) -> None:
+    """St. John's, a minute after midnight: what comes a week after the first row must not cut that day in two."""
+    starts = ("2006-10-22T12:00:00Z", "2006-10-29T02:20:00Z", "2006-10-29T02:30:30Z", "2006-10-29T02:50:00Z")
+    given = [row(at=times.parse(text, times.UTC_ZONE, 0)) for text in starts]
+    found = rows(ledger, *given, zone=times.zone("America/St_Johns"))
+    assert [one["x_Turns"] for one in found] == [1, 2, 1]
+
+
 def test_a_spreadsheet_gets_no_formula_and_a_terminal_no_escape(ledger: Ledger) -> None:
     evil = row(line("=cmd|' /C calc'!A0"), origin=replace(ALICE, agent="@scope/a\x1b[31m", team="-1+1"))
-    (cells,) = csv.DictReader(io.StringIO(focus.as_csv(rows(ledger, evil))))
+    (cells,) = csv.DictReader(io.StringIO("".join(focus.as_csv(rows(ledger, evil)))))
     assert cells["SkuId"].startswith("'=")
     assert cells["SubAccountId"] == "'-1+1"
     assert "\x1b" not in "".join(cells.values())
@@ -171,8 +209,27 @@ def test_a_spreadsheet_gets_no_formula_and_a_terminal_no_escape(ledger: Ledger) 
 
 
 def test_json_is_the_same_with_exact_costs(ledger: Ledger) -> None:
-    said = json.loads(focus.as_json(rows(ledger, row(line(cost="0.000000001")))))
+    said = json.loads("".join(focus.as_json(rows(ledger, row(line(cost="0.000000001"))))))
     assert (said["focus"], said["rows"][0]["BilledCost"]) == ("1.2", "0.000000001")
+
+
+def test_json_in_pieces_is_that_of_the_whole(ledger: Ledger) -> None:
+    for found in ([], rows(ledger, row(line())), rows(ledger, row(line()), row(line("m", None), origin=BOB))):
+        assert "".join(focus.as_json(found)) == as_json_text({"focus": "1.2", "rows": found})
+
+
+def test_what_is_written_in_pieces_is_there_once() -> None:
+    found = [{**dict.fromkeys(focus.COLUMNS), "x_Turns": number} for number in range(450)]
+    cells = list(csv.DictReader(io.StringIO("".join(focus.as_csv(found)))))
+    assert [int(one["x_Turns"]) for one in cells] == list(range(450))
+
+
+def test_weeks_are_read_as_they_are_taken(ledger: Ledger) -> None:
+    ledger.append([row(at=NOON + number * DAY) for number in (0, 300, 600)])
+    found = focus.rows(ledger, Query(), "default", times.UTC_ZONE, _seller)
+    assert next(found)["ChargePeriodStart"] == "2026-11-21T00:00:00Z"
+    ledger.append([row(at=NOON + 300 * DAY)])  # by when another would have read all of them
+    assert [one["x_Turns"] for one in found] == [2, 1]
 
 
 def test_the_command_writes_csv_or_json_of_the_wanted_days(tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ _QUARTER_HOUR = 900 * SECOND
 _LAST = 2**63 - 1  # of what a ledger's column holds
 _MOST = 60  # periods that are asked for one by one: of a year the weeks, and not the days
 _EPOCH = datetime(1970, 1, 1)  # a local day has no zone
-_LOOKED_AT = 7 * 24 * 3600 * SECOND  # how far apart: a zone keeps its distance to UTC for weeks
+_HOUR = 3600 * SECOND
+_LOOKED_AT = 7 * 24 * _HOUR  # how far apart: a zone keeps its distance to UTC for weeks
+_AT_ONCE = timedelta(days=7)  # whose sums are in memory
 
 
 def sums_by_period(
@@ -33,6 +35,56 @@ def sums_by_period(
         periods = _of_quarter_hours(ledger, by, query, zone)
     for key, found in groupby(periods, lambda period: period[0]):
         yield key, [sums for _, sums in found]
+
+
+def sums_by_day(
+    ledger: LedgerReader, query: Query, zone: Zone, by: Sequence[str]
+) -> Iterator[tuple[datetime, list[Sums]]]:
+    """Each day that has rows, as its local midnight without a zone, with sums by `by`: a week is read at a time.
+
+    A key comes more than once where clocks change in a day.
+    """
+    at, last = _extent(ledger, query)
+    while at <= last:
+        end = _week_after(zone, at)
+        found: dict[datetime, list[Sums]] = {}
+        for day, sums in _by_day(ledger, query, zone, at, end, by):
+            found.setdefault(day, []).append(replace(sums, key=sums.key[1:]))
+        yield from sorted(found.items())
+        at = end if found else max(end, _extent(ledger, _within(query, end, _LAST))[0])
+
+
+def _extent(ledger: LedgerReader, query: Query) -> tuple[int, int]:
+    """Between which times rows begin; the second is before the first where there are none."""
+    total = next(iter(ledger.summed(query, ())), None)
+    return (total.started_at, max(total.started_at, total.ended_at)) if total else (_LAST, 0)
+
+
+def _week_after(zone: Zone, at: int) -> int:
+    """A midnight around which no clock is set: a day that is left and comes back is on one side of it."""
+    day = _midnight(zone.local(at)) + _AT_ONCE
+    while True:
+        midnight = int(day.timestamp()) * SECOND
+        if zone.local(midnight + 2 * _HOUR) - zone.local(midnight - 2 * _HOUR) == timedelta(hours=4):
+            return midnight
+        day += timedelta(days=1)
+
+
+def _by_day(
+    ledger: LedgerReader, query: Query, zone: Zone, start: int, end: int, by: Sequence[str]
+) -> Iterator[tuple[datetime, Sums]]:
+    steady = list(_steady(zone, start, end))
+    if steady and not any(offset % _QUARTER_HOUR for _, _, offset in steady):
+        for since, until, offset in steady:
+            for sums in ledger.summed(_within(query, since, until), (_days(offset), *by)):
+                yield _EPOCH + timedelta(days=int(sums.key[0] or 0)), sums
+        return
+    for sums in ledger.summed(_within(query, start, end), ("quarter_hour", *by)):
+        yield _midnight(zone.local(int(sums.key[0] or 0) * _QUARTER_HOUR)).replace(tzinfo=None), sums
+
+
+def _midnight(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
 
 
 def _is_all(periods: Sequence[tuple[str, Sums]], total: Sums) -> bool:
@@ -73,9 +125,14 @@ def _of_days(ledger: LedgerReader, by: str, query: Query, zone: Zone, total: Sum
     for start, end, offset in _steady(zone, total.started_at, total.ended_at + 1):
         if offset % _QUARTER_HOUR:
             return ()
-        days = ledger.summed(_within(query, start, end), (f"day{offset // _QUARTER_HOUR:+d}" if offset else "day",))
+        days = ledger.summed(_within(query, start, end), (_days(offset),))
         found += [(PERIODS[by](_EPOCH + timedelta(days=int(sums.key[0] or 0))), sums) for sums in days]
     return sorted(found, key=_first)
+
+
+def _days(offset: int) -> str:
+    """What a ledger calls days of clocks that are so many ns ahead of UTC: whole quarter hours."""
+    return f"day{offset // _QUARTER_HOUR:+d}" if offset else "day"
 
 
 def _steady(zone: Zone, start: int, end: int) -> Iterator[tuple[int, int, int]]:
