@@ -11,9 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
-from acp_proxy.core.agents import ProfileOverride
+from acp_proxy.configured import catalog_of, profiles_of
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.meter import Meter
@@ -30,6 +29,7 @@ from acp_proxy.plugins import installed
 from acp_proxy.project import project_of
 
 if TYPE_CHECKING:
+    from acp_proxy.catalog import Catalog
     from acp_proxy.core.events import Event
     from acp_proxy.interceptor import Interceptor
     from acp_proxy.ledger.budgets import BudgetLedger
@@ -49,11 +49,11 @@ def wired(
     """On the running loop. `observers` see each event once it is booked; `traffic` is the relay's; without `books`
     there is no ledger, and so nothing is enforced.
     """
-    catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
+    catalog = catalog_of(config)
     meter = Meter(
         catalog,
         uuid7,
-        profiles={name: ProfileOverride(counts.scope, counts.input) for name, counts in config.agents.items()},
+        profiles=profiles_of(config),
         estimate=config.run.estimate,
         agent_name=config.run.agent,
         aliases=config.aliases,

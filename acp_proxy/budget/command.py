@@ -77,9 +77,9 @@ def _list(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, p
 
 def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
     from acp_proxy.budget import check
-    from acp_proxy.catalog import Catalog
+    from acp_proxy.configured import catalog_of
 
-    catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
+    catalog = catalog_of(config)
     given = {name: value for name in get_args(Per) if (value := getattr(arguments, name))}
     model = catalog.concrete(arguments.model)
     subject = replace(own_subject(config, place.cwd), **given, model=model)

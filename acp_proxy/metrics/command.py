@@ -7,8 +7,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from acp_proxy.arguments import UsageError
-from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
+from acp_proxy.configured import catalog_of
 from acp_proxy.ledger import open_ledger
 from acp_proxy.metrics import Exporter
 
@@ -17,9 +17,8 @@ _MODE = 0o644  # node_exporter is another user
 
 def scraped(config: Config) -> bytes:
     """Raises LedgerError: a file that is not written anew is seen to be old, one without counters is not."""
-    catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
     with closing(open_ledger(config.ledger.url)) as ledger:
-        return Exporter(config, catalog).scrape(ledger)
+        return Exporter(config, catalog_of(config)).scrape(ledger)
 
 
 def write(path: Path, text: bytes) -> None:

@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
+from acp_proxy.configured import catalog_of
 from acp_proxy.ledger import LedgerError, Warn, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.log import Log
@@ -46,8 +46,7 @@ class Site:
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
         warn = partial(Log(config.log.level, config.log.file), "warning")
-        catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
-        self._exporter = Exporter(config, catalog)
+        self._exporter = Exporter(config, catalog_of(config))
 
         def opened() -> BudgetLedger:
             return open_ledger(config.ledger.url, patience=_PATIENCE, warn=warn)

@@ -1,0 +1,17 @@
+"""What a configuration says of prices and of agents, as the catalog and the core take it. Reads no file."""
+
+from __future__ import annotations
+
+from acp_proxy.catalog import Catalog
+from acp_proxy.config import Config
+from acp_proxy.core.agents import ProfileOverride
+
+
+def catalog_of(config: Config) -> Catalog:
+    """The packaged catalog under the user's own prices and aliases."""
+    return Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
+
+
+def profiles_of(config: Config) -> dict[str, ProfileOverride]:
+    """The user's word on how agents count, by the agent's name."""
+    return {name: ProfileOverride(counts.scope, counts.input) for name, counts in config.agents.items()}
