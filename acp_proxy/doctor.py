@@ -7,9 +7,10 @@ is not there, dead proxies' journals taken over.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -17,7 +18,9 @@ from msgspec import Struct
 
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
-from acp_proxy.core.agents import ProfileOverride, how_it_counts, profile_of
+from acp_proxy.configured import profiles_of
+from acp_proxy.core.agents import how_it_counts, profile_of
+from acp_proxy.core.windows import HOUR, SECOND
 from acp_proxy.doctor_budgets import budget_troubles, in_words
 from acp_proxy.doctor_channels import channel_troubles
 from acp_proxy.doctor_machines import machines_that_differ
@@ -27,8 +30,8 @@ from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories, network_file_system
 from acp_proxy.ledger.recovery import left
 
-_OLD = timedelta(days=120)  # prices of models change a few times a year
-_A_DAY = 86_400 * 10**9
+_OLD = 120  # days; prices of models change a few times a year
+_A_DAY = 24 * HOUR
 
 
 class Finding(Struct, frozen=True):
@@ -49,7 +52,7 @@ def main(
     With `rebuild` all that is added up in the ledger is made anew from its rows first.
     """
     failed = False
-    for finding in findings(options, environ, datetime.now(UTC), admin_file, rebuild=rebuild):
+    for finding in findings(options, environ, time.time_ns(), admin_file, rebuild=rebuild):
         out.write(f"{finding.verdict:<5}{clean(finding.text)}\n")
         out.flush()
         failed |= finding.verdict == "FAIL"
@@ -57,8 +60,9 @@ def main(
 
 
 def findings(
-    options: Mapping[str, str], environ: Mapping[str, str], now: datetime, admin_file: Path, *, rebuild: bool = False
+    options: Mapping[str, str], environ: Mapping[str, str], now: int, admin_file: Path, *, rebuild: bool = False
 ) -> Iterator[Finding]:
+    """One after the other, as each is found. `now` is Unix ns; a configuration that cannot be read is a finding."""
     try:
         config = load(options, environ, admin_file=admin_file)
     except ConfigError as error:
@@ -76,7 +80,7 @@ def _config(config: Config) -> Iterator[Finding]:
         yield Finding("warn", f"config: {key} is set, but the administrator's file decides it")
 
 
-def _ledger(config: Config, directories: Sequence[Path], now: datetime, rebuild: bool) -> Iterator[Finding]:
+def _ledger(config: Config, directories: Sequence[Path], now: int, rebuild: bool) -> Iterator[Finding]:
     trouble: list[Finding] = []
 
     def warn(event: str, **fields: object) -> None:
@@ -102,9 +106,10 @@ def _ledger(config: Config, directories: Sequence[Path], now: datetime, rebuild:
 def _rebuilt(ledger: BudgetLedger) -> Finding:
     before = ledger.summed(Query(), ())
     ledger.rebuild()
-    rows = sum(sums.rows for sums in ledger.summed(Query(), ()))
-    were = "they were right" if ledger.summed(Query(), ()) == before else "they were not right"
-    return Finding("ok", f"totals: made anew from {counted(rows, 'row')}; {were}")
+    after = ledger.summed(Query(), ())
+    rows = counted(sum(sums.rows for sums in after), "row")
+    were = "they were right" if after == before else "they were not right"
+    return Finding("ok", f"totals: made anew from {rows}; {were}")
 
 
 def _journals(directories: Sequence[Path]) -> Iterator[Finding]:
@@ -135,7 +140,7 @@ def _usable(directory: Path) -> bool:
 
 def _agents(ledger: Ledger, config: Config) -> Iterator[Finding]:
     """How each agent that the ledger knows is counted."""
-    overrides = {name: ProfileOverride(counts.scope, counts.input) for name, counts in config.agents.items()}
+    overrides = profiles_of(config)
     for seen in sorted(ledger.summed(Query(), ("agent", "agent_version")), key=lambda sums: list(map(str, sums.key))):
         name, version = str(seen.key[0]), None if seen.key[1] is None else str(seen.key[1])
         profile = profile_of(name, version, overrides)
@@ -153,12 +158,12 @@ def _budgets(config: Config, ledger: Ledger) -> Iterator[Finding]:
         yield Finding("warn" if troubles else "ok", "; ".join((text, *troubles)))
 
 
-def _channels(config: Config, ledger: BudgetLedger, now: datetime) -> Iterator[Finding]:
-    for text, troubles in channel_troubles(config, ledger, int(now.timestamp()) * 10**9):
+def _channels(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Finding]:
+    for text, troubles in channel_troubles(config, ledger, now):
         yield Finding("warn" if troubles else "ok", "; ".join((text, *troubles)))
 
 
-def _machines(config: Config, ledger: BudgetLedger, now: datetime) -> Iterator[Finding]:
+def _machines(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Finding]:
     """Each proxy judges by the files of its own machine."""
     count, differ = machines_that_differ(config, ledger, now)
     for text in differ:
@@ -178,9 +183,10 @@ def _latest_detail(ledger: Ledger, seen: Sums) -> str:
     return detail
 
 
-def _catalog(catalog: Catalog, now: datetime) -> Finding:
+def _catalog(catalog: Catalog, now: int) -> Finding:
     count = sum(1 for _ in catalog.rows)
     text = f"catalog: prices of {count} models as of {catalog.date}"
-    if now.date() - catalog.date > _OLD:
+    today = datetime.fromtimestamp(now // SECOND, UTC).date()
+    if (today - catalog.date).days > _OLD:
         return Finding("warn", f"{text}: a newer acp-proxy has newer ones")
     return Finding("ok", text)
