@@ -21,7 +21,7 @@ from acp_proxy.config import Config, without_files
 from acp_proxy.core.traffic import Traffic
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.log import Log
-from acp_proxy.spawn import NotStarted, Started, take_wire
+from acp_proxy.spawn import Started, not_started, take_wire
 from acp_proxy.usages import OnUsagesChange, Usage, Usages
 from acp_proxy.wiring import wired
 
@@ -88,8 +88,12 @@ class Relay:
         return self
 
     async def wait(self) -> int:
-        """Until the agent has exited and its output is delivered. The agent's exit status, 128 + N for a signal."""
-        assert self._relayed is not None, "enter the relay first"  # noqa: S101
+        """Until the agent has exited and its output is delivered. The agent's exit status, 128 + N for a signal.
+
+        Raises RuntimeError where the relay was not entered.
+        """
+        if self._relayed is None:
+            raise RuntimeError("enter the relay first: async with Relay(…) as relay")
         return await asyncio.shield(self._relayed)
 
     async def __aexit__(
@@ -119,10 +123,8 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd, env=env)
-    except FileNotFoundError as error:
-        raise NotStarted(127, f"agent not found: {error.filename or command[0]}") from error
     except OSError as error:
-        raise NotStarted(126, f"agent cannot be executed: {command[0]}: {error.strerror}") from error
+        raise not_started(error.filename or command[0], error) from error  # it may be `cwd` that is not there
 
 
 def _around(process: subprocess.Popen[bytes], client: socket.socket | None) -> Started:

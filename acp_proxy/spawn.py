@@ -72,7 +72,7 @@ def spawn(agent: list[str], *, tied: bool = True) -> Started:
     except OSError as error:
         os.close(to_agent)
         os.close(from_agent)
-        raise _not_started(agent[0], error) from error
+        raise not_started(agent[0], error) from error
     finally:
         os.close(agent_stdin)
         os.close(agent_stdout)
@@ -102,7 +102,7 @@ def become(agent: list[str]) -> NoReturn:
     try:
         os.execvp(agent[0], agent)  # noqa: S606  no shell is wanted
     except OSError as error:
-        raise _not_started(agent[0], error) from error
+        raise not_started(agent[0], error) from error
 
 
 def _fork(agent: list[str], stdin: int, stdout: int, prctl: Callable[[int, int], int]) -> int:
@@ -152,7 +152,8 @@ def _prctl() -> Callable[[int, int], int] | None:
     return prctl
 
 
-def _not_started(command: str, error: OSError) -> NotStarted:
+def not_started(command: str, error: OSError) -> NotStarted:
+    """What an agent's `command` that the system refuses with `error` is called, by the shell's two numbers."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return NotStarted(127, f"agent not found: {command}")
     return NotStarted(126, f"agent cannot be executed: {command}: {error.strerror}")

@@ -162,12 +162,25 @@ async def test_leaving_ends_an_agent_that_still_runs() -> None:
         writer.close()
 
 
-@pytest.mark.parametrize(("command", "status"), [("no-such-agent", 127), ("/etc/passwd", 126)])
+@pytest.mark.parametrize(
+    ("command", "status"), [("no-such-agent", 127), ("/etc/passwd/agent", 127), ("/etc/passwd", 126)]
+)
 async def test_an_agent_that_cannot_be_started_is_an_exception(command: str, status: int) -> None:
     with pytest.raises(acp_proxy.NotStarted) as told:
         async with acp_proxy.Relay([command]):
             pytest.fail("it cannot run")
     assert told.value.status == status
+
+
+async def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(acp_proxy.NotStarted, match=f"{tmp_path}/gone"):
+        async with acp_proxy.Relay(AGENT, cwd=tmp_path / "gone"):
+            pytest.fail("it cannot run")
+
+
+async def test_who_waits_without_having_entered_is_told_so() -> None:
+    with pytest.raises(RuntimeError, match="enter the relay first"):
+        await acp_proxy.Relay(AGENT).wait()
 
 
 def test_a_command_and_a_ledger_must_be_ones() -> None:
