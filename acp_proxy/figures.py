@@ -25,7 +25,7 @@ def clean(text: str) -> str:
     """On one line, without escape sequences, control characters, or marks that turn the direction of writing."""
     if text.isprintable():  # as nearly all are
         return " ".join(text.split())
-    plain = text if text.isprintable() else re.sub(_ESCAPES, "", text)
+    plain = re.sub(_ESCAPES, "", text)
     return " ".join("".join(sign if sign.isprintable() else " " for sign in plain).split())
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 GRACE = 2.0  # seconds from the last byte to SIGTERM, and on to SIGKILL, as in the SDKs
 DRAIN = 1.0  # seconds for what the agent left in its pipe; a grandchild may hold it open for ever
 FLUSH = 0.5  # seconds for a client to take the rest when a signal ends us
-TICK = 0.1
+TICK = 0.1  # seconds between two looks at whether bytes still move
 TURN_OF_A_THREAD = 1e-4  # seconds; Python's 5 ms is what each read and write would wait for while a row is booked
 
 
