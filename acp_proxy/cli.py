@@ -10,7 +10,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from acp_proxy import times
@@ -146,11 +147,11 @@ def _session(arguments: argparse.Namespace) -> int:
 
 def _export(arguments: argparse.Namespace) -> int:
     from acp_proxy import focus
-    from acp_proxy.catalog import Catalog
+    from acp_proxy.configured import catalog_of
     from acp_proxy.core.models import LABS
 
     config, zone, now = _config(arguments), _zone(arguments.tz), time.time_ns()
-    catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
+    catalog = catalog_of(config)
 
     def seller(model: str) -> str | None:
         found = catalog.find(model)
@@ -177,22 +178,25 @@ def _status(arguments: argparse.Namespace) -> int:
 
 
 def _serve(arguments: argparse.Namespace) -> int:
-    try:
+    with _installed("serve"):
         from acp_proxy.serve import command
-    except ImportError as error:
-        raise UsageError("serve: not installed, run pip install 'acp-proxy[serve]'") from error
-
     given = vars(arguments)
     chosen = {name: given[name] for name in ("host", "port", "token_file") if given[name] is not None}
     return command.main(load({**_options(arguments), **chosen}, os.environ), os.environ, sys.stderr)
 
 
-def _metrics(arguments: argparse.Namespace) -> int:
+@contextmanager
+def _installed(command: str) -> Iterator[None]:
+    """Around the import of a command that needs packages of its own. Raises UsageError where they are missing."""
     try:
-        from acp_proxy.metrics import command
+        yield
     except ImportError as error:
-        raise UsageError("metrics: not installed, run pip install 'acp-proxy[serve]'") from error
+        raise UsageError(f"{command}: not installed, run pip install 'acp-proxy[serve]'") from error
 
+
+def _metrics(arguments: argparse.Namespace) -> int:
+    with _installed("metrics"):
+        from acp_proxy.metrics import command
     text = command.scraped(_config(arguments))
     if arguments.textfile is None:
         sys.stdout.buffer.write(text)
@@ -202,11 +206,8 @@ def _metrics(arguments: argparse.Namespace) -> int:
 
 
 def _notify(arguments: argparse.Namespace) -> int:
-    try:
+    with _installed("notify"):
         from acp_proxy.notify import command
-    except ImportError as error:
-        raise UsageError("notify: not installed, run pip install 'acp-proxy[serve]'") from error
-
     status, answer = command.test(_config(arguments), arguments.name, time.time_ns())
     sys.stdout.write(answer)
     return status
@@ -232,10 +233,10 @@ def _setup(arguments: argparse.Namespace) -> int:
 
 def _prices(arguments: argparse.Namespace) -> int:
     from acp_proxy import prices
-    from acp_proxy.catalog import Catalog
+    from acp_proxy.configured import catalog_of
 
     config = _config(arguments)
-    catalog = Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
+    catalog = catalog_of(config)
     now = time.time_ns()
     at = _instant(arguments, "at", _zone(None), now) or now
     match arguments:
