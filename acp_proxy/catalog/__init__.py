@@ -85,9 +85,9 @@ class Catalog:
             return Priced(None, detail="model unknown" if model else "no model named")
         quote = pricing.quote(found.row, at, context, usage.prompt)
         priced = pricing.cost(quote.rates, usage, self.cache_write)
-        return replace(
-            priced,
-            row=found.name,
+        return Priced(
+            priced.cost,
+            found.name,
             estimated=priced.cost is not None and (priced.estimated or quote.estimated),
             detail="; ".join((*quote.notes, priced.detail) if priced.detail else quote.notes),
             configured=found.configured,

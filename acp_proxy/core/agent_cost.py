@@ -34,9 +34,9 @@ class AgentCost:
         "_carried_over",
         "_goes_on",
         "_known",
-        "_pending",
         "_reported",
         "last",
+        "pending",
     )
 
     def __init__(self, profile: Profile) -> None:
@@ -44,14 +44,9 @@ class AgentCost:
         self._goes_on = profile.cost == "carried"
         self._known = True  # where it stood: at `last`, or at 0
         self._ahead: Money | None = None  # booked from the catalog, and still to come in the agent's cost
-        self._pending: tuple[Money, ...] = ()
+        self.pending: tuple[Money, ...] = ()  # reported, and not taken yet
         self._adopted: Money | None = None  # a first value that nothing could be compared with
         self._reported = self._baseless = self._carried_over = False
-
-    @property
-    def pending(self) -> tuple[Money, ...]:
-        """What was reported and is not taken yet."""
-        return self._pending
 
     @property
     def positive(self) -> bool:
@@ -102,9 +97,9 @@ class AgentCost:
         self._ahead = self._ahead.plus(cost) if self._ahead is not None and same else cost
 
     def take(self) -> Increase:
-        increase = Increase(self._pending, self._reported, self._baseless, self._carried_over and bool(self._pending))
+        increase = Increase(self.pending, self._reported, self._baseless, self._carried_over and bool(self.pending))
         self._carried_over = self._carried_over and not self._reported
-        self._pending, self._adopted = (), None
+        self.pending, self._adopted = (), None
         self._reported = self._baseless = False
         return increase
 
@@ -114,7 +109,7 @@ class AgentCost:
             amount = Money(amount.nano - booked, amount.currency)
             self._ahead = Money(ahead.nano - booked, ahead.currency) if ahead.nano > booked else None
         if amount.nano:
-            self._pending = plus(self._pending, (amount,))
+            self.pending = plus(self.pending, (amount,))
 
 
 def split(amount: Money, weights: Sequence[int]) -> list[Money]:

@@ -25,7 +25,7 @@ def note_context(account: Account, ended: TurnEnded, notes: Notes, used: TurnUsa
 
 def request_context(account: Account, ended: TurnEnded, notes: Notes, used: TurnUsage) -> int | None:
     """Tokens of the turn's largest prompt, by which long-context prices are chosen; None when nobody can tell."""
-    if used.source in ("agent", "partial") and used.usage.total and not ended.tool_calls:
+    if not ended.tool_calls and used.source in ("agent", "partial") and used.usage.total:
         return used.usage.prompt
     if notes.most_used is None:
         return used.usage.prompt if used.source == "estimated" else None  # as one call, that is

@@ -14,7 +14,12 @@ from acp_proxy.core.events import Counters
 from acp_proxy.core.usage import NOTHING, Usage
 
 _NAMES = Counters.__struct_fields__
-_OVERLAPS = ((False, False), (False, True), (True, True), (True, False))  # (caches in input, thinking in output)
+_OVERLAPS = {  # (caches in input, thinking in output)
+    (False, False): "caches beside input, thinking beside output, by totalTokens",
+    (False, True): "caches beside input, thinking inside output, by totalTokens",
+    (True, True): "caches inside input, thinking inside output, by totalTokens",
+    (True, False): "caches inside input, thinking beside output, by totalTokens",
+}
 
 
 class Reading(Struct, frozen=True):
@@ -28,10 +33,11 @@ class Reading(Struct, frozen=True):
 def partition(counters: Counters, profile: Profile) -> Reading:
     """Which counters overlap follows from the total, by the first identity that holds; else from the profile."""
     caches_inside, decided = profile.input == "includes_cache", profile.decided
-    candidates = [overlap for overlap in _OVERLAPS if not decided or overlap[0] == caches_inside]
-    for overlap in candidates:
+    for overlap, words in _OVERLAPS.items():
+        if decided and overlap[0] != caches_inside:
+            continue
         if _sum(counters, *overlap) == counters.total:
-            return Reading(_split(counters, *overlap), "" if profile.known else _words(*overlap))
+            return Reading(_split(counters, *overlap), "" if profile.known else words)
     if profile.input is not None:
         return Reading(_split(counters, caches_inside, profile.thought_inside))
     if counters.total is None and not _has_parts(counters):
@@ -105,14 +111,8 @@ def _split(counters: Counters, caches_inside: bool, thought_inside: bool) -> Usa
         thought = min(thought, written)
         written -= thought
     usage = Usage(sent, read, write, written, thought)
-    return usage if usage.total else NOTHING
+    return NOTHING if usage == NOTHING else usage
 
 
 def _has_parts(counters: Counters) -> bool:
     return bool(counters.cached_read or counters.cached_write or counters.thought)
-
-
-def _words(caches_inside: bool, thought_inside: bool) -> str:
-    caches = "inside" if caches_inside else "beside"
-    thought = "inside" if thought_inside else "beside"
-    return f"caches {caches} input, thinking {thought} output, by totalTokens"

@@ -60,6 +60,8 @@ class Entry(Struct, frozen=True):
         """Whether tokens of this row have no known price (a subagent's cost is in its parent's row)."""
         if self.cost_source == "parent":
             return False
+        if len(self.lines) == 1:
+            return self.lines[0].cost is None and self.lines[0].usage.total > 0
         return any(line.cost is None and line.usage.total for line in self.lines)
 
     @property

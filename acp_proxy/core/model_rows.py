@@ -26,8 +26,6 @@ def read_rows(
     rows: Sequence[ModelCounters], profile: Profile, is_alias: Callable[[str | None], bool]
 ) -> tuple[Share, ...]:
     """One share per model; that of an alias (`auto`) belongs to the concrete model beside it."""
-    if not rows:
-        return ()
     shares = _merged((row.model, partition(row.counters, profile).usage) for row in rows)
     if len(shares) < 2:
         return shares

@@ -127,7 +127,11 @@ def quote(row: PriceRow, at: int, context: int | None, prompt: int) -> Quote:
     Long-context tiers are per request. Without `context` the base price is certain as long as everything together is
     below the first tier, else it is an estimate. Before a row's first known price that first price holds.
     """
-    step = next((step for step in reversed(row.steps) if step.since is None or step.since <= at), row.steps[0])
+    for step in reversed(row.steps):
+        if step.since is None or step.since <= at:
+            break
+    else:
+        step = row.steps[0]
     rates, estimated, notes = step.rates, False, []
     if context is not None:
         for tier in step.tiers:
@@ -161,7 +165,9 @@ def cost(rates: Rates, usage: Usage, written_for: CacheWrite = "5m", cached_writ
         ("cached_write", usage.cached_write, write, rates.input),
         ("cached_write_1h", cached_write_1h, rates.cached_write_1h, rates.input if write is None else write),
     ):
-        if rate is None and tokens:
+        if not tokens:
+            continue
+        if rate is None:
             if otherwise is None:
                 return Priced(None, detail=f"no price for {name}")
             estimated = True
@@ -169,7 +175,7 @@ def cost(rates: Rates, usage: Usage, written_for: CacheWrite = "5m", cached_writ
                 f"no price for {name}: as {'input' if name != 'cached_write_1h' or write is None else 'other writes'}"
             )
             rate = otherwise
-        total += tokens * (rate or 0)
+        total += tokens * rate
     money = _money(total, "USD")
     return Priced(money, estimated=estimated, detail="; ".join(notes if money else ("cost out of range",)))
 

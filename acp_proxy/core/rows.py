@@ -53,9 +53,10 @@ class Rows:
         model = parts.own[0][0]
         if model != account.concrete and not self._pricer.is_alias(model):
             account.concrete = model
-        beside = _beside(notes, account, parts)
+        beside, shares = _beside(notes, account, parts), list[Share]()
+        for row in beside:
+            shares += row.shares
         prices = Prices(self._pricer, ended.at, request_context(account, ended, notes, used))
-        shares = [share for row in beside for share in row.shares]
         bill = turn_bill(parts.own, shares, used, increase, prices, told=account.agent_tells_cost)
         if bill.ahead is not None:
             account.cost.book_ahead(bill.ahead)
@@ -67,7 +68,7 @@ class Rows:
             rows.append(self._row(ended, account, "autonomous", (line,), "none", "agent", why))
         retried = "a retried stream, by the agent's rows" if parts.retried else ""
         hidden = "cached input is not told, and priced in full" if _overpriced(account, bill) else ""
-        detail = "; ".join([part for part in (used.detail, retried, hidden, bill.detail) if part])
+        detail = "; ".join(filter(None, (used.detail, retried, hidden, bill.detail)))
         own = self._row(ended, account, ended.turn.kind, bill.lines, used.source, bill.source, detail, own=True)
         return [*rows, own]
 
@@ -99,9 +100,9 @@ class Rows:
 
     def _parts(self, ended: TurnEnded, account: Account, used: TurnUsage) -> Spread:
         """The turn's usage by model. Guessed usage has nothing to do with the agent's rows."""
-        rows = read_rows(ended.model_usage, account.profile, self._pricer.is_alias)
-        if used.source == "estimated" or account.profile.scope == "session":
+        if not ended.model_usage or used.source == "estimated" or account.profile.scope == "session":
             return Spread(((account.model, used.usage),))
+        rows = read_rows(ended.model_usage, account.profile, self._pricer.is_alias)
         return spread(used.usage, rows, account.model)
 
     def _beside_row(self, ended: TurnEnded, account: Account, row: _Beside, bill: Bill, prices: Prices) -> Entry:
@@ -145,8 +146,9 @@ class Rows:
 
 
 def _overpriced(account: Account, bill: Bill) -> bool:
-    priced = any(line.usage.input and line.cost for line in bill.lines)
-    return priced and account.profile.hides_cache and bill.source != "agent"
+    if not account.profile.hides_cache or bill.source == "agent":
+        return False
+    return any(line.usage.input and line.cost for line in bill.lines)
 
 
 def _beside(notes: Notes, account: Account, parts: Spread) -> list[_Beside]:

@@ -49,27 +49,28 @@ def turn_bill(
     own: Sequence[Share], beside: Sequence[Share], used: TurnUsage, increase: Increase, prices: Prices, *, told: bool
 ) -> Bill:
     """`told`: the agent reports its cost, if not with this turn then with a later one."""
-    priced = prices.of(own) if used.priceable else [Priced(None) for _ in own]
-    configured = any(price.configured for price, (_, usage) in zip(priced, own, strict=True) if usage.total)
+    priced = prices.of(own) if used.priceable else [Priced(None)] * len(own)
+    configured = any(price.configured and usage.total for price, (_, usage) in zip(priced, own, strict=True))
     if increase.amounts and not configured:
         return _agents(own, beside, used, priced, increase, prices)
     to_come = told and not increase.reported and not configured
     if not used.usage.total:
         source: CostSource = "unknown" if used.source == "none" else "agent" if told and beside else "computed"
-        return Bill(tuple(UsageLine(model, usage) for model, usage in own), source, pays_beside=to_come)
+        return Bill(unpaid_lines(own), source, pays_beside=to_come)
     ahead = _total(priced) if to_come and not increase.baseless else None
-    return Bill(_lines(own, priced), *_computed(priced, used), ahead=ahead, pays_beside=to_come)
+    source, detail = _computed(priced, estimated=used.source == "estimated")
+    return Bill(_lines(own, priced), source, detail, ahead=ahead, pays_beside=to_come)
 
 
 def computed_lines(shares: Sequence[Share], prices: Prices) -> tuple[tuple[UsageLine, ...], CostSource]:
     """Lines of what was used beside a turn, and not paid with it."""
     priced = prices.beside(shares)
-    return _lines(shares, priced), _source(priced, estimated=False)
+    return _lines(shares, priced), _computed(priced, estimated=False)[0]
 
 
 def unpaid_lines(shares: Sequence[Share]) -> tuple[UsageLine, ...]:
     """Lines whose cost is in another row."""
-    return tuple(UsageLine(model, usage) for model, usage in shares)
+    return tuple([UsageLine(model, usage) for model, usage in shares])
 
 
 def _agents(
@@ -101,20 +102,21 @@ def _unseen(amount: Money, priced: Sequence[Priced]) -> Money | None:
     return amount.minus(total)
 
 
-def _computed(priced: Sequence[Priced], used: TurnUsage) -> tuple[CostSource, str]:
-    details = dict.fromkeys(price.detail for price in priced if price.detail)
-    return _source(priced, estimated=used.source == "estimated"), "; ".join(details)
-
-
-def _source(priced: Sequence[Priced], *, estimated: bool) -> CostSource:
-    if all(price.cost is None for price in priced):
-        return "unknown"
-    return "estimated" if estimated or any(price.estimated for price in priced) else "computed"
+def _computed(priced: Sequence[Priced], *, estimated: bool) -> tuple[CostSource, str]:
+    """Where the cost comes from, and what had to be assumed. One pass: the turn's last line waits for it."""
+    known, details = False, dict[str, None]()
+    for price in priced:
+        known = known or price.cost is not None
+        estimated = estimated or price.estimated
+        if price.detail:
+            details[price.detail] = None
+    source: CostSource = "unknown" if not known else "estimated" if estimated else "computed"
+    return source, "; ".join(details)
 
 
 def _lines(shares: Sequence[Share], priced: Sequence[Priced]) -> tuple[UsageLine, ...]:
     return tuple(
-        UsageLine(model, usage, price.cost, price.row) for (model, usage), price in zip(shares, priced, strict=True)
+        [UsageLine(model, usage, price.cost, price.row) for (model, usage), price in zip(shares, priced, strict=True)]
     )
 
 

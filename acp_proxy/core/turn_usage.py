@@ -93,8 +93,11 @@ def _read(reading: Reading) -> TurnUsage:
 
 
 def _counters_of(ended: TurnEnded, notes: Notes) -> Counters | None:
-    found = (ended.counters, ended.quota, status_line(ended.meta) or notes.status)
-    return next((counters for counters in found if counters is not None and not is_empty(counters)), None)
+    for counters in (ended.counters, ended.quota):
+        if not is_empty(counters):
+            return counters
+    told = status_line(ended.meta) or notes.status
+    return None if is_empty(told) else told
 
 
 def _since_last(now: Counters | None, account: Account, profile: Profile) -> TurnUsage | None:
@@ -164,4 +167,4 @@ def _why(ended: TurnEnded) -> str:
 
 
 def _joined(*parts: str) -> str:
-    return "; ".join([part for part in parts if part])
+    return "; ".join(filter(None, parts))

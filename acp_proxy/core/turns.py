@@ -23,10 +23,7 @@ class Counts(Struct, frozen=True):
     output: int = 0  # characters, like the next two
     thought: int = 0
     tool: int = 0
-
-    @property
-    def chars(self) -> int:
-        return self.output + self.thought + self.tool
+    chars: int = 0  # all of them
 
     def since(self, before: Counts) -> Counts:
         return Counts(
@@ -36,6 +33,7 @@ class Counts(Struct, frozen=True):
             self.output - before.output,
             self.thought - before.thought,
             self.tool - before.tool,
+            self.chars - before.chars,
         )
 
 
@@ -51,7 +49,8 @@ class Tally:
         self.reported = Counts()  # when the agent last said how full its context is
 
     def now(self) -> Counts:
-        return Counts(self._updates, self._announced, self._named, self._output, self._thought, self._tool)
+        chars = self._output + self._thought + self._tool
+        return Counts(self._updates, self._announced, self._named, self._output, self._thought, self._tool, chars)
 
     def count(self, kind: str, chars: int, updates: int = 1) -> None:
         """Updates of this kind, with so many characters in all."""
@@ -117,5 +116,5 @@ class OpenTurn:
             output_chars=counts.output,
             thought_chars=counts.thought,
             tool_chars=counts.tool,
-            chars_since_report=min(counts.chars, now.since(tally.reported).chars),
+            chars_since_report=min(counts.chars, now.chars - tally.reported.chars),
         )

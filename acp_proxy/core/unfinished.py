@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_proxy.core.entry import Entry, UsageLine
+from acp_proxy.core.entry import CostSource, Entry, UsageLine
 from acp_proxy.core.events import ContextChanged, Event, SessionClosed, Turn, TurnMetered, TurnStarted
 from acp_proxy.core.money import Money
 from acp_proxy.core.so_far import Costs
@@ -24,31 +24,37 @@ class Unfinished:
                 if not turns:
                     self._costs.begin(session)
                 turns.append(turn)
-                return _row(turn, at, None, [])
+                return _row(turn, at, (UsageLine(None, NOTHING),), "unknown")
             case ContextChanged(at, session, state):
                 before = self._costs.of(session)
                 self._costs.hear(event)
                 costs, running = self._costs.of(session), self._open.get(session)
                 if running and costs and costs != before:
                     amounts = [Money(nano, currency) for currency, nano in costs.items()]
-                    return _row(running[0], at, state.model, amounts)
+                    lines = tuple([UsageLine(state.model, NOTHING, amount) for amount in amounts])
+                    return _row(running[0], at, lines, "agent")
             case TurnMetered(entry=entry):
                 self._costs.hear(event)
-                turns = self._open.get(entry.session, [])
-                if left := [turn for turn in turns if turn.id != entry.id]:
-                    self._open[entry.session] = left
-                else:
-                    self._open.pop(entry.session, None)
-                if len(left) < len(turns):
-                    self._costs.begin(entry.session)
+                self._end(entry)
             case SessionClosed(session=session) if session not in self._open:
                 self._costs.forget([session])
             case _:
                 pass
         return None
 
+    def _end(self, entry: Entry) -> None:
+        """A row that is no turn's ends none."""
+        turns = self._open.get(entry.session, [])
+        for place, turn in enumerate(turns):
+            if turn.id == entry.id:
+                del turns[place]
+                self._costs.begin(entry.session)
+                break
+        if not turns:
+            self._open.pop(entry.session, None)
 
-def _row(turn: Turn, at: int, model: str | None, costs: list[Money]) -> Entry:
+
+def _row(turn: Turn, at: int, lines: tuple[UsageLine, ...], cost_source: CostSource) -> Entry:
     """Its tokens are not known: whoever tells a cost in mid-turn tells no tokens with it."""
     return Entry(
         id=turn.id,
@@ -57,9 +63,9 @@ def _row(turn: Turn, at: int, model: str | None, costs: list[Money]) -> Entry:
         started_at=turn.started_at,
         ended_at=at,
         stop_reason="crashed",
-        lines=tuple(UsageLine(model, NOTHING, cost) for cost in costs) or (UsageLine(model, NOTHING),),
+        lines=lines,
         usage_source="none",
-        cost_source="agent" if costs else "unknown",
+        cost_source=cost_source,
         detail="the proxy was killed during the turn",
         message_id=turn.message_id,
     )

@@ -29,7 +29,7 @@ class ExpectedSeries(Interceptor):
         self._origin_of = origin_of
         self._concrete = concrete
         self._models: dict[str, str] = {}  # by session
-        self._told: set[tuple[str, str | None, str | None]] = set()
+        self._told: set[tuple[str, str | None, str | None]] = set()  # with the model as it was named
 
     def on_event(self, event: Event) -> Iterable[Effect]:
         match event:
@@ -42,8 +42,9 @@ class ExpectedSeries(Interceptor):
         return ()
 
     def _expect(self, session: str) -> None:
-        origin, model = self._origin_of(session), self._concrete(self._models.get(session))
+        origin, model = self._origin_of(session), self._models.get(session)
         series = (origin.agent, origin.team, model)
         if series not in self._told:
             self._told.add(series)
-            self._worker.do(lambda ledger: ledger.tallied.expect(origin.organisation, *series))
+            expected = (origin.organisation, origin.agent, origin.team, self._concrete(model))
+            self._worker.do(lambda ledger: ledger.tallied.expect(*expected))

@@ -85,6 +85,7 @@ class Recorder(Interceptor):
         self._pausing = False
         self._latest: dict[str, ContextChanged] = {}  # by session: what is to be noted after the pause
         self._projects: dict[str, str] = {}  # by session
+        self._origins: dict[str, Origin] = {}  # by session, with these projects
         self._finding: dict[str, asyncio.Event] = {}  # sessions whose project is looked for
 
     def on_event(self, event: Event) -> Iterable[Effect]:
@@ -107,6 +108,7 @@ class Recorder(Interceptor):
             case SessionClosed(_, session):
                 self._follow(event)
                 self._projects.pop(session, None)
+                self._origins.pop(session, None)
         return ()
 
     def _follow(self, event: Event) -> None:
@@ -151,10 +153,15 @@ class Recorder(Interceptor):
 
     def origin_of(self, session: str) -> Origin:
         """Who and where the rows of a session are booked to."""
-        project = self._projects.get(session)
-        return replace(self._origin, project=project) if project else self._origin
+        if (origin := self._origins.get(session)) is not None:
+            return origin
+        if not (project := self._projects.get(session)):
+            return self._origin
+        origin = self._origins[session] = replace(self._origin, project=project)
+        return origin
 
     def _meet(self, event: Initialized) -> None:
+        self._origins.clear()
         self._origin = replace(
             self._origin,
             agent=self._agent or event.agent.name or self._origin.agent,
@@ -179,6 +186,7 @@ class Recorder(Interceptor):
             loop.call_soon_threadsafe(self._found, session)
 
     def _found(self, session: str) -> None:
+        self._origins.pop(session, None)
         if (found := self._finding.pop(session, None)) is not None:
             found.set()
 

@@ -34,6 +34,13 @@ class _Sum:
         if line.cost is not None:
             self.costs[line.cost.currency] = self.costs.get(line.cost.currency, 0) + line.cost.nano
 
+    def plus(self, other: _Sum) -> None:
+        """All but its turns: one of two models is in two sums."""
+        self.usage += other.usage
+        self.incomplete = self.incomplete or other.incomplete
+        for currency, nano in other.costs.items():
+            self.costs[currency] = self.costs.get(currency, 0) + nano
+
     @property
     def amounts(self) -> tuple[Money, ...]:
         return tuple(Money(nano, currency) for currency, nano in self.costs.items())
@@ -43,11 +50,12 @@ class Summary(Interceptor):
     hears = frozenset({TurnMetered})
 
     def __init__(self) -> None:
-        self._sums: dict[tuple[str, str], _Sum] = {}
-        self._total = _Sum()
+        self._sums: dict[tuple[str, str], _Sum] = {}  # by model and kind
+        self._turns = 0
 
     def on_event(self, event: Event) -> Iterable[Effect]:
         if isinstance(event, TurnMetered):
+            self._turns += 1
             self._add(event.entry)
         return ()
 
@@ -55,16 +63,17 @@ class Summary(Interceptor):
         """A table with a line for each model and kind, and their total; empty when there was no turn."""
         if not self._sums:
             return ""
-        decimals = decimals_of(self._total.amounts)
+        whole = self._total()
+        decimals = decimals_of(whole.amounts)
         lines: list[tuple[str, ...]] = [_HEADER]
         for (model, kind), total in sorted(self._sums.items(), key=lambda item: -item[1].usage.total):
             lines.append(_cells(cut(clean(model), _LONGEST_MODEL), kind, total, decimals))
         if len(self._sums) > 1:
-            lines.append(_cells("total", "", self._total, decimals))
+            lines.append(_cells("total", "", whole, decimals))
         return aligned(lines, _RIGHT)
 
     def _add(self, entry: Entry) -> None:
-        """A turn of several models counts once for each of them, and once in the total."""
+        """A turn of several models counts once for each of them."""
         incomplete = entry.cost_at_least
         for line in entry.lines:
             key = line.model or "unknown", entry.kind
@@ -73,8 +82,13 @@ class Summary(Interceptor):
                 total = self._sums[key] = _Sum()
             total.turns += 1
             total.add(line, incomplete=incomplete)
-            self._total.add(line, incomplete=incomplete)
-        self._total.turns += 1
+
+    def _total(self) -> _Sum:
+        whole = _Sum()
+        whole.turns = self._turns
+        for each in self._sums.values():
+            whole.plus(each)
+        return whole
 
 
 def _cells(model: str, kind: str, total: _Sum, decimals: int) -> tuple[str, ...]:

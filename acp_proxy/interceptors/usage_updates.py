@@ -61,7 +61,8 @@ class UsageUpdates(Interceptor):
         if event.reported_usage and (event.reported_cost or cost is None):
             return ()
         source = "meter" if event.state.agent_cost is None else "agent"
-        return self._show(event.entry.session, event.state, cost, source, estimated=_estimated(event))
+        estimated = event.state.context_estimated or event.entry.usage_source == "estimated"
+        return self._show(event.entry.session, event.state, cost, source, estimated=estimated)
 
     def _on_reopening(self, session: str) -> Iterable[Effect]:
         if session not in self._opened or session in self._reported:
@@ -96,7 +97,3 @@ class UsageUpdates(Interceptor):
 def _one(costs: tuple[Money, ...]) -> Money | None:
     """The session's cost when it has one currency: `usage_update` holds one, and currencies are never mixed."""
     return costs[0] if len(costs) == 1 else None
-
-
-def _estimated(event: TurnMetered) -> bool:
-    return event.state.context_estimated or event.entry.usage_source == "estimated"

@@ -12,7 +12,7 @@ import orjson
 
 from acp_proxy.core.acp.names import CANCEL, SESSION_UPDATE
 from acp_proxy.core.jsonrpc import Request, parse
-from acp_proxy.core.money import Money
+from acp_proxy.core.money import Money, decimal_text
 
 
 def usage_update_line(
@@ -21,7 +21,7 @@ def usage_update_line(
     """A `usage_update`: context in tokens, and the session's cumulative cost as an exact JSON number."""
     update: dict[str, Any] = {"sessionUpdate": "usage_update", "used": used, "size": size}
     if cost is not None:
-        update["cost"] = {"amount": orjson.Fragment(cost.text), "currency": cost.currency}
+        update["cost"] = {"amount": orjson.Fragment(decimal_text(cost.nano)), "currency": cost.currency}
     if meta:
         update["_meta"] = dict(meta)
     return _update_line(session, update)
@@ -83,7 +83,7 @@ def _id_on(line: bytes) -> orjson.Fragment:
 
 
 def _update_line(session: str, update: dict[str, Any]) -> bytes:
-    params = {"sessionId": _exact(session), "update": update}
+    params = {"sessionId": session if session.isascii() else _exact(session), "update": update}
     return orjson.dumps({"jsonrpc": "2.0", "method": SESSION_UPDATE, "params": params})
 
 
