@@ -43,12 +43,12 @@ def test_every_event_of_the_log_is_explained() -> None:
     assert EVENTS - set(LINES) == set()
 
 
-@pytest.mark.parametrize("said", sorted(endings()))
-def test_every_line_that_ends_a_command_is_explained(said: str) -> None:
-    assert [line for line in LINES if line in said]
+def test_every_line_that_ends_a_command_is_explained() -> None:
+    said = endings()
+    assert [text for text in sorted(said) if not any(line in text for line in LINES)] == []
+    assert len(said) > 60
 
 
 def test_there_is_enough_to_explain() -> None:
     assert len(LINES) > 40
     assert len(EVENTS) > 10
-    assert len(endings()) > 60
