@@ -48,7 +48,7 @@ def kept(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
     """The answer to the same question, None where there is none or it may be another by now."""
     asked = _question(argv, environ)
     try:
-        with open(_file(asked, environ), encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
+        with open(place(asked, environ), encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
             question, until, answer, *watched, end = file.read().split(_END)
     except (OSError, ValueError):
         return None
@@ -57,23 +57,34 @@ def kept(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
     return answer if all(_mark(path) == mark for path, mark in zip(watched[::2], watched[1::2], strict=True)) else None
 
 
-def keep(argv: Sequence[str], environ: Mapping[str, str], answer: str, watched: Iterable[str], until: int) -> None:
-    """Keep an answer until a time (Unix ns) or until one of the files at `watched` changes, whether there or not."""
+def marked(watched: Iterable[str]) -> list[tuple[str, str]]:
+    """Files, whether there or not, as they are now: before an answer is made of them, lest one changes meanwhile."""
+    return [(path, _mark(path)) for path in watched]
+
+
+def keep(
+    argv: Sequence[str], environ: Mapping[str, str], answer: str, watched: Iterable[tuple[str, str]], until: int
+) -> None:
+    """Keep an answer until a time (Unix ns), or until a file is not as it was `marked`."""
+    asked = _question(argv, environ)
+    marks = (part for file in watched for part in file)
+    write(place(asked, environ), _END.join((asked, str(until), answer, *marks, _WHOLE)))
+
+
+def write(file: str, text: str) -> None:
+    """Put text into a file that nobody else reads, at once or not at all: what is kept can be made anew."""
     from pathlib import Path
 
     from acp_proxy.ledger.places import private_directory
 
-    asked = _question(argv, environ)
-    file = _file(asked, environ)
-    marks = [part for path in watched for part in (path, _mark(path))]
     new = f"{file}.{os.getpid()}"
     try:
         private_directory(Path(file).parent)
         with open(new, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as kept_in:
-            kept_in.write(_END.join((asked, str(until), answer, *marks, _WHOLE)))
+            kept_in.write(text)
         os.replace(new, file)  # noqa: PTH105
     except OSError:
-        return  # a read-only or full disk: it is made anew each time
+        return  # a read-only or full disk
 
 
 def _still(until: str) -> bool:
@@ -101,12 +112,13 @@ def _working_directory() -> str:
         return ""
 
 
-def _file(asked: str, environ: Mapping[str, str]) -> str:
+def place(of: str, environ: Mapping[str, str], suffix: str = "") -> str:
+    """Where what belongs to a text is kept; two texts may share it."""
     import binascii  # built in
 
     home, state = environ.get("HOME", ""), environ.get("XDG_STATE_HOME", "")
     directory = state if state.startswith("/") else f"{home}/.local/state"
-    return f"{directory}/acp-proxy/status/{binascii.crc32(asked.encode('utf-8', 'surrogateescape')):08x}"
+    return f"{directory}/acp-proxy/status/{binascii.crc32(of.encode('utf-8', 'surrogateescape')):08x}{suffix}"
 
 
 def _mark(path: str) -> str:

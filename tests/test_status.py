@@ -152,6 +152,9 @@ class Home:
             command, env={**self.environ, **(environ or {})}, cwd=self.path, capture_output=True, text=True, check=False
         )
 
+    def imports(self, *arguments: str) -> set[str]:
+        return {line.rpartition("|")[2].strip() for line in self.run(*arguments).stderr.splitlines()}
+
     def says(self, *arguments: str) -> tuple[str, bool]:
         """The answer, and whether it was a kept one: the ledger's code was not imported."""
         done = self.run(*arguments)
@@ -188,8 +191,7 @@ def test_a_second_question_is_answered_without_the_ledger(home: Home) -> None:
 
 def test_a_new_answer_is_made_without_what_takes_long_to_import(home: Home) -> None:
     home.configure(DAILY)
-    done = home.run("--format", "{today} {left} {resets}")
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    loaded = home.imports("--format", "{today} {left} {resets}")
     assert "acp_proxy.ledger.sqlite_reader" in loaded
     assert loaded & SLOW == set()
 
@@ -205,6 +207,24 @@ def test_a_row_a_budget_or_a_grant_makes_a_new_answer(home: Home) -> None:
     granted = ["budget", "grant", "daily", "--amount", "10", "--for", "2h", "--reason", "release"]
     subprocess.run([sys.executable, "-m", "acp_proxy", *granted], env=home.environ, check=True, capture_output=True)
     assert home.says(*ask) == ("1,200 $12.50\n", False)
+
+
+def test_a_configuration_that_was_parsed_once_is_not_parsed_for_the_next_answer(home: Home) -> None:
+    home.configure(DAILY)
+    assert "tomllib" in home.imports("--format", "{left}")
+    home.spend()
+    assert "tomllib" not in home.imports("--format", "{left}")
+    home.spend()
+    assert home.says("--format", "{left}") == ("$1.25\n", False)
+    home.configure(DAILY.replace('"5"', '"6"'))  # as many bytes
+    assert home.says("--format", "{left}") == ("$2.25\n", False)
+
+
+def test_a_row_that_comes_while_an_answer_is_made_is_in_the_next_one(home: Home) -> None:
+    watched = answers.marked([str(home.path / ".local/state/acp-proxy/ledger.db")])
+    home.spend()
+    answers.keep(["status"], home.environ, "without it\n", watched, _soon())
+    assert answers.kept(["status"], home.environ) is None
 
 
 def test_a_kept_answer_is_for_its_environment_and_its_time_only(home: Home) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from acp_proxy.config.files import ConfigError, TomlFile, expanded, read, state_dir, user_file
+from acp_proxy.config.files import ConfigError, Parse, TomlFile, expanded, parsed, read, state_dir, user_file
 from acp_proxy.config.layers import Layer, of_environment, of_file, of_flags, outside_of
 from acp_proxy.config.schema import dotted
 from acp_proxy.config.values import (
@@ -37,12 +37,15 @@ __all__ = ["ADMIN_FILE", "AgentCounts", "Config", "ConfigError", "Price", "load"
 ADMIN_FILE = Path("/etc/acp-proxy/config.toml")
 
 
-def load(options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: Path = ADMIN_FILE) -> Config:
+def load(
+    options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: Path = ADMIN_FILE, parse: Parse = parsed
+) -> Config:
     """Options are flags as given: `config`, and the names in `layers.FLAGS`; `no_summary` counts by being there.
 
     Raises ConfigError. A file named by `config` must exist, the user's and the administrator's need not.
     """
-    return _settled(_own_file(options, environ), read(admin_file) if _exists(admin_file) else None, options, environ)
+    admin = read(admin_file, parse) if _exists(admin_file) else None
+    return _settled(_own_file(options, environ, parse), admin, options, environ)
 
 
 def without_files(options: Mapping[str, str], environ: Mapping[str, str]) -> Config:
@@ -78,11 +81,11 @@ def _settled(
     )
 
 
-def _own_file(options: Mapping[str, str], environ: Mapping[str, str]) -> TomlFile | None:
+def _own_file(options: Mapping[str, str], environ: Mapping[str, str], parse: Parse) -> TomlFile | None:
     if "config" in options:
-        return read(expanded(options["config"], environ))
+        return read(expanded(options["config"], environ), parse)
     path = user_file(environ)
-    return read(path) if _exists(path) else None
+    return read(path, parse) if _exists(path) else None
 
 
 def _exists(path: Path) -> bool:

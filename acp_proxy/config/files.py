@@ -6,11 +6,15 @@ Knows nothing of keys; writes nothing.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+
+_MARK = b"\xef\xbb\xbf"  # that some editors begin UTF-8 with
+
+Parse = Callable[[Path, str], dict[str, Any]]  # a file and its text -> its table; raises ValueError, RecursionError
 
 
 class ConfigError(Exception):
@@ -38,13 +42,18 @@ class TomlFile(Struct, frozen=True):
         return f"{self.path}:{start + (line or 1)}"
 
 
-def read(path: Path) -> TomlFile:
-    """Raises ConfigError for a file that cannot be read or is not TOML."""
+def parsed(_: Path, text: str) -> dict[str, Any]:
+    """The table that TOML text is. Raises ValueError and RecursionError."""
     import tomllib  # 5 ms or more, and most machines have no configuration file
 
+    return tomllib.loads(text.replace("\r\n", "\n"))
+
+
+def read(path: Path, parse: Parse = parsed) -> TomlFile:
+    """Raises ConfigError for a file that cannot be read or is not TOML."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        return TomlFile(path, text, tomllib.loads(text.replace("\r\n", "\n")))
+        text = path.read_bytes().removeprefix(_MARK).decode()
+        return TomlFile(path, text, parse(path, text))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:

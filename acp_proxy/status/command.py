@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from acp_proxy.answers import keep, say
+from acp_proxy.answers import keep, marked, say
 from acp_proxy.budget import zone_of
 from acp_proxy.budget.own import own_subject
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
@@ -16,6 +16,7 @@ from acp_proxy.figures import clean
 from acp_proxy.ledger import LedgerError, open_reader
 from acp_proxy.ledger.places import is_postgres, journal_directories, sqlite_path
 from acp_proxy.status import Status, formats, next_day, status
+from acp_proxy.status.tables import keeping
 from acp_proxy.times import SECOND, Zone, system_zone
 
 _KEPT = 60 * SECOND  # holds and rolling windows change with time alone
@@ -31,13 +32,15 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
     if form != "json" and (wrong := formats.unknown_field(form or "")):
         return f"--format: {wrong}"
     try:
-        config = load(options, environ)
+        watched = marked(_configuration(options, environ))
+        config = load(options, environ, parse=keeping(environ))
+        watched += marked(_ledger(config, environ))
         found = _found(config, system_zone(environ))
     except (ConfigError, LedgerError) as error:
         return clean(str(error))
     text = _rendered(found, form)
     say(text)
-    keep(asked, environ, text, _watched(config, options, environ), _until(found, is_postgres(config.ledger.url)))
+    keep(asked, environ, text, watched, _until(found, is_postgres(config.ledger.url)))
     return None
 
 
@@ -59,10 +62,14 @@ def _until(found: Status, remote: bool) -> int:
     return min(latest, next_day(found.zone, found.at), *(end for end in ends if end is not None))
 
 
-def _watched(config: Config, options: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[str]:
-    """Files that the answer was made of."""
+def _configuration(options: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[str]:
+    """Files that may have some of it."""
     yield str(ADMIN_FILE)
     yield str(expanded(options["config"], environ) if "config" in options else user_file(environ))
+
+
+def _ledger(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
+    """Files and directories that have rows."""
     yield from map(str, journal_directories(environ))
     if not is_postgres(config.ledger.url):
         ledger = sqlite_path(config.ledger.url)
