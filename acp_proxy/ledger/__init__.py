@@ -120,7 +120,8 @@ class LedgerReader(Protocol):
         """Matching rows added up by dimensions, in no order; those of `Query`, "quarter_hour" and "day".
 
         A quarter hour is the number of 900 s since 1970 of a row's start (int), a day that of days of UTC. "day+4" are
-        days that begin four quarter hours earlier, as those of Paris in winter, "day-20" such as begin later.
+        days that begin four quarter hours earlier, as those of Paris in winter, "day-20" such as begin later; their
+        `started_at` and `ended_at` may be those of a day beside them.
         By "model" a turn counts once for each of its models. An empty `by` is one group, or none without rows.
         """
 

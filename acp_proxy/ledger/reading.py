@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from acp_proxy.core.entry import Origin
@@ -67,14 +68,33 @@ def read_sums(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> 
 
 
 def _totals(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> Iterator[Sums]:
+    times = [dimension for dimension in by if _is_time(dimension)]
+    by_day = len(times) == 1 and times != ["quarter_hour"]
+    ahead = int(times[0][3:] or 0) if by_day else 0
+    interval = _days(query, ahead) if by_day else cover(query.since, query.until, finest=bool(times))
+    values = [value for dimension, value in query.where if dimension != "organisation" and value is not None]
+    sql = _sql_of_totals(query, by, _bucket(times[0]) if times else "")
+    for organisation in organisations(read, query):
+        of_organisation = (organisation, *values)
+        for level, first, end in interval.ranges:
+            if level == 1 and ahead:
+                found = _local_days(read, query, by, of_organisation, first, end, ahead)
+            else:
+                found = read(sql, (*of_organisation, level, first, end))
+            yield from (_sums(each, len(by)) for each in found)
+    for since, until in interval.edges:
+        yield from _counted(read, Query(since, until, query.where), by, dialect)
+
+
+def _sql_of_totals(query: Query, by: Sequence[str], bucket: str, condition: str = "", more: str = "") -> str:
+    """`bucket` is SQL for the dimension that is a time."""
     # An expression, lest SQLite walk through series by an index that has them in groups, and look each one up.
-    groups = [_bucket(dimension) if _is_time(dimension) else f"{_SERIES[dimension]} || ''" for dimension in by]
+    groups = [bucket if _is_time(dimension) else f"{_SERIES[dimension]} || ''" for dimension in by]
     lines = _by_line(query, by)
     rows, unpriced = ("line_count", "unpriced_lines") if lines else ("row_count", "unpriced_rows")
     where = [(dimension, value) for dimension, value in query.where if dimension != "organisation"]
     conditions = "".join(f" AND {same(_SERIES[dimension], value)}" for dimension, value in where)
-    values = [value for _, value in where if value is not None]
-    sql = f"""
+    return f"""
         SELECT {", ".join([*groups, "s.currency"])},
             sum({rows}), sum(CASE WHEN s.kind = 'turn' THEN {rows} ELSE 0 END),
             sum(input), sum(cached_read), sum(cached_write), sum(output), sum(thought), sum(units), sum(nano),
@@ -82,20 +102,23 @@ def _totals(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> It
             sum(CASE WHEN s.usage_source = 'estimated' OR s.cost_source = 'estimated' THEN {rows} ELSE 0 END),
             sum(CASE WHEN s.usage_source = 'none' THEN {rows} ELSE 0 END),
             sum(CASE WHEN {_UNCOUNTED.format("s")} THEN {rows} ELSE {unpriced} END),
-            min(first_at), max(last_at)
+            min(first_at), max(last_at) {more}
         FROM series s CROSS JOIN total t
         WHERE s.org_id = ? {conditions} AND t.org_id = s.org_id AND t.level = ? AND t.series = s.id
-            AND t.bucket >= ? AND t.bucket < ?
+            AND t.bucket >= ? AND t.bucket < ? {condition}
         GROUP BY {", ".join(str(number) for number in range(1, len(by) + 2))}
     """
-    times = [dimension for dimension in by if _is_time(dimension)]
-    by_day = times == ["day"]  # else days do not begin where buckets do
-    interval = _days(query) if by_day else cover(query.since, query.until, finest=bool(times))
-    for organisation in organisations(read, query):
-        for bounds in interval.ranges:
-            yield from (_sums(found, len(by)) for found in read(sql, (organisation, *values, *bounds)))
-    for since, until in interval.edges:
-        yield from _counted(read, Query(since, until, query.where), by, dialect)
+
+
+def _local_days(
+    read: Read, query: Query, by: Sequence[str], values: Sequence[str], first: int, end: int, ahead: int
+) -> list[Any]:
+    from acp_proxy.ledger.local_days import sums_of_days  # not for a status
+
+    day = next(number for number, dimension in enumerate(by) if _is_time(dimension))
+    sql = sums_of_days(partial(_sql_of_totals, query, by), len(by), day, ahead)
+    quarters = max(-EVER, (first - 1) * _A_DAY), min(EVER, (end + 1) * _A_DAY)
+    return read(sql, (*values, 1, first, end, *values, 0, *quarters, first, end))
 
 
 def _is_time(dimension: str) -> bool:
@@ -116,18 +139,18 @@ def _day_of(quarter: str, dimension: str) -> str:
     return f"({moved} - ({moved} % {_A_DAY} + {_A_DAY}) % {_A_DAY}) / {_A_DAY}"
 
 
-def _days(query: Query) -> Cover:
-    """Whole days (UTC) as such, what is left at both ends in quarter hours."""
-    day = _A_DAY * QUARTER_HOUR
-    first = -EVER if query.since is None else -(-query.since // day)
-    end = EVER if query.until is None else query.until // day
+def _days(query: Query, ahead: int) -> Cover:
+    """Whole days that begin so many quarter hours before those of UTC; what is left at both ends in quarter hours."""
+    day, moved = _A_DAY * QUARTER_HOUR, ahead * QUARTER_HOUR
+    first = -EVER if query.since is None else -(-(query.since + moved) // day)
+    end = EVER if query.until is None else (query.until + moved) // day
     if first >= end:
         return cover(query.since, query.until, finest=True)
-    ends = []
-    if query.since is not None and query.since < first * day:
-        ends.append(cover(query.since, first * day, finest=True))
-    if query.until is not None and end * day < query.until:
-        ends.append(cover(end * day, query.until, finest=True))
+    ends, start, stop = [], first * day - moved, end * day - moved
+    if query.since is not None and query.since < start:
+        ends.append(cover(query.since, start, finest=True))
+    if query.until is not None and stop < query.until:
+        ends.append(cover(stop, query.until, finest=True))
     ranges = [bounds for each in ends for bounds in each.ranges]
     return Cover(((1, first, end), *ranges), tuple(edge for each in ends for edge in each.edges))
 

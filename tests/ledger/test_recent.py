@@ -5,15 +5,17 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import pytest
 from msgspec.structs import replace
 
 from acp_proxy.core.entry import Entry, Origin
-from acp_proxy.ledger import Query, Row, open_ledger
+from acp_proxy.ledger import Query, Row, Sums, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.session_keys import TABLES, session_key
+from acp_proxy.report import Line, line_of_all
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
@@ -101,3 +103,35 @@ def test_days_begin_by_quarter_hours_before_those_of_utc(ledger: BudgetLedger, o
                 expected[day] = expected.get(day, 0) + 1
         name = f"day{offset:+d}" if offset else "day"
         assert {sums.key[0]: sums.rows for sums in ledger.summed(query, (name,))} == expected
+
+
+@pytest.mark.parametrize("by", [(), ("model",), ("user", "kind")])
+def test_local_days_add_up_to_what_their_quarter_hours_do(ledger: BudgetLedger, by: tuple[str, ...]) -> None:
+    """Whole days, with nothing left of what is the neighbour's: no row, no currency, no line."""
+    chance = Random(len(by))  # noqa: S311  (any rows will do)
+    ledger.append([_any_row(chance) for _ in range(150)])
+    some = Query(NOON - 60 * HOUR, NOON + 55 * HOUR + 7 * MINUTE)
+    for query in (Query(), some, replace(some, where=(("team", "core"),)), Query(where=(("model", "a"),))):
+        quarters = ledger.summed(query, ("quarter_hour", *by))
+        for offset in (4, -20, 48, -95):
+            parts: dict[tuple[object, ...], list[Sums]] = {}
+            for sums in quarters:
+                parts.setdefault(((int(sums.key[0] or 0) + offset) // 96, *sums.key[1:]), []).append(sums)
+            days = ledger.summed(query, (f"day{offset:+d}", *by))
+            assert {sums.key: _line([sums]) for sums in days} == {key: _line(parts[key]) for key in parts}
+
+
+def _line(parts: list[Sums]) -> Line:
+    found = line_of_all("", parts)
+    return replace(found, costs=tuple(sorted(found.costs, key=lambda cost: cost.currency)))
+
+
+def _any_row(chance: Random) -> Row:
+    some = [line(chance.choice("ab"), chance.choice(["1.5", None]), chance.choice(["USD", "EUR"])) for _ in range(2)]
+    return row(
+        *some[: chance.choice([1, 1, 2])],
+        origin=chance.choice([ALICE, BOB]),
+        at=NOON + chance.randrange(-100, 100) * HOUR + chance.randrange(60) * MINUTE,
+        kind=chance.choice(["turn", "turn", "side"]),
+        usage_source=chance.choice(["agent", "partial", "none"]),
+    )
