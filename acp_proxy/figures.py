@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from decimal import ROUND_HALF_EVEN, Decimal
 
-from acp_proxy.core.money import NANO, Money
+from acp_proxy.core.money import NANO, Money, rounded
 
 AT_LEAST = "≥ "
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
@@ -60,12 +59,12 @@ def cost_text(costs: Sequence[Money], decimals: int = 4, *, at_least: bool = Fal
 
 
 def _amount(cost: Money, decimals: int) -> str:
-    step = Decimal(1).scaleb(-decimals)
-    shown = (Decimal(cost.nano) / NANO).quantize(step, ROUND_HALF_EVEN)
+    unit = 10**decimals
+    shown = rounded(abs(cost.nano), NANO // unit)
     below, sign = "", "-" if cost.nano < 0 else ""
     if cost.nano and not shown:
-        below, shown = "<", step
-    figure = f"{abs(shown):,.{decimals}f}"
+        below, shown = "<", 1
+    figure = f"{shown // unit:,}.{shown % unit:0{decimals}d}"
     symbol = _SIGNS.get(cost.currency)
     return f"{below}{sign}{symbol}{figure}" if symbol else f"{below}{sign}{figure} {clean(cost.currency)[:12]}"
 

@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from acp_proxy.config import Config, load
 from acp_proxy.config.budgets import budgets_of
+from acp_proxy.config.checks import amount
 from acp_proxy.config.files import ConfigError, read
 from acp_proxy.core.budget import Budget, Limit
+from acp_proxy.core.money import Money
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import Window
 
@@ -332,3 +336,8 @@ def test_the_example_for_teams_is_valid() -> None:
     ]
     assert config.identity.team == "core"
     assert config.ledger.url.startswith("postgresql://")
+
+
+@given(st.from_regex(r"([0-9]{1,6}|(?=\.[0-9]))(\.[0-9]{0,12})?", fullmatch=True))
+def test_an_amount_is_its_decimal_to_the_nano_unit(text: str) -> None:
+    assert amount(text) == Money.of(text, "USD").nano

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_EVEN, Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +54,14 @@ def usd(amount: str) -> Money:
 )
 def test_money_is_rounded_half_even_and_never_to_nothing(amount: str, decimals: int, text: str) -> None:
     assert cost_text([usd(amount)], decimals) == text
+
+
+@given(st.integers(-(2**63), 2**63 - 1), st.sampled_from((1, 2, 4)))
+def test_money_is_rounded_as_decimals_are(nano: int, decimals: int) -> None:
+    exact = (Decimal(nano) / 10**9).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_EVEN)
+    shown = cost_text([Money(nano, "USD")], decimals)
+    assert shown.startswith("<") or shown == f"{'-' if nano < 0 else ''}${abs(exact):,.{decimals}f}"
+    assert shown.startswith("<") == (nano != 0 and exact == 0)
 
 
 def test_currencies_stand_side_by_side_and_a_lower_bound_says_so() -> None:

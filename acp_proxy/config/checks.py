@@ -19,6 +19,7 @@ WINDOWS = ("turn", "session", "day", "week", "month", "quarter", "total", "rolli
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _LONGEST_NAME = 200  # characters; names become labels of metrics
 _LONGEST_AMOUNT = 18  # digits
+_AMOUNTS = 2**63  # nano-units, beyond what a ledger's column holds
 _LONGEST_URL = 2000  # characters
 _MOST_PERCENT = 1000
 
@@ -89,17 +90,18 @@ def one_of(*choices: str) -> Check:
 
 def amount(value: object) -> int:
     """Nano-units of money, from a decimal in quotes."""
-    from acp_proxy.core.money import Money
+    from acp_proxy.core.money import NANO, rounded
 
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise ValueError(f'expected an amount as a decimal in quotes, such as "30": write "{value}"')
     digits = value.replace(".", "", 1) if isinstance(value, str) else ""
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_AMOUNT):
         raise ValueError('expected an amount from 0, such as "30" or "0.50"')
-    try:
-        return Money.of(str(value), "").nano
-    except ValueError:
-        raise ValueError("expected an amount below 9,223,372,036") from None
+    decimals = len(digits) - len(str(value).partition(".")[0])
+    nano = rounded(int(digits) * NANO, 10**decimals)
+    if nano >= _AMOUNTS:
+        raise ValueError("expected an amount below 9,223,372,036")
+    return nano
 
 
 def currency(value: object) -> str:

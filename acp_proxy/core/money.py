@@ -6,9 +6,12 @@ A currency is any string ("USD", "EUR", "credits"): it is compared, never conver
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 NANO = 1_000_000_000
 _MOST = 2**63 - 1  # what a ledger column holds
@@ -27,6 +30,8 @@ class Money(Struct, frozen=True):
 
         Raises ValueError for what is not a finite number or does not fit a ledger's column.
         """
+        from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation  # 2 ms, and not for who only shows amounts
+
         try:
             exact = Decimal(amount)
         except (InvalidOperation, ValueError, TypeError) as error:
@@ -52,6 +57,12 @@ class Money(Struct, frozen=True):
 
     def minus(self, other: Money) -> Money:
         return self.plus(Money(-other.nano, other.currency))
+
+
+def rounded(number: int, step: int) -> int:
+    """How many steps a number is, half to even; `step` is above 0."""
+    steps, rest = divmod(number, step)
+    return steps + (2 * rest > step or (2 * rest == step and steps % 2 == 1))
 
 
 def decimal_text(nano: int) -> str:
