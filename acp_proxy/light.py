@@ -1,4 +1,4 @@
-"""Imports `msgspec` and `pathlib` without what they take along for functions that nobody here calls: 10 ms of 60.
+"""Imports `msgspec` and `pathlib` without what they take along for functions that nobody here calls: 15 ms of 60.
 
 Only for a process that is ours. Who calls one of those functions all the same gets it: imported then.
 """
@@ -27,17 +27,32 @@ class _Later:
         return _imported(self._name, name)
 
 
-def import_lightly() -> None:
-    """Once, before anything imports `msgspec` or `pathlib`."""
+class _Unknown:
+    """Stands in for a module of which only classes are wanted, to know their instances by: there will be none."""
+
+    def __init__(self, *classes: str) -> None:
+        self.__dict__.update({name: type(name, (), {"unknown": None}) for name in classes})  # SafeUUID.unknown
+
+
+def import_lightly(*, only_to_look: bool = False) -> None:
+    """Once, before anything imports `msgspec` or `pathlib`.
+
+    With `only_to_look` msgspec knows neither `UUID` nor `Decimal`: no row and no setting has one.
+    """
+    _import_datetime()
     platform = _Later("platform")
     platform.__dict__["system"] = lambda: os.uname().sysname  # uuid asks at once
-    stand_ins = {
+    stand_ins: dict[str, object] = {
         "typing_extensions": None,  # msgspec takes it where it is installed, for what Python 3.11 has itself
         "platform": platform,
+        "fnmatch": _Later("fnmatch"),
+        "ntpath": _Later("ntpath"),  # pathlib: paths of Windows
         "urllib.parse": _Later("urllib.parse", "quote_from_bytes"),  # pathlib: URLs of files
         "msgspec._json_schema": _Later("msgspec._json_schema", "schema", "schema_components"),
         **{name: _Later(name) for name in ("msgspec.inspect", "msgspec.toml", "msgspec.yaml")},
     }
+    if only_to_look:
+        stand_ins |= {"uuid": _Unknown("UUID", "SafeUUID"), "decimal": _Unknown("Decimal")}
     new = {name: stand_in for name, stand_in in stand_ins.items() if name not in sys.modules}
     sys.modules.update(new)  # type: ignore[arg-type]
     try:
@@ -52,6 +67,14 @@ def import_lightly() -> None:
             sys.modules.pop(name, None)
 
 
+def _import_datetime() -> None:
+    """In Python 3.11 the module is written twice: what it defines it replaces by what is written in C."""
+    if sys.version_info < (3, 12) and "datetime" not in sys.modules:
+        import _datetime  # type: ignore[import-not-found, unused-ignore]
+
+        sys.modules["datetime"] = _datetime
+
+
 def _calling(module: str, function: str) -> Callable[..., object]:
     return lambda *values, **named: _imported(module, function)(*values, **named)
 
@@ -59,4 +82,6 @@ def _calling(module: str, function: str) -> Callable[..., object]:
 def _imported(module: str, name: str) -> Any:
     from importlib import import_module
 
+    if isinstance(sys.modules.get(module), _Later):
+        raise AttributeError(f"{module}.{name}")
     return getattr(import_module(module), name)

@@ -180,7 +180,7 @@ def _status(argv: Sequence[str]) -> int | None:
     gc.disable()  # for good: nothing here lives long enough to be looked through
     from acp_proxy.light import import_lightly
 
-    import_lightly()
+    import_lightly(only_to_look=True)
     from acp_proxy.status.command import main as status
 
     wrong = status(argv, options, os.environ)

@@ -64,7 +64,10 @@ def test_a_ledger_at_the_last_step_is_known_without_the_steps() -> None:
 
 
 def test_a_status_takes_along_nothing_that_others_import_for_functions_that_nobody_calls(home: Path) -> None:
-    taken_along = {"platform", "textwrap", "urllib.parse", "ipaddress", "random", "unicodedata", "msgspec.inspect"}
+    taken_along = {
+        *("platform", "textwrap", "urllib.parse", "ipaddress", "random", "unicodedata", "msgspec.inspect"),
+        *("decimal", "fnmatch", "ntpath", "numbers", "uuid", *(("datetime",) if sys.version_info < (3, 12) else ())),
+    }
     assert imported(home, "status") & taken_along == set()
 
 
@@ -72,14 +75,33 @@ def test_who_needs_what_was_not_taken_along_gets_it() -> None:
     code = """
 from acp_proxy.light import import_lightly
 import_lightly()
-import pathlib, msgspec, platform, urllib.parse, uuid
+import datetime, pathlib, msgspec, platform, urllib.parse, uuid
 print(pathlib.Path("/a b").as_uri(), urllib.parse.quote("ü"), platform.node() != "", uuid.uuid4().version)
 print(msgspec.json.schema(msgspec.defstruct("Point", [("x", int)]))["$ref"])
 print(type(msgspec.inspect.type_info(int)).__name__, msgspec.toml.decode("a = 1"))
+print(pathlib.Path("/a.b").match("*.b"), pathlib.PureWindowsPath("C:/a").parts[0])
+day = datetime.datetime.strptime("2026-11-01", "%Y-%m-%d").date()
+print(day, msgspec.json.decode(msgspec.json.encode(day), type=datetime.date) == day)
 """
     command = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert told.split() == ["file:///a%20b", "%C3%BC", "True", "4", "#/$defs/Point", "IntType", "{'a':", "1}"]
+    assert told.splitlines() == [
+        *("file:///a%20b %C3%BC True 4", "#/$defs/Point", "IntType {'a': 1}"),
+        *("True C:\\", "2026-11-01 True"),
+    ]
+
+
+def test_who_only_looks_can_still_reckon_with_decimals() -> None:
+    code = """
+from acp_proxy.light import import_lightly
+import_lightly(only_to_look=True)
+import decimal, uuid
+from acp_proxy.core.money import Money
+print(Money.of("0.0000000015", "USD").nano, decimal.Decimal("0.1"), uuid.UUID(int=0))
+"""
+    command = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert told.split() == ["2", "0.1", "00000000-0000-0000-0000-000000000000"]
 
 
 def test_an_msgspec_that_asks_more_of_what_is_put_off_gets_it(tmp_path: Path) -> None:
