@@ -20,6 +20,7 @@ Told = list[tuple[Usage, SessionState]]
 # All others report at the end of a turn or not at all, or only a context of their own estimate.
 TELL_IN_MID_TURN = {
     "claude-agent-acp-0.100.0",
+    "claude-agent-acp-0.101.0",
     "claude-agent-acp-0.49.0",
     "codex-acp-2.6.0",
     "fast-agent-0.10.46",

@@ -121,7 +121,7 @@ def possible(calls: list[dict[str, Any]]) -> list[Usage]:
 
 def told(usage: Usage, agent: str) -> tuple[int, ...]:
     """As much of a partition as the agent tells apart."""
-    if agent.startswith(("goose", "fast-agent")):
+    if agent.startswith(("goose", "fast-agent", "nanocoder")):
         return (usage.prompt, usage.completion)
     if agent.startswith("mistral"):
         return (usage.input, usage.cached_read, usage.completion)

@@ -65,7 +65,7 @@ _CLAUDE = Profile(
     used_includes_output=True,
     contexts_a_call=2,  # when it begins, and when it has answered
     cost_at_end=True,
-    unreported="calls cut short; the calls of /compact have a cost but no tokens of their own",
+    unreported="calls cut short; the classifier of mode auto; calls of /compact have a cost but no tokens of their own",
 )
 _OPENCODE = Profile(
     "last_call",
@@ -93,6 +93,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
         ("0.49.0", _CLAUDE),
         ("0.100.0", replace(_CLAUDE, cost="carried")),
     ),
+    "@zed-industries/claude-code-acp": (("0.16.2", _SILENT),),
     "@zed-industries/claude-agent-acp": (("0.23.1", replace(_CLAUDE, slips=True, contexts_a_call=0)),),
     "@agentclientprotocol/codex-acp": (
         ("2.1.1", replace(_CODEX, scope="last_call")),
@@ -152,6 +153,17 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
     "hermes-agent": (("0.19.0", Profile("session", "includes_cache", counters_restart=True, restarts_on_model=True)),),
     "OpenHands CLI ACP Agent": (("1.16.0", Profile("session", "includes_cache", cost="carried")),),
     "fast-agent-acp": (("0.10.46", Profile("turn", "includes_cache", hides_cache=True)),),
+    "nanocoder": (
+        (
+            "1.30.0",
+            Profile(
+                "turn",
+                "includes_cache",
+                hides_cache=True,
+                unreported="turns that failed; calls cut short; of some providers everything",
+            ),
+        ),
+    ),
     "pi-acp": (("0.0.34", _SILENT_BUT_USED),),
     "Kimi Code CLI": (("1.51.0", _SILENT), ("2.1.0", _SILENT)),
     "cline": (("3.0.65", _SILENT),),

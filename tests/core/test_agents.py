@@ -27,6 +27,8 @@ from acp_proxy.core.agents import UNKNOWN, ProfileOverride, how_it_counts, profi
         ("Kimi Code CLI", "1.51.0", "none"),
         ("Kimi Code CLI", "2.1.0", "none"),
         ("cline", "3.0.65", "none"),
+        ("nanocoder", "1.30.0", "turn"),
+        ("@zed-industries/claude-code-acp", "0.16.2", "none"),
     ],
 )
 def test_each_released_agent_counts_in_its_own_scope(name: str, version: str, scope: str) -> None:

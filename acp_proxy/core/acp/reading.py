@@ -83,7 +83,7 @@ def model_of(fields: Any) -> str | None:
             and option.get("category") == "model"
             and (model := text(option.get("currentValue")))
         ):
-            found.setdefault(text(option.get("id")), model)
+            found.setdefault(text(option.get("id") or option.get("configId")), model)  # v1, v2
     return (
         found.get("model")
         or next(iter(found.values()), None)
