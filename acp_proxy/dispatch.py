@@ -16,7 +16,7 @@ from acp_proxy.core.alike import Alike
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import Event, Side
-from acp_proxy.core.jsonrpc import Message, Request, Response, parse
+from acp_proxy.core.jsonrpc import Request, Response, parse
 from acp_proxy.core.long_lines import may_stream
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.peek import (
@@ -100,8 +100,11 @@ class Dispatcher:
         if sender is _AGENT:
             write, flow, awaits = self._write_to_client, self._from_agent, self._awaits
             for peek in peeked:
-                if peek.method is not None or awaits(sender, peek.id):
+                if peek.method is not None:
                     self._peeked_of_agent(run, peeked)
+                    return
+                if awaits(sender, peek.id):
+                    self._looked_into(sender, run, peeked)
                     return
         else:
             write, flow = self._write_to_agent, self._from_client
@@ -264,25 +267,22 @@ class Dispatcher:
         message = parse(line)
         if message is not None and (session := self._conversation.ending(sender, message)) is not None:
             self._accounting.ending(session)
+            self._accounting.message(sender, message, len(line))
+            self._to_client.forward(line)
+            return
         self._accounting.flush()  # what is decided here depends on what came before
         if message is None:
             self._lane(sender).forward(line)
-        elif self._waits(sender, message):
+        elif sender is Side.CLIENT and self._admission.wanted(message):
             self._admission.hold(message, line)
             self._to_agent.outlet.hold_back(self._admission.held)
         elif sender is Side.AGENT and isinstance(message, Request) and message.method == acp.REQUEST_PERMISSION:
             self._permission(message, line)
         elif isinstance(message, Response) and self._permissions.answered(sender, message.id):
             pass  # too late: the agent has been answered
-        elif self._conversation.ends_turn(sender, message):
-            self._accounting.message(sender, message, len(line))
-            self._lane(sender).forward(line)
         else:
             self._lane(sender).forward(line)
             self._accounting.message(sender, message, len(line))
-
-    def _waits(self, sender: Side, message: Message) -> bool:
-        return sender is Side.CLIENT and self._admission.wanted(message)
 
     def _permission(self, request: Request, line: bytes) -> None:
         """The client is asked, or where permission is denied for now the agent is answered."""

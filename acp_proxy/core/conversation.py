@@ -75,10 +75,6 @@ class Conversation:
                 return [] if update is None else self._updates.events(update, at, size)
         return []
 
-    def ends_turn(self, sender: Side, message: Message) -> bool:
-        """Whether `receive` would end a turn. Changes nothing."""
-        return self.ending(sender, message) is not None
-
     def ending(self, sender: Side, message: Message) -> str | None:
         """The session of which `receive` would end a turn, if any. Changes nothing."""
         if sender is Side.CLIENT:
@@ -132,7 +128,7 @@ class Conversation:
                 session = self._sessions.named(name)
                 turn, events = self._turns.prompted(session, request.params, at, admitted)
                 answered = partial(self._turns.answered, session, turn)
-                self._ask(request, answered, partial(self._turns.ends, session, turn))
+                self._ask(request, answered, partial(self._turns.ends, session, turn), name)
                 return events
             case acp.SET_MODEL:
                 self._ask(request, partial(self._model_set, name, acp.wanted_model(request.params)))
@@ -140,7 +136,7 @@ class Conversation:
                 self._ask(request, partial(self._model_set, name, None))
             case acp.CLOSE | acp.DELETE:
                 deleted = request.method == acp.DELETE
-                self._ask(request, partial(self._closed, name, deleted), partial(self._closing_ends, name))
+                self._ask(request, partial(self._closed, name, deleted), partial(self._closing_ends, name), name)
         return []
 
     def _ask(
@@ -148,8 +144,9 @@ class Conversation:
         request: Request,
         answered: Callable[[Response, int], list[Event]],
         ends: Callable[[Response], bool] = _never,
+        session: str | None = None,
     ) -> None:
-        self._asked.add(Side.AGENT, request.id, _Asked(answered, ends, acp.session_of(request)))
+        self._asked.add(Side.AGENT, request.id, _Asked(answered, ends, session))
 
     def _initialized(self, client: Hello, response: Response, at: int) -> list[Event]:
         if response.error is not None:

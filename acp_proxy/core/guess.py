@@ -23,10 +23,10 @@ class ScopeGuess:
         """
         if self._settled or before is None:
             return self.scope
-        grows = now.partition.covers(before.partition)
-        if self.scope == "session" and not grows:
-            self._settle("unknown agent: counters fell, taken per turn again")
-        elif self.scope == "turn" and grows and _outgrew(before, now):
+        if self.scope == "session":
+            if not now.partition.covers(before.partition):
+                self._settle("unknown agent: counters fell, taken per turn again")
+        elif _outgrew(before, now) and now.partition.covers(before.partition):
             self.scope = "session"
             self.reason = "unknown agent: counters grew by more than the context, taken as cumulative"
         return self.scope

@@ -115,7 +115,7 @@ class Pairing(Generic[T]):
     def _find(self, answers: Side, id: Any) -> tuple[Side, str, Any] | None:
         if not self._open:
             return None
-        kind, value = id_key(id)
+        kind, value = ("number", id) if type(id) is int else id_key(id)  # as nearly all are
         key = (answers, kind, value)
         if key in self._open:
             return key

@@ -230,4 +230,4 @@ class Meter:
 
     def _metered(self, account: Account, entry: Entry, *, reported: bool, reported_cost: bool) -> TurnMetered:
         account.book(entry)
-        return TurnMetered(entry.ended_at, entry, self._state(account), reported, reported_cost)
+        return TurnMetered(entry.ended_at, entry, account.state(entry.context_size), reported, reported_cost)

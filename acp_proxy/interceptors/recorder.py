@@ -95,7 +95,9 @@ class Recorder(Interceptor):
             case ContextChanged() | TurnStarted():
                 self._follow(event)
             case TurnMetered(_, entry, state):
-                self._follow(event)
+                if self._latest:
+                    self._catch_up()
+                self._unfinished.on_event(event)
                 self._worker.append(self._row(entry, state))
             case Initialized():
                 self._meet(event)

@@ -56,11 +56,11 @@ class Journal:
             return None
         size = room(data)
         with self._lock:
-            end = self._tail + size + 1
-            if self._file is None or end > most or not self._file.holds(end):
+            file, end = self._file, self._tail + size + 1
+            if file is None or end > most or (end > len(file.map) and not file.grow(end)):
                 return None
             slot = self._tail
-            commit(self._file.map, slot, data, is_open=is_open)
+            commit(file.map, slot, data, is_open=is_open)
             self._tail += size
             self._open += 1
         return slot
@@ -128,8 +128,8 @@ class _File:
             os.close(self._descriptor)
             raise
 
-    def holds(self, size: int) -> bool:
-        """Whether it has room up to `size`, made by doubling it if need be."""
+    def grow(self, size: int) -> bool:
+        """Make room up to `size` by doubling it; whether it has that now."""
         while size > len(self.map):
             larger = 2 * len(self.map)
             if larger > LARGEST_SIZE:

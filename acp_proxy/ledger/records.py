@@ -42,7 +42,8 @@ def head(ledger: str) -> bytes:
 
 def room(data: bytes) -> int:
     """How many bytes the record of `data` takes; the mark after it needs one more."""
-    return _aligned(_RECORD.size + len(data))
+    size = _RECORD.size + len(data)
+    return size + -size % _ALIGNMENT
 
 
 def commit(journal: mmap, offset: int, data: bytes, *, is_open: bool = False) -> None:
@@ -109,4 +110,4 @@ def _next_whole(data: bytes, offset: int) -> int:
 
 
 def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
+    return size + -size % _ALIGNMENT

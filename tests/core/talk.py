@@ -31,7 +31,7 @@ class Talk:
         if message is None:
             return []
         self.at += 1
-        ends = self.conversation.ends_turn(sender, message)
+        ends = self.conversation.ending(sender, message) is not None
         awaited = not isinstance(message, Response) or self.conversation.awaits(sender, message.id)
         events = self.conversation.receive(sender, message, self.at, len(line))
         assert ends == any(isinstance(event, TurnEnded) for event in events), line

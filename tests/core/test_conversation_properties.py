@@ -73,7 +73,7 @@ messages = st.one_of(
 
 
 def check(talk: Talk) -> None:
-    """Turns start once, end once, and none is left when a side is gone. (`Talk` checks `ends_turn` on each line.)"""
+    """Turns start once, end once, and none is left when a side is gone. (`Talk` checks `ending` on each line.)"""
     talk.close(AGENT)
     ended = [event.turn.id for event in talk.events if isinstance(event, TurnEnded)]
     assert len(ended) == len(set(ended))

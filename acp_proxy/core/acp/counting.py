@@ -54,27 +54,25 @@ class Ending(Struct, frozen=True):
 
 def ends(result: Any) -> bool:
     """Whether a prompt's result gives a stop reason, as v1's do."""
-    return text(mapping(result).get("stopReason")) is not None
+    return isinstance(result, dict) and text(result.get("stopReason")) is not None
 
 
 def accepts(result: Any) -> bool:
     """Whether a prompt's result is v2's: the prompt is taken in, its turn goes on."""
-    return "messageId" in mapping(result) and not ends(result)
+    return isinstance(result, dict) and "messageId" in result and not ends(result)
 
 
 def ending(fields: Any) -> Ending:
     """The end of a turn from a prompt's result or an idle state. Any reason is kept, none is `end_turn`."""
     fields = mapping(fields)
     meta = meta_of(fields)
-    quota = mapping(meta.get("quota"))
+    reason = text(fields.get("stopReason")) or (FAILED if fields.get("error") else ENDED)
+    used, quota = counters(fields.get("usage")), meta.get("quota")
+    if not isinstance(quota, dict):
+        return Ending(reason, used, meta=meta)
     rows = quota.get("model_usage")
-    return Ending(
-        text(fields.get("stopReason")) or (FAILED if fields.get("error") else ENDED),
-        counters(fields.get("usage")),
-        counters(quota.get("token_count")),
-        tuple(_model_rows(rows if isinstance(rows, list) else ())),
-        meta,
-    )
+    by_model = tuple(_model_rows(rows)) if isinstance(rows, list) else ()
+    return Ending(reason, used, counters(quota.get("token_count")), by_model, meta)
 
 
 def context_of(fields: Mapping[str, Any]) -> tuple[int | None, int | None]:
@@ -105,10 +103,9 @@ def counters(value: Any) -> Counters | None:
     if not isinstance(value, dict):
         return None
     found: dict[str, int] = {}
-    for name in [name for name in _COUNTERS if name in value]:
-        counted = count(value[name])
-        if counted is not None:
-            found[_COUNTERS[name]] = counted
+    for name, counter in _COUNTERS.items():
+        if name in value and (counted := count(value[name])) is not None:
+            found[counter] = counted
     return Counters(**found) if found else None
 
 
@@ -138,7 +135,7 @@ def tool_chars(fields: Mapping[str, Any], size: int) -> tuple[int, int]:
         return 0, size
 
 
-def _model_rows(rows: Any) -> Iterator[ModelCounters]:
+def _model_rows(rows: list[Any]) -> Iterator[ModelCounters]:
     for row in rows:
         if isinstance(row, dict) and (model := text(row.get("model"))):
             yield ModelCounters(model, counters(row.get("token_count")) or _NO_COUNTERS)
@@ -147,9 +144,10 @@ def _model_rows(rows: Any) -> Iterator[ModelCounters]:
 def _text_length(content: Any) -> int:
     """Of a block, or of a list of them: text, and text in embedded resources. Images count nothing."""
     if isinstance(content, list):
-        return sum(_text_length(block) for block in content if isinstance(block, dict))
-    block = mapping(content)
-    said = block.get("text", mapping(block.get("resource")).get("text"))
+        return sum([_text_length(block) for block in content if isinstance(block, dict)])
+    if not isinstance(content, dict):
+        return 0
+    said = content["text"] if "text" in content else mapping(content.get("resource")).get("text")
     return len(said) if isinstance(said, str) else 0
 
 
