@@ -20,7 +20,15 @@ from typing import Any, TypeVar
 import asyncpg
 
 from acp_proxy.core.budget import Account
-from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError, Warn, holding, log_warning
+from acp_proxy.ledger import (
+    LedgerError,
+    LedgerUnavailableError,
+    RowRefusedError,
+    Warn,
+    holding,
+    log_warning,
+    postgres_sums,
+)
 from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.postgres_address import Address
 from acp_proxy.ledger.postgres_schema import BEGIN, migrate
@@ -118,6 +126,9 @@ class PostgresLedger(SqlLedger):
                 values += [value for row in rows for value in row]
         if parts:
             run(f"WITH {', '.join(parts)} SELECT 1", values)
+
+    def _keep_sums(self, run: Run, accounts: Sequence[Account], now: int) -> None:
+        postgres_sums.make(run, accounts, now, self.dialect)
 
     def _lock_totals(self, run: Run) -> None:
         run("LOCK TABLE total IN EXCLUSIVE MODE", ())
