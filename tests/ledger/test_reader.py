@@ -82,8 +82,8 @@ def test_what_is_held_by_one_that_died_since_is_booked_when_somebody_asks(url: s
 
 
 def test_what_the_living_hold_is_held(url: str, ledger: BudgetLedger) -> None:
-    hold(ledger, Owner.this())
-    with reading(url) as reader:
+    with reading(url) as reader:  # before the hold: who opens a ledger books what expired long ago by the clock
+        hold(ledger, Owner.this())
         (standing,) = reader.standing([DAILY], NOON)
         assert (standing.spent, standing.held) == (0, usd("1.5"))
 
