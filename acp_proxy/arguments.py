@@ -9,13 +9,11 @@ import argparse
 from typing import Any, get_args
 
 from acp_proxy import __version__
-from acp_proxy.command_line import Parser, UsageError
+from acp_proxy.command_line import Parser
 from acp_proxy.core.budget import Per
 from acp_proxy.report import BY, FILTERS
 from acp_proxy.setup import NAMES
 from acp_proxy.status import FIELDS
-
-__all__ = ("UsageError", "parser")
 
 _SAYS = "Relays the Agent Client Protocol, and meters what agents use."
 _MORE = "`acp-proxy COMMAND --help` tells more of each, `acp-proxy demo` shows what it is about."

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from acp_proxy import times
-from acp_proxy.arguments import UsageError, parser
+from acp_proxy.arguments import parser
 from acp_proxy.charset import make_do
+from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config, ConfigError, load
 from acp_proxy.core.usage import Usage
 from acp_proxy.figures import clean

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from acp_proxy import table, times
-from acp_proxy.arguments import UsageError
 from acp_proxy.budget import grants
 from acp_proxy.budget.check import ADMITTED, REFUSED, Answer, check
+from acp_proxy.command_line import UsageError
 from acp_proxy.core.budget import Budget
 from acp_proxy.core.scope import Scope, Subject
 from acp_proxy.ledger import open_ledger

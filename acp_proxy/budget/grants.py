@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from msgspec import Struct
 
 from acp_proxy import times
-from acp_proxy.arguments import UsageError
 from acp_proxy.budget import exact_text, with_unit
+from acp_proxy.command_line import UsageError
 from acp_proxy.core.budget import Budget, Limit
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import Subject

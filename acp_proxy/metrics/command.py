@@ -6,7 +6,7 @@ import os
 from contextlib import closing, suppress
 from pathlib import Path
 
-from acp_proxy.arguments import UsageError
+from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config
 from acp_proxy.configured import catalog_of
 from acp_proxy.ledger import open_ledger

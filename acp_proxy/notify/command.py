@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Sequence
 
-from acp_proxy.arguments import UsageError
+from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config
 from acp_proxy.config.channels import Channel
 from acp_proxy.core.notice import a_test

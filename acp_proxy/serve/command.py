@@ -12,7 +12,7 @@ from typing import NoReturn, TextIO
 
 import uvicorn
 
-from acp_proxy.arguments import UsageError
+from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config
 from acp_proxy.ledger import LedgerUnavailableError
 from acp_proxy.ledger.places import is_postgres
