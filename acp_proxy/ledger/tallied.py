@@ -115,10 +115,6 @@ class Tallied:
 
         self._write(work)
 
-    def reporters(self, organisation: str) -> int:
-        """How many proxies reported lately."""
-        return int(self._read("SELECT count(*) FROM relayed WHERE org_id = ?", (organisation,))[0][0])
-
     def count_relayed(self, organisation: str, process: str, sequence: int, counts: Sequence[Tally], now: int) -> None:
         """Add what a proxy counted since its last report. A report comes in once, by its ascending number."""
 

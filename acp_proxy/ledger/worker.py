@@ -150,12 +150,6 @@ class LedgerWorker:
         if slot is not None:
             self._open_turns[row.entry.id] = slot
 
-    def forget_open(self, turn: str) -> None:
-        """A turn that was kept open used nothing after all."""
-        slot = self._open_turns.pop(turn, None)
-        if slot is not None:
-            self._journal.done(slot)
-
     def note_session(self, origin: Origin, session: str, title: str, at: int) -> None:
         """Keep a session's title."""
         self._put(_Note(origin, session, title, at))

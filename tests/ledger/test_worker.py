@@ -175,8 +175,6 @@ class TestOpenTurns:
         worker = make(path)
         worker.keep_open(row(line(cost="0.1"), id="a"))
         worker.append(row(line(cost="0.3"), id="a"))
-        worker.keep_open(row(id="refused after all"))
-        worker.forget_open("refused after all")
         assert worker.close(WAIT) == 0
         assert list(journals.iterdir()) == []
         assert ids(path) == ["a"]
