@@ -17,8 +17,8 @@ from acp_proxy.budget import zone_of
 from acp_proxy.budget.accounts import accounts_of, standings_of
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
-from acp_proxy.core.money import NANO
 from acp_proxy.core.scope import Subject
+from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.recovery import pending
@@ -34,7 +34,7 @@ from acp_proxy.project import project_of
 
 __all__ = ["CONTENT_TYPE", "Exporter"]
 
-_ACTIVE = 5 * 60 * NANO  # after a row a session is active
+_ACTIVE = 5 * 60 * SECOND  # after a row a session is active
 
 
 class Exporter:
@@ -105,7 +105,7 @@ class Exporter:
 
     def _read(self, ledger: BudgetLedger) -> Readings:
         """Labels last: whatever was read before is among them."""
-        config, organisation, now = self._config, self._config.identity.organisation, int(self._clock() * NANO)
+        config, organisation, now = self._config, self._config.identity.organisation, int(self._clock() * SECOND)
         timed = self._timings.of
         with timed("wholes"):
             wholes = ledger.tallied.wholes(organisation)

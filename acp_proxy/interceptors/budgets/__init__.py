@@ -33,6 +33,7 @@ from acp_proxy.core.events import (
 from acp_proxy.core.jsonrpc import Request
 from acp_proxy.core.scope import Subject
 from acp_proxy.core.usage import Usage
+from acp_proxy.core.windows import SECOND
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
 from acp_proxy.interceptors.budgets.asking import Asking
 from acp_proxy.interceptors.budgets.deciding import Deciding
@@ -47,7 +48,7 @@ from acp_proxy.interceptors.budgets.stops import Stops
 from acp_proxy.interceptors.budgets.voice import Voice
 from acp_proxy.interceptors.budgets.warnings import Warnings
 from acp_proxy.ledger import LedgerError, OpenTurn
-from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
+from acp_proxy.ledger.budgets import BEAT, EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.worker import LedgerWorker
 
@@ -92,7 +93,7 @@ class Budgets(Interceptor):
         new_id: Callable[[int], str],
         *,
         clock: Callable[[], int] = time.time_ns,
-        beat: float = 10.0,
+        beat: float = BEAT / SECOND,
     ) -> None:
         self.admits_within = rules.timeout + _MARGIN
         self._rules = rules
