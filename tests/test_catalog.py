@@ -2,7 +2,6 @@
 
 import json
 import sys
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from importlib import import_module
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from acp_proxy.catalog import Catalog
+from acp_proxy.config.values import Price
 from acp_proxy.core import models, pricing
 from acp_proxy.core.money import Money
 from acp_proxy.core.pricing import PriceRow
@@ -27,18 +27,6 @@ RATES = {
     "cache_write_1h": "cached_write_1h",
 }
 NOW = int(datetime(2026, 11, 20, 15, tzinfo=UTC).timestamp()) * 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Own:
-    """A price of the user's, as the configuration holds it."""
-
-    input: str | None = None
-    output: str | None = None
-    cached_read: str | None = None
-    cached_write: str | None = None
-    cached_write_1h: str | None = None
-    context: int | None = None
 
 
 @pytest.fixture(scope="module")
@@ -156,13 +144,13 @@ def test_a_window_hint_wins_over_the_rows_window(catalog: Catalog) -> None:
     assert catalog.window("claude-sonnet-4-5") == 200_000
     assert catalog.window("claude-sonnet-4-5[1m]") == 1_000_000
     assert catalog.window("no-such-model[1m]") is None
-    aliased = catalog.with_overrides({"claude-sonnet-5": Own(context=50_000)}, {"sonnet": "claude-sonnet-4-5[1m]"})
+    aliased = catalog.with_overrides({"claude-sonnet-5": Price(context=50_000)}, {"sonnet": "claude-sonnet-4-5[1m]"})
     assert aliased.window("sonnet") == 1_000_000
     assert aliased.window("claude-sonnet-5[1m]") == 50_000
 
 
 def test_a_configured_price_wins_and_says_that_it_is_configured(catalog: Catalog) -> None:
-    own = Own("1.20", "6", "0.12", context=200_000)
+    own = Price("1.20", "6", "0.12", context=200_000)
     configured = catalog.with_overrides({"My-Gateway/Big-Model": own, "claude-opus-5-5": own})
     for model in ("my-gateway/big-model", "My-Gateway/Big-Model", "claude-opus-5.5[1m]", "anthropic/claude-opus-5-5"):
         priced = configured.price(model, Usage(input=1_000_000, output=1_000_000), NOW)
@@ -173,7 +161,7 @@ def test_a_configured_price_wins_and_says_that_it_is_configured(catalog: Catalog
 
 
 def test_a_configured_price_of_a_dated_model_leaves_its_siblings_alone(catalog: Catalog) -> None:
-    configured = catalog.with_overrides({"openai/gpt-4o": Own("1", "1")})
+    configured = catalog.with_overrides({"openai/gpt-4o": Price("1", "1")})
     assert configured.price("gpt-4o", Usage(input=1), NOW).configured
     assert configured.price("gpt-4o-2024-08-06", Usage(input=1), NOW).configured
     assert not configured.price("gpt-4o-2024-05-13", Usage(input=1), NOW).configured
@@ -182,12 +170,12 @@ def test_a_configured_price_of_a_dated_model_leaves_its_siblings_alone(catalog: 
 
 def test_a_lab_model_that_the_catalog_lacks_can_be_configured_with_or_without_its_lab(catalog: Catalog) -> None:
     for key in ("openai/gpt-99", "gpt-99"):
-        configured = catalog.with_overrides({key: Own("1", "2")})
+        configured = catalog.with_overrides({key: Price("1", "2")})
         assert configured.price("gpt-99[high]", Usage(input=1_000_000), NOW).cost == Money.of("1", "USD")
 
 
 def test_a_configured_window_alone_leaves_the_catalogs_price(catalog: Catalog) -> None:
-    configured = catalog.with_overrides({"claude-opus-5-5": Own(context=123_456)})
+    configured = catalog.with_overrides({"claude-opus-5-5": Price(context=123_456)})
     priced = configured.price("claude-opus-5-5", Usage(input=1_000_000), NOW)
     assert (priced.cost, priced.configured) == (Money.of("4", "USD"), False)
     assert configured.window("claude-opus-5-5") == 123_456
@@ -236,14 +224,14 @@ def _faults(row: PriceRow) -> list[str]:
 
 
 def test_the_table_is_read_at_the_first_question_only() -> None:
-    catalog = Catalog.load().with_overrides({"a": Own("1", "1")}, {"b": "a"})
+    catalog = Catalog.load().with_overrides({"a": Price("1", "1")}, {"b": "a"})
     assert "_table" not in vars(catalog)
     catalog.window("claude-opus-5-5")
     assert "_table" in vars(catalog)
 
 
 def test_a_catalog_can_be_read_before_the_first_question() -> None:
-    catalog = Catalog.load().with_overrides({"a": Own("1", "1")}, {"b": "a"})
+    catalog = Catalog.load().with_overrides({"a": Price("1", "1")}, {"b": "a"})
     catalog.warm()
     assert "_table" in vars(catalog)
 

@@ -1,7 +1,6 @@
 """What `acp-proxy prices` answers."""
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,21 +8,12 @@ import pytest
 
 from acp_proxy import prices
 from acp_proxy.catalog import Catalog
+from acp_proxy.config.values import Price
 from acp_proxy.core.usage import Usage
 from acp_proxy.prices import Tokens
 
 NOW = int(datetime(2026, 11, 20, 15, tzinfo=UTC).timestamp()) * 1_000_000_000
 SOL = Tokens(Usage(input=4_000, cached_read=50_000, output=1_500))
-
-
-@dataclass(frozen=True, slots=True)
-class Own:
-    input: str | None = None
-    output: str | None = None
-    cached_read: str | None = None
-    cached_write: str | None = None
-    cached_write_1h: str | None = None
-    context: int | None = None
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +112,7 @@ def test_show_as_json_says_since_when_and_from_where(catalog: Catalog) -> None:
 
 
 def test_show_tells_a_price_of_the_users_own(catalog: Catalog) -> None:
-    own = catalog.with_overrides({"my-gateway/big-model": Own("1.20", "6", context=200_000)})
+    own = catalog.with_overrides({"my-gateway/big-model": Price("1.20", "6", context=200_000)})
     text = prices.show(own, "my-gateway/big-model", NOW)
     assert "context 200,000 tokens" in text
     assert text.endswith("from configuration\n")
