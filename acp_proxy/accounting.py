@@ -6,6 +6,7 @@ This is the boundary that keeps the relay alive: whatever fails here is logged, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from acp_proxy.core.conversation import Conversation
@@ -13,6 +14,7 @@ from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side, TurnEnding
 from acp_proxy.core.jsonrpc import Message, parse
 from acp_proxy.core.meter import Meter
+from acp_proxy.glance import Tally, Told
 from acp_proxy.interceptor import Interceptor
 
 
@@ -28,23 +30,6 @@ Later = Callable[[Callable[[], None]], object]
 _Hearer = tuple[Interceptor, Callable[[Event], Iterable[Effect]]]
 
 AT_MOST = 256  # lines and tallies that wait to be accounted
-_AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of which characters are counted, not JSON
-
-
-class Tally:
-    """Updates of one kind in one session of which nothing else matters, and the bytes of their `content`."""
-
-    __slots__ = ("kind", "session", "size", "updates")
-
-    def __init__(self, session: str | None, kind: str, updates: int, size: int) -> None:
-        self.session = session
-        self.kind = kind
-        self.updates = updates
-        self.size = size
-
-    @property
-    def chars(self) -> int:
-        return max(0, self.size - self.updates * _AROUND_TEXT)
 
 
 class Accounting:
@@ -75,7 +60,7 @@ class Accounting:
         self._log = log
         self._later = later
         self._scheduled = self._late = False
-        self._waiting: list[tuple[Side, bytes] | Tally] = []
+        self._waiting: list[tuple[Side, bytes] | Tally | Told] = []
 
     def tally(self, session: str | None, kind: str, updates: int, size: int) -> None:
         """Updates of which nothing but this matters; they are accounted with whatever is next, or when many wait."""
@@ -86,6 +71,37 @@ class Accounting:
             last.size += size
             return
         waiting.append(Tally(session, kind, updates, size))
+
+    def seen(self, each: Iterable[Tally | Told]) -> None:
+        """The same of a run's updates, and contexts that the agent told, which `settle` follows."""
+        for one in each:
+            if isinstance(one, Told):
+                self._late = True
+                self._told(one)
+            elif not (self._waiting and isinstance(last := self._waiting[-1], Tally) and last.add(one)):
+                self._waiting.append(one)
+
+    def _told(self, told: Told) -> None:
+        """It goes on from the one before where only tallies stand between: they do not mind being counted sooner."""
+        waiting = self._waiting
+        place = len(waiting) - 1
+        while place >= 0 and isinstance(waiting[place], Tally):
+            place -= 1
+        before = waiting[place] if place >= 0 else None
+        if not (isinstance(before, Told) and before.add(told)):
+            waiting.append(told)
+        elif place < len(waiting) - 1:
+            del waiting[place]
+            self._join(place)
+            waiting.append(before)
+
+    def _join(self, place: int) -> None:
+        """What came to stand side by side there may be the same tally."""
+        waiting = self._waiting
+        if 0 < place < len(waiting):
+            one, other = waiting[place - 1], waiting[place]
+            if isinstance(one, Tally) and isinstance(other, Tally) and one.add(other):
+                del waiting[place]
 
     def line(self, sender: Side, line: bytes) -> None:
         """A line that may be late; `settle` follows when it was forwarded."""
@@ -114,6 +130,8 @@ class Accounting:
         for each in waiting:
             if isinstance(each, Tally):
                 self._conversation.tally(each.session, each.kind, each.chars, each.updates)
+            elif isinstance(each, Told):
+                self._take(partial(self._conversation.told, each.session, each.size, each.each, self._clock()))
             elif (message := parse(each[1])) is not None:
                 self._receive(each[0], message, len(each[1]), None)
 
@@ -127,8 +145,12 @@ class Accounting:
         self._receive(sender, message, size, admitted)
 
     def _receive(self, sender: Side, message: Message, size: int, admitted: str | None) -> None:
+        self._take(partial(self._conversation.receive, sender, message, self._clock(), size, admitted))
+
+    def _take(self, read: Callable[[], list[Event]]) -> None:
+        """What the conversation reads off the wire, to everyone."""
         try:
-            events = self._conversation.receive(sender, message, self._clock(), size, admitted)
+            events = read()
         except Exception as error:  # a fault of our own must not stop the relay
             self.failed(self._conversation, error)
             return
@@ -138,12 +160,7 @@ class Accounting:
         """That side is gone: what is open ends."""
         self.ending(None)
         self.flush()
-        try:
-            events = self._conversation.close(side, self._clock())
-        except Exception as error:  # as above
-            self.failed(self._conversation, error)
-            return
-        self._publish(events)
+        self._take(partial(self._conversation.close, side, self._clock()))
 
     def publish(self, events: Iterable[Event]) -> None:
         """To the interceptors, each event before what the meter makes of it."""

@@ -6,7 +6,7 @@ forwarded, all others after; what an interceptor wants to admit waits (`admissio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from acp_proxy.accounting import Accounting, Later, Log
@@ -31,7 +31,7 @@ from acp_proxy.core.peek import (
     split_lines,
 )
 from acp_proxy.core.traffic import Flow, Traffic
-from acp_proxy.glance import Plain, may_be_late, next_of_agent
+from acp_proxy.glance import Tally, Told, may_be_late, next_of_agent
 from acp_proxy.interceptor import Interceptor, Refusal
 from acp_proxy.lane import Lane, Outlet
 from acp_proxy.permissions import Permissions
@@ -186,15 +186,13 @@ class Dispatcher:
 
     def _peeked_of_agent(self, run: bytes, peeked: list[Peek]) -> None:
         """Not all of the run are responses that nobody follows."""
-        plain: list[Plain] = []
-        mark = next_of_agent(peeked, 0, self._awaits, plain)
-        if run[-1] != NEWLINE:
-            self._looked_into(_AGENT, run, peeked)
-        elif mark == len(peeked):
+        seen: list[Tally | Told] = []
+        mark = next_of_agent(peeked, 0, self._awaits, seen)
+        if mark == len(peeked) and run[-1] == NEWLINE and is_one_a_line(run, peeked):
             self._write_to_client(run)
             self._from_agent.messages += mark
-            if plain:
-                self._tally(plain)
+            if seen:
+                self._accounting.seen(seen)
                 self._accounting.settle()
                 self._alike.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
         else:
@@ -237,12 +235,12 @@ class Dispatcher:
         self._flow(sender).messages += len(lines)
         counted = 0
         while True:
-            plain: list[Plain] = []
+            seen: list[Tally | Told] = []
             if sender is Side.CLIENT:
                 mark = self._next_of_client(peeked, counted)
             else:
-                mark = next_of_agent(peeked, counted, self._awaits, plain)
-                self._tally(plain)
+                mark = next_of_agent(peeked, counted, self._awaits, seen)
+                self._accounting.seen(seen)
             if mark == len(lines):
                 break
             begin += sum(map(len, lines[counted:mark]))
@@ -254,13 +252,9 @@ class Dispatcher:
                 self._line(sender, line)
                 sent = begin + len(line)
             begin += len(line)
-        if plain:
+        if seen:
             self._alike.learn(lines[-1], peeked[-1])
         return sent
-
-    def _tally(self, plain: Iterable[Plain]) -> None:
-        for each in plain:
-            self._accounting.tally(*each)
 
     def _line(self, sender: Side, line: bytes) -> None:
         """One line that matters now."""

@@ -1,4 +1,7 @@
-"""Which lines of a run need more than a glance. This loop is most of what a relayed line costs."""
+"""Which lines of a run need more than a glance. This loop is most of what a relayed line costs.
+
+Of the others it keeps what the meter wants: how many updates of a kind there were, and what contexts the agent told.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,66 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from acp_proxy.core import acp
-from acp_proxy.core.acp import AGENT_METHODS, PLAIN_UPDATES, SESSION_UPDATE
+from acp_proxy.core.acp import AGENT_METHODS, PLAIN_UPDATES, SESSION_UPDATE, USAGE_UPDATE
 from acp_proxy.core.events import Side
-from acp_proxy.core.peek import ABSENT, Peek
+from acp_proxy.core.peek import ABSENT, Params, Peek
 
 _AGENT = Side.AGENT
-Plain = tuple[str | None, str, int, int]
-"""Session, kind, number, and bytes of `content` of updates of which nothing else matters."""
+_AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of which characters are counted, not JSON
+_TOGETHER = 64  # contexts that wait to be accounted as one
+
+
+class Tally:
+    """Updates of one kind in one session of which nothing else matters, and the bytes of their `content`."""
+
+    __slots__ = ("kind", "session", "size", "updates")
+
+    def __init__(self, session: str | None, kind: str, updates: int, size: int) -> None:
+        self.session = session
+        self.kind = kind
+        self.updates = updates
+        self.size = size
+
+    @property
+    def chars(self) -> int:
+        return max(0, self.size - self.updates * _AROUND_TEXT)
+
+    def add(self, other: Tally) -> bool:
+        """Whether the other counts the same, and is counted in here now."""
+        same = self.kind == other.kind and self.session == other.session
+        if same:
+            self.updates += other.updates
+            self.size += other.size
+        return same
+
+
+class Told:
+    """`usage_update`s with nothing but figures: of each, `used` and the JSON of `cost`."""
+
+    __slots__ = ("each", "session", "size")
+
+    def __init__(self, session: str, size: int, used: int, cost: bytes | None) -> None:
+        self.session = session
+        self.size = size  # of the context; the same in all of them
+        self.each = [(used, cost)]
+
+    def add(self, other: Told) -> bool:
+        """Whether the other goes on from here, and is part of this now."""
+        goes_on = (
+            self.session == other.session
+            and self.size == other.size
+            and (self.each[-1][1] is None) is (other.each[0][1] is None)
+            and len(self.each) < _TOGETHER
+        )
+        if goes_on:
+            self.each += other.each
+        return goes_on
 
 
 def next_of_agent(
-    peeked: Sequence[Peek], start: int, awaits: Callable[[Side, object], bool], plain: list[Plain]
+    peeked: Sequence[Peek], start: int, awaits: Callable[[Side, object], bool], seen: list[Tally | Told]
 ) -> int:
-    """The index of the agent's next line that matters, or the end; the updates before it are added to `plain`."""
+    """The index of the agent's next line that matters, or the end; what the lines before it tell is added to `seen`."""
     session: str | None = None
     kind, updates, size = "", 0, 0
     index = start
@@ -34,14 +84,29 @@ def next_of_agent(
             size += len(update.content)
         elif update.kind in PLAIN_UPDATES:
             if updates:
-                plain.append((session, kind, updates, size))
+                seen.append(Tally(session, kind, updates, size))
             session, kind, updates, size = params.session, update.kind or "", 1, len(update.content)
+        elif update.kind == USAGE_UPDATE and (told := _told(params)) is not None:
+            if updates:
+                seen.append(Tally(session, kind, updates, size))
+                session, kind, updates, size = None, "", 0, 0
+            seen.append(told)
         else:
             break
         index += 1
     if updates:
-        plain.append((session, kind, updates, size))
+        seen.append(Tally(session, kind, updates, size))
     return index
+
+
+def _told(params: Params) -> Told | None:
+    """The figures of a `usage_update` without `_meta`, where they are well-formed and its `cost` is not null."""
+    update = params.update
+    if update is None or not params.session:
+        return None
+    used, size = acp.count_in(bytes(update.used)), acp.count_in(bytes(update.size))
+    cost = None if update.cost is ABSENT else bytes(update.cost)
+    return None if used is None or size is None or cost == b"null" else Told(params.session, size, used, cost)
 
 
 def may_be_late(peek: Peek) -> bool:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
-import re
 from collections.abc import Callable, Iterable
-from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +16,6 @@ from acp_proxy.core.events import (
     Event,
     Side,
     TurnEnded,
-    TurnEnding,
     TurnMetered,
     TurnStarted,
     UpdateSeen,
@@ -159,41 +154,6 @@ def test_meta_beside_an_update_is_seen_like_meta_in_it() -> None:
         {"field_meta": {"x": 1}},
         {"y": 2},
     ]
-
-
-TRANSCRIPTS = sorted(Path(__file__).parent.glob("transcripts/*/*.jsonl"))
-
-
-@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_accounting_late_and_in_pieces_of_any_size_sees_what_accounting_at_once_sees(path: Path) -> None:
-    """Line by line and at once, against chunks, with updates looked into whenever the loop gets to it."""
-    said = [json.loads(record) for record in path.read_text().splitlines()]
-    at_once, late = Speaks(), Speaks()
-    ends = Ends([at_once])
-    due: list[Callable[[], None]] = []
-    others = Ends([late], later=due.append)
-    dice = random.Random(path.name)  # noqa: S311  no secret
-    for sender, records in groupby(said, key=lambda record: record["dir"]):
-        side = Side.CLIENT if sender == "c2a" else Side.AGENT
-        lines = [record["raw"].encode() + b"\n" for record in records]
-        for line in lines:
-            ends.dispatcher.lines(side, line)
-        while lines:
-            size = dice.randint(1, len(lines))
-            others.dispatcher.lines(side, b"".join(lines[:size]))
-            del lines[:size]
-            while due and dice.random() < 0.3:
-                due.pop()()
-    ends.dispatcher.finish()
-    others.dispatcher.finish()
-    assert others.client.data == ends.client.data
-    assert others.agent.data == ends.agent.data
-    assert _seen(late) == _seen(at_once)
-
-
-def _seen(by: Speaks) -> list[str]:
-    """Without times, and without the event that says that something is still to be looked into."""
-    return [re.sub(r"(\w*at)=\d+", r"\1=…", repr(event)) for event in by.seen if not isinstance(event, TurnEnding)]
 
 
 def test_an_update_is_forwarded_before_it_is_looked_into() -> None:

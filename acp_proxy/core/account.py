@@ -12,7 +12,7 @@ from acp_proxy.core.agents import Profile
 from acp_proxy.core.counters import Cumulative
 from acp_proxy.core.dialects import Call
 from acp_proxy.core.entry import Entry, SessionState
-from acp_proxy.core.events import Compacted, Counters, Turn, UsageReported
+from acp_proxy.core.events import Compacted, Counters, EarlierReport, Turn
 from acp_proxy.core.money import Money, plus
 from acp_proxy.core.usage import Usage
 
@@ -159,22 +159,30 @@ class Account:
         else:
             self.cost.report(cost)
 
-    def hear(self, report: UsageReported) -> bool:
+    def hear(self, used: int | None, size: int | None) -> bool:
         """Take in a context. 0 is no context but a gap in the agent's knowledge. Whether anything changed."""
         before = (self.used, self.size, self.estimated)
         self.notes.reported = True
-        if report.used:
-            if report.used != self.told:
+        if used:
+            if used != self.told:
                 self.notes.contexts += 1
-                self.notes.contexts_sum += report.used
-            self.told = report.used
-            self.stand(report.used)
+                self.notes.contexts_sum += used
+            self.told = used
+            self.stand(used)
             self.notes.used = True
-            self.notes.first_used = self.notes.first_used or report.used
-            self.notes.most_used = max(report.used, self.notes.most_used or 0)
-        if report.size:
-            self.size = report.size
+            self.notes.first_used = self.notes.first_used or used
+            self.notes.most_used = max(used, self.notes.most_used or 0)
+        if size:
+            self.size = size
         return before != (self.used, self.size, self.estimated)
+
+    def hear_of(self, report: EarlierReport, size: int | None) -> bool:
+        """The same of a report that came with nothing but figures, and its cost."""
+        before = self.cost.last
+        changed = self.hear(report.used, size)
+        if report.cost is not None:
+            self.charge(report.cost, None)
+        return changed or self.cost.last != before
 
     def compact(self, event: Compacted) -> None:
         self.compacted = event.turn is None

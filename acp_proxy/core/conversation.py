@@ -6,7 +6,7 @@ numbers mean is not its business (`core/meter.py`). It takes any message without
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -99,6 +99,13 @@ class Conversation:
         known = self._sessions.get(session) if session is not None else None
         if known is not None and not known.replays:
             known.tally.count(update, chars, updates)
+
+    def told(self, session: str, size: int, told: Sequence[tuple[int, bytes | None]], at: int) -> list[Event]:
+        """The events of an agent's `usage_update`s of which nothing matters but these figures.
+
+        Of each, `used` and the JSON of `cost`; `size` is the same in all of them.
+        """
+        return self._updates.told(session, size, told, at)
 
     def close(self, side: Side, at: int) -> list[Event]:
         """One side is gone: every open turn ends, and late responses answer nothing any more."""

@@ -142,8 +142,19 @@ class PromptDropped(Struct, frozen=True):
     turn: Turn
 
 
+class EarlierReport(Struct, frozen=True):
+    """A `usage_update` that another one followed within milliseconds."""
+
+    used: int
+    cost: Money | None
+
+
 class UsageReported(Struct, frozen=True):
-    """A `usage_update`. Fields are None where absent or malformed."""
+    """A `usage_update`. Fields are None where absent or malformed.
+
+    While a turn runs, several that nothing else stands between may be told as one: the last, which says all that
+    still holds, with what the ones before it told.
+    """
 
     at: int
     session: str  # the root session; `child` tells which of its subagents spoke
@@ -154,6 +165,7 @@ class UsageReported(Struct, frozen=True):
     cost_cleared: bool = False  # v2: `cost` was null
     meta: Meta = field(default_factory=dict)
     child: str | None = None
+    earlier: tuple[EarlierReport, ...] = ()
 
 
 class UpdateSeen(Struct, frozen=True):

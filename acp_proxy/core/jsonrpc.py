@@ -44,13 +44,17 @@ def parse(line: bytes) -> Message | None:
 
     Numbers with a fraction or an exponent are `Decimal`, so that amounts of money stay exact.
     """
+    return message_of(decode(line))
+
+
+def decode(json: bytes) -> Any:
+    """A JSON value with its numbers as in `parse`; None for what is none."""
     try:
-        value = _decode(line)
+        return _decode(json)
     except RecursionError:
         return None
     except (msgspec.DecodeError, ValueError):
-        value = _decode_leniently(line)
-    return message_of(value)
+        return _decode_leniently(json)
 
 
 def message_of(value: Any) -> Message | None:

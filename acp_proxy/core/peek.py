@@ -22,6 +22,9 @@ class Update(msgspec.Struct, gc=False):
     kind: str | None = msgspec.field(name="sessionUpdate", default=None)
     meta: msgspec.Raw = msgspec.field(name="_meta", default=ABSENT)
     content: msgspec.Raw = ABSENT
+    used: msgspec.Raw = ABSENT  # of a `usage_update`, like the next two
+    size: msgspec.Raw = ABSENT
+    cost: msgspec.Raw = ABSENT
 
 
 class Params(msgspec.Struct, gc=False):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from acp_proxy.core import acp
 from acp_proxy.core.acp import Update
-from acp_proxy.core.events import ChildSessionSeen, Compacted, Event, UpdateSeen, UsageReported
+from acp_proxy.core.events import ChildSessionSeen, Compacted, EarlierReport, Event, UpdateSeen, UsageReported
 from acp_proxy.core.lifecycle import Lifecycle
 from acp_proxy.core.sessions import Session, Sessions
 from acp_proxy.core.turns import Tally
@@ -40,6 +42,20 @@ class Updates:
         if update.meta or acp.has_tool_output(update.fields):
             events.append(self._seen(update, session, at))
         return events
+
+    def told(self, name: str, size: int, told: Sequence[tuple[int, bytes | None]], at: int) -> list[Event]:
+        """The same of so many `usage_update`s: `used`, and the JSON of `cost`, of each; `size` of all of them."""
+        session = self._sessions.named(name)
+        if not self._sessions.replays(session):
+            session.tally.count(acp.USAGE_UPDATE, 0, len(told))
+        if session.child is None:
+            session.tally.reported = session.tally.now()
+        each = [EarlierReport(used, None if cost is None else acp.cost_in(cost)) for used, cost in told]
+        last = each[-1]
+        # Between turns each may be a row of its own. A cost that a later report lacks still stands: it is told apart.
+        if session.current is None or (last.cost is None and any(one.cost is not None for one in each)):
+            return [_reported(session, one, size, at) for one in each]
+        return [_reported(session, last, size, at, tuple(each[:-1]))]
 
     def _usage(self, update: Update, session: Session, at: int) -> Event:
         if session.child is None:
@@ -84,6 +100,14 @@ class Updates:
             child = self._sessions.add_child(name, parent.root)
             events.append(ChildSessionSeen(at, parent.root.id, name))
         return events + self._turns.state(child, state, at)
+
+
+def _reported(
+    session: Session, told: EarlierReport, size: int, at: int, earlier: tuple[EarlierReport, ...] = ()
+) -> UsageReported:
+    return UsageReported(
+        at, session.root.id, session.current, told.used, size, told.cost, child=session.child, earlier=earlier
+    )
 
 
 def _count(tally: Tally, update: Update, size: int) -> None:

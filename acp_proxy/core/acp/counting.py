@@ -16,9 +16,11 @@ from acp_proxy.core.acp.names import ENDED, FAILED, OUTPUT_UPDATES, THOUGHT_UPDA
 from acp_proxy.core.acp.reading import Update, meta_of
 from acp_proxy.core.acp.values import count, mapping, text
 from acp_proxy.core.events import Counters, Meta, ModelCounters
+from acp_proxy.core.jsonrpc import decode
 from acp_proxy.core.money import Money
 
 _LARGE = 1 << 18  # bytes of a line above which its parts are not measured one by one
+_DIGITS = 16  # of the largest count
 _NO_COUNTERS = Counters()
 _COUNTERS = {  # by the names that agents use; of several for one counter the last wins
     "input_tokens": "input",
@@ -80,6 +82,11 @@ def context_of(fields: Mapping[str, Any]) -> tuple[int | None, int | None]:
     return count(fields.get("used")), count(fields.get("size"))
 
 
+def count_in(json: bytes) -> int | None:
+    """The same of the JSON of one of them; None also for what is no plain number."""
+    return count(int(json)) if len(json) <= _DIGITS and json.isdigit() else None
+
+
 def cost_of(fields: Mapping[str, Any]) -> Money | None:
     """The cumulative cost of a `usage_update`."""
     cost = mapping(fields.get("cost"))
@@ -91,6 +98,11 @@ def cost_of(fields: Mapping[str, Any]) -> Money | None:
     except ValueError:
         return None
     return money if money.nano >= 0 else None
+
+
+def cost_in(json: bytes) -> Money | None:
+    """The same of the JSON of its `cost`."""
+    return cost_of({"cost": decode(json)})
 
 
 def cost_is_null(fields: Mapping[str, Any]) -> bool:
