@@ -139,9 +139,9 @@ class Meter:
 
     def _usage_reported(self, event: UsageReported) -> list[Event]:
         account = self._account(event.session)
-        changed = any([account.hear_of(earlier, event.size) for earlier in event.earlier])
+        changes = [account.hear_of(earlier, event.size) for earlier in event.earlier]
         before = account.cost.last
-        changed = account.hear(event.used, event.size) or changed
+        changed = account.hear(event.used, event.size) or any(changes)
         account.concrete = dialects.claude_model(event.meta) or account.concrete
         counters = dialects.cumulative(event.meta) if account.profile.scope == "session" else None
         # A background task's cost may come while a prompt waits. What came before it is the prompt's.
