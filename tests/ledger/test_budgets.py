@@ -22,7 +22,7 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant, Held
 from acp_proxy.ledger.open_turns import ABANDONED
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget, usd
-from tests.ledger.conftest import Open
+from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 GONE = replace(Owner.this(), started="long ago")
@@ -173,6 +173,7 @@ class TestExpiry:
         assert ledger.settle_dead(NOON + EXPIRY + ABANDONED + 1) == 1
 
 
+@ONE_AT_A_TIME
 class TestStandings:
     @pytest.mark.parametrize(
         "of",

@@ -11,7 +11,7 @@ from acp_proxy.core.events import Counters
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Ledger, Query, Row, RowRefusedError, Sums
-from tests.ledger.conftest import Open
+from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.ledger.strategies import any_row
 
@@ -30,6 +30,15 @@ def ended_at(given_row: Row, at: int) -> Row:
     return replace(given_row, entry=replace(given_row.entry, ended_at=at))
 
 
+def test_rows_may_be_appended_while_others_are_read(ledger: Ledger, another: Open) -> None:
+    ledger.append([row(at=NOON + number) for number in range(3000)])
+    reading = ledger.rows(Query())
+    next(reading)
+    another().append([row(at=NOON + 10_000, id="late")])
+    assert [found.entry.id for found in reading][-1] == "late"
+
+
+@ONE_AT_A_TIME
 class TestRows:
     def test_a_row_comes_back_as_it_was_given_but_for_its_state(self, ledger: Ledger) -> None:
         given_row = row(
@@ -94,13 +103,6 @@ class TestRows:
         session = (("session", given_rows[0].entry.session),)
         assert list(ledger.rows(Query(where=session))) == given_rows
 
-    def test_rows_may_be_appended_while_others_are_read(self, ledger: Ledger, another: Open) -> None:
-        ledger.append([row(at=NOON + number) for number in range(3000)])
-        reading = ledger.rows(Query())
-        next(reading)
-        another().append([row(at=NOON + 10_000, id="late")])
-        assert [found.entry.id for found in reading][-1] == "late"
-
     def test_one_row_that_cannot_be_kept_keeps_all_of_its_call_out(self, ledger: Ledger) -> None:
         for bad in (row(line(input=2**63)), row(line("\ud800"))):
             with pytest.raises(RowRefusedError, match="does not fit"):
@@ -108,6 +110,7 @@ class TestRows:
         assert rows(ledger) == []
 
 
+@ONE_AT_A_TIME
 class TestQueries:
     def test_the_interval_of_starts_is_half_open(self, ledger: Ledger) -> None:
         ledger.append([row(id=str(number), at=NOON + number) for number in range(4)])
@@ -165,6 +168,7 @@ class TestQueries:
             rows(ledger, colour="red")
 
 
+@ONE_AT_A_TIME
 class TestSums:
     def test_no_rows_make_no_group(self, ledger: Ledger) -> None:
         assert ledger.summed(Query(), ()) == []
@@ -230,6 +234,7 @@ class TestSums:
         assert set(summed(ledger, "team")) == {("core",), (None,)}
 
 
+@ONE_AT_A_TIME
 class TestSessions:
     def test_nothing_is_known_of_a_session_without_rows(self, ledger: Ledger) -> None:
         ledger.note_session(ALICE, "s1", "A title", NOON)
