@@ -256,8 +256,9 @@ def _ranges(first: int, end: int, sizes: Sequence[int], level: int) -> Iterator[
         return
     ratio = sizes[level + 1] // sizes[level]
     coarse_first, coarse_end = -(-first // ratio), end // ratio
-    if coarse_first >= coarse_end:
-        yield level, first, end
+    ragged = (first, end) != (coarse_first * ratio, coarse_end * ratio)
+    if coarse_first >= coarse_end or (ragged and level == 0 and coarse_end - coarse_first == 1):
+        yield level, first, end  # each range is a step in an index for each series: one day is not worth one
         return
     if first > -EVER and first < coarse_first * ratio:
         yield level, first, coarse_first * ratio

@@ -68,6 +68,11 @@ def days(since: int, zone: Zone, now: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def day_after(midnight: int, zone: Zone) -> int:
+    """The midnight that follows one."""
+    return _instant(_midnight(zone.local(midnight)) + timedelta(days=1))
+
+
 def _months(since: int, zone: Zone, now: int) -> tuple[int, ...]:
     month = zone.local(now).replace(day=1)
     found: list[int] = []

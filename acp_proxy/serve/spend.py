@@ -13,7 +13,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.ledger import Sums
 from acp_proxy.report import DIMENSIONS, Line, folded, line_of, name_of, ordered
 from acp_proxy.report.formats import figures
-from acp_proxy.serve.periods import Interval, Step, Steps, begin_of, days, start_of, steps_of
+from acp_proxy.serve.periods import Interval, Step, Steps, begin_of, day_after, days, start_of, steps_of
 from acp_proxy.serve.sums import KeptSums
 from acp_proxy.times import SECOND, Zone, rfc3339
 
@@ -23,6 +23,7 @@ MOST_SERIES = 8  # of a chart
 OTHER = "other"
 
 _HOUR = 3600 * SECOND
+_UTC_DAY = 24 * _HOUR
 _QUARTER_HOUR = 900 * SECOND
 _SOURCES = ("usage_source", "cost_source")
 _SOMETIMES = ("team", "user", "kind")  # worth looking at where there is more than one
@@ -55,7 +56,7 @@ def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[st
     pieces = [_pieces(step, steps.step, zone, now) for step in steps.bounds]
     if period == "all":
         pieces[0][0] = (None, pieces[0][0][1])  # a chart goes back only so far
-    cards = {card: _totals(kept, _days(card, zone, now)) for card in _CARDS}
+    cards = {card: _totals(kept, _days(begin_of(card, zone, now), zone, now)) for card in _CARDS}
     total = ever if period == "all" else cards.get(period) or _totals(kept, chain.from_iterable(pieces))
     lines_by_step = _lines_by_hour(kept, by, steps) if steps.step == "hour" else _lines_by_step(kept, by, pieces)
     lines = ordered(by, folded(line for lines in lines_by_step for line in lines))
@@ -91,17 +92,19 @@ def _source(usage_source: object, cost_source: object) -> str:
     return "partial" if usage_source == "partial" else "exact"
 
 
-def _days(period: str, zone: Zone, now: int) -> Iterator[Interval]:
-    """Day by day, for but the last one are known from before."""
-    return Steps("day", days(begin_of(period, zone, now), zone, now)).bounds
+def _days(since: int, zone: Zone, now: int) -> list[Interval]:
+    """Day by day, for but today are known from before; so is what comes later, in days of UTC that have no rows yet."""
+    starts = days(since, zone, now)
+    later = -(-day_after(starts[-1], zone) // _UTC_DAY) * _UTC_DAY
+    return [*zip(starts, (*starts[1:], later), strict=True), (later, None)]
 
 
 def _pieces(step: Interval, kind: Step, zone: Zone, now: int) -> list[Interval]:
-    """A step as intervals of which as few as possible change; the running month is made of days."""
+    """A step as intervals of which as few as possible change; the running one is made of days."""
     since, until = step
-    if kind != "month" or since is None or until is not None:
+    if kind == "hour" or since is None or until is not None:
         return [step]
-    return list(Steps("day", days(since, zone, now)).bounds)
+    return _days(since, zone, now)
 
 
 def _totals(kept: KeptSums, intervals: Iterable[Interval]) -> Totals:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
+from typing import Protocol
 
 from acp_proxy.ledger import Query, Sums
-from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.recent import DAY, FOUR_WEEKS
+from acp_proxy.ledger.recent import DAY, FOUR_WEEKS, Recent
 from acp_proxy.ledger.totals import EVER, QUARTER_HOUR
 from acp_proxy.serve.periods import Interval
 
@@ -19,10 +19,19 @@ _FRESH = 0.2  # seconds for which it is not asked again whether there are new ro
 _MOST_KEPT = 5000  # sums, before all are forgotten
 
 
+class Summing(Protocol):
+    """What of a ledger is asked."""
+
+    @property
+    def recent(self) -> Recent: ...
+
+    def summed(self, query: Query, by: Sequence[str]) -> list[Sums]: ...
+
+
 class KeptSums:
     """Of one organisation's rows; in the ledger's thread, and raising what it raises."""
 
-    def __init__(self, ledger: BudgetLedger, organisation: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, ledger: Summing, organisation: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._ledger = ledger
         self._organisation = organisation
         self._clock = clock

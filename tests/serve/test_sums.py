@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_proxy.ledger import Query, open_ledger
+from acp_proxy import times
+from acp_proxy.ledger import Query, Sums, open_ledger
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.serve.spend import spend
 from acp_proxy.serve.sums import KeptSums
 from tests.ledger.rows import NOON, line, row
 
@@ -80,3 +85,36 @@ def test_a_day_that_did_not_change_is_not_added_up_again(tmp_path: Path) -> None
     kept.version()
     assert kept.of(NOON - 4 * DAY, NOON - 2 * DAY, ()) is quiet
     ledger.close()
+
+
+@pytest.mark.parametrize("name", ["UTC", "Europe/Berlin", "America/Los_Angeles", "Pacific/Auckland"])
+def test_a_row_of_today_has_only_today_asked_for_again(tmp_path: Path, name: str) -> None:
+    ledger = open_ledger(f"sqlite:///{tmp_path}/ledger.db", journals=())
+    seconds = count()
+    noted = Noted(ledger)
+    kept = KeptSums(noted, "default", lambda: float(next(seconds)))
+    ledger.append([row(at=NOON - 3 * DAY), row(at=NOON), row(at=NOON + 40 * DAY)])  # the last by a clock that is ahead
+    for _ in range(3):
+        ledger.append([row(at=NOON)])
+        noted.asked.clear()
+        found = spend(kept, "year", "agent", times.zone(name), NOON)
+    ledger.close()
+    assert found["total"]["turns"] == 6
+    asked = [(query.since, query.until) for query in noted.asked if query.since is not None]
+    assert (
+        asked
+    )  # where usage and cost come from, and by agent: of today, and of the day that shares one of UTC with it
+    assert all(NOON - 2 * DAY < since <= NOON and until and until < NOON + 3 * DAY for since, until in asked)
+
+
+class Noted:
+    """A ledger, and what it was asked for."""
+
+    def __init__(self, ledger: BudgetLedger) -> None:
+        self._ledger = ledger
+        self.recent = ledger.recent
+        self.asked: list[Query] = []
+
+    def summed(self, query: Query, by: Sequence[str]) -> list[Sums]:
+        self.asked.append(query)
+        return self._ledger.summed(query, by)
