@@ -74,7 +74,7 @@ class AgentCost:
             self._adopted, self._baseless, self._carried_over = None, False, True
 
     def report(self, value: Money) -> None:
-        last, known = self.last, self._known
+        last, known, told = self.last, self._known, self._reported
         self._reported = True
         if self._goes_on and not value.nano and self.positive:
             return  # a gap in what the agent knows: its cost never falls
@@ -82,13 +82,13 @@ class AgentCost:
         if last is None and not known:
             self._adopted, self._baseless = value, True
         elif last is None or last.currency != value.currency:
-            self._add(value)
+            self._reported = self._add(value) or told
         elif value.nano >= last.nano:
-            self._add(Money(value.nano - last.nano, value.currency))
+            self._reported = self._add(Money(value.nano - last.nano, value.currency)) or told
         elif self._goes_on:
             self._baseless = True  # it should not have fallen: what it stands at is all there is to go by
         else:
-            self._add(value)  # restarted at 0
+            self._reported = self._add(value) or told  # restarted at 0
             self._carried_over = False
 
     def book_ahead(self, cost: Money) -> None:
@@ -103,13 +103,16 @@ class AgentCost:
         self._reported = self._baseless = False
         return increase
 
-    def _add(self, amount: Money) -> None:
+    def _add(self, amount: Money) -> bool:
+        """False when all of it was booked ahead: a turn that is over cost that, and nothing is said of this one."""
+        left = amount
         if (ahead := self._ahead) is not None and ahead.currency == amount.currency:
             booked = min(ahead.nano, amount.nano)
-            amount = Money(amount.nano - booked, amount.currency)
+            left = Money(amount.nano - booked, amount.currency)
             self._ahead = Money(ahead.nano - booked, ahead.currency) if ahead.nano > booked else None
-        if amount.nano:
-            self.pending = plus(self.pending, (amount,))
+        if left.nano:
+            self.pending = plus(self.pending, (left,))
+        return left.nano > 0 or not amount.nano
 
 
 def split(amount: Money, weights: Sequence[int]) -> list[Money]:

@@ -114,6 +114,16 @@ def test_a_turn_priced_before_the_agent_told_its_cost_is_not_paid_twice() -> Non
     assert story.booked() == "0.06"
 
 
+def test_costs_that_each_come_while_the_next_prompt_runs_are_booked_once() -> None:
+    story = Story(CLAUDE)
+    story.open(model="claude-opus-5-5")
+    story.turn(CALL)
+    assert story.turn(CALL, cost="0.010927").costs == (usd("0.010927"),)  # that of the turn before
+    assert story.turn(CALL, cost="0.021854").costs == (usd("0.010927"),)
+    assert story.report(cost="0.032781") == []
+    assert story.booked() == "0.032781"
+
+
 def test_a_late_cost_pays_only_what_was_not_booked_ahead() -> None:
     story = Story(STRANGER)
     story.open(model="claude-opus-5-5")
