@@ -33,7 +33,7 @@ NODE = "22"
 
 CLAUDE = Agent(
     "claude-agent-acp",
-    "@agentclientprotocol/claude-agent-acp@0.100.0",
+    "@agentclientprotocol/claude-agent-acp@0.101.0",
     ("node", "{npm}/claude-agent-acp/node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js"),
     {
         "ANTHROPIC_BASE_URL": "http://127.0.0.1:{port}",
@@ -149,4 +149,21 @@ GOOSE = Agent(
     },
 )
 
-AGENTS = {agent.name: agent for agent in (CLAUDE, CODEX, GEMINI, QWEN, OPENCODE, GOOSE)}
+NANOCODER = Agent(
+    "nanocoder",
+    "@nanocollective/nanocoder@1.30.0",
+    ("{npm}/nanocoder/node_modules/.bin/nanocoder", "--acp"),
+    {},
+    {
+        ".config/nanocoder/agents.config.json": """\
+{"nanocoder": {"providers": [{"name": "loopback", "sdkProvider": "anthropic", "apiKey": "none",
+ "baseUrl": "http://127.0.0.1:{port}/v1", "models": ["claude-sonnet-4-5"]}]}}
+""",
+        ".config/nanocoder/nanocoder-preferences.json": """\
+{"lastProvider": "loopback", "lastModel": "claude-sonnet-4-5"}
+""",
+    },
+    asking_mode="normal",
+)
+
+AGENTS = {agent.name: agent for agent in (CLAUDE, CODEX, GEMINI, QWEN, OPENCODE, GOOSE, NANOCODER)}
