@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -168,11 +168,13 @@ def open_ledger(
     patience: float = 5.0,
     warn: Warn = log_warning,
     journals: Sequence[Path] | None = None,
+    clock: Callable[[], int] = time.time_ns,
 ) -> BudgetLedger:
     """The ledger at `url`, made when it is not there, with what dead processes left in journals and as holds.
 
     `patience` bounds in seconds how long a call waits for other writers. `journals` are the directories to look for
-    journals in, by default the two of `places.journal_directories`. Raises LedgerError.
+    journals in, by default the two of `places.journal_directories`. `clock` is Unix time in nanoseconds: by it
+    holds are found that were abandoned. Raises LedgerError.
     """
     # Imported here: a relay reads the values above long before its worker wants a database.
     from acp_proxy.ledger.places import is_postgres, sqlite_path
@@ -189,7 +191,7 @@ def open_ledger(
         from acp_proxy.ledger.sqlite import SqliteLedger
 
         ledger = SqliteLedger(sqlite_path(url), patience=patience, warn=warn, journals=directories)
-    _settle_dead(ledger, warn)
+    _settle_dead(ledger, warn, clock)
     return ledger
 
 
@@ -199,23 +201,24 @@ def open_reader(
     patience: float = 5.0,
     warn: Warn = log_warning,
     journals: Sequence[Path] | None = None,
+    clock: Callable[[], int] = time.time_ns,
 ) -> BudgetReader:
     """The same for who only looks. A database takes so much longer than imports that one for both will do there."""
     from acp_proxy.ledger.places import is_postgres, sqlite_path
 
     if is_postgres(url):
-        return open_ledger(url, patience=patience, warn=warn, journals=journals)
+        return open_ledger(url, patience=patience, warn=warn, journals=journals, clock=clock)
     from acp_proxy.ledger.sqlite_reader import SqliteReader
 
     directories = _journal_directories() if journals is None else journals
     reader = SqliteReader(sqlite_path(url), patience=patience, warn=warn, journals=directories)
-    _settle_dead(reader, warn)
+    _settle_dead(reader, warn, clock)
     return reader
 
 
-def _settle_dead(ledger: SqlReader, warn: Warn) -> None:
+def _settle_dead(ledger: SqlReader, warn: Warn, clock: Callable[[], int]) -> None:
     try:
-        ledger.settle_dead(time.time_ns())
+        ledger.settle_dead(clock())
     except LedgerUnavailableError as error:  # it may still be read, and the journals stay
         warn("journal.not_recovered", error=str(error))
 

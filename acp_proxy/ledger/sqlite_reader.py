@@ -32,7 +32,9 @@ class SqliteReader(SqlReader):
         """There seldom is anything to write; whatever there is, a ledger that writes does as it is opened."""
         dead = dead_turns(self._read, self._journals, now)
         if dead or any_abandoned(self._journals):
-            open_ledger(self.url, patience=self._patience, warn=self._warn, journals=self._journals).close()
+            open_ledger(
+                self.url, patience=self._patience, warn=self._warn, journals=self._journals, clock=lambda: now
+            ).close()
         return len(dead)
 
     def close(self) -> None:

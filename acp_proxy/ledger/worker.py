@@ -111,11 +111,15 @@ class LedgerWorker:
         warn: Warn,
         at_first: Callable[[BudgetLedger], object] | None = None,
         later: Later | None = None,
+        clock: Callable[[], int] = time.time_ns,
     ) -> LedgerWorker:
-        """For the ledger at `url`, with a journal where the platform keeps state. Raises LedgerError for a bad URL."""
+        """For the ledger at `url`, with a journal where the platform keeps state. Raises LedgerError for a bad URL.
+
+        `clock` is that of `open_ledger`.
+        """
         directories = journal_directories(environ)
         journal = open_journal(directories, url, warn)
-        opened = partial(open_ledger, url, patience=_PATIENCE, warn=warn, journals=directories)
+        opened = partial(open_ledger, url, patience=_PATIENCE, warn=warn, journals=directories, clock=clock)
         return cls(opened, journal, warn, at_first, later)
 
     @property

@@ -80,7 +80,9 @@ class House:
     def __post_init__(self) -> None:
         self.warnings = Warnings()
         self.environ = {"HOME": str(self.root)}
-        self.worker = LedgerWorker.at(self.url, self.environ, self.warnings, self.at_first)
+        self.worker = LedgerWorker.at(
+            self.url, self.environ, self.warnings, self.at_first, clock=lambda: self.clock.now
+        )
         catalog = Catalog.load()
         rules = Rules(
             self.budgets,
@@ -179,7 +181,7 @@ class House:
             return {count.decision: count.count for count in ledger.decision_counts(self.origin.organisation)}
 
     def ledger(self) -> BudgetLedger:
-        return open_ledger(self.url, journals=())
+        return open_ledger(self.url, journals=(), clock=lambda: self.clock.now)
 
     def held(self) -> int:
         """By all processes, for the first budget of this house."""
