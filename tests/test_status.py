@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,6 +14,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 from msgspec.structs import replace
 
@@ -22,6 +25,7 @@ from acp_proxy.core.budget import Budget
 from acp_proxy.core.scope import Scope, Subject
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.report import Line
 from acp_proxy.status import FIELDS, Status, formats, next_day, starts, status
 from tests.core.accounts import budget
 from tests.ledger.rows import BOB, MINUTE, NOON, line, row
@@ -33,6 +37,7 @@ SLOW = {
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 ME = Subject("default", "alice", "core", "web", "laptop", "")
+NOTHING_SPENT = Status("alice", times.UTC_ZONE, NOON, Line("total"), Line("total"), Line("total"), (), None)
 SPENT = line("claude-sonnet-5", "1.25", input=1000, output=200)
 
 
@@ -122,8 +127,32 @@ def test_every_field_can_be_named_and_no_other(ledger: BudgetLedger) -> None:
     shown = found(ledger, row(SPENT), budgets=(budget("5 USD", name="daily"),))
     every = formats.as_text(shown, "|".join(f"{{{name}}}" for name in FIELDS))
     assert "{" not in every
-    assert formats.unknown_field(every) is None
-    assert (formats.unknown_field("{tody}") or "").startswith("unknown field {tody}; there are today")
+    assert formats.wrong_with(every) is None
+    assert (formats.wrong_with("{tody}") or "").startswith("unknown field {tody}; there are today")
+
+
+@pytest.mark.parametrize("form", ["{today", "{today {left}", "{left} of {limit, {resets}"])
+def test_a_field_that_is_not_closed_is_no_text(form: str) -> None:
+    assert (formats.wrong_with(form) or "").endswith(("write {today}", "write {limit}"))
+
+
+@pytest.mark.parametrize("form", ['{"text": "{today}", "class": "spent"}', "{ {today} }", "${{{left}", "{", "}", ""])
+def test_braces_that_begin_no_field_are_text(ledger: BudgetLedger, form: str) -> None:
+    assert formats.wrong_with(form) is None
+    said = formats.as_text(found(ledger), form)
+    assert said == form.replace("{today}", "$0.00").replace("{left}", "-") + "\n"
+
+
+@given(st.text("{}a ") | st.lists(st.sampled_from(("{today}", "{left}", "{", "}", "x"))).map("".join))
+def test_a_format_is_filled_in_from_left_to_right(form: str) -> None:
+    names = re.findall(r"\{([^{}]*)\}", form)
+    wrong = next((name for name in names if name not in FIELDS), None)
+    assert (formats.wrong_with(form) or "").partition(";")[0] == (
+        "" if wrong is None else f"unknown field {{{' '.join(wrong.split())}}}"
+    )
+    if wrong is None:
+        told = formats.as_text(NOTHING_SPENT, form)
+        assert told == re.sub(r"\{([^{}]*)\}", lambda field: formats.as_text(NOTHING_SPENT, field[0])[:-1], form) + "\n"
 
 
 def test_the_last_turn_is_found_however_long_ago_it_was(ledger: BudgetLedger) -> None:
@@ -218,6 +247,17 @@ def test_a_configuration_that_was_parsed_once_is_not_parsed_for_the_next_answer(
     assert home.says("--format", "{left}") == ("$1.25\n", False)
     home.configure(DAILY.replace('"5"', '"6"'))  # as many bytes
     assert home.says("--format", "{left}") == ("$2.25\n", False)
+
+
+def test_a_project_is_looked_for_where_a_budget_is_about_one(home: Home) -> None:
+    (home.path / ".git").mkdir()
+    (home.path / ".git/config").write_text('[remote "origin"]\n\turl = https://host/team/shop.git\n')
+    home.configure(DAILY)
+    assert "acp_proxy.project" not in home.imports("--format", "{budget}")
+    home.configure(DAILY.replace('"daily"', '"shop"\nscope = { project = "shop" }'))
+    assert home.says("--format", "{budget}") == ("shop\n", False)
+    home.configure(DAILY.replace('"daily"', '"other"\nscope = { project = "other" }'))
+    assert home.says("--format", "{budget}") == ("-\n", False)
 
 
 def test_a_row_that_comes_while_an_answer_is_made_is_in_the_next_one(home: Home) -> None:

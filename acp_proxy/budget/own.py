@@ -7,12 +7,17 @@ from pathlib import Path
 
 from acp_proxy.config import Config
 from acp_proxy.core.scope import Subject
-from acp_proxy.project import project_of
 
 
-def own_subject(config: Config, cwd: Path) -> Subject:
-    """Who asks, with no session yet and no model chosen."""
+def own_subject(config: Config, cwd: Path | None) -> Subject:
+    """Who asks, with no session yet and no model chosen; no project is looked for where there is no `cwd`."""
     identity = config.identity
-    project = identity.project or project_of(cwd)
+    project = identity.project or (_project_of(cwd) if cwd else None)
     agent = config.run.agent or ""
     return Subject(identity.organisation, identity.user, identity.team, project, os.uname().nodename, agent)
+
+
+def _project_of(cwd: Path) -> str:
+    from acp_proxy.project import project_of  # what reads git's files
+
+    return project_of(cwd)

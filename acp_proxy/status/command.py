@@ -29,7 +29,7 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
     `options` are "config", "ledger" and "format" as given. What the user must correct is returned, in one line.
     """
     form = options.get("format")
-    if form != "json" and (wrong := formats.unknown_field(form or "")):
+    if form != "json" and (wrong := formats.wrong_with(form or "")):
         return f"--format: {wrong}"
     try:
         watched = marked(_configuration(options, environ))
@@ -46,7 +46,16 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
 
 def _found(config: Config, zone: Zone) -> Status:
     with closing(open_reader(config.ledger.url)) as ledger:
-        return status(ledger, config, own_subject(config, Path.cwd()), zone, zone_of, time.time_ns())
+        return status(ledger, config, own_subject(config, _place(config)), zone, zone_of, time.time_ns())
+
+
+def _place(config: Config) -> Path | None:
+    """Where the project is looked for, where a budget is about one: that takes as long as all the rest of asking."""
+    asked = any(budget.per == "project" or budget.scope.project for budget in config.budgets)
+    try:
+        return Path.cwd() if asked else None
+    except OSError:  # it was removed
+        return None
 
 
 def _rendered(found: Status, form: str | None) -> str:
