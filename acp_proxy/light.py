@@ -47,6 +47,7 @@ def import_lightly(*, only_to_look: bool = False) -> None:
         "platform": platform,
         "fnmatch": _Later("fnmatch"),
         "ntpath": _Later("ntpath"),  # pathlib: paths of Windows
+        "warnings": _Later("warnings"),
         "urllib.parse": _Later("urllib.parse", "quote_from_bytes"),  # pathlib: URLs of files
         "msgspec._json_schema": _Later("msgspec._json_schema", "schema", "schema_components"),
         **{name: _Later(name) for name in ("msgspec.inspect", "msgspec.toml", "msgspec.yaml")},

@@ -124,4 +124,6 @@ def _is_below(path: str, point: str) -> bool:
 
 def _unescaped(field: str) -> str:
     """A field of the table of mounts: space, tab, newline and backslash are written as `\\040` and so on."""
+    if "\\" not in field:
+        return field
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

@@ -35,7 +35,7 @@ _COLUMNS = {
     "model": "l.model",
 }
 _QUARTER = f"t.started_at / {QUARTER_HOUR} - CASE WHEN t.started_at % {QUARTER_HOUR} < 0 THEN 1 ELSE 0 END"
-_DAY = re.compile(r"day(?:[+-]\d{1,2})?")  # and by how many quarter hours it begins before those of UTC
+_DAY = r"day(?:[+-]\d{1,2})?"  # and by how many quarter hours it begins before those of UTC
 _A_DAY = LEVELS[1]
 _SERIES = {
     "organisation": "s.org_id",
@@ -122,7 +122,9 @@ def _local_days(
 
 
 def _is_time(dimension: str) -> bool:
-    return dimension == "quarter_hour" or _DAY.fullmatch(dimension) is not None
+    if dimension.startswith("day"):
+        return re.fullmatch(_DAY, dimension) is not None  # to make a pattern takes 1 ms, and most questions need none
+    return dimension == "quarter_hour"
 
 
 def _bucket(dimension: str) -> str:

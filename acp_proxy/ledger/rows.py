@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -47,6 +46,8 @@ def read_rows(read: Read, query: Query, dialect: Dialect) -> Iterator[Row]:
     ]
     if len(found) == 1:
         return found[0]
+    from heapq import merge  # most ledgers have one organisation
+
     return merge(*found, key=lambda row: (row.entry.started_at, row.entry.id))
 
 
