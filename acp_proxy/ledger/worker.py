@@ -101,6 +101,7 @@ class LedgerWorker:
         self._settled = 0  # rows; counted by the worker's
         self._unkept = [0, 0]  # rows that no journal keeps: given, counted by the relay's thread; and settled
         self._open_turns: dict[str, int] = {}  # where the journal has them
+        self.opening = True  # until the ledger was opened for the first time, or could not be
         self.dropped = 0  # rows that came when too many of those waited
 
     @classmethod
@@ -214,6 +215,7 @@ class LedgerWorker:
                 self._work()
                 delay = 0.0
             except LedgerError as error:
+                self.opening = False
                 self._tell_once("ledger.unavailable", str(error), pending=self.pending)
                 self._give_up(error)
                 longer = min(2 * delay or _SHORTEST_DELAY, _LONGEST_DELAY)
@@ -247,6 +249,7 @@ class LedgerWorker:
         while self._jobs:
             if self._ledger is None:
                 self._ledger = self._open()
+                self.opening = False
                 if self._at_first:
                     self._jobs.append(_Do(self._at_first, None))
             match self._jobs[0]:

@@ -95,7 +95,7 @@ class Budgets(Interceptor):
         clock: Callable[[], int] = time.time_ns,
         beat: float = BEAT / SECOND,
     ) -> None:
-        self.admits_within = rules.timeout + _MARGIN
+        self.admits_within = max(rules.timeout, rules.opening) + _MARGIN
         self._rules = rules
         self._worker = worker
         self._origins = origins
@@ -110,7 +110,7 @@ class Budgets(Interceptor):
         self._warnings = Warnings(worker, voice, clock, zone_of)
         self._stops = Stops(self._turns, voice, filing.count, filing.note, rules.price, clock, zone_of)
         self._pulse = Pulse(worker, self._turns, clock, beat)
-        asking = Asking(worker, rules.timeout)
+        asking = Asking(worker, rules.timeout, rules.opening)
         self._deciding = Deciding(rules, asking, self._turns, self._sizes, filing, voice, self._warnings, clock)
         self._closed = False
 

@@ -17,11 +17,16 @@ _REST = 5.0  # seconds
 
 
 class Asking:
-    """Used in the event loop. A ledger that does not answer within `timeout` seconds is out of reach."""
+    """Used in the event loop. A ledger that does not answer within `timeout` seconds is out of reach.
 
-    def __init__(self, worker: LedgerWorker, timeout: float) -> None:
+    While it is opened for the first time it has `opening` seconds, if that is more: a machine that starts many programs
+    takes longer to load what opens it, or to connect, than a ledger that is open takes to answer.
+    """
+
+    def __init__(self, worker: LedgerWorker, timeout: float, opening: float) -> None:
         self._worker = worker
         self._timeout = timeout
+        self._opening = opening
         self._failures = 0
         self._rests_until = 0.0  # by the loop's clock
 
@@ -50,9 +55,10 @@ class Asking:
             elif result is not None:
                 late(result)
 
+        within = max(self._timeout, self._opening) if self._worker.opening else self._timeout
         self._worker.ask(work, failed)
         with suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, self._timeout - waited)):
+            async with asyncio.timeout(max(0.0, within - waited)):
                 await answer
         result = answer.result() if answer.done() and not answer.cancelled() else None
         self._note(result is not None, loop.time())

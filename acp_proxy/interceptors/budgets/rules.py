@@ -22,6 +22,7 @@ class Rules(Struct, frozen=True):
     style: Literal["message", "error"] = "message"
     on_unavailable: OnUnavailable = "local"
     timeout: float = 0.25  # seconds
+    opening: float = 2.0  # seconds, in its place while the ledger is opened for the first time
     concrete: Callable[[str | None], str | None] = lambda model: model
     price: Callable[[str | None, Usage, int], Priced] = lambda _model, _usage, _at: Priced(None)
 

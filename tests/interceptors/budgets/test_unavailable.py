@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.interceptors.budgets.house import daily, house, usd
+from tests.interceptors.budgets.house import PATIENT, daily, house, usd
 
 SHORT = {"timeout": 0.05}
 SMALL = usd("0.1").amount
@@ -23,6 +26,18 @@ def locked(root: Path) -> Iterator[None]:
     finally:
         connection.execute("ROLLBACK")
         connection.close()
+
+
+@contextmanager
+def held_by_another(root: Path) -> Iterator[Callable[[], None]]:
+    """Another process has the file for itself, until what is yielded is called."""
+    hold = "c = sqlite3.connect(sys.argv[1]); c.execute('BEGIN EXCLUSIVE'); print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", f"import sqlite3, sys; {hold}", str(root / "ledger.db")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdout.readline()
+        yield process.stdin.close
 
 
 async def test_closed_refuses_and_leaves_nothing_held(tmp_path: Path) -> None:
@@ -78,8 +93,6 @@ async def test_local_goes_on_with_what_ended_turns_left_and_not_beyond(tmp_path:
 
 
 async def test_a_ledger_that_failed_several_times_is_not_asked_each_time(tmp_path: Path) -> None:
-    import asyncio
-
     async with house(tmp_path, daily("1"), options={"timeout": 0.2, "on_unavailable": "open"}) as made:
         await made.settled()
         with locked(tmp_path):
@@ -96,3 +109,30 @@ async def test_budgets_that_only_warn_never_refuse(tmp_path: Path) -> None:
         await made.settled()
         with locked(tmp_path):
             assert await made.prompt(2)
+
+
+async def test_the_first_prompt_waits_longer_while_the_ledger_is_opened(tmp_path: Path) -> None:
+    with held_by_another(tmp_path) as let_go:
+        async with house(tmp_path, daily("1"), options={**SHORT, "opening": PATIENT}) as made:
+            decided = asyncio.ensure_future(made.prompt(2))
+            await asyncio.wait([decided], timeout=2 * SHORT["timeout"])
+            assert not decided.done()
+            let_go()
+            assert await decided
+            await made.settled()
+            with locked(tmp_path):
+                assert not await made.prompt(3)  # one that was open has no more than the timeout
+
+
+async def test_the_first_prompt_does_not_wait_for_ever(tmp_path: Path) -> None:
+    with held_by_another(tmp_path):
+        async with house(tmp_path, daily("1"), options={**SHORT, "opening": 0.1}) as made:
+            assert not await made.prompt(2)
+
+
+async def test_no_prompt_waits_any_longer_for_a_ledger_that_could_not_be_opened(tmp_path: Path) -> None:
+    (tmp_path / "ledger.db").mkdir()
+    async with house(tmp_path, daily("1"), options={**SHORT, "opening": PATIENT}) as made:
+        began = asyncio.get_running_loop().time()
+        assert not await made.prompt(2)
+        assert asyncio.get_running_loop().time() - began < PATIENT
