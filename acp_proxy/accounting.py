@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side, TurnEnding
-from acp_proxy.core.jsonrpc import Message, parse
+from acp_proxy.core.jsonrpc import Message, Request, parse
 from acp_proxy.core.meter import Meter
 from acp_proxy.glance import Tally, Told
 from acp_proxy.interceptor import Interceptor
@@ -28,6 +28,8 @@ Later = Callable[[Callable[[], None]], object]
 """Has a function called in the event loop a moment later, when the peers have had their turn."""
 
 _Hearer = tuple[Interceptor, Callable[[Event], Iterable[Effect]]]
+_Prompt = partial[list[Event]]
+"""What the conversation makes of a prompt."""
 
 AT_MOST = 256  # lines and tallies that wait to be accounted
 
@@ -60,7 +62,8 @@ class Accounting:
         self._log = log
         self._later = later
         self._scheduled = self._late = False
-        self._waiting: list[tuple[Side, bytes] | Tally | Told] = []
+        self._waiting: list[tuple[Side, bytes] | Tally | Told | _Prompt] = []
+        self._first = 0  # so many of them are to be accounted before anything is asked of the conversation
 
     def tally(self, session: str | None, kind: str, updates: int, size: int) -> None:
         """Updates of which nothing but this matters; they are accounted with whatever is next, or when many wait."""
@@ -108,6 +111,18 @@ class Accounting:
         self._waiting.append((sender, line))
         self._late = True
 
+    def prompt(self, prompt: Request, size: int) -> None:
+        """A client's prompt that was forwarded: an agent that answers at once need not wait for this."""
+        self._waiting.append(partial(self._conversation.receive, Side.CLIENT, prompt, self._clock(), size))
+        self._first = len(self._waiting)
+        self._late = True
+
+    def awaits(self, sender: Side, id: Any) -> bool:
+        """Whether a response answers a request that is followed. It may be that of a prompt which waits here."""
+        if self._first:
+            self.flush(self._first)
+        return self._conversation.awaits(sender, id)
+
     def settle(self) -> None:
         """What waits has been forwarded: account for lines soon, for tallies when there are many."""
         if len(self._waiting) > AT_MOST or (self._late and self._later is None):
@@ -121,17 +136,21 @@ class Accounting:
         if self._waiting:
             self._publish([TurnEnding(self._clock(), session)])
 
-    def flush(self) -> None:
-        """Account for what waits, now."""
+    def flush(self, first: int | None = None) -> None:
+        """Account for what waits, now; or for the first ones of it."""
         if not self._waiting:
             return
-        waiting, self._waiting = self._waiting, []
-        self._late = False
+        count = len(self._waiting) if first is None else first
+        waiting, self._waiting = self._waiting[:count], self._waiting[count:]
+        self._late = self._late and bool(self._waiting)
+        self._first = 0
         for each in waiting:
             if isinstance(each, Tally):
                 self._conversation.tally(each.session, each.kind, each.chars, each.updates)
             elif isinstance(each, Told):
                 self._take(partial(self._conversation.told, each.session, each.size, each.each, self._clock()))
+            elif isinstance(each, partial):
+                self._take(each)
             elif (message := parse(each[1])) is not None:
                 self._receive(each[0], message, len(each[1]), None)
 

@@ -64,7 +64,7 @@ class Dispatcher:
         self._accounting = Accounting(
             conversation, meter, interceptors, self._carry_out, clock=clock, log=log, later=later
         )
-        self._awaits = conversation.awaits
+        self._awaits = self._accounting.awaits
         self._alike = Alike()
         self._admission = Admission(self._accounting, self._decided, admission_timeout)
         self._client_methods = acp.CLIENT_METHODS | self._admission.methods
@@ -274,6 +274,9 @@ class Dispatcher:
             self._permission(message, line)
         elif isinstance(message, Response) and self._permissions.answered(sender, message.id):
             pass  # too late: the agent has been answered
+        elif isinstance(message, Request) and message.method == acp.PROMPT and sender is Side.CLIENT:
+            self._lane(sender).forward(line)
+            self._accounting.prompt(message, len(line))
         else:
             self._lane(sender).forward(line)
             self._accounting.message(sender, message, len(line))
@@ -315,6 +318,7 @@ class Dispatcher:
                 self._line(Side.CLIENT, line)
             else:
                 self._to_agent.forward(line)
+        self._accounting.settle()
         self._to_agent.outlet.hold_back(self._admission.held)
 
     def _carry_out(self, effect: Effect) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from acp_proxy.core.effects import Effect
-from acp_proxy.core.events import Event, TurnEnded, TurnMetered, TurnStarted
+from acp_proxy.core.events import Event, TurnEnded, TurnEnding, TurnMetered, TurnStarted, UsageReported
 from acp_proxy.interceptor import Interceptor
-from tests.ends import Ends, answer, prompt
+from tests.ends import Ends, answer, encoded, prompt, update
 
 
 class Listens(Interceptor):
@@ -27,6 +27,17 @@ class ListensToTurns(Listens):
 
 class ListensToNonsense(Listens):
     hears = 7  # type: ignore[assignment]  # what a package of somebody else's may do
+
+
+class Notes(Interceptor):
+    """Keeps what it is told, whole."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def on_event(self, event: Event) -> Iterable[Effect]:
+        self.events.append(event)
+        return ()
 
 
 class Silent(Interceptor):
@@ -55,3 +66,53 @@ def test_an_interceptor_that_hears_nonsense_is_logged_and_the_others_are_told() 
     assert TurnMetered in everything.heard
     assert ends.dispatcher.failures > 0
     assert "ListensToNonsense" in repr(ends.log)
+
+
+def late_ends(*interceptors: Interceptor) -> tuple[Ends, list[Callable[[], None]]]:
+    """With a session, and what is to be called a moment later."""
+    due: list[Callable[[], None]] = []
+    ends = Ends(interceptors, later=due.append)
+    ends.open_session()
+    return ends, due
+
+
+def test_a_prompt_is_forwarded_before_its_turn_begins_for_us() -> None:
+    turns = ListensToTurns()
+    ends, due = late_ends(turns)
+    ends.client_says(prompt(2))
+    assert ends.agent.data == encoded(prompt(2))
+    assert turns.heard == []
+    due.pop()()
+    assert turns.heard == [TurnStarted]
+
+
+def test_an_agent_that_answers_at_once_ends_a_turn_that_began_when_its_prompt_passed() -> None:
+    notes = Notes()
+    ends, due = late_ends(notes)
+    ends.client_says(prompt(2))
+    ends.agent_says(answer(2, stopReason="end_turn", usage={"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}))
+    due.pop()()
+    [started] = [event for event in notes.events if isinstance(event, TurnStarted)]
+    [entry] = [event.entry for event in notes.events if isinstance(event, TurnMetered)]
+    assert (entry.id, entry.started_at, entry.usage.total) == (started.turn.id, started.at, 15)
+    assert entry.started_at < entry.ended_at
+
+
+def test_what_an_agent_told_before_it_answered_at_once_is_looked_into_when_the_end_is_known() -> None:
+    everything = Listens()
+    ends, _ = late_ends(everything)
+    everything.heard.clear()
+    ends.client_says(prompt(2))
+    ends.agent_says(update("usage_update", used=5, size=10))
+    assert everything.heard == []
+    ends.agent_says(answer(2, stopReason="end_turn"))
+    assert everything.heard[:3] == [TurnStarted, TurnEnding, UsageReported]
+    assert everything.heard[-2:] == [TurnEnded, TurnMetered]
+
+
+def test_nobody_waits_for_an_answer_to_a_prompt_that_is_looked_into_because_of_it() -> None:
+    turns = ListensToTurns()
+    ends, _ = late_ends(turns)
+    ends.client_says(prompt(2))
+    ends.agent_says(answer(77, something="else"))
+    assert turns.heard == [TurnStarted]
