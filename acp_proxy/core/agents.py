@@ -46,6 +46,7 @@ class Profile(Struct, frozen=True):
     used_in_turn: bool = False  # a new `used` stands for one more model call, and comes before its turn ends
     contexts_a_call: int = 0  # so many different `used` are told of one call at most, meanwhile; 0: they prove no call
     cost_at_end: bool = False  # its cost comes when all work of the turn is done
+    often_silent: bool = False  # it tells what its model's provider tells, and that may be nothing, in all turns
     unreported: str = ""  # paid model calls that never show in its reports
 
 
@@ -160,6 +161,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
                 "turn",
                 "includes_cache",
                 hides_cache=True,
+                often_silent=True,
                 unreported="turns that failed; calls cut short; of some providers everything",
             ),
         ),

@@ -37,7 +37,7 @@ def partition(counters: Counters, profile: Profile) -> Reading:
         if decided and overlap[0] != caches_inside:
             continue
         if _sum(counters, *overlap) == counters.total:
-            return Reading(_split(counters, *overlap), "" if profile.known else words)
+            return Reading(_split(counters, *overlap), "" if profile.known else _reason(counters, words))
     if profile.input is not None:
         return Reading(_split(counters, caches_inside, profile.thought_inside))
     if counters.total is None and not _has_parts(counters):
@@ -112,6 +112,12 @@ def _split(counters: Counters, caches_inside: bool, thought_inside: bool) -> Usa
         written -= thought
     usage = Usage(sent, read, write, written, thought)
     return NOTHING if usage == NOTHING else usage
+
+
+def _reason(counters: Counters, words: str) -> str:
+    """Where no part is told any identity holds, and proves nothing."""
+    told = any(part is not None for part in (counters.cached_read, counters.cached_write, counters.thought))
+    return words if told else "neither caches nor thinking are told apart"
 
 
 def _has_parts(counters: Counters) -> bool:

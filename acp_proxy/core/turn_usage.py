@@ -53,7 +53,7 @@ def turn_usage(
         return TurnUsage(NOTHING, "partial", _joined(why, "the agent tells its cost, not its tokens"))
     if short:
         return _cut_short(ended, account, notes, guess)
-    if profile.scope == "none" or (not profile.known and account.before is None):
+    if profile.scope == "none" or (account.before is None and (profile.often_silent or not profile.known)):
         return _estimated("the agent reports no usage", guess)
     return TurnUsage(NOTHING, "none", "the agent reported no usage of this turn")
 

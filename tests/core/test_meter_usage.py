@@ -19,6 +19,7 @@ from tests.core.story import (
     GEMINI,
     HERMES,
     KIMI,
+    NANOCODER,
     OPENCODE,
     OPENHANDS,
     QWEN,
@@ -250,6 +251,14 @@ def test_openhands_begins_a_session_at_zero_and_replays_a_loaded_one_without_cou
     assert again.end(turn)[-1].usage == Usage(1200, 5020, 0, 202)
 
 
+def test_an_agent_that_tells_what_its_provider_does_is_estimated_until_it_has_told_something() -> None:
+    story = Story(NANOCODER)
+    story.open()
+    assert story.turn(chars=40, output_chars=40).usage_source == "estimated"
+    assert story.turn(inclusive(6411, 201)).usage == Usage(6411, 0, 0, 201)
+    assert story.turn(chars=40, output_chars=40).usage_source == "none"
+
+
 # -- estimates
 
 
@@ -362,6 +371,12 @@ def test_an_unknown_agent_counts_per_turn_and_its_rows_say_that_this_is_a_guess(
     assert row.usage == Usage(1000, 50, 0, 100)
     assert "unknown agent" in row.detail
     assert "caches beside input" in row.detail
+
+
+def test_an_unknown_agent_that_tells_no_parts_is_not_said_to_have_them_beside() -> None:
+    story = Story(STRANGER)
+    story.open()
+    assert story.turn(Counters(1000, 100, 1100)).detail.endswith("neither caches nor thinking are told apart")
 
 
 def test_counters_that_outgrow_the_context_mark_an_unknown_agent_as_cumulative() -> None:
