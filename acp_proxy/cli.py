@@ -66,7 +66,7 @@ def _report(arguments: argparse.Namespace) -> int:
     zone = _zone(arguments.tz)
     now = time.time_ns()
     filters = [(name, value) for name in FILTERS if (value := getattr(arguments, name)) is not None]
-    wanted = query(_instant(arguments, "since", zone, now), _instant(arguments, "until", zone, now), filters)
+    wanted = query(*_interval(arguments, zone, now), filters)
     ledger = open_reader(_config(arguments).ledger.url)
     try:
         found = report(ledger, arguments.by, wanted, zone)
@@ -99,6 +99,13 @@ def _zone(name: str | None) -> times.Zone:
         return times.local_zone(os.environ) if name is None else times.zone(name)
     except ValueError as error:
         raise UsageError(f"--tz: {error}") from error
+
+
+def _interval(arguments: argparse.Namespace, zone: times.Zone, now: int) -> tuple[int | None, int | None]:
+    since, until = (_instant(arguments, option, zone, now) for option in ("since", "until"))
+    if since is not None and until is not None and since > until:
+        raise UsageError(f"--until: expected a time after that of --since, not {arguments.until!r}")
+    return since, until
 
 
 def _instant(arguments: argparse.Namespace, option: str, zone: times.Zone, now: int) -> int | None:
@@ -159,7 +166,7 @@ def _export(arguments: argparse.Namespace) -> int:
         lab = found.name.partition("/")[0] if found else None
         return lab if lab in LABS else None
 
-    wanted = Query(_instant(arguments, "since", zone, now), _instant(arguments, "until", zone, now))
+    wanted = Query(*_interval(arguments, zone, now))
     ledger = open_reader(config.ledger.url)
     try:
         found = focus.rows(ledger, wanted, config.identity.organisation, zone, seller)

@@ -105,6 +105,13 @@ def test_help_lists_the_commands_and_run_has_help_of_its_own(machine: Machine) -
         (("report", "--sinc", "7d"), "acp-proxy: unknown option --sinc; did you mean --since?"),
         (("budget", "list", "--jsn"), "acp-proxy: unknown option --jsn; did you mean --json?"),
         (("report", "model"), "acp-proxy: one word too many: 'model'; see acp-proxy report --help"),
+        *(
+            (
+                (*command, "--since", "2026-12-01", "--until", "2026-11-01"),
+                "acp-proxy: --until: expected a time after that of --since, not '2026-11-01'",
+            )
+            for command in (("report",), ("export", "--focus"))
+        ),
         (
             ("report", "--since", "soon"),
             "acp-proxy: --since: expected a date such as 2026-11-01, an RFC 3339 time or 7d, not 'soon'",

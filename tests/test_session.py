@@ -91,6 +91,11 @@ def test_a_session_is_found_by_a_part_of_its_title(ledger: BudgetLedger) -> None
         found(ledger, "test")
 
 
+def test_what_is_too_short_for_a_key_or_a_title_is_said_to_be(ledger: BudgetLedger) -> None:
+    with pytest.raises(NoSuchSession, match=r"^no session has the id 'Fix'; .* 4 characters or more$"):
+        found(ledger, "Fix", turn(title="Fix the failing test"))
+
+
 @pytest.mark.parametrize("name", ["s9", "", "ffff", "last"])
 def test_one_that_is_not_there_is_said_in_one_line(ledger: BudgetLedger, name: str) -> None:
     with pytest.raises(NoSuchSession, match="no session"):

@@ -105,6 +105,9 @@ def _called(ledger: BudgetReader, name: str) -> SessionInfo:
     match found:
         case [session]:
             return session
+        case [] if len(name) < _SHORTEST_KEY:
+            least = f"{_SHORTEST_KEY} characters or more"
+            raise NoSuchSession(f"no session has the id {name!r}; of a key or a title it takes {least}")
         case []:
             raise NoSuchSession(f"no session is called {name!r}; `acp-proxy report --by session --json` has their keys")
     keys = [session_key(session.origin, session.session) for session in found]
