@@ -186,17 +186,22 @@ class Dispatcher:
 
     def _peeked_of_agent(self, run: bytes, peeked: list[Peek]) -> None:
         """Not all of the run are responses that nobody follows."""
+        seen = self._glance(run, peeked)
+        if seen is None:
+            self._looked_into(_AGENT, run, peeked)
+            return
+        self._write_to_client(run)
+        self._from_agent.messages += len(peeked)
+        if seen:
+            self._accounting.seen(seen)
+            self._accounting.settle()
+            self._alike.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
+
+    def _glance(self, run: bytes, peeked: list[Peek]) -> list[Tally | Told] | None:
+        """What the agent's lines tell where a glance is enough for all of them."""
         seen: list[Tally | Told] = []
         mark = next_of_agent(peeked, 0, self._awaits, seen)
-        if mark == len(peeked) and run[-1] == NEWLINE and is_one_a_line(run, peeked):
-            self._write_to_client(run)
-            self._from_agent.messages += mark
-            if seen:
-                self._accounting.seen(seen)
-                self._accounting.settle()
-                self._alike.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
-        else:
-            self._looked_into(_AGENT, run, peeked)
+        return seen if mark == len(peeked) and run[-1] == NEWLINE and is_one_a_line(run, peeked) else None
 
     def _looked_into(self, sender: Side, run: bytes, peeked: list[Peek]) -> None:
         """Some lines of the run matter: forward in order, and account for each at its time."""
@@ -216,7 +221,13 @@ class Dispatcher:
         sent = begin = 0
         for piece, measured in self._alike.sift(run):
             if measured is None:
-                sent = self._each(_AGENT, run, sent, begin, piece, peek_run(piece))
+                peeked = peek_run(piece)
+                seen = self._glance(piece, peeked)
+                if seen is not None:
+                    self._from_agent.messages += len(peeked)
+                    self._accounting.seen(seen)
+                else:
+                    sent = self._each(_AGENT, run, sent, begin, piece, peeked)
             else:
                 self._from_agent.messages += measured[0]
                 self._accounting.tally(self._alike.session, self._alike.kind, *measured)

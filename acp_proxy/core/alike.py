@@ -35,6 +35,7 @@ class Alike:
         self._begin, self._end = 2, -2  # where words begin and, from the end of a line, end
         self._words_of = itemgetter(slice(2, -2))  # of a line
         self._around = 0  # bytes of `content` that are not words
+        self._mixed = False  # the last run that was sifted had other lines in it: the next one will
 
     def learn(self, line: bytes, peek: Peek) -> None:
         """A line with its newline, and what the decoder says of it. Only an update with nothing but text is kept."""
@@ -72,11 +73,12 @@ class Alike:
         """A run in pieces, in order: lines like the one that is known, measured, and what may be something else."""
         lines = BytesIO(run).readlines()
         each = list(map(self._words_of, lines))
-        if (measured := self._measure_each(run, each)) is not None:
+        if not self._mixed and (measured := self._measure_each(run, each)) is not None:
             yield run, measured
             return
         like, first = list(map(bytes.startswith, lines, repeat(self.head))), 0
         others = like.count(False)
+        self._mixed = others > 0
         if others * _FEW > len(lines):
             yield run, None
             return
