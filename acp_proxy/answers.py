@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _VARIABLES = ("HOME", "LOGNAME", "TZ", "USER", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
 _END = "\0"  # between the parts of a kept answer; no path and no answer has one
 _WHOLE = "whole"  # what a kept answer ends with
+_PRIME = 2**32 - 5  # what is left of a text by it is its name: nothing is imported for that
 
 
 def say_again(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
@@ -114,11 +115,10 @@ def _working_directory() -> str:
 
 def place(of: str, environ: Mapping[str, str], suffix: str = "") -> str:
     """Where what belongs to a text is kept; two texts may share it."""
-    import binascii  # built in
-
+    number = int.from_bytes(of.encode("utf-8", "surrogateescape"), "big") % _PRIME
     home, state = environ.get("HOME", ""), environ.get("XDG_STATE_HOME", "")
     directory = state if state.startswith("/") else f"{home}/.local/state"
-    return f"{directory}/acp-proxy/status/{binascii.crc32(of.encode('utf-8', 'surrogateescape')):08x}{suffix}"
+    return f"{directory}/acp-proxy/status/{number:08x}{suffix}"
 
 
 def _mark(path: str) -> str:
