@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,13 +46,15 @@ def main(
     *,
     admin_file: Path = ADMIN_FILE,
     rebuild: bool = False,
+    clock: Callable[[], int] = time.time_ns,
 ) -> int:
     """Writes the findings as they come. The exit status is 1 when one is a failure.
 
-    With `rebuild` all that is added up in the ledger is made anew from its rows first.
+    `clock` is Unix time in nanoseconds. With `rebuild` all that is added up in the ledger is made anew from its rows
+    first.
     """
     failed = False
-    for finding in findings(options, environ, time.time_ns(), admin_file, rebuild=rebuild):
+    for finding in findings(options, environ, clock(), admin_file, rebuild=rebuild):
         out.write(f"{finding.verdict:<5}{clean(finding.text)}\n")
         out.flush()
         failed |= finding.verdict == "FAIL"

@@ -6,13 +6,16 @@ import io
 import socket
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from acp_proxy import doctor
+from acp_proxy.catalog import Catalog
 from acp_proxy.config import load
 from acp_proxy.config.digest import FORM, digest
 from acp_proxy.ledger import open_ledger
@@ -30,6 +33,7 @@ class Patient:
         self.state = root / ".local/state/acp-proxy"
         self.url = f"sqlite:///{self.state}/ledger.db"
         self.admin_file = root / "admin.toml"
+        self.clock: Callable[[], int] = time.time_ns
 
     def configure(self, text: str) -> Path:
         path = self.root / ".config/acp-proxy/config.toml"
@@ -39,7 +43,7 @@ class Patient:
 
     def examined(self, **options: str) -> tuple[int, list[str]]:
         out = io.StringIO()
-        status = doctor.main(options, self.environ, out, admin_file=self.admin_file)
+        status = doctor.main(options, self.environ, out, admin_file=self.admin_file, clock=self.clock)
         return status, out.getvalue().splitlines()
 
     def lines(self, about: str, **options: str) -> list[str]:
@@ -51,12 +55,27 @@ def patient(tmp_path: Path) -> Patient:
     return Patient(tmp_path)
 
 
+def days_after_the_catalog(days: int) -> int:
+    """Unix ns of a noon."""
+    day = Catalog.load().date + timedelta(days=days)
+    return int(datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()) * 10**9
+
+
 def test_a_new_machine_is_in_order(patient: Patient) -> None:
+    patient.clock = lambda: days_after_the_catalog(120)
     status, lines = patient.examined()
     assert status == 0
     assert [line.partition(":")[0] for line in lines] == ["ok   config", "ok   ledger", "ok   journal", "ok   catalog"]
     assert str(patient.state / "ledger.db") in lines[1]
     assert lines[2] == f"ok   journal: {patient.state}/journal, 0 in use"
+
+
+def test_prices_of_more_than_four_months_ago_are_called_old(patient: Patient) -> None:
+    patient.clock = lambda: days_after_the_catalog(121)
+    status, lines = patient.examined()
+    assert status == 0
+    assert lines[-1].startswith("warn catalog: ")
+    assert lines[-1].endswith("a newer acp-proxy has newer ones")
 
 
 def test_the_files_that_were_read_are_named(patient: Patient) -> None:
@@ -69,7 +88,7 @@ def test_a_mistake_in_the_configuration_is_a_failure_and_the_rest_is_still_exami
     status, lines = patient.examined()
     assert status == 1
     assert lines[0] == f"FAIL config: {path}:2: run.summary: expected true or false, not a number"
-    assert lines[1].startswith("ok   catalog: ")
+    assert lines[1][5:].startswith("catalog: ")
 
 
 def test_what_the_administrator_overrules_is_said(patient: Patient) -> None:
