@@ -137,19 +137,21 @@ def _session(arguments: argparse.Namespace) -> int:
     mine = (("organisation", config.identity.organisation), ("user", config.identity.user))
     ledger = open_reader(config.ledger.url)
     try:
-        most = None if arguments.all or arguments.json else session_formats.MOST_TURNS
+        if arguments.json:
+            info = session.session_called(ledger, arguments.session, mine, now)
+            line, rows = session.session_line(ledger, info), session.session_rows(ledger, info)
+            sys.stdout.writelines(session_formats.as_json(line, rows))
+            return 0
+        most = None if arguments.all else session_formats.MOST_TURNS
         found = session.session_report(ledger, arguments.session, mine, zone, now, most)
+        if width := _width():
+            sys.stdout.writelines(session_formats.coloured(found, width, os.environ, every=arguments.all))
+        else:
+            sys.stdout.writelines(session_formats.plain(found, every=arguments.all))
     except session.NoSuchSession as error:
         raise UsageError(str(error)) from error
     finally:
         ledger.close()
-    if arguments.json:
-        text = session_formats.as_json(found)
-    elif width := _width():
-        text = session_formats.coloured(found, width, os.environ, every=arguments.all)
-    else:
-        text = session_formats.plain(found, every=arguments.all)
-    sys.stdout.write(text)
     return 0
 
 

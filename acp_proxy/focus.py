@@ -20,7 +20,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.figures import clean
 from acp_proxy.ledger import LedgerReader, Query, Sums
-from acp_proxy.report.formats import as_json_text, without_controls
+from acp_proxy.report.formats import json_in_pieces, without_controls
 from acp_proxy.report.periods import sums_by_day
 from acp_proxy.times import SECOND, Zone, rfc3339
 
@@ -76,7 +76,6 @@ COLUMNS = (
 )
 _BY = ("user", "team", "project", "agent", "model", "kind", "usage_source", "cost_source")
 _UNIT = "Tokens"
-_NO_ROWS = '"rows": []'
 _AT_ONCE = 100  # rows in a piece of text
 
 Row = dict[str, Any]
@@ -115,12 +114,7 @@ def as_csv(found: Iterable[Row]) -> Iterator[str]:
 
 def as_json(found: Iterable[Row]) -> Iterator[str]:
     """Piece by piece. Costs are decimal strings: a number would be a float in whatever reads it."""
-    before, rows, after = as_json_text({"focus": VERSION, "rows": []}).partition(_NO_ROWS)
-    count = 0
-    for count, row in enumerate(found, 1):
-        text = as_json_text(row).rstrip("\n")
-        yield (before + rows[:-1] if count == 1 else ",") + f"\n{text}".replace("\n", "\n    ")
-    yield f"\n  ]{after}" if count else before + rows + after
+    return json_in_pieces({"focus": VERSION, "rows": []}, "rows", found)
 
 
 def _order(key: Sequence[object]) -> list[str]:

@@ -18,8 +18,9 @@ from acp_proxy.figures import width_of
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.report import session_formats
+from acp_proxy.report.context import Point, thinned
 from acp_proxy.report.context_plot import HEIGHT, context_plot
-from acp_proxy.report.session import NoSuchSession, Point, SessionReport, session_report
+from acp_proxy.report.session import NoSuchSession, SessionReport, session_report
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
@@ -44,7 +45,12 @@ def turn(used: int | None = None, *, at: int = 0, **fields: Any) -> Row:
 
 
 def told(report: SessionReport) -> Any:
-    return json.loads(session_formats.as_json(report))
+    rows = [line.about for line in report.turns.lines if isinstance(line.about, Row)]
+    return json.loads("".join(session_formats.as_json(report.line, rows)))
+
+
+def plain(report: SessionReport, *, every: bool) -> str:
+    return "".join(session_formats.plain(report, every=every))
 
 
 def test_its_turns_are_listed_in_the_order_of_time(ledger: BudgetLedger) -> None:
@@ -117,7 +123,7 @@ def test_a_compaction_is_marked_whether_the_agent_says_so_or_not(ledger: BudgetL
 
 def test_people_get_what_it_is_about_the_plot_and_the_turns(ledger: BudgetLedger) -> None:
     rows = (turn(100, at=1, title="Fix the\x1b[31m tests"), turn(990, at=2))
-    text = session_formats.plain(found(ledger, "last", *rows), every=False)
+    text = plain(found(ledger, "last", *rows), every=False)
     head, plot, turns = text.split("\n\n")
     assert head.splitlines()[:2] == ["session  Fix the tests", "id       s1"]
     assert "agent    claude-agent-acp 0.100.0" in head
@@ -128,7 +134,7 @@ def test_people_get_what_it_is_about_the_plot_and_the_turns(ledger: BudgetLedger
 
 def test_of_many_turns_the_latest_are_listed_unless_all_are_wanted(ledger: BudgetLedger) -> None:
     report = found(ledger, "s1", *(turn(at=number) for number in range(50)))
-    short, long = (session_formats.plain(report, every=every).splitlines() for every in (False, True))
+    short, long = (plain(report, every=every).splitlines() for every in (False, True))
     assert "10 earlier rows not listed: --all does" in short
     assert len(long) - len(short) == 8  # ten rows, less the note and the empty line before it
     assert [line for line in short if line.startswith("total")] == [line for line in long if line.startswith("total")]
@@ -139,14 +145,14 @@ def test_what_is_said_of_a_session_is_the_same_when_only_its_latest_turns_are_ke
     whole = found(ledger, "s1", row(line("haiku"), at=NOON - MINUTE, session="s1"), *rows)
     latest = session_report(ledger, "s1", MINE, times.UTC_ZONE, NOON + HOUR, session_formats.MOST_TURNS)
     assert len(latest.turns.lines) == session_formats.MOST_TURNS
-    assert session_formats.plain(latest, every=False) == session_formats.plain(whole, every=False)
+    assert plain(latest, every=False) == plain(whole, every=False)
 
 
 def test_no_line_is_wider_than_the_terminal(ledger: BudgetLedger) -> None:
     origin = replace(ALICE, agent="an-agent-with-a-very-long-name" * 3)
     report = found(ledger, "s1", *(turn(number * 20, at=number, origin=origin) for number in range(50)))
     for width in (20, 40, 80, 200):
-        text = session_formats.coloured(report, width, {"NO_COLOR": "1"}, every=True)
+        text = "".join(session_formats.coloured(report, width, {"NO_COLOR": "1"}, every=True))
         assert max(map(width_of, text.splitlines())) <= width
 
 
@@ -191,3 +197,24 @@ def test_the_scale_ends_at_the_next_round_share_of_the_window(used: int, top: in
 
 def test_a_plot_of_nothing_known_is_not_drawn() -> None:
     assert context_plot([Point(NOON, None, 100, False), Point(NOON, 5, None, True)], 80, lambda _, text: text) == []
+
+
+@given(st.lists(st.none() | st.integers(1, 100), max_size=200), st.sampled_from([2, 8, 30]))
+def test_of_a_long_session_the_fullest_of_neighbours_are_kept(fills: list[int | None], most: int) -> None:
+    every = [Point(NOON + number, used, 100, used == 50) for number, used in enumerate(fills)]
+    kept, each = thinned(every, most)
+    assert len(kept) <= most + 1
+    groups = [every[start : start + each] for start in range(0, len(every), each)]
+    assert [point.at for point in kept] == [group[0].at for group in groups]
+    assert [point.used for point in kept] == [max(point.used or 0 for point in group) or None for group in groups]
+    assert [point.compacted for point in kept] == [any(point.compacted for point in group) for group in groups]
+
+
+def test_all_turns_are_read_as_they_are_written(ledger: BudgetLedger) -> None:
+    """More than are in memory at once, each once, and a session of two currencies has two columns."""
+    ledger.append([turn(number % 900, at=number) for number in range(6000)])
+    ledger.append([row(line("opus", "2", "EUR"), at=NOON + 7000 * MINUTE)])
+    report = session_report(ledger, "s1", MINE, times.UTC_ZONE, NOON + HOUR)
+    listed = [text for text in plain(report, every=True).splitlines() if "2026-" in text or "2027-" in text]
+    assert len(listed) - 1 == len(report.turns.lines) == report.rows == 6001  # one line of the head has the day, too
+    assert len(told(report)["turns"]) == 6001

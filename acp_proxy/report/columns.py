@@ -34,12 +34,6 @@ class Figure(Struct, frozen=True):
         return Column(self.title, cells, self.total, self.right, self.name, self.spare, levels)
 
 
-def columns(report: Report) -> list[Column]:
-    """Of all its lines."""
-    lines = list(report.lines)
-    return [figure.of(lines) for figure in figures_of(report, lines)]
-
-
 def figures_of(report: Report, lines: Sequence[Line]) -> list[Figure]:
     """What is shown of each line. `lines` are all, or those that cost most: they say how money is rounded."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,6 @@ from acp_proxy.times import milliseconds, rfc3339
 
 # orjson writes these as they are, and a terminal would obey some of them.
 _CONTROLS = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-_NO_ROWS = '"rows": []'
 _CSV = (
     "key",
     "turns",
@@ -81,15 +80,17 @@ def as_json(report: Report) -> Iterator[str]:
         "rows": [],
         "total": figures(report.total),
     }
-    before, rows, after = as_json_text(whole).partition(_NO_ROWS)
-    if not report.lines:
-        yield before + rows + after
-        return
-    yield before + _NO_ROWS[:-1]
-    for number, line in enumerate(report.lines):
-        text = as_json_text(described(line)).rstrip("\n")
-        yield ("," if number else "") + f"\n{text}".replace("\n", "\n    ")
-    yield f"\n  ]{after}"
+    return json_in_pieces(whole, "rows", map(described, report.lines))
+
+
+def json_in_pieces(whole: Mapping[str, Any], name: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The JSON of `whole` with rows in its empty list `name`, of which there may be any number."""
+    before, opened, after = as_json_text(whole).partition(f'"{name}": []')
+    count = 0
+    for count, row in enumerate(rows, 1):
+        text = as_json_text(row).rstrip("\n")
+        yield ("," if count > 1 else before + opened[:-1]) + f"\n{text}".replace("\n", "\n    ")
+    yield f"\n  ]{after}" if count else before + opened + after
 
 
 def as_json_text(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.entry import Entry
-from acp_proxy.ledger import LedgerReader, Query, Row, SessionInfo
+from acp_proxy.ledger import LedgerReader, Query, Row, SessionInfo, Sums
 from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.report import Line, Report, currencies_of, line_of, session_key, turn_line
+from acp_proxy.report.context import Point, points, thinned
 from acp_proxy.times import SECOND, Zone
 
 _HOUR = 3600 * SECOND
@@ -26,21 +27,31 @@ class NoSuchSession(Exception):  # noqa: N818  it is a user's mistake, told in o
     """No session, or more than one, is called so."""
 
 
-class Point(Struct, frozen=True):
-    """The context after one row: None where it is not known. `compacted` where there is less of it than there was."""
-
-    at: int  # Unix ns
-    used: int | None
-    size: int | None
-    compacted: bool
-
-
 class SessionReport(Struct, frozen=True):
     line: Line  # as in a report by session, of all rows whenever they were
     info: SessionInfo
     turns: Report  # by turn, in the order of time; the latest of them, where no more were wanted
-    context: list[Point]  # after each row, whether it is one of `turns` or not
+    rows: int  # as many as there are, whether they are in `turns` or not
+    context: list[Point]  # after each row, or of a long session the fullest of some that follow each other
     models: tuple[str, ...]  # in the order in which they came
+
+
+class _Turns(Collection[Line]):
+    """Read anew whenever they are wanted, as long as the ledger is open: there may be a hundred thousand."""
+
+    def __init__(self, ledger: LedgerReader, query: Query, count: int) -> None:
+        self._ledger = ledger
+        self._query = query
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, one: object) -> bool:
+        return any(each == one for each in self)
+
+    def __iter__(self) -> Iterator[Line]:
+        return map(turn_line, self._ledger.rows(self._query))
 
 
 def session_report(
@@ -48,11 +59,42 @@ def session_report(
 ) -> SessionReport:
     """`name` is its id, its `key` in a report by session or the beginning of that, a part of its title, or `last`.
 
-    `mine` says whose sessions count for `last`; `turns` are the latest `most`. Raises NoSuchSession and LedgerError.
+    `mine` says whose sessions count for `last`; `turns` are the latest `most`, else all of them, that are read while
+    the ledger is open. Raises NoSuchSession and LedgerError.
     """
-    info = _last(ledger, mine, now) if name == "last" else _called(ledger, name)
+    info = session_called(ledger, name, mine, now)
+    query = _query(info)
+    latest, models = deque[Row](maxlen=most or 0), dict[str, None]()
+    context, _ = thinned(points(_seen(ledger.rows(query), latest, models)))
+    sums = _sums(ledger, info)
+    total, count = (line_of("total", sums), sums.rows) if sums else (Line("total"), 0)
+    lines = _Turns(ledger, query, count) if most is None else tuple(map(turn_line, latest))
+    currencies = tuple(cost.currency for cost in total.costs)
+    if len(currencies) > 1:
+        currencies = currencies_of(cost for line in lines for cost in line.costs)
+    turns = Report("turn", query, zone, lines, total, currencies)
+    return SessionReport(_named(total, info), info, turns, count, context, tuple(models))
+
+
+def session_called(ledger: BudgetReader, name: str, mine: Where, now: int) -> SessionInfo:
+    """As in `session_report`."""
+    return _last(ledger, mine, now) if name == "last" else _called(ledger, name)
+
+
+def session_line(ledger: LedgerReader, info: SessionInfo) -> Line:
+    """As in a report by session."""
+    sums = _sums(ledger, info)
+    return _named(line_of("total", sums) if sums else Line("total"), info)
+
+
+def session_rows(ledger: LedgerReader, info: SessionInfo) -> Iterator[Row]:
+    """In the order of time."""
+    return ledger.rows(_query(info))
+
+
+def _query(info: SessionInfo) -> Query:
     origin = info.origin
-    query = Query(
+    return Query(
         where=(
             ("organisation", origin.organisation),
             ("user", origin.user),
@@ -61,32 +103,22 @@ def session_report(
             ("session", info.session),
         )
     )
-    latest, models = deque[Row](maxlen=most), dict[str, None]()
-    context = list(points(_seen(ledger.rows(query), latest, models)))
-    lines = tuple(map(turn_line, latest))
-    total = next((line_of("total", sums) for sums in ledger.summed(query, ())), Line("total"))
-    summed = replace(total, key=session_key(origin, info.session), about=info)
-    currencies = currencies_of(cost for line in lines for cost in line.costs)
-    turns = Report("turn", query, zone, lines, total, currencies)
-    return SessionReport(summed, info, turns, context, tuple(models))
+
+
+def _sums(ledger: LedgerReader, info: SessionInfo) -> Sums | None:
+    return next(iter(ledger.summed(_query(info), ())), None)
+
+
+def _named(total: Line, info: SessionInfo) -> Line:
+    return replace(total, key=session_key(info.origin, info.session), about=info)
 
 
 def _seen(rows: Iterable[Row], latest: deque[Row], models: dict[str, None]) -> Iterator[Entry]:
-    """Entries, of which no more are kept than `latest` has room for: a session may have a hundred thousand."""
+    """Entries, of which no more are kept than `latest` has room for."""
     for row in rows:
         latest.append(row)
         models.update((line.model, None) for line in row.entry.lines if line.model)
         yield row.entry
-
-
-def points(entries: Iterable[Entry]) -> Iterator[Point]:
-    """A context that halves from one row to the next was compacted, also where the agent did not say so."""
-    before: int | None = None
-    for entry in entries:
-        used = entry.context_used
-        halved = used is not None and before is not None and used * 2 < before
-        yield Point(entry.started_at, used, entry.context_size, entry.kind == "compaction" or halved)
-        before = before if used is None else used
 
 
 def _last(ledger: LedgerReader, mine: Where, now: int) -> SessionInfo:

@@ -2,51 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import tee
+from typing import Any
 
 from msgspec.structs import replace
 
 from acp_proxy import table
 from acp_proxy.figures import aligned, clean, cost_text, counted, cut, decimals_of, tokens_text
-from acp_proxy.report.columns import columns
+from acp_proxy.ledger import Row
+from acp_proxy.report import Line, turn_line
+from acp_proxy.report.context import points
 from acp_proxy.report.context_plot import context_plot
-from acp_proxy.report.formats import as_json_text, described
+from acp_proxy.report.formats import described, json_in_pieces
 from acp_proxy.report.session import SessionReport
-from acp_proxy.report.tables import notes
+from acp_proxy.report.tables import notes, parts_of
 
 _PLAIN_WIDTH = 80
 MOST_TURNS = 40  # that are listed unless all are wanted
 
 
-def as_json(found: SessionReport) -> str:
+def as_json(line: Line, rows: Iterable[Row]) -> Iterator[str]:
     """`{"session": a row of a report by session, "turns": [rows of a report by turn, with "compacted"]}`."""
-    return as_json_text(
-        {
-            "session": described(found.line),
-            "turns": [
-                {**described(line), "compacted": point.compacted}
-                for line, point in zip(found.turns.lines, found.context, strict=True)
-            ],
-        }
-    )
+    return json_in_pieces({"session": described(line), "turns": []}, "turns", _described(rows))
 
 
-def plain(found: SessionReport, *, every: bool) -> str:
+def _described(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
+    rows, again = tee(rows)  # each is told of as soon as it was looked at
+    for row, point in zip(rows, points(one.entry for one in again), strict=True):
+        yield {**described(turn_line(row)), "compacted": point.compacted}
+
+
+def plain(found: SessionReport, *, every: bool) -> Iterator[str]:
     plot = context_plot(found.context, _PLAIN_WIDTH, lambda _, text: text)
-    return _joined(_head(found), [line.rstrip() for line in plot], table.plain(*_turns(found, every)))
+    yield _above(_head(found), [line.rstrip() for line in plot])
+    parts, notes = _turns(found, every)
+    yield from table.plain_parts(next(parts), parts, notes)
 
 
-def coloured(found: SessionReport, width: int, environ: Mapping[str, str], *, every: bool) -> str:
+def coloured(found: SessionReport, width: int, environ: Mapping[str, str], *, every: bool) -> Iterator[str]:
     """For a terminal of `width` columns, in colours unless the environment has `NO_COLOR`."""
     head = "".join(f"{cut(line, width)}\n" for line in _head(found).splitlines())
-    plot = context_plot(found.context, width, table.painter(environ))
-    turns = table.coloured(*_turns(found, every), None, width, environ)
-    return _joined(head, plot, turns)
+    yield _above(head, context_plot(found.context, width, table.painter(environ)))
+    parts, notes = _turns(found, every)
+    yield from table.coloured_parts(next(parts), parts, notes, width, environ)
 
 
-def _joined(head: str, plot: list[str], turns: str) -> str:
+def _above(head: str, plot: list[str]) -> str:
     shown = "\n".join(["context", *plot, "", ""]) if plot else ""
-    return f"{head}\n{shown}{turns}"
+    return f"{head}\n{shown}"
 
 
 def _head(found: SessionReport) -> str:
@@ -69,12 +73,11 @@ def _head(found: SessionReport) -> str:
     return aligned([fact for fact in facts if fact[1]], [False, False])
 
 
-def _turns(found: SessionReport, every: bool) -> tuple[list[table.Column], list[str]]:
+def _turns(found: SessionReport, every: bool) -> tuple[Iterator[table.Part], list[str]]:
     """Columns and notes; without `every` of the latest turns. The agent is the same in all of them."""
     report = found.turns
     if not every:
         report = replace(report, lines=tuple(report.lines)[-MOST_TURNS:])
-    earlier = len(found.context) - len(report.lines)
-    shown = [column for column in columns(report) if column.title != "agent"]
+    earlier = found.rows - len(report.lines)
     left_out = [f"{counted(earlier, 'earlier row')} not listed: --all does"] if earlier else []
-    return shown, [*left_out, *notes(found.turns.total)]
+    return parts_of(report, but="agent"), [*left_out, *notes(found.turns.total)]

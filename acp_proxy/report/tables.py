@@ -32,6 +32,17 @@ def empty(*, filtered: bool) -> str:
     return "Nothing in the ledger yet. Put `acp-proxy run --` before an agent's command, and work with it.\n"
 
 
+def parts_of(report: Report, *, but: str) -> Iterator[Part]:
+    """The same without bars, and without the column of that title."""
+    lines = iter(report.lines)
+    some = list(islice(lines, AT_ONCE))
+    figures = [figure for figure in figures_of(report, some) if figure.title != but]
+    while True:
+        yield Part([figure.of(some) for figure in figures])
+        if not (some := list(islice(lines, AT_ONCE))):
+            return
+
+
 def _parts(report: Report) -> Iterator[Part]:
     """So many lines at a time. Those of the first one cost most, and say how the table is laid out."""
     lines = iter(report.lines)
