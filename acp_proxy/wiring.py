@@ -114,12 +114,12 @@ def _budgets(
 
     rules = Rules(
         config.budgets,
-        process,
-        config.refusal_style,
-        config.ledger.on_unavailable,
-        config.ledger.admission_timeout,
-        catalog.concrete,
-        catalog.price,
+        process=process,
+        style=config.refusal_style,
+        on_unavailable=config.ledger.on_unavailable,
+        timeout=config.ledger.admission_timeout,
+        concrete=catalog.concrete,
+        price=catalog.price,
     )
     return [Budgets(rules, worker, recorder, uuid7)]
 
