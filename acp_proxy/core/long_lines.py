@@ -20,6 +20,7 @@ from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, par
 END = 1 << 16  # bytes at either end that are looked at
 WHOLE = 1 << 20  # up to this size a line is read as a whole all the same, when it is through
 _SHORT = 1 << 10  # bytes within which a notification says what it is
+_UPDATE = b'{"jsonrpc":"2.0","method":"session/update","params":{'  # as most agents spell it: nothing is to be read
 _read_value = JSONDecoder(parse_float=Decimal).raw_decode
 
 
@@ -66,7 +67,7 @@ def may_stream(sender: Side, head: bytes, answers: Callable[[Side, Any], bool], 
 
     `answers` tells whether a response with an id means something to us; `admitted` are methods that may have to wait.
     """
-    if isinstance(peek_head(head[:_SHORT]), Notification):  # as most are: 13 us in place of 60
+    if head.startswith(_UPDATE) or isinstance(peek_head(head[:_SHORT]), Notification):  # 13 us in place of 60
         return True
     match peek_head(head):
         case Response(id=id):

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_proxy.core.events import Side
 from acp_proxy.core.jsonrpc import Notification, Request, Response, parse
-from acp_proxy.core.long_lines import meta_in_tail, peek_head
+from acp_proxy.core.long_lines import may_stream, meta_in_tail, peek_head
 from acp_proxy.core.peek import Peek, is_one_a_line, peek_line, peek_lines, peek_run, split_lines
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10)
@@ -89,6 +90,15 @@ def test_a_head_never_raises_and_never_contradicts_the_whole_line(line: bytes, c
         case Response() if b'"method"' not in line:  # both in one message is no JSON-RPC
             assert isinstance(whole, Response)
             assert repr(whole.id) == repr(head.id)
+
+
+@given(st.sampled_from(Side), st.sampled_from(["", " "]), st.binary(max_size=100))
+def test_the_head_of_an_update_lets_it_pass_however_it_is_spelt_and_goes_on(
+    sender: Side, space: str, rest: bytes
+) -> None:
+    head = f'{{"jsonrpc":{space}"2.0","method":"session/update","params":{{'.encode() + rest
+    assert may_stream(sender, head, lambda *_: True, frozenset())
+    assert isinstance(peek_head(head), Notification)
 
 
 def test_the_head_of_a_prompt_names_its_id_and_session() -> None:
