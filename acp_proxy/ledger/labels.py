@@ -5,10 +5,11 @@ Written only when a series or session is new. A value that is too long is known 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from acp_proxy.core.digest import digest
+from acp_proxy.ledger.reading import Read
 from acp_proxy.ledger.totals import SERIES, Run, Series, insert
 
 LONGEST = 200  # characters
@@ -51,7 +52,6 @@ ON CONFLICT (org_id, dimension) DO UPDATE SET count = label_count.count + 1 RETU
 """
 
 Value = tuple[str, str, str]  # organisation, dimension, value
-Read = Callable[[str, Sequence[Any]], list[Any]]
 
 
 class Label(NamedTuple):

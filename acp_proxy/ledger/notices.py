@@ -17,9 +17,8 @@ from msgspec import Struct
 from acp_proxy.core.notice import DAY, Kind, Notice, unpriced
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.reading import Read
 from acp_proxy.ledger.totals import Run, insert
-
-Read = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 
 Result = Literal["sent", "retried", "failed"]
 RESULTS: tuple[Result, ...] = ("sent", "retried", "failed")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
+from acp_proxy.core.windows import HOUR
+from acp_proxy.ledger.reading import Read
 from acp_proxy.ledger.totals import Run, insert
 
 Layer = Literal["admin", "user"]
 LAYERS: tuple[Layer, ...] = ("admin", "user")
 
-DAY = 86_400 * 10**9
+DAY = 24 * HOUR
 KEPT = 30 * DAY  # after which a machine that was not seen again is forgotten
 
 TABLES = (
@@ -38,8 +39,6 @@ _SEEN = """
 SELECT org_id, host, user_id, layer, digest, form, seen_at
 FROM settings WHERE org_id = ? AND seen_at > ? ORDER BY host, user_id, layer
 """
-
-Read = Callable[[str, Sequence[Any]], list[Any]]
 
 
 class Settings(Struct, frozen=True):

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from acp_proxy.core.money import NANO
 from acp_proxy.ledger import labels, tallies
 from acp_proxy.ledger.labels import Label
+from acp_proxy.ledger.reading import Read
 from acp_proxy.ledger.tallies import EXPECTED, Tally
 from acp_proxy.ledger.totals import SERIES, WHOLE, Run
 
@@ -55,7 +56,7 @@ class Tallied:
 
     def __init__(
         self,
-        read: Callable[[str, Sequence[Any]], list[tuple[Any, ...]]],
+        read: Read,
         write: Callable[[Callable[[Run], None]], None],
     ) -> None:
         self._read = read
