@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -15,3 +16,12 @@ settings.load_profile("house")
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Tests of a group share what takes long to start: they pass as well when it is started in every worker."""
+    if session.config.getoption("loadgroup", default=False):
+        apart = [
+            item.nodeid for item in session.items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid
+        ]
+        assert not apart, f"this pytest-xdist keeps no group together with this pytest: {apart[0]}"
