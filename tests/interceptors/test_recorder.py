@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -18,6 +19,7 @@ from acp_proxy.core.events import (
     Event,
     Implementation,
     Initialized,
+    Opening,
     SessionClosed,
     SessionInfoChanged,
     SessionOpened,
@@ -49,11 +51,11 @@ def environ(tmp_path: Path) -> dict[str, str]:
 class Recording:
     """A recorder with its ledger, and what it announces."""
 
-    def __init__(self, environ: dict[str, str], **options: object) -> None:
+    def __init__(self, environ: dict[str, str], **options: Any) -> None:
         self.environ = environ
         self.announced: asyncio.Queue[SessionRestored] = asyncio.Queue()
         self.worker = LedgerWorker.at(default_url(environ), environ, Warnings())
-        self.recorder = Recorder(self.worker, IDENTITY, self.announced.put_nowait, clock=lambda: 42, **options)  # type: ignore[arg-type]
+        self.recorder = Recorder(self.worker, IDENTITY, self.announced.put_nowait, clock=lambda: 42, **options)
 
     def see(self, *events: Event) -> None:
         for event in events:
@@ -169,11 +171,13 @@ async def test_the_users_name_for_the_agent_wins(environ: dict[str, str]) -> Non
 
 
 @pytest.mark.parametrize("how", ["load", "resume"])
-async def test_a_session_that_is_asked_for_is_announced_with_what_is_known(environ: dict[str, str], how: str) -> None:
+async def test_a_session_that_is_asked_for_is_announced_with_what_is_known(
+    environ: dict[str, str], how: Opening
+) -> None:
     state = SessionState(context_used=5, model="opus")
     async with recording(environ) as made:
         made.see(INITIALIZED, metered(state=state))
-        made.see(SessionRequested(NOON, how, "s1"))  # type: ignore[arg-type]
+        made.see(SessionRequested(NOON, how, "s1"))
         known = replace(state, costs=(PARENT_COST,))
         assert await made.announced.get() == SessionRestored(42, "s1", known)
 

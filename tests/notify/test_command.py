@@ -11,6 +11,7 @@ from acp_proxy.config import load
 from acp_proxy.core.notice import Notice
 from acp_proxy.doctor_channels import channel_troubles
 from acp_proxy.ledger import open_ledger
+from acp_proxy.ledger.notices import Result
 from acp_proxy.notify.destinations import destination
 from tests.ledger.rows import MINUTE
 from tests.notify.receiver import Receiver, answer, receiving
@@ -59,12 +60,12 @@ class Doctor:
         with closing(open_ledger(self.config.ledger.url, journals=())) as ledger:
             ledger.outbox.note(notices)
 
-    def try_in_vain(self, result: str, error: str) -> None:
+    def try_in_vain(self, result: Result, error: str) -> None:
         wanted = destination(self.config.channels[0], "default").wanted
         with closing(open_ledger(self.config.ledger.url, journals=())) as ledger:
             claimed = ledger.outbox.claim(wanted, self.now, self.now + MINUTE)
             assert claimed
-            ledger.outbox.settle(wanted, "x", claimed, result, self.now + MINUTE, error)  # type: ignore[arg-type]
+            ledger.outbox.settle(wanted, "x", claimed, result, self.now + MINUTE, error)
 
     def says(self) -> list[tuple[str, list[str]]]:
         with closing(open_ledger(self.config.ledger.url, journals=())) as ledger:

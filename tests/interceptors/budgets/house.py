@@ -16,12 +16,14 @@ from msgspec.structs import replace
 
 from acp_proxy.accounting import Later
 from acp_proxy.catalog import Catalog
-from acp_proxy.core.budget import Budget, Limit
+from acp_proxy.core.budget import Budget, Limit, accounts_for
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money
+from acp_proxy.core.scope import Subject
 from acp_proxy.core.windows import Window
 from acp_proxy.ids import uuid7
 from acp_proxy.interceptors.budgets import Budgets, Rules
+from acp_proxy.interceptors.budgets.rules import zone_of
 from acp_proxy.interceptors.recorder import Recorder
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger, Grant
@@ -185,10 +187,6 @@ class House:
 
     def held(self) -> int:
         """By all processes, for the first budget of this house."""
-        from acp_proxy.core.budget import accounts_for
-        from acp_proxy.core.scope import Subject
-        from acp_proxy.times import zone
-
         who = self.origin
         subject = Subject(
             who.organisation,
@@ -201,7 +199,7 @@ class House:
             SESSION,
             self.options.get("process"),
         )
-        accounts = accounts_for(self.budgets[:1], subject, self.clock.now, lambda name: zone(name).info, "")  # type: ignore[arg-type,return-value]
+        accounts = accounts_for(self.budgets[:1], subject, self.clock.now, zone_of, "")
         with closing(self.ledger()) as ledger:
             return ledger.standing(accounts, self.clock.now)[0].held
 
