@@ -32,7 +32,8 @@ from tests.ledger.rows import BOB, MINUTE, NOON, line, row
 
 SLOW = {
     *("argparse", "asyncio", "csv", "dataclasses", "difflib", "hashlib", "inspect", "logging", "orjson", "shutil"),
-    *("socket", "subprocess", "zoneinfo", "acp_proxy.cli", "acp_proxy.catalog"),
+    *("socket", "subprocess", "zoneinfo", "binascii", "heapq", "acp_proxy.cli", "acp_proxy.catalog"),
+    *("acp_proxy.ledger.budgets", "acp_proxy.project", "acp_proxy.report.periods"),
 }
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR

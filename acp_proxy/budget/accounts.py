@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import tzinfo
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -11,8 +12,10 @@ from acp_proxy.core.budget import Account, Budget, Standing, account_of
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.scope import DIMENSIONS, Subject
 from acp_proxy.ledger import LedgerReader, Query
-from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.times import SECOND
+
+if TYPE_CHECKING:
+    from acp_proxy.ledger.budgets import BudgetReader
 
 _A_DAY = 86_400 * SECOND
 _NO_TURN = ""

@@ -8,15 +8,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn
-from acp_proxy.ledger.budgets import Grant
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.reading import read_sessions, read_sums
 from acp_proxy.ledger.recent import Recent
 from acp_proxy.ledger.rows import read_rows
+
+if TYPE_CHECKING:
+    from acp_proxy.ledger.budgets import Grant
 
 _LOOKED_THROUGH = 1000  # turns, for those that resemble one
 
@@ -93,6 +95,8 @@ class SqlReader(ABC):
         return [int(amount) for (amount,) in found if amount is not None]
 
     def grants(self, organisation: str, at: int | None = None) -> list[Grant]:
+        from acp_proxy.ledger.budgets import Grant  # and all that is held, which few ask for
+
         counts = "" if at is None else "AND starts_at <= ? AND ends_at > ?"
         sql = f"""
             SELECT id, org_id, layer, budget, value, amount, unit, starts_at, ends_at, who, why

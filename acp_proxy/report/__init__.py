@@ -16,7 +16,6 @@ from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.ledger import LedgerReader, Query, Row, SessionInfo, Sums
 from acp_proxy.ledger.session_keys import session_key as session_key
-from acp_proxy.report.periods import sums_by_period
 from acp_proxy.times import PERIODS, Zone
 
 DIMENSIONS = ("model", "agent", "project", "user", "team", "kind")
@@ -101,6 +100,8 @@ def _lines(ledger: LedgerReader, by: str, query: Query, zone: Zone, total: Sums 
     if by == "session":
         return _session_lines(ledger, query)
     if by in PERIODS:
+        from acp_proxy.report.periods import sums_by_period  # who asks for anything else need not import it
+
         return (line_of_all(key, sums) for key, sums in sums_by_period(ledger, by, query, zone, total))
     return folded(line_of(name_of(by, sums.key[0]), sums) for sums in ledger.summed(query, (by,)))
 

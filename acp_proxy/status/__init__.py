@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,9 +17,11 @@ from acp_proxy.config import Config
 from acp_proxy.core.budget import Account, Standing, account_of
 from acp_proxy.core.scope import Subject
 from acp_proxy.ledger import Query, Row
-from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.report import Line, line_of
 from acp_proxy.times import SECOND, Zone
+
+if TYPE_CHECKING:
+    from acp_proxy.ledger.budgets import BudgetReader
 
 FIELDS: Mapping[str, str] = {
     "today": "what was spent since midnight",
