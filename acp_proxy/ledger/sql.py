@@ -57,6 +57,9 @@ class SqlLedger(SqlReader):
         for insert in inserts:
             totals.insert(run, *insert)
 
+    def _appending(self, rows: Sequence[Row]) -> Appending:
+        return Appending(rows)
+
     def _keep_sums(self, run: Run, accounts: Sequence[Account], now: int) -> None:
         """For holds to come, which then add up less."""
         adding_up.make(run, accounts, now, self.dialect)
@@ -69,7 +72,7 @@ class SqlLedger(SqlReader):
     def check(self) -> str: ...
 
     def append(self, rows: Sequence[Row]) -> None:
-        appending = Appending(rows)
+        appending = self._appending(rows)
         self._known_series |= self._write(
             lambda run: appending.write(run, self._known_series, self.dialect, self._lock)
         )
