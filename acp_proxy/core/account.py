@@ -55,6 +55,7 @@ class Ended(Struct):
     counters: Counters
     partition: Usage
     context: int | None  # as the agent told it in that turn
+    calls: int = 1  # at most so many model calls: one, and one after each tool call
 
 
 class Account:

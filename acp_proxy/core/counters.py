@@ -41,7 +41,7 @@ def partition(counters: Counters, profile: Profile) -> Reading:
     if profile.input is not None:
         return Reading(_split(counters, caches_inside, profile.thought_inside))
     if counters.total is None and not _has_parts(counters):
-        return Reading(_split(counters, False, False))
+        return Reading(_split(counters, False, False), "" if profile.known else _reason(counters, ""))
     return Reading(_split(counters, True, True), "totalTokens is no sum of its counters", certain=False)
 
 

@@ -72,7 +72,8 @@ def _reported(
         return None
     reading = partition(counters, profile)
     context = account.used if notes.used else None
-    before, account.before = account.before, Ended(ended.at, counters, reading.usage, context)
+    calls = ended.tool_calls + 1
+    before, account.before = account.before, Ended(ended.at, counters, reading.usage, context, calls)
     if not profile.known:
         reading = _guessed(reading, account, before, scope)
     if not reading.usage.total and not _is_zero(ended, profile, increase):
@@ -81,6 +82,8 @@ def _reported(
         return TurnUsage(NOTHING, "none", "the agent repeats the usage of the turn before")
     if profile.scope == "last_call" and (ended.tool_calls or account.open):  # a prompt that waits may be in it
         return TurnUsage(reading.usage, "partial", "the last of several model calls")
+    if not profile.known and calls > 1 and context and reading.usage.prompt <= context:
+        return TurnUsage(reading.usage, "partial", _joined(reading.detail, "no more than one of several model calls"))
     if profile.slips and before is not None and ended.turn.started_at < before.at:
         reading = replace(reading, usage=_without(reading.usage, before.partition))
     if profile.loses_thought:
@@ -112,10 +115,11 @@ def _since_last(now: Counters | None, account: Account, profile: Profile) -> Tur
 def _guessed(reading: Reading, account: Account, before: Ended | None, scope: ScopeGuess) -> Reading:
     """An agent that is not in the table counts per turn, until its counters show that they go on."""
     now = account.before
-    if now is not None and scope.judge(before, now) == "session":
+    if now is not None and scope.judge(before, now, loaded=not account.from_start) == "session":
         if account.tokens.last is None and before is not None:
             account.tokens.stand_at(before.counters)
-        reading = partition(account.tokens.advance(now.counters) or now.counters, account.profile)
+        since = account.tokens.advance(now.counters)
+        reading = Reading(NOTHING) if since is None else partition(since, account.profile)
     return replace(reading, detail=_joined(scope.reason, reading.detail))
 
 

@@ -379,6 +379,54 @@ def test_an_unknown_agent_that_tells_no_parts_is_not_said_to_have_them_beside() 
     assert story.turn(Counters(1000, 100, 1100)).detail.endswith("neither caches nor thinking are told apart")
 
 
+def test_a_sum_over_the_calls_of_a_turn_with_tools_does_not_mark_an_agent_as_cumulative() -> None:
+    story = Story(STRANGER)
+    story.open()
+    for calls, context in ((1, 1000), (2, 1200), (4, 1400), (1, 1500)):
+        row = story.turn(inclusive(calls * context - 100, 100), used=context, tool_calls=calls - 1)
+        assert (row.usage.prompt, row.usage_source) == (calls * context - 100, "agent")
+
+
+def test_more_than_the_calls_of_a_turn_with_tools_can_have_sent_marks_an_agent_as_cumulative() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(inclusive(1900, 200), used=1000, tool_calls=1)
+    row = story.turn(inclusive(4200, 400), used=1200, tool_calls=1)
+    assert row.usage == Usage(2300, 0, 0, 200)
+
+
+def test_a_context_that_is_only_guessed_hides_no_cumulative_counters() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(inclusive(1610, 207), used=8665)
+    assert story.turn(inclusive(6800, 800), used=8908, tool_calls=1).usage == Usage(5190, 0, 0, 593)
+
+
+def test_a_turn_after_one_that_was_cancelled_with_zeros_does_not_mark_an_agent_as_cumulative() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(inclusive(1000, 100), used=1100)
+    story.turn(inclusive(0, 0), used=1100, stop="cancelled")
+    for total in (1200, 1300):
+        assert story.turn(inclusive(total, 100), used=total + 100).usage.prompt == total
+
+
+def test_of_an_unknown_agent_usage_that_one_call_can_have_had_is_at_least_that_after_tools() -> None:
+    story = Story(STRANGER)
+    story.open()
+    row = story.turn(inclusive(1000, 100), used=1100, tool_calls=1)
+    assert (row.usage.total, row.usage_source) == (1100, "partial")
+    assert row.detail.endswith("no more than one of several model calls")
+
+
+def test_the_first_counters_after_a_load_are_not_the_turns_when_it_cannot_have_sent_so_much() -> None:
+    story = Story(STRANGER)
+    story.open("load")
+    row = story.turn(inclusive(21_000, 2300), used=1817, output_chars=40)
+    assert (row.usage, row.usage_source) == (NOTHING, "none")
+    assert story.turn(inclusive(22_900, 2400), used=1920).usage == Usage(1900, 0, 0, 100)
+
+
 def test_counters_that_outgrow_the_context_mark_an_unknown_agent_as_cumulative() -> None:
     story = Story(STRANGER)
     story.open()
