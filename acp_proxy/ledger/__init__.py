@@ -74,6 +74,15 @@ class SessionInfo(Struct, frozen=True):
     context_size: int | None
 
 
+class Context(Struct, frozen=True):
+    """How full a session's context was after one row: None where that is not known."""
+
+    at: int  # Unix ns, the row's start
+    kind: str
+    used: int | None
+    size: int | None
+
+
 class Query(Struct, frozen=True):
     """Which rows: a half-open interval of start times (Unix ns), and values that a dimension must have.
 

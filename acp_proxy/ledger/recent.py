@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from acp_proxy.core.entry import Origin
-from acp_proxy.ledger import OpenTurn, Query, Row, SessionInfo
+from acp_proxy.ledger import Context, OpenTurn, Query, Row, SessionInfo
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.open_turns import OPEN_TURNS, open_turn
 from acp_proxy.ledger.reading import Read, organisations, session_key
-from acp_proxy.ledger.rows import read_last_turn
+from acp_proxy.ledger.rows import read_contexts, read_last_rows, read_last_turn
 from acp_proxy.ledger.session_keys import beginning_with
 from acp_proxy.ledger.totals import LEVELS
 
@@ -103,6 +103,14 @@ class Recent:
                     last = turn
             before = some[-1]
         return last
+
+    def rows(self, session: SessionInfo, most: int) -> list[Row]:
+        """The last ones of a session, of whatever kind, in the order of time."""
+        return read_last_rows(self._read, session, most)
+
+    def contexts(self, session: SessionInfo) -> Iterator[Context]:
+        """After each row of a session."""
+        return read_contexts(self._read, session)
 
     def open_turns(self, organisation: str, at: int) -> list[OpenTurn]:
         """Those that a budget holds for at a time (Unix ns), the oldest first."""

@@ -11,9 +11,9 @@ from typing import Any
 from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
-from acp_proxy.ledger import Query, Row, SessionInfo
+from acp_proxy.ledger import Context, Query, Row, SessionInfo
 from acp_proxy.ledger.dialects import Dialect, same
-from acp_proxy.ledger.reading import LINES, Read, organisations, where_of
+from acp_proxy.ledger.reading import LINES, Read, organisations, session_key, where_of
 
 CHUNK = 2000  # rows a transaction: 15 ms, so that a long report does not keep the WAL from being reset
 
@@ -94,17 +94,33 @@ def _rows_of(chunks: Iterator[_Chunk]) -> Iterator[Row]:
 
 
 def read_last_turn(read: Read, session: SessionInfo) -> Row | None:
-    """Of one session, by ids, which ascend with the time of their start; None where it has none of that kind."""
+    """Of one session; None where it has none of that kind."""
+    return next(iter(read_last_rows(read, session, 1, "AND kind = 'turn'")), None)
+
+
+def read_last_rows(read: Read, session: SessionInfo, most: int, also: str = "") -> list[Row]:
+    """Of one session in the order of time, found by ids, which ascend with the time of their start."""
     sql = f"""
         SELECT {_ROW} FROM (
             SELECT * FROM turn
-            WHERE org_id = ? AND user_id = ? AND host = ? AND agent = ? AND session = ? AND kind = 'turn'
-            ORDER BY id DESC LIMIT 1
-        ) t {LINES} ORDER BY l.position
+            WHERE org_id = ? AND user_id = ? AND host = ? AND agent = ? AND session = ? {also}
+            ORDER BY id DESC LIMIT {most}
+        ) t {LINES}
     """
-    origin = session.origin
-    found = read(sql, (origin.organisation, origin.user, origin.host, origin.agent, session.session))
-    return _row(found, {}) if found else None
+    return list(_rows_of(iter([sorted(read(sql, session_key(session.origin, session.session)), key=_order_of)])))
+
+
+def read_contexts(read: Read, session: SessionInfo) -> Iterator[Context]:
+    """After each row of a session, in the order of their ids."""
+    sql = f"""
+        SELECT id, started_at, kind, context_used, context_size FROM turn
+        WHERE org_id = ? AND user_id = ? AND host = ? AND agent = ? AND session = ? AND id > ?
+        ORDER BY id LIMIT {CHUNK}
+    """
+    last = ""
+    while found := read(sql, (*session_key(session.origin, session.session), last)):
+        yield from (Context(*each[1:]) for each in found)
+        last = found[-1][0]
 
 
 def _row(found: list[tuple[Any, ...]], origins: dict[tuple[Any, ...], Origin]) -> Row:

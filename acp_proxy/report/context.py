@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.entry import Entry
+from acp_proxy.ledger import Context
 
 MOST_POINTS = 5000  # more than a terminal has columns
 
@@ -21,13 +22,17 @@ class Point(Struct, frozen=True):
     compacted: bool
 
 
-def points(entries: Iterable[Entry]) -> Iterator[Point]:
+def context_of(entry: Entry) -> Context:
+    return Context(entry.started_at, entry.kind, entry.context_used, entry.context_size)
+
+
+def points(contexts: Iterable[Context]) -> Iterator[Point]:
     """A context that halves from one row to the next was compacted, also where the agent did not say so."""
     before: int | None = None
-    for entry in entries:
-        used = entry.context_used
+    for context in contexts:
+        used = context.used
         halved = used is not None and before is not None and used * 2 < before
-        yield Point(entry.started_at, used, entry.context_size, entry.kind == "compaction" or halved)
+        yield Point(context.at, used, context.size, context.kind == "compaction" or halved)
         before = before if used is None else used
 
 

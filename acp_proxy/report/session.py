@@ -8,11 +8,10 @@ from collections.abc import Collection, Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy.core.entry import Entry
-from acp_proxy.ledger import LedgerReader, Query, Row, SessionInfo, Sums
+from acp_proxy.ledger import Context, LedgerReader, Query, Row, SessionInfo, Sums
 from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.report import Line, Report, currencies_of, line_of, session_key, turn_line
-from acp_proxy.report.context import Point, points, thinned
+from acp_proxy.report.context import Point, context_of, points, thinned
 from acp_proxy.times import SECOND, Zone
 
 _HOUR = 3600 * SECOND
@@ -113,12 +112,12 @@ def _named(total: Line, info: SessionInfo) -> Line:
     return replace(total, key=session_key(info.origin, info.session), about=info)
 
 
-def _seen(rows: Iterable[Row], latest: deque[Row], models: dict[str, None]) -> Iterator[Entry]:
-    """Entries, of which no more are kept than `latest` has room for."""
+def _seen(rows: Iterable[Row], latest: deque[Row], models: dict[str, None]) -> Iterator[Context]:
+    """After each row, of which no more are kept than `latest` has room for."""
     for row in rows:
         latest.append(row)
         models.update((line.model, None) for line in row.entry.lines if line.model)
-        yield row.entry
+        yield context_of(row.entry)
 
 
 def _last(ledger: LedgerReader, mine: Where, now: int) -> SessionInfo:

@@ -12,7 +12,7 @@ from acp_proxy import table
 from acp_proxy.figures import aligned, clean, cost_text, counted, cut, decimals_of, tokens_text
 from acp_proxy.ledger import Row
 from acp_proxy.report import Line, turn_line
-from acp_proxy.report.context import points
+from acp_proxy.report.context import context_of, points
 from acp_proxy.report.context_plot import context_plot
 from acp_proxy.report.formats import described, json_in_pieces
 from acp_proxy.report.session import SessionReport
@@ -29,7 +29,7 @@ def as_json(line: Line, rows: Iterable[Row]) -> Iterator[str]:
 
 def _described(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
     rows, again = tee(rows)  # each is told of as soon as it was looked at
-    for row, point in zip(rows, points(one.entry for one in again), strict=True):
+    for row, point in zip(rows, points(context_of(one.entry) for one in again), strict=True):
         yield {**described(turn_line(row)), "compacted": point.compacted}
 
 

@@ -14,12 +14,14 @@ from acp_proxy.ledger import Query, Row, SessionInfo
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.session_keys import KEY_LENGTH
 from acp_proxy.report import Line, line_of, session_key, turn_line
+from acp_proxy.report.context import Point, points, thinned
 from acp_proxy.report.formats import described, figures
 from acp_proxy.serve.asked import BadQuestionError
 from acp_proxy.times import SECOND, milliseconds
 
 ACTIVE = 300 * SECOND  # after its last turn
-MOST_TURNS = 1000  # that one session is shown with
+MOST_TURNS = 1000  # that one session is shown with, the latest
+MOST_POINTS = 500  # of the plot of a longer one's context, from its first row on
 
 _MOST_KNOWN = 10_000
 
@@ -56,17 +58,22 @@ class RecentSessions:
     def one(self, key: str) -> dict[str, Any]:
         """Raises BadQuestionError where there is none of this key."""
         session = self._find(key)
-        turns = [turn_line(row) for row in self._ledger.rows(Query(where=_where(session)))]
-        total = Line("total")
-        for turn in turns:
-            total = total.plus(turn)
+        turns = self._ledger.recent.rows(session, MOST_TURNS)
+        sums = next(iter(self._ledger.summed(Query(where=_where(session)), ())), None)
+        total = line_of(key, sums) if sums else Line(key)
+        omitted = max(0, sums.rows - len(turns)) if sums else 0
         return {
             "key": key,
             **_about(session),
             "total": {**figures(total), "at_least": total.cost_at_least > 0},
-            "turns": [_turn(turn) for turn in turns[-MOST_TURNS:]],
-            "omitted": max(0, len(turns) - MOST_TURNS),
+            "turns": [_turn(turn_line(row)) for row in turns],
+            "omitted": omitted,
+            "context": self._context(session) if omitted else None,
         }
+
+    def _context(self, session: SessionInfo) -> dict[str, Any]:
+        found, each = thinned(points(self._ledger.recent.contexts(session)), MOST_POINTS)
+        return {"rows_each": each, "points": [_point(point) for point in found]}
 
     def _described(self, session: SessionInfo, now: int, running: Set[str]) -> dict[str, Any]:
         key = self._remembered(session)
@@ -143,6 +150,11 @@ def _about(session: SessionInfo) -> dict[str, Any]:
         "context_used": session.context_used,
         "context_size": session.context_size,
     }
+
+
+def _point(point: Point) -> dict[str, Any]:
+    at, used, size = milliseconds(point.at), point.used, point.size
+    return {"started_at": at, "context_used": used, "context_size": size, "compacted": point.compacted}
 
 
 def _turn(turn: Line) -> dict[str, Any]:

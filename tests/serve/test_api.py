@@ -180,6 +180,26 @@ def test_a_session_has_its_turns(home: Home, served: Served) -> None:
         assert [turn["compaction"] for turn in found["turns"]] == [turn["kind"] == "compaction" for turn in turns]
         assert found["total"]["cost"] == session["cost"]
         assert found["omitted"] == 0
+        assert found["context"] is None
+
+
+def test_of_a_long_session_the_latest_turns_are_listed_and_its_context_is_thinned(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    home, now = Home(tmp_path_factory.mktemp("home")), time.time_ns()
+    home.append(
+        row(at=now + number, context_used=7 if number == 1 else number % 5 + 1, context_size=100)
+        for number in range(1203)
+    )
+    with home.serving() as served:
+        (session,) = served.json("/api/sessions")["sessions"]
+        found = served.json(f"/api/session?key={session['key']}")
+    assert (len(found["turns"]), found["omitted"], found["total"]["turns"]) == (1000, 203, 1203)
+    assert found["turns"][-1]["context_used"] == 1202 % 5 + 1
+    assert found["total"]["cost"] == session["cost"] == {"USD": "12.03"}
+    context = found["context"]
+    assert (context["rows_each"], len(context["points"])) == (4, 301)
+    assert [point["context_used"] for point in context["points"][:2]] == [7, 5]
 
 
 def test_budgets_are_those_of_the_list(home: Home, served: Served) -> None:

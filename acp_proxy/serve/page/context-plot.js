@@ -4,29 +4,29 @@ import { make } from "./dom.js";
 import { contextLevel, costTexts, counted, timeText, tokensText } from "./figures.js";
 import { colour, plot } from "./plot.js";
 
-/** @import { Turn } from "./shapes.js" */
+/** @import { Point, Turn } from "./shapes.js" */
 
 /**
  * @param {HTMLElement} container
- * @param {Turn[]} turns
- * @param {boolean[]} compacted
+ * @param {{points: (Turn | Point)[], compacted: boolean[], each: number}} shown `each`: how many rows a point stands for
  * @param {string} timeZone
  * @param {{left: number, top: number}} [pointer]
  */
-export function drawContext(container, turns, compacted, timeZone, pointer) {
-  const size = Math.max(0, ...turns.map(({ context_size }) => context_size ?? 0));
-  const most = Math.max(...turns.map(({ context_used }) => context_used ?? 0));
+export function drawContext(container, { points, compacted, each }, timeZone, pointer) {
+  const size = Math.max(0, ...points.map(({ context_size }) => context_size ?? 0));
+  const most = Math.max(...points.map(({ context_used }) => context_used ?? 0));
+  const after = each > 1 ? `${counted(points.length, "point")} of ${each} rows each` : `each of ${counted(points.length, "row")}`;
   return plot(container, {
-    label: `Context after each of ${counted(turns.length, "row")}. The figures are in the table below.`,
+    label: `Context after ${after}. The figures are in the table below.`,
     height: 200,
-    count: turns.length,
-    lines: [turns.map(({ context_used }) => context_used)],
+    count: points.length,
+    lines: [points.map(({ context_used }) => context_used)],
     series: [{ stroke: () => colour("quiet"), width: 1.5, spanGaps: true, points: { show: false } }],
     top: Math.max(most, size),
-    name: (index) => String(index + 1),
+    name: (index) => String(index * each + 1),
     figure: tokensText,
-    note: (index) => noteOn(turns[index], index, timeZone),
-    behind: (chart) => drawMarks(chart, size, turns, compacted),
+    note: (index) => noteOn(points[index], index * each, timeZone),
+    behind: (chart) => drawMarks(chart, size, points, compacted),
     pointer,
   });
 }
@@ -53,13 +53,13 @@ export function contextText({ context_used: used, context_size: size }) {
 }
 
 /**
- * The thresholds, a dashed line where the context was compacted, and a dot for each turn in the colour of its level.
+ * The thresholds, a dashed line where the context was compacted, and a dot for each point in the colour of its level.
  * @param {any} chart
  * @param {number} size
- * @param {Turn[]} turns
+ * @param {(Turn | Point)[]} points
  * @param {boolean[]} compacted
  */
-function drawMarks(chart, size, turns, compacted) {
+function drawMarks(chart, size, points, compacted) {
   const { ctx, bbox } = chart;
   const ratio = devicePixelRatio;
   ctx.save();
@@ -68,13 +68,14 @@ function drawMarks(chart, size, turns, compacted) {
     const y = chart.valToPos(Number(threshold) * size, "y", true);
     stroke(ctx, colour(String(level)), [], [bbox.left, y, bbox.left + bbox.width, y]);
   }
-  turns.forEach((turn, index) => {
+  const apart = compacted.filter(Boolean).length * 6 * ratio < bbox.width; // else they would hide all else
+  points.forEach((point, index) => {
     const x = chart.valToPos(index, "x", true);
-    if (compacted[index]) stroke(ctx, colour("text"), [4 * ratio, 4 * ratio], [x, bbox.top, x, bbox.top + bbox.height]);
-    if (turn.context_used === null) return;
-    ctx.fillStyle = colour(turn.context_size ? contextLevel(turn.context_used, turn.context_size) : "normal");
+    if (compacted[index] && apart) stroke(ctx, colour("text"), [4 * ratio, 4 * ratio], [x, bbox.top, x, bbox.top + bbox.height]);
+    if (point.context_used === null) return;
+    ctx.fillStyle = colour(point.context_size ? contextLevel(point.context_used, point.context_size) : "normal");
     ctx.beginPath();
-    ctx.arc(x, chart.valToPos(turn.context_used, "y", true), 4 * ratio, 0, 2 * Math.PI);
+    ctx.arc(x, chart.valToPos(point.context_used, "y", true), (points.length > 200 ? 2 : 4) * ratio, 0, 2 * Math.PI);
     ctx.fill();
   });
   ctx.restore();
@@ -96,15 +97,15 @@ function stroke(ctx, style, dash, [x0, y0, x1, y1]) {
 }
 
 /**
- * @param {Turn} turn
- * @param {number} index
+ * @param {Turn | Point} point
+ * @param {number} row
  * @param {string} timeZone
  */
-function noteOn(turn, index, timeZone) {
-  const kind = turn.kind === "turn" ? "" : ` · ${turn.kind}`;
+function noteOn(point, row, timeZone) {
+  const kind = "kind" in point && point.kind !== "turn" ? ` · ${point.kind}` : "";
   return [
-    make("strong", {}, `${index + 1} · ${timeText(new Date(turn.started_at), timeZone)}${kind}`),
-    make("div", {}, contextText(turn)),
-    make("div", {}, `cost ${costTexts(turn.cost, { atLeast: turn.at_least }).join(" + ")}`),
+    make("strong", {}, `${row + 1} · ${timeText(new Date(point.started_at), timeZone)}${kind}`),
+    make("div", {}, contextText(point)),
+    ...("cost" in point ? [make("div", {}, `cost ${costTexts(point.cost, { atLeast: point.at_least }).join(" + ")}`)] : []),
   ];
 }

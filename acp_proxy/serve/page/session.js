@@ -19,7 +19,7 @@ let drawn = null;
  * @param {string} timeZone
  */
 export function showSession(session, timeZone) {
-  const { total, turns, omitted } = session;
+  const { total, turns, omitted, context } = session;
   byId("session-title").textContent = nameOf(session);
   byId("session-about").textContent = aboutText(session, timeZone);
   const amounts = costTexts(total.cost, { atLeast: total.at_least });
@@ -33,9 +33,13 @@ export function showSession(session, timeZone) {
   const pointer = drawn?.pointer();
   drawn?.takeAway();
   const compacted = compactions(turns);
-  const known = turns.filter(({ context_used }) => context_used !== null);
-  byId("context").hidden = known.length === 0;
-  drawn = known.length ? drawContext(byId("context-plot"), turns, compacted, timeZone, pointer) : null;
+  const shown = context
+    ? { points: context.points, compacted: context.points.map((point) => point.compacted), each: context.rows_each }
+    : { points: turns, compacted, each: 1 };
+  const known = shown.points.some(({ context_used }) => context_used !== null);
+  byId("context").hidden = !known;
+  byId("context-thinned").textContent = shown.each > 1 ? `Each point is the fullest of ${shown.each} rows.` : "";
+  drawn = known ? drawContext(byId("context-plot"), shown, timeZone, pointer) : null;
   refill(byId("turn-table"), turnTable(turns, compacted, omitted, timeZone));
 }
 

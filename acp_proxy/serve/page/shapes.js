@@ -50,7 +50,13 @@
  * @property {number | null} context_size
  */
 /** @typedef {About & Sums & {active: boolean, running: boolean}} Session */
-/** @typedef {About & {total: Sums, turns: Turn[], omitted: number}} SessionInFull the latest turns, and how many came before */
+/** @typedef {{started_at: string, context_used: number | null, context_size: number | null, compacted: boolean}} Point */
+/** @typedef {{rows_each: number, points: Point[]}} Context each point is the fullest of so many rows */
+
+/**
+ * The latest turns, how many came before, and where there are such the context of all.
+ * @typedef {About & {total: Sums, turns: Turn[], omitted: number, context: Context | null}} SessionInFull
+ */
 
 /**
  * @typedef {object} Turn

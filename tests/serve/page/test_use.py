@@ -43,6 +43,20 @@ def test_a_session_opens_by_click_anywhere_in_its_row(address: str, open_page: O
     expect(page.locator("#overview")).to_be_visible()
 
 
+def test_a_long_session_shows_its_latest_turns_and_the_context_of_all(empty_home: Home, open_page: Open) -> None:
+    now = time.time_ns()
+    empty_home.append(row(at=now + number, context_used=number + 1, context_size=2000) for number in range(1203))
+    with empty_home.serving() as served:
+        page = open_page(served.address)
+        page.locator("#session-list tbody tr").first.click()
+        expect(page.locator("#session-omitted")).to_have_text("203 earlier rows not listed.")
+        expect(page.locator("#context-thinned")).to_have_text("Each point is the fullest of 4 rows.")
+        expect(page.locator("#turn-table tbody tr")).to_have_count(1000)
+        expect(page.locator("#turn-table tbody tr").last).to_contain_text("1203 · ")
+        page.locator("#context-plot .u-over").hover()
+        expect(page.locator("#context-plot")).to_contain_text("of 2,000")
+
+
 def test_older_sessions_are_shown_when_asked_for_and_found_by_title(address: str, open_page: Open) -> None:
     page = open_page(address)
     rows = page.locator("#session-list tbody tr")
