@@ -50,7 +50,7 @@ def play(
     *,
     seed: int | None = None,
     environment: Mapping[str, str] | None = None,
-    seconds: float = 30,
+    seconds: float = 120,
 ) -> Replay:
     """Replays `recording` through `relay` (its words up to and with `--`).
 

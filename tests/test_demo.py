@@ -28,9 +28,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_it_ends_well_within_ten_seconds(run: Run) -> None:
+    """Of a machine that has nothing else to do: on a busy one it may take as much longer as others keep it waiting."""
     done, seconds, _ = run
     assert (done.returncode, done.stderr) == (0, "")
-    assert seconds < 10
+    assert seconds < 10 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def test_it_shows_what_the_editor_gets_after_each_turn(run: Run) -> None:

@@ -17,6 +17,8 @@ MESSAGES = [
     ("session/prompt", PROMPT),
 ]
 CONFIG = """
+[ledger]
+admission_timeout = "30s"
 [[budget]]
 name = "month"
 window = "total"

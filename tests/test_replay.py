@@ -69,7 +69,7 @@ class Proxy:
 
     def turns(self) -> list[dict[str, Any]]:
         command = self.words("report", "--by", "turn", "--json")
-        done = subprocess.run(command, env=self.environment, capture_output=True, check=True, timeout=30)
+        done = subprocess.run(command, env=self.environment, capture_output=True, check=True, timeout=120)
         return sorted(json.loads(done.stdout)["rows"], key=lambda row: (row["started_at"], row["key"]))
 
 

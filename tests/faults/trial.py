@@ -23,7 +23,7 @@ from acp_proxy.ledger.places import default_url, journal_directories
 from tests.faults.parties import CHUNKS, COST
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 60.0  # seconds that anything may take on a busy machine
+LIMIT = 120.0  # seconds that anything may take on a busy machine
 BUDGET = """
 [ledger]
 admission_timeout = "20s"

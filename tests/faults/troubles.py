@@ -130,10 +130,14 @@ def newer_version_comes(home: Home, chance: random.Random, turns: int = 80) -> V
     return home.verdict(trial)
 
 
-def newer_ledger_is_there(home: Home, turns: int = 20) -> tuple[Verdict, subprocess.CompletedProcess[str]]:
+def newer_ledger_is_there(home: Home, turns: int = 60) -> tuple[Verdict, subprocess.CompletedProcess[str]]:
     """From the start; and what `report` says meanwhile."""
     set_version(home, NOW + 1)
     with home.trial(turns) as trial:
+        trial.until_acked(1)
+        trial.signal("client", signal.SIGSTOP)  # else the relay may be at its end before it has tried the ledger
+        trial.until_warned("ledger.unavailable")
+        trial.signal("client", signal.SIGCONT)
         trial.until_over()
     report = subprocess.run(
         [sys.executable, "-m", "acp_proxy", "report"], env=home.environ, capture_output=True, text=True, check=False
@@ -177,7 +181,10 @@ def limited(trial: Trial, what: int, most: int) -> Iterator[None]:
 def _damaged(path: Path) -> bool:
     """Whether its first page could be spoiled, which everybody who opens it reads: not while somebody writes."""
     with closing(sqlite3.connect(path, timeout=0.1)) as connection:
-        ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        try:
+            ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.OperationalError:  # it is locked altogether
+            return False
     if not busy:
         with path.open("r+b") as file:
             file.write(b"\xff" * 4096)

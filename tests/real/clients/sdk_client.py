@@ -15,7 +15,7 @@ from acp.connection import StreamDirection, StreamEvent
 from acp.interfaces import Agent
 
 LINE_LIMIT = 50 << 20
-SECONDS = 30
+SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ async def talk(
             command[0],
             *command[1:],
             env=environment,
-            transport_kwargs={"limit": LINE_LIMIT, "stderr": None},
+            transport_kwargs={"limit": LINE_LIMIT, "stderr": None, "shutdown_timeout": SECONDS},
             observers=[observe],
             use_unstable_protocol=True,
         )
