@@ -50,6 +50,10 @@ class Whole(NamedTuple):
     units: int
     nano: int
 
+    @property
+    def tokens(self) -> int:
+        return self.input + self.cached_read + self.cached_write + self.output + self.thought
+
 
 class Tallied:
     """Part of a `BudgetLedger`. All raise LedgerError."""

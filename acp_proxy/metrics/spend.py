@@ -87,7 +87,7 @@ class Spend:
             if at.cost is not None:
                 cost[at.cost] += whole.units * NANO + whole.nano
             if at.unpriced is not None:
-                unpriced[at.unpriced] += sum(whole[2:7])
+                unpriced[at.unpriced] += whole.tokens
             if at.without_usage is not None:
                 without_usage[at.without_usage] += whole.rows
         yield self._tokens.family(tokens)
