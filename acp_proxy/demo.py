@@ -26,13 +26,15 @@ from rich.text import Text
 PROMPTS = ("What does this project do?", "Fix the failing test.", "Why did that help? One sentence.")
 AFTERWARDS = (("budget", "list"), ("report", "--by", "turn"))
 GRANT = ("budget", "grant", "demo", "--amount", "0.05", "--for", "2h", "--reason", "one more answer")
-BUDGET = """\
+CONFIG = """\
+[ledger]
+admission_timeout = "10s"
 [[budget]]
 name = "demo"
 window = "month"
 limit = { amount = "0.06", currency = "USD" }
 thresholds = [90]
-"""  # two turns of the script take nearly all of it
+"""  # two turns of the script take nearly all of it; a slow machine tells the same story
 SECONDS = 20  # many times what a healthy run takes
 _WIDTH = 80  # of texts that are wrapped
 
@@ -141,7 +143,7 @@ class _Installation(Struct, frozen=True):
     def in_directory(cls, home: Path) -> _Installation:
         project = home / "thermometer"
         project.mkdir()
-        (home / "config.toml").write_text(BUDGET, encoding="utf-8")
+        (home / "config.toml").write_text(CONFIG, encoding="utf-8")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("ACP_PROXY_")}
         options = ["--config", str(home / "config.toml"), "--ledger", f"sqlite:///{home / 'ledger.db'}"]
         return cls(project, options, environment | {"XDG_STATE_HOME": str(home)})
