@@ -253,7 +253,9 @@ def test_names_of_any_length_and_number_are_bounded(tmp_path_factory: pytest.Tem
         ]
     )
     with home.serving() as served:
-        answer = served.ask("/api/spend?range=all&by=model")
+        deadline = time.monotonic() + 60
+        while (answer := served.ask("/api/spend?range=all&by=model")).status == 503:  # a busy machine adds up for long
+            assert time.monotonic() < deadline
         found = answer.json
         assert len(found["rows"]) == 201
         assert found["rows"][-1]["key"] == "other"
