@@ -179,13 +179,14 @@ class TestOpenTurns:
         assert list(journals.iterdir()) == []
         assert ids(path) == ["a"]
 
-    def test_what_is_known_of_open_turns_leaves_room_for_rows(self, make: Make, path: Path) -> None:
+    def test_what_is_known_of_open_turns_leaves_room_for_rows(self, make: Make, path: Path, warnings: Warnings) -> None:
         worker = make(path)
-        for number in range(60):
+        for number in range(120):  # more than a journal holds
             worker.keep_open(row(line("m" * 100_000), id=f"open {number}"))
         worker.append(row(line("m" * 100_000), id="a"))
         assert worker.close(WAIT) == 0
         assert ids(path) == ["a"]
+        assert "journal.full" not in [event for event, _ in warnings.told]
 
     def booked_after(self, what: str, home: Path) -> list[tuple[str, str]]:
         url = default_url({"HOME": str(home)})
