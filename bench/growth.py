@@ -93,7 +93,7 @@ def report(found: Figures) -> list[str]:
     return [*text, *shown, "", "Every figure: [growth.json](measured/growth.json)."]
 
 
-_COMMAND_LINES = tuple(f"| {name} " for name in (*growth_ledgers.COMMANDS, growth_ledgers.EVERY_TURN))
+_COMMAND_LINES = tuple(f"| {name} " for name in (*growth_ledgers.COMMANDS, *growth_ledgers.ONCE))
 _TITLES = {
     "holds": "A turn on two budgets, by the combinations of user, model and agent that share one of them:",
     "messages": "One session by its messages:",

@@ -42,8 +42,12 @@ COMMANDS = {
     "status": ["status", "--format", "{now}"],
     "metrics": ["metrics"],
 }
-EVERY_TURN = "report of all, by turn"
-_MOST_LISTED = 1_000_000  # turns; more are a file of gigabytes
+ONCE = {  # they take seconds
+    "export of all, in FOCUS": ["export", "--focus"],
+    "report of all, by session": ["report", "--by", "session", "--csv"],
+    "report of all, by turn": ["report", "--by", "turn", "--csv"],
+}
+_GREATEST = {"report of all, by session": 1_000_000, "report of all, by turn": 1_000_000}  # turns; more take minutes
 _TIMES = 3
 _LEFT = 100  # rows in the journal of a process that is gone
 _REPEATED = 40
@@ -58,8 +62,9 @@ def measured(turns: int) -> dict[str, Costs]:
     found = {
         name: command_cost(home, [words.get(word, word) for word in command]) for name, command in COMMANDS.items()
     }
-    if turns <= _MOST_LISTED:
-        found[EVERY_TURN] = command_cost(home, ["report", "--by", "turn", "--csv"], times=1)
+    for name, command in ONCE.items():
+        if turns <= _GREATEST.get(name, turns):
+            found[name] = command_cost(home, command, times=1)
     inside = subprocess.run([sys.executable, "-m", "bench.growth_ledgers", str(home)], check=True, capture_output=True)
     asked: dict[str, Costs] = json.loads(inside.stdout)
     return found | asked

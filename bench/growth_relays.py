@@ -23,6 +23,11 @@ PROXIES = (1, 2, 4, 8, 16, 32, 64)
 PERIOD = 0.25  # seconds between two turns of a proxy
 SECONDS = 6.0  # of each number of proxies
 BUDGET = '[[budget]]\nname = "daily"\nwindow = "day"\nlimit = { amount = "1000000", currency = "USD" }\n'
+_ASKED = {
+    "session last": ["session", "last"],
+    "session --json": ["session", "last", "--json"],
+    "status": ["status", "--format", "{now}"],
+}
 LONGEST = 150.0  # seconds for the turns of one session
 
 
@@ -53,7 +58,7 @@ def turns(agent: Path) -> Iterator[tuple[int, Costs]]:
                 "cpu us": (peer.cpu_ns() - used) / 1e3 / max(1, done - before),
                 "ms": statistics.median(took[-100:]) * 1e3,
             }
-            for name, command in (("session last", ["session", "last"]), ("status", ["status", "--format", "{now}"])):
+            for name, command in _ASKED.items():
                 cost = command_cost(home, command, times=1)
                 costs |= {f"{name}, cpu ms": cost["cpu ms"], f"{name}, MB": cost["MB"]}
             yield done, costs
