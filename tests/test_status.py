@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -25,10 +26,11 @@ from acp_proxy.core.budget import Budget
 from acp_proxy.core.scope import Scope, Subject
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.journal import open_journal
 from acp_proxy.report import Line
 from acp_proxy.status import FIELDS, Status, formats, next_day, starts, status
 from tests.core.accounts import budget
-from tests.ledger.rows import BOB, MINUTE, NOON, line, row
+from tests.ledger.rows import BOB, MINUTE, NOON, Warnings, line, row
 
 SLOW = {
     *("argparse", "asyncio", "csv", "dataclasses", "difflib", "hashlib", "inspect", "logging", "orjson", "shutil"),
@@ -259,6 +261,12 @@ def test_a_project_is_looked_for_where_a_budget_is_about_one(home: Home) -> None
     assert home.says("--format", "{budget}") == ("shop\n", False)
     home.configure(DAILY.replace('"daily"', '"other"\nscope = { project = "other" }'))
     assert home.says("--format", "{budget}") == ("-\n", False)
+
+
+def test_a_row_that_a_killed_proxy_left_is_in_the_answer(home: Home) -> None:
+    with closing(open_journal([home.path / ".local/state/acp-proxy/journal"], home.url, Warnings())) as journal:
+        journal.write(row(SPENT, at=time.time_ns() - MINUTE))
+    assert home.says("--format", "{today} {last}") == ("$2.50 $1.25\n", False)
 
 
 def test_a_row_that_comes_while_an_answer_is_made_is_in_the_next_one(home: Home) -> None:
