@@ -224,11 +224,11 @@ class Conversation:
 
     def _abandoned(self, name: str) -> Iterator[tuple[Session, OpenTurn]]:
         """Turns of v2 that nothing will end once their session is closed; v1's prompts are still answered."""
-        for session in self._sessions:
-            if session.root.id == name:
-                yield from ((session, turn) for turn in session.waiting if turn.accepted)
-                if session.run is not None:
-                    yield session, session.run
+        root = self._sessions.get(name)
+        for session in () if root is None or root.child else (root, *root.children):
+            yield from ((session, turn) for turn in session.waiting if turn.accepted)
+            if session.run is not None:
+                yield session, session.run
 
     # -- what an agent asks for
 

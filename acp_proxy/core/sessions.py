@@ -15,6 +15,7 @@ class Session:
     __slots__ = (
         "active",
         "child",
+        "children",
         "id",
         "info",
         "model",
@@ -31,6 +32,7 @@ class Session:
         self.id = id
         self.root: Session = root or self
         self.child = id if root else None  # its id, where it is a subagent's
+        self.children: list[Session] = []  # all subagents', of a root
         self.opened = False  # by a response, not only named by an update
         self.replays = 0  # requests to load or resume it that are not answered: what comes is history
         self.model: str | None = None
@@ -133,11 +135,14 @@ class Sessions:
 
     def add_child(self, id: str, root: Session) -> Session:
         child = self._known[id] = Session(id, root)
+        root.children.append(child)
         return child
 
     def drop(self, root: Session) -> None:
         """A session with its subagents'."""
-        self._known = {name: kept for name, kept in self._known.items() if kept.root is not root}
+        for session in (root, *root.children):
+            if self._known.get(session.id) is session:
+                del self._known[session.id]
 
     def replays(self, session: Session) -> bool:
         """Whether what comes of a session is history."""
