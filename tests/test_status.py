@@ -252,6 +252,25 @@ def test_a_configuration_that_was_parsed_once_is_not_parsed_for_the_next_answer(
     assert home.says("--format", "{left}") == ("$2.25\n", False)
 
 
+def test_an_answer_is_the_same_however_it_came_about(home: Home) -> None:
+    home.configure(
+        '\ufeff[identity]\r\nteam = "kärnten"\r\n[[budget]]\r\nname = "ünd so"\r\nper = "team"\r\nwindow = "month"\r\n'
+        'timezone = "Europe/Vienna"\r\nscope = { user = ["al*"] }\r\nlimit = { tokens = 5_000 }\r\n'
+    )
+    form = "{today} {budget} {left} {limit} {resets}"
+    parsed, kept, anew = (home.says("--format", text) for text in (form, form, f"{form} "))
+    assert parsed[0].startswith("$1.25 ünd so 5,000 tokens 5,000 01 ")
+    assert kept == (parsed[0], True)
+    assert anew == (parsed[0].removesuffix("\n") + " \n", False)
+
+
+def test_another_user_gets_another_answer(home: Home) -> None:
+    assert home.says("--format", "{today}")[0] == "$1.25\n"
+    assert home.run("--format", "{today}", environ={"USER": "bob"}).stdout == "$0.00\n"
+    home.configure('[identity]\nuser = "bob"\n')
+    assert home.says("--format", "{today}") == ("$0.00\n", False)
+
+
 def test_a_project_is_looked_for_where_a_budget_is_about_one(home: Home) -> None:
     (home.path / ".git").mkdir()
     (home.path / ".git/config").write_text('[remote "origin"]\n\turl = https://host/team/shop.git\n')
