@@ -68,9 +68,7 @@ def _add_run(command: argparse.ArgumentParser) -> None:
 def _add_report(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     command.add_argument("--by", metavar="KEY", choices=BY, default="day", help=f"{', '.join(BY)} (default: day)")
-    command.add_argument("--since", metavar="TIME", help="2026-11-01, an RFC 3339 time, or 7d (also h, m, w)")
-    command.add_argument("--until", metavar="TIME", help="the same, exclusive")
-    command.add_argument("--tz", metavar="ZONE", help="an IANA time zone; by default the local one")
+    _add_interval(command)
     for name in FILTERS:
         part = "part of a session's title" if name == "title" else f"only this {name}"
         command.add_argument(f"--{name}", metavar="TEXT" if name == "title" else "NAME", help=part)
@@ -82,9 +80,7 @@ def _add_report(command: argparse.ArgumentParser) -> None:
 def _add_export(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     command.add_argument("--focus", action="store_true", required=True, help="in the columns of FinOps FOCUS 1.2")
-    command.add_argument("--since", metavar="TIME", help="2026-11-01, an RFC 3339 time, or 7d (also h, m, w)")
-    command.add_argument("--until", metavar="TIME", help="the same, exclusive")
-    command.add_argument("--tz", metavar="ZONE", help="an IANA time zone; by default the local one")
+    _add_interval(command)
     command.add_argument("--json", action="store_true", help="as JSON instead of CSV")
 
 
@@ -93,7 +89,7 @@ def _add_session(command: argparse.ArgumentParser) -> None:
     called = "its id, its key in a report by session or the beginning of that, part of its title, or last"
     command.add_argument("session", metavar="ID", help=called)
     command.add_argument("--all", action="store_true", help="list every turn, not only the latest 40")
-    command.add_argument("--tz", metavar="ZONE", help="an IANA time zone; by default the local one")
+    _add_zone(command)
     command.add_argument("--json", action="store_true", help="exact figures, for programs")
 
 
@@ -125,7 +121,7 @@ def _add_budget(command: argparse.ArgumentParser) -> None:
     for name in get_args(Per):
         granted.add_argument(f"--for-{name}", metavar="NAME", help=f"whose, of a budget per {name}; * is each")
     granted.add_argument("--layer", choices=("admin", "user"), help="whose file, of two budgets of one name")
-    simulated.add_argument("--since", metavar="TIME", help="2026-11-01, an RFC 3339 time, or 7d (also h, m, w)")
+    _add_since(simulated)
 
 
 def _add_serve(command: argparse.ArgumentParser) -> None:
@@ -189,6 +185,20 @@ def _add_prices(command: argparse.ArgumentParser) -> None:
         _add_common(action)
         action.add_argument("--at", metavar="TIME", help="prices of that time: 2026-11-01, RFC 3339, or 7d ago")
         action.add_argument("--json", action="store_true", help="exact figures, for programs")
+
+
+def _add_interval(command: argparse.ArgumentParser) -> None:
+    _add_since(command)
+    command.add_argument("--until", metavar="TIME", help="the same, exclusive")
+    _add_zone(command)
+
+
+def _add_since(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--since", metavar="TIME", help="2026-11-01, an RFC 3339 time, or 7d (also h, m, w)")
+
+
+def _add_zone(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--tz", metavar="ZONE", help="an IANA time zone; by default the local one")
 
 
 def _action(actions: argparse._SubParsersAction[Any], name: str, says: str) -> argparse.ArgumentParser:
