@@ -142,6 +142,13 @@ def test_a_budget_in_order_is_told_in_words(patient: Patient) -> None:
     assert patient.lines("budget") == ['ok   budget: "daily" (user): 30 USD, day for each user, Europe/Berlin, enforce']
 
 
+def test_a_budget_that_admits_one_least_prompt_is_in_order(patient: Patient) -> None:
+    patient.configure(BUDGET.replace('"30"', '"0.01"'))
+    assert patient.lines("budget") == [
+        'ok   budget: "daily" (user): 0.01 USD, day for each user, Europe/Berlin, enforce'
+    ]
+
+
 @pytest.mark.parametrize(
     ("change", "trouble"),
     [
