@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.serve.house import Home
 from tests.serve.page import weeks
@@ -16,7 +16,11 @@ from tests.serve.page.browser import chromium
 
 ZONE = "America/Los_Angeles"  # neither the server's nor that of the ledger's times
 
+PATIENCE = 60_000  # ms that anything may take on a busy machine
+
 Open = Callable[..., Page]
+
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="package")
@@ -50,7 +54,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
         viewport = {"width": width, "height": 900}
         context = browser.new_context(viewport=viewport, timezone_id=ZONE, **options)  # type: ignore[arg-type]
         contexts.append(context)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
