@@ -91,7 +91,8 @@ class Account:
         if self.here:
             self.cost.begin(at_zero=True)
             self.tokens.begin(at_zero=True)
-            self.heard = self.before = self.told = None
+            self.heard = self.before = self.told = self.used = None
+            self.estimated = self.grounded = False
 
     def reopen(self) -> None:
         """Loaded or resumed. Had by another process before, its counters stand where the agent or the ledger says."""
@@ -103,6 +104,7 @@ class Account:
 
     def fork_of(self, parent: Account | None) -> None:
         """A fork has its parent's context; its counters begin at 0, its cost where the agent says."""
+        self.begin_anew()
         self.here, self.from_start = True, False
         if parent is not None:
             self.used, self.size, self.estimated = parent.used, parent.size, parent.estimated

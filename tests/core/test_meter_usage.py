@@ -9,7 +9,7 @@ import pytest
 from acp_proxy.core.agents import UNKNOWN, InputCounts, Profile, ProfileOverride
 from acp_proxy.core.counters import Cumulative, partition
 from acp_proxy.core.entry import SessionState
-from acp_proxy.core.events import Counters, ModelSelected
+from acp_proxy.core.events import Counters, ModelSelected, Opening
 from acp_proxy.core.usage import NOTHING, Usage
 from tests.core.story import (
     CLINE,
@@ -332,6 +332,17 @@ def test_the_context_of_an_earlier_session_of_the_same_id_is_not_that_of_a_new_o
     story.open("new")
     story.restore(SessionState(context_used=2753, context_size=128_000))
     assert story.turn(chars=40, output_chars=40).usage == Usage(10, 0, 0, 10)
+
+
+def test_a_session_that_has_the_id_of_one_before_it_begins_anew() -> None:
+    silent, cumulative = Story(KIMI), Story(HERMES)
+    hows: tuple[Opening, ...] = ("new", "new", "fork", "fork")
+    for how in hows:
+        for story in (silent, cumulative):
+            story.open(how, parent="other" if how == "fork" else None)
+        assert silent.turn(chars=40, output_chars=40).usage == Usage(10, 0, 0, 10)
+        silent.report(used=2753, size=128_000)
+        assert cumulative.turn(inclusive(100, 10)).usage.total == 110
 
 
 def test_an_estimate_is_never_more_than_the_window_holds() -> None:
