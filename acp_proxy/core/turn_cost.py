@@ -58,14 +58,15 @@ def turn_bill(
         source: CostSource = "unknown" if used.source == "none" else "agent" if told and beside else "computed"
         return Bill(unpaid_lines(own), source, pays_beside=to_come)
     ahead = _total(priced) if to_come and not increase.baseless else None
-    source, detail = _computed(priced, estimated=used.source == "estimated")
-    return Bill(_lines(own, priced), source, detail, ahead=ahead, pays_beside=to_come)
+    lines, source, detail = _computed(own, priced, estimated=used.source == "estimated")
+    return Bill(lines, source, detail, ahead=ahead, pays_beside=to_come)
 
 
 def computed_lines(shares: Sequence[Share], prices: Prices) -> tuple[tuple[UsageLine, ...], CostSource]:
     """Lines of what was used beside a turn, and not paid with it."""
     priced = prices.beside(shares)
-    return _lines(shares, priced), _computed(priced, estimated=False)[0]
+    lines, source, _ = _computed(shares, priced, estimated=False)
+    return lines, source
 
 
 def unpaid_lines(shares: Sequence[Share]) -> tuple[UsageLine, ...]:
@@ -102,22 +103,19 @@ def _unseen(amount: Money, priced: Sequence[Priced]) -> Money | None:
     return amount.minus(total)
 
 
-def _computed(priced: Sequence[Priced], *, estimated: bool) -> tuple[CostSource, str]:
-    """Where the cost comes from, and what had to be assumed. One pass: the turn's last line waits for it."""
-    known, details = False, dict[str, None]()
-    for price in priced:
+def _computed(
+    shares: Sequence[Share], priced: Sequence[Priced], *, estimated: bool
+) -> tuple[tuple[UsageLine, ...], CostSource, str]:
+    """Lines by their prices, where these come from, and what had to be assumed. One pass: a turn's last line waits."""
+    lines, known, details = list[UsageLine](), False, dict[str, None]()
+    for (model, usage), price in zip(shares, priced, strict=True):
+        lines.append(UsageLine(model, usage, price.cost, price.row))
         known = known or price.cost is not None
         estimated = estimated or price.estimated
         if price.detail:
             details[price.detail] = None
     source: CostSource = "unknown" if not known else "estimated" if estimated else "computed"
-    return source, "; ".join(details)
-
-
-def _lines(shares: Sequence[Share], priced: Sequence[Priced]) -> tuple[UsageLine, ...]:
-    return tuple(
-        [UsageLine(model, usage, price.cost, price.row) for (model, usage), price in zip(shares, priced, strict=True)]
-    )
+    return tuple(lines), source, "; ".join(details)
 
 
 def _total(priced: Sequence[Priced]) -> Money | None:
