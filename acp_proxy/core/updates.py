@@ -22,7 +22,7 @@ class Updates:
     def events(self, update: Update, at: int, size: int) -> list[Event]:
         """In order; `size` is the length of the update's line in bytes."""
         session = self._sessions.named(update.session)
-        if not self._sessions.replays(session):
+        if update.kind != acp.STATE_UPDATE and not self._sessions.replays(session):  # a state is no work
             _count(session.tally, update, size)
         if update.kind == acp.USAGE_UPDATE:  # most of what is read
             return [self._usage(update, session, at)]
