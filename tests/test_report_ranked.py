@@ -14,7 +14,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import LedgerError, Query, open_ledger
 from acp_proxy.report import currencies_of, ordered, report, tables, turn_line
-from acp_proxy.report.ranked import RankedTurns
+from acp_proxy.report.ranked import ranked_turns
 from acp_proxy.times import UTC_ZONE
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
@@ -32,7 +32,7 @@ def test_turns_are_in_the_order_of_any_report_whether_they_wait_on_disk_or_not(
     rows = [row(*lines, origin=origin) for lines, origin in made]
     lines = [turn_line(each) for each in rows]
     currencies = currencies_of(cost for each in lines for cost in each.costs)
-    ranked = RankedTurns(rows, currencies, turn_line, in_memory)
+    ranked = ranked_turns(rows, currencies, turn_line, in_memory)
     assert list(ranked) == ordered("turn", lines)
     assert (len(ranked), list(ranked)) == (len(rows), list(ranked))
 
@@ -42,7 +42,7 @@ def test_turns_that_find_no_room_on_disk_are_told_of_in_one_line() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
     try:
         with pytest.raises(LedgerError, match=r"^report: no room to sort turns in .*: File too large$"):
-            RankedTurns((row() for _ in range(1000)), ["USD"], turn_line, 1000)
+            ranked_turns((row() for _ in range(1000)), ["USD"], turn_line, 1000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 

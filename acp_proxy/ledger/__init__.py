@@ -137,6 +137,9 @@ class LedgerReader(Protocol):
     def sessions(self, query: Query) -> Iterator[SessionInfo]:
         """Sessions with at least one matching row, by their start."""
 
+    def session_sums(self, query: Query) -> Iterator[tuple[SessionInfo, Sums]]:
+        """The same with what their matching rows add up to, in no order, some at a time. The sums have no key."""
+
     def close(self) -> None: ...
 
 

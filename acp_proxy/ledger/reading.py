@@ -6,7 +6,7 @@ Each organisation is read by itself, because it leads every index. The SQL is wh
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,8 @@ from acp_proxy.ledger.dialects import Dialect, same
 from acp_proxy.ledger.totals import EVER, LEVELS, QUARTER_HOUR, Cover, cover
 
 Read = Callable[[str, Sequence[Any]], list[Any]]  # SQL and parameters -> all rows, in one short transaction
+
+_Turns = tuple[str, str]  # SQL for turns called t, and for a further condition
 
 _COLUMNS = {
     "organisation": "t.org_id",
@@ -61,8 +63,19 @@ def read_sums(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> 
             raise ValueError(f"no dimension of the ledger: {dimension!r}")
     named = {dimension for dimension in by if not _is_time(dimension)}
     in_totals = {*named, *(dimension for dimension, _ in query.where)} <= {*_SERIES}
+    return _merged(_totals(read, query, by, dialect) if in_totals else _counted(read, query, by, dialect))
+
+
+def read_sums_of_turns(
+    read: Read, query: Query, by: Sequence[str], dialect: Dialect, of: _Turns, among: Sequence[Any]
+) -> list[Sums]:
+    """The same from rows of some turns; `among` are the values of `of`."""
+    return _merged(_counted(read, query, by, dialect, of, among))
+
+
+def _merged(parts: Iterable[Sums]) -> list[Sums]:
     sums: dict[tuple[Any, ...], Sums] = {}
-    for part in _totals(read, query, by, dialect) if in_totals else _counted(read, query, by, dialect):
+    for part in parts:
         sums[part.key] = _added(sums[part.key], part) if part.key in sums else part
     return list(sums.values())
 
@@ -157,7 +170,14 @@ def _days(query: Query, ahead: int) -> Cover:
     return Cover(((1, first, end), *ranges), tuple(edge for each in ends for edge in each.edges))
 
 
-def _counted(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> Iterator[Sums]:
+def _counted(
+    read: Read,
+    query: Query,
+    by: Sequence[str],
+    dialect: Dialect,
+    of: _Turns = ("turn t", ""),
+    among: Sequence[Any] = (),
+) -> Iterator[Sums]:
     # An expression, lest SQLite walk through all rows by an index that has them in groups: few are wanted.
     few = " || ''" if (query.since, query.until) != (None, None) else ""
     groups = [_time(dimension) if _is_time(dimension) else f"{_COLUMNS[dimension]}{few}" for dimension in by]
@@ -177,12 +197,12 @@ def _counted(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> I
             {_count(counted, "t.usage_source = 'none'")},
             {_count(counted, f"(({_UNCOUNTED.format('t')}) OR {unpriced})")},
             min(t.started_at), max(t.ended_at)
-        FROM turn t CROSS JOIN line l
-        WHERE t.org_id = ? {conditions} AND l.org_id = t.org_id AND l.turn = t.id
+        FROM {of[0]} CROSS JOIN line l
+        WHERE t.org_id = ? {of[1]} {conditions} AND l.org_id = t.org_id AND l.turn = t.id
         GROUP BY {", ".join(str(number) for number in range(1, len(by) + 2))}
     """
     for organisation in organisations(read, query):
-        yield from (_sums(found, len(by)) for found in read(sql, (organisation, *values)))
+        yield from (_sums(found, len(by)) for found in read(sql, (*among, organisation, *values)))
 
 
 def _time(dimension: str) -> str:

@@ -53,6 +53,11 @@ class SqlReader(ABC):
     def summed(self, query: Query, by: Sequence[str]) -> list[Sums]:
         return read_sums(self._read, query, by, self.dialect)
 
+    def session_sums(self, query: Query) -> Iterator[tuple[SessionInfo, Sums]]:
+        from acp_proxy.ledger.by_session import read_session_sums  # not for a status
+
+        return read_session_sums(self._read, query, self.dialect)
+
     def sessions(self, query: Query) -> Iterator[SessionInfo]:
         return read_sessions(self._read, query, self.dialect)
 

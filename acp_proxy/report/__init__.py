@@ -6,12 +6,11 @@ Cost and tokens are of all kinds of rows, `turns` are rows of kind "turn".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.ledger import LedgerReader, Query, Row, SessionInfo, Sums
@@ -23,8 +22,6 @@ BY = (*PERIODS, "session", "turn", *DIMENSIONS)
 FILTERS = ("agent", "model", "user", "team", "project", "title")
 UNNAMED = {"model": "unknown", "team": "none", "project": "none"}
 """What stands for a value that a row does not have, as key and as filter."""
-
-_SESSION = ("organisation", "user", "host", "agent", "session")
 
 
 class Line(Struct, frozen=True):
@@ -59,7 +56,7 @@ class Report(Struct, frozen=True):
     by: str
     query: Query
     zone: Zone
-    lines: Collection[Line]  # by turn there may be millions: they are not all in memory
+    lines: Collection[Line]  # there may be millions of turns or sessions: they are not all in memory
     total: Line
     currencies: tuple[str, ...]  # the commonest first
 
@@ -70,17 +67,29 @@ def report(ledger: LedgerReader, by: str, query: Query, zone: Zone) -> Report:
     total = line_of("total", sums) if sums else Line("total")
     if by == "turn":
         return _by_turn(ledger, query, zone, total)
+    if by == "session":
+        return _by_session(ledger, query, zone, total)
     lines = ordered(by, _lines(ledger, by, query, zone, sums))
     return Report(by, query, zone, lines, total, currencies_of(cost for line in lines for cost in line.costs))
 
 
 def _by_turn(ledger: LedgerReader, query: Query, zone: Zone, total: Line) -> Report:
-    from acp_proxy.report.ranked import RankedTurns  # who asks for anything else need not import it
+    from acp_proxy.report.ranked import ranked_turns  # who asks for anything else need not import it
 
     currencies = tuple(cost.currency for cost in total.costs)
     if len(currencies) > 1:  # which is the commonest must be known before the first turn has its place
         currencies = currencies_of(cost for row in ledger.rows(query) for cost in row.entry.costs)
-    return Report("turn", query, zone, RankedTurns(ledger.rows(query), currencies, turn_line), total, currencies)
+    return Report("turn", query, zone, ranked_turns(ledger.rows(query), currencies, turn_line), total, currencies)
+
+
+def _by_session(ledger: LedgerReader, query: Query, zone: Zone, total: Line) -> Report:
+    from acp_proxy.report.ranked import ranked_sessions
+
+    currencies = tuple(cost.currency for cost in total.costs)
+    if len(currencies) > 1:
+        currencies = currencies_of(cost for _, sums in ledger.session_sums(query) for cost in sums.costs)
+    lines = ranked_sessions(ledger.session_sums(query), currencies, session_line)
+    return Report("session", query, zone, lines, total, currencies)
 
 
 def currencies_of(costs: Iterable[Money]) -> tuple[str, ...]:
@@ -97,8 +106,6 @@ def query(since: int | None, until: int | None, filters: Iterable[tuple[str, str
 def _lines(ledger: LedgerReader, by: str, query: Query, zone: Zone, total: Sums | None) -> Iterable[Line]:
     if total is None:
         return ()
-    if by == "session":
-        return _session_lines(ledger, query)
     if by in PERIODS:
         from acp_proxy.report.periods import sums_by_period  # who asks for anything else need not import it
 
@@ -123,17 +130,9 @@ def turn_line(row: Row) -> Line:
     )
 
 
-def _session_lines(ledger: LedgerReader, query: Query) -> Iterator[Line]:
-    sums = {_session_of(group): group for group in ledger.summed(query, _SESSION)}
-    for session in ledger.sessions(query):
-        key = session_key(session.origin, session.session)
-        if key in sums:  # else its first row came between the two questions
-            yield replace(line_of(key, sums[key]), about=session)
-
-
-def _session_of(group: Sums) -> str:
-    organisation, user, host, agent, session = map(str, group.key)
-    return session_key(Origin(organisation, user, None, None, host, agent, None, None), session)
+def session_line(session: SessionInfo, sums: Sums) -> Line:
+    """A session of the ledger as a line of `report --by session`."""
+    return replace(line_of(session_key(session.origin, session.session), sums), about=session)
 
 
 def line_of(key: str, sums: Sums) -> Line:

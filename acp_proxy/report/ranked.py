@@ -1,4 +1,4 @@
-"""Turns in the order of a report, however many: beyond a few megabytes they wait on disk, sorted, and are merged.
+"""Turns or sessions in a report's order, however many: beyond some megabytes they wait on disk, sorted, to be merged.
 
 That file has no name, and is gone with the process.
 """
@@ -16,7 +16,9 @@ from typing import IO, TypeVar
 import msgspec
 
 from acp_proxy.core.entry import Entry, Origin
-from acp_proxy.ledger import LedgerError, Row
+from acp_proxy.core.money import Money
+from acp_proxy.ledger import LedgerError, Row, SessionInfo, Sums
+from acp_proxy.ledger.session_keys import session_key
 
 T = TypeVar("T")
 
@@ -25,28 +27,26 @@ _BLOCK = 64  # turns that are written, and later read, at once
 _SIZE = 4  # bytes before each block
 _MIDDLE = 1 << 127  # of the numbers that 16 bytes hold: some 64-bit ones added up fit as well
 
-_Record = tuple[bytes, bytes]  # a place among others; an entry, with the number of its origin
+_Record = tuple[bytes, bytes]  # a place among others; a turn with the number of its origin, or a session with its sums
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_block = msgspec.msgpack.Decoder(list[_Record]).decode
 _decode_entry = msgspec.msgpack.Decoder(tuple[int, Entry]).decode
+_decode_session = msgspec.msgpack.Decoder(tuple[SessionInfo, Sums]).decode
 
 
-class RankedTurns(Collection[T]):
-    """By cost, the highest first, in the first of `currencies` that there is; then by tokens; then by id.
+class Ranked(Collection[T]):
+    """By cost, the highest first, in the first of the currencies that there is; then by tokens; then by key.
 
-    All `rows` are read at once; each is what `made` makes of it. Raises LedgerError where there is no room for them.
+    All records are read at once; each is what `made` makes of its bytes. Raises LedgerError where there is no room.
     """
 
-    def __init__(
-        self, rows: Iterable[Row], currencies: Sequence[str], made: Callable[[Row], T], in_memory: int = _IN_MEMORY
-    ) -> None:
+    def __init__(self, records: Iterable[_Record], made: Callable[[bytes], T], in_memory: int = _IN_MEMORY) -> None:
         self._made = made
         self._count = 0
         self._file: IO[bytes] | None = None
         self._runs: list[tuple[int, int, int]] = []  # the file's descriptor, and where they begin and end in it
-        self._origins: list[Origin] = []
-        self._rest = self._read(rows, _rank(currencies), in_memory)
+        self._rest = self._read(records, in_memory)
 
     def __len__(self) -> int:
         return self._count
@@ -55,24 +55,19 @@ class RankedTurns(Collection[T]):
         return any(each == one for each in self)
 
     def __iter__(self) -> Iterator[T]:
-        for _, row in merge(self._rest, *(_run(*run) for run in self._runs)):
-            number, entry = _decode_entry(row)
-            yield self._made(Row(self._origins[number], entry))
+        for _, record in merge(self._rest, *(_run(*run) for run in self._runs)):
+            yield self._made(record)
 
-    def _read(self, rows: Iterable[Row], rank: Callable[[Row], bytes], in_memory: int) -> list[_Record]:
+    def _read(self, records: Iterable[_Record], in_memory: int) -> list[_Record]:
         """Those that are left when all before them are on disk."""
         found, size = list[_Record](), 0
-        numbers: dict[Origin, int] = {}
-        for row in rows:
-            number = numbers.setdefault(row.origin, len(numbers))
-            record = (rank(row), _encode((number, row.entry)))
+        for record in records:
             found.append(record)
             size += len(record[1])
             self._count += 1
             if size > in_memory:
                 self._write(sorted(found))
                 found, size = [], 0
-        self._origins += numbers
         return sorted(found)
 
     def _write(self, records: Sequence[_Record]) -> None:
@@ -90,6 +85,38 @@ class RankedTurns(Collection[T]):
         self._runs.append((self._file.fileno(), start, self._file.tell()))
 
 
+def ranked_turns(
+    rows: Iterable[Row], currencies: Sequence[str], made: Callable[[Row], T], in_memory: int = _IN_MEMORY
+) -> Ranked[T]:
+    origins: dict[Origin, int] = {}
+
+    def record(row: Row) -> _Record:
+        entry, number = row.entry, origins.setdefault(row.origin, len(origins))
+        return _place(currencies, entry.costs, entry.usage.total, entry.id), _encode((number, entry))
+
+    def unpacked(data: bytes) -> T:
+        number, entry = _decode_entry(data)
+        return made(Row(numbered[number], entry))
+
+    ranked = Ranked(map(record, rows), unpacked, in_memory)
+    numbered = list(origins)
+    return ranked
+
+
+def ranked_sessions(
+    found: Iterable[tuple[SessionInfo, Sums]],
+    currencies: Sequence[str],
+    made: Callable[[SessionInfo, Sums], T],
+    in_memory: int = _IN_MEMORY,
+) -> Ranked[T]:
+    def record(one: tuple[SessionInfo, Sums]) -> _Record:
+        session, sums = one
+        key = session_key(session.origin, session.session)
+        return _place(currencies, sums.costs, sums.usage.total, key), _encode(one)
+
+    return Ranked(map(record, found), lambda data: made(*_decode_session(data)), in_memory)
+
+
 def _close(file: IO[bytes]) -> None:
     with suppress(OSError):  # what had no room
         file.close()
@@ -102,16 +129,11 @@ def _run(file: int, start: int, end: int) -> Iterator[_Record]:
         start += _SIZE + size
 
 
-def _rank(currencies: Sequence[str]) -> Callable[[Row], bytes]:
+def _place(currencies: Sequence[str], costs: Iterable[Money], tokens: int, key: str) -> bytes:
     """Bytes that sort as a report does."""
-
-    def rank(row: Row) -> bytes:
-        entry = row.entry
-        amounts = {cost.currency: cost.nano for cost in entry.costs}
-        costs = [b"\0" + _falling(amounts[each]) if each in amounts else b"\1" for each in currencies]
-        return b"".join((*costs, _falling(entry.usage.total), entry.id.encode("utf-8", "surrogatepass")))
-
-    return rank
+    amounts = {cost.currency: cost.nano for cost in costs}
+    places = [b"\0" + _falling(amounts[each]) if each in amounts else b"\1" for each in currencies]
+    return b"".join((*places, _falling(tokens), key.encode("utf-8", "surrogatepass")))
 
 
 def _falling(number: int) -> bytes:

@@ -135,3 +135,27 @@ def _any_row(chance: Random) -> Row:
         kind=chance.choice(["turn", "turn", "side"]),
         usage_source=chance.choice(["agent", "partial", "none"]),
     )
+
+
+def test_sessions_come_with_what_their_rows_add_up_to(ledger: BudgetLedger) -> None:
+    """As they are found and added up each by itself, also when there are more than are read at once."""
+    chance = Random(7)  # noqa: S311  (any rows will do)
+    many = [row(session=f"many {number}", at=NOON + chance.randrange(-90, 90) * HOUR) for number in range(1100)]
+    some = [_any_row(chance) for _ in range(100)]
+    ledger.append([*many, *(Row(each.origin, replace(each.entry, session=chance.choice("abc"))) for each in some)])
+    ledger.note_session(ALICE, "a", "Fix the Tests", NOON)
+    filters = ((), (("team", None),), (("model", "a"),), (("title", "tests"),), (("user", "bob"), ("kind", "turn")))
+    for where in filters:
+        for query in (Query(where=where), Query(NOON - 60 * HOUR, NOON + 50 * HOUR, where), Query(NOON, None, where)):
+            found = list(ledger.session_sums(query))
+            sessions = {_by(session.origin, session.session): session for session in ledger.sessions(query)}
+            sums = {each.key: each for each in ledger.summed(query, ("user", "agent", "session"))}
+            assert {_by(session.origin, session.session): session for session, _ in found} == sessions
+            assert {_by(session.origin, session.session): each for session, each in found} == {
+                key: replace(each, key=()) for key, each in sums.items()
+            }
+            assert len(found) == len(sessions)
+
+
+def _by(origin: Origin, session: str) -> tuple[str, str, str]:
+    return origin.user, origin.agent, session

@@ -1,0 +1,77 @@
+"""Sessions with what their rows add up to, however many there are: some at a time, in the order of keys.
+
+Writes nothing. A session's rows are found by their index; one of which no row can match is passed over before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from acp_proxy.core.entry import Origin
+from acp_proxy.ledger import Query, SessionInfo, Sums
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.reading import Read, organisations, read_sums_of_turns
+
+_AT_ONCE = 500
+_KEY = "user_id, host, agent, session"
+_BY = ("user", "host", "agent", "session")
+_FIELDS = """
+org_id, user_id, team, project, host, agent, agent_version, client,
+    session, title, started_at, ended_at, context_used, context_size
+"""
+# An expression, lest SQLite look for users between the first and the last one, and not for a session.
+_THEIRS = "AND t.user_id = s.user_id || '' AND t.host = s.host AND t.agent = s.agent AND t.session = s.session"
+_DAY = 24 * 3600 * 10**9  # no clock is set back further in a turn, which then ends before it began
+
+
+def read_session_sums(read: Read, query: Query, dialect: Dialect) -> Iterator[tuple[SessionInfo, Sums]]:
+    conditions, values = _conditions(query, dialect)
+    some = f"""
+        SELECT {_FIELDS} FROM session s WHERE org_id = ? AND ({_KEY}) > (?, ?, ?, ?) {conditions}
+        ORDER BY {_KEY} LIMIT {_AT_ONCE}
+    """
+    turns = f"""
+        (
+            SELECT {_KEY} FROM session s
+            WHERE org_id = ? AND ({_KEY}) > (?, ?, ?, ?) AND ({_KEY}) <= (?, ?, ?, ?) {conditions}
+        ) s
+        CROSS JOIN turn t {dialect.by_session}
+    """
+    for organisation in organisations(read, query):
+        inside = (*((name, value) for name, value in query.where if name not in ("title", "organisation")),)
+        wanted = Query(query.since, query.until, (*inside, ("organisation", organisation)))
+        last = ("", "", "", "")
+        while found := read(some, (organisation, *last, *values)):
+            sessions: dict[tuple[object, ...], SessionInfo] = {_key(one): one for one in map(_session, found)}
+            before, last = last, _key(_session(found[-1]))
+            among = (organisation, *before, *last, *values)
+            for sums in read_sums_of_turns(read, wanted, _BY, dialect, (turns, _THEIRS), among):
+                if session := sessions.get(sums.key):  # else it is newer than what was read before
+                    yield session, replace(sums, key=())
+
+
+def _conditions(query: Query, dialect: Dialect) -> tuple[str, list[Any]]:
+    """On sessions that may have such rows."""
+    sql, values = "", list[Any]()
+    if query.since is not None:
+        sql += " AND s.ended_at >= ?"
+        values.append(max(query.since - _DAY, -(2**63)))
+    if query.until is not None:
+        sql += " AND s.started_at < ?"
+        values.append(query.until)
+    for dimension, value in query.where:
+        if dimension == "title":
+            sql += " AND s.title IS NULL" if value is None else f" AND {dialect.in_title}"
+            values += [] if value is None else [value.casefold()]
+    return sql, values
+
+
+def _key(session: SessionInfo) -> tuple[str, str, str, str]:
+    return session.origin.user, session.origin.host, session.origin.agent, session.session
+
+
+def _session(found: tuple[Any, ...]) -> SessionInfo:
+    return SessionInfo(Origin(*found[:8]), *found[8:])
