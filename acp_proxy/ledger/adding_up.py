@@ -39,9 +39,9 @@ def make(run: Run, accounts: Iterable[Account], now: int, dialect: Dialect) -> N
             for sql, values in spent(0, account, kept.bounds, dialect):
                 for found in run(sql, values):
                     total.add(found)
-            if fits(total):
+            if _fits(total):
                 total = _asked_for(account.unit, total)
-                made = (organisation, kept.whose, kept.what, _until(account, kept, now), encoded(total))
+                made = (organisation, kept.whose, kept.what, _until(account, kept, now), _encoded(total))
                 insert(run, "kept_sum", [made], _REPLACE)
 
 
@@ -80,8 +80,8 @@ def add(run: Run, rows: Iterable[Concerned]) -> None:
             total = spent_of(text)
             for row, lines in counted:
                 _count(total, what_of(what), row.entry, lines)
-            if fits(total):
-                changed.append((each.organisation, whose, what, until, encoded(total)))
+            if _fits(total):
+                changed.append((each.organisation, whose, what, until, _encoded(total)))
             else:
                 run(
                     "DELETE FROM kept_sum WHERE org_id = ? AND whose = ? AND what = ?", (each.organisation, whose, what)
@@ -89,9 +89,9 @@ def add(run: Run, rows: Iterable[Concerned]) -> None:
         insert(run, "kept_sum", changed, _CHANGE)
 
 
-def forget(run: Run, dialect: Dialect) -> None:
-    """All sums, with everything else that is made anew."""
-    run(f"DELETE FROM {dialect.sums}", ())
+def forget(run: Run) -> None:
+    """All sums; nobody else may write meanwhile."""
+    run("DELETE FROM kept_sum", ())
 
 
 def _counted(what: What, rows: Iterable[Row]) -> Iterator[tuple[Row, list[UsageLine]]]:
@@ -136,11 +136,10 @@ def _until(account: Account, kept: Kept, now: int) -> int:
     return now + _LONGEST if end is None else min(end, now + _LONGEST)
 
 
-def fits(total: Spent) -> bool:
-    """Whether it can be kept."""
+def _fits(total: Spent) -> bool:
     numbers = (total.tokens, total.turns, total.unpriced, *total.nano.values())
     return min(numbers) > -_MOST and max(numbers) < _MOST
 
 
-def encoded(total: Spent) -> str:
+def _encoded(total: Spent) -> str:
     return msgspec.json.encode(total).decode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from acp_proxy.ledger import Row, adding_up, holding, overshoot, tallies
 from acp_proxy.ledger.dialects import Dialect
@@ -27,13 +26,7 @@ class Appending:
 
     def write(self, run: Run, known: set[tuple[str, str]], dialect: Dialect, lock: Lock) -> set[tuple[str, str]]:
         """The ids of series that are there now, with their organisations; `known` ones were before."""
-        inserted = execute(run, self._prepared.turns)
-        return self._write_rest(run, inserted, known, dialect, lock)
-
-    def _write_rest(
-        self, run: Run, inserted: Sequence[tuple[Any, ...]], known: set[tuple[str, str]], dialect: Dialect, lock: Lock
-    ) -> set[tuple[str, str]]:
-        written = write_rows(run, self._prepared, inserted)
+        written = write_rows(run, self._prepared)
         additions, counted, concerned = self._additions, self._tallies, self._concerned
         if len(written.rows) < len(self._rows):
             additions, counted = Additions.of(written.rows), Tallies(written.rows).statements()

@@ -13,7 +13,6 @@ class Dialect(Struct, frozen=True):
     glob: str  # the operator that compares with what `pattern` makes of one with `*`
     pattern: Callable[[str], str]
     serial: bool  # whether those who write come one after the other
-    sums: str  # the table of sums that are kept
     by_session: str  # behind the turns, where those of one session are wanted
 
 
@@ -22,7 +21,6 @@ SQLITE = Dialect(
     glob="GLOB",
     pattern=lambda pattern: re.sub(r"[\[?]", r"[\g<0>]", pattern),
     serial=True,
-    sums="kept_sum",
     by_session="INDEXED BY turn_by_session",  # it would go through all of them in their order
 )
 POSTGRES = Dialect(
@@ -30,7 +28,6 @@ POSTGRES = Dialect(
     glob="LIKE",
     pattern=lambda pattern: re.sub(r"[\\%_]", r"\\\g<0>", pattern).replace("*", "%"),
     serial=False,
-    sums="sum_as_of",
     by_session="",
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -31,8 +31,6 @@ Together = Callable[[Run, Sequence[Insert]], None]
 _UNLESS_THERE = " ON CONFLICT DO NOTHING"
 _COUNT = " ON CONFLICT (org_id, layer, budget, value, decision) DO UPDATE SET count = decision.count + excluded.count"
 
-END_TURN, ENDED_TURN = "DELETE FROM open_turn", "RETURNING turn, accounts, watched"
-END_HOLD, ENDED_HOLD = "DELETE FROM hold", "RETURNING turn, account, amount, unit, estimate"
 HOLDS_OF_TURN = "SELECT amount, unit FROM hold WHERE org_id = ? AND turn = ?"
 
 
@@ -80,38 +78,30 @@ def settle(run: Run, rows: Sequence[Row]) -> list[Ended]:
     by_turn = {(row.origin.organisation, row.entry.id): row for row in rows}
     ended: list[Ended] = []
     for organisation in sorted({organisation for organisation, _ in by_turn}):
-        turns = {turn: row for (of, turn), row in by_turn.items() if of == organisation}
-        ended += settled(run, organisation, turns, *end(run, organisation, sorted(turns)))
+        turns = sorted(turn for of, turn in by_turn if of == organisation)
+        opened, holds = end(run, organisation, turns)
+        held: dict[str, dict[str, int]] = {}
+        for turn, account, amount, unit, estimate in holds:
+            held.setdefault(turn, {})[account] = amount
+            row = by_turn[organisation, turn]
+            if (extra := amount - _counted(row.entry, unit, estimate)) > 0:
+                values = (organisation, account, turn, row.entry.started_at, extra)
+                insert(run, "surcharge", [values], _UNLESS_THERE)
+        ended += [
+            Ended(by_turn[organisation, turn], accounts, held.get(turn, {}), watched=bool(watched))
+            for turn, accounts, watched in sorted(opened, key=itemgetter(0))
+        ]
     return ended
-
-
-def settled(
-    run: Run,
-    organisation: str,
-    rows: Mapping[str, Row],
-    opened: Iterable[tuple[Any, ...]],
-    holds: Iterable[tuple[Any, ...]],
-) -> list[Ended]:
-    """Of an organisation's `rows` by turn, with what `end` found of these."""
-    held: dict[str, dict[str, int]] = {}
-    for turn, account, amount, unit, estimate in holds:
-        held.setdefault(turn, {})[account] = amount
-        if (extra := amount - _counted(rows[turn].entry, unit, estimate)) > 0:
-            values = (organisation, account, turn, rows[turn].entry.started_at, extra)
-            insert(run, "surcharge", [values], _UNLESS_THERE)
-    return [
-        Ended(rows[turn], accounts, held.get(turn, {}), watched=bool(watched))
-        for turn, accounts, watched in sorted(opened, key=itemgetter(0))
-    ]
 
 
 def end(run: Run, organisation: str, turns: Sequence[str]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     """Give holds up: (turn, accounts, watched) of open turns, (turn, account, amount, unit, estimate) of holds."""
     some = f"org_id = ? AND turn IN ({', '.join('?' * len(turns))})"
-    opened = run(f"{END_TURN} WHERE {some} {ENDED_TURN}", (organisation, *turns))
+    opened = run(f"DELETE FROM open_turn WHERE {some} RETURNING turn, accounts, watched", (organisation, *turns))
     if not opened:
         return [], []
-    return opened, run(f"{END_HOLD} WHERE {some} {ENDED_HOLD}", (organisation, *turns))
+    held = f"DELETE FROM hold WHERE {some} RETURNING turn, account, amount, unit, estimate"
+    return opened, run(held, (organisation, *turns))
 
 
 def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: int) -> Row:

@@ -15,7 +15,6 @@ from acp_proxy.core.compact import compact
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import Bounds
-from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.summing import Asked, Spent, organisation_of
 from acp_proxy.ledger.totals import QUARTER_HOUR
 
@@ -96,7 +95,7 @@ def whose_are(origin: Origin, session: str, process: str | None) -> tuple[str, .
     return tuple(_whose(where) for where in named if all(value is not None for _, value in where))
 
 
-def read(index: int, account: Account, kept: Kept, now: int, _: Dialect) -> Asked:
+def read(index: int, account: Account, kept: Kept, now: int) -> Asked:
     """Finds one row of ten columns, or none; the first says 'kept', the ninth has what `spent_of` reads."""
     sql = f"""
         SELECT 'kept', '{index}', '', 0, 0, 0, 0, 0, spent, ''

@@ -237,7 +237,6 @@ MIGRATIONS: tuple[Step, ...] = (
     overshoot.WATCHED,
     kept_sums.TABLES,
     session_keys.TABLES,
-    (),  # PostgreSQL's alone: `postgres_sums.TABLES`
 )
 
 

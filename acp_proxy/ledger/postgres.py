@@ -20,24 +20,13 @@ from typing import Any, TypeVar
 import asyncpg
 
 from acp_proxy.core.budget import Account
-from acp_proxy.ledger import (
-    LedgerError,
-    LedgerUnavailableError,
-    Row,
-    RowRefusedError,
-    Warn,
-    holding,
-    log_warning,
-    postgres_sums,
-)
-from acp_proxy.ledger.appending import Appending
+from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError, Warn, holding, log_warning
 from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.postgres_address import Address
-from acp_proxy.ledger.postgres_appending import AppendingTogether, together
 from acp_proxy.ledger.postgres_schema import BEGIN, migrate
 from acp_proxy.ledger.sql import SqlLedger
 from acp_proxy.ledger.summing import organisation_of
-from acp_proxy.ledger.totals import Run, insertions
+from acp_proxy.ledger.totals import Run
 
 T = TypeVar("T")
 
@@ -120,15 +109,15 @@ class PostgresLedger(SqlLedger):
 
     def _insert(self, run: Run, inserts: Sequence[holding.Insert]) -> None:
         """In one statement: each that is saved is a journey less while a budget is locked."""
-        statements = [statement for insert in inserts for statement in insertions(*insert)]
-        if statements:
-            run(*together(statements, "SELECT 1"))
-
-    def _appending(self, rows: Sequence[Row]) -> Appending:
-        return AppendingTogether(rows)
-
-    def _keep_sums(self, run: Run, accounts: Sequence[Account], now: int) -> None:
-        postgres_sums.make(run, accounts, now, self.dialect)
+        parts = list[str]()
+        values = list[object]()
+        for table, rows, ending in inserts:
+            if rows:
+                places = ", ".join([f"({', '.join('?' * len(rows[0]))})"] * len(rows))
+                parts.append(f"part{len(parts)} AS (INSERT INTO {table} VALUES {places}{ending})")
+                values += [value for row in rows for value in row]
+        if parts:
+            run(f"WITH {', '.join(parts)} SELECT 1", values)
 
     def _lock_totals(self, run: Run) -> None:
         run("LOCK TABLE total IN EXCLUSIVE MODE", ())
@@ -212,15 +201,7 @@ class PostgresLedger(SqlLedger):
             self._loop.run_until_complete(asyncio.sleep(0))  # transports close in the loop's next round
 
     def _wait(self, doing: Coroutine[Any, Any, T], seconds: float) -> T:
-        """`asyncio.wait_for` would make a second task: half as much again of the processor time of each journey."""
-        task = self._loop.create_task(doing)
-        bound = self._loop.call_later(max(seconds, 0.01), task.cancel)
-        try:
-            return self._loop.run_until_complete(task)
-        except asyncio.CancelledError:
-            raise TimeoutError from None
-        finally:
-            bound.cancel()
+        return self._loop.run_until_complete(asyncio.wait_for(doing, max(seconds, 0.01)))
 
 
 @lru_cache(maxsize=256)

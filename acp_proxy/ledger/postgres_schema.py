@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from acp_proxy.ledger import postgres_sums
 from acp_proxy.ledger.migrations import MIGRATIONS, Step, refuse_newer
 from acp_proxy.ledger.totals import Run
 
@@ -28,7 +27,7 @@ CREATE TABLE account (
     PRIMARY KEY (org_id, key)
 ) WITH (fillfactor = 50)
 """
-_OWN: dict[int, Step] = {2: (_ACCOUNT,), 10: postgres_sums.TABLES}  # what only PostgreSQL needs, by step
+_OWN: dict[int, Step] = {2: (_ACCOUNT,)}  # what only PostgreSQL needs, by step
 
 
 def migrate(transact: Transact[int]) -> int:

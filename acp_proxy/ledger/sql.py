@@ -57,13 +57,6 @@ class SqlLedger(SqlReader):
         for insert in inserts:
             totals.insert(run, *insert)
 
-    def _appending(self, rows: Sequence[Row]) -> Appending:
-        return Appending(rows)
-
-    def _keep_sums(self, run: Run, accounts: Sequence[Account], now: int) -> None:
-        """For holds to come, which then add up less."""
-        adding_up.make(run, accounts, now, self.dialect)
-
     @abstractmethod
     def _lock_totals(self, run: Run) -> None:
         """Let nobody else write totals before this transaction ends."""
@@ -72,7 +65,7 @@ class SqlLedger(SqlReader):
     def check(self) -> str: ...
 
     def append(self, rows: Sequence[Row]) -> None:
-        appending = self._appending(rows)
+        appending = Appending(rows)
         self._known_series |= self._write(
             lambda run: appending.write(run, self._known_series, self.dialect, self._lock)
         )
@@ -96,7 +89,7 @@ class SqlLedger(SqlReader):
 
         def hold(run: Run, *, look_for_dead: bool) -> Held:
             self._lock(run, accounts)
-            found = question.ask(run, lambda run, lacking: self._keep_sums(run, lacking, now))
+            found = question.ask(run, lambda run, missing: adding_up.make(run, missing, now, self.dialect))
             held = taking.decide(run, found, self.dialect, self._insert)
             # Asking the system costs 20 µs an owner, so only when it matters: a hold that would be forgotten unbooked,
             # or one that is in the way.
@@ -196,7 +189,7 @@ class SqlLedger(SqlReader):
             organisations = [organisation for (organisation,) in run("SELECT DISTINCT org_id FROM session", ())]
             totals.rebuild(run, organisations)
             tallies.rebuild(run, organisations)
-            adding_up.forget(run, self.dialect)
+            adding_up.forget(run)
 
         self._write(work)
 

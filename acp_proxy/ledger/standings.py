@@ -1,14 +1,12 @@
 """How accounts stand, asked in one statement: one moment shows a turn as held or as spent, never as both or neither.
 
-Spend comes from sums that are kept, where there are any for all accounts, else from totals and rows. How sums are kept
-differs: where writers come one after the other they move them on, elsewhere readers add what is news.
+Spend comes from sums that are kept, where there are any for all accounts, else from totals and rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from types import ModuleType
 from typing import Any
 
 from msgspec import Struct, field
@@ -18,6 +16,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.scope import fits
 from acp_proxy.ledger import kept_sums
 from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.kept_sums import kept_of
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.summing import Asked, Spent, organisation_of, spent
 from acp_proxy.ledger.totals import Run
@@ -31,12 +30,10 @@ class Found(Struct):
     expired: set[Owner] = field(default_factory=set)  # of others' holds that no longer count
     other_limits: bool = False  # others hold under them, of the same budgets
     booked: bool = False  # the turn that asks has its row
-    kept: dict[int, int] = field(default_factory=dict)  # how many rows each sum that is kept is behind, by its place
+    kept: set[int] = field(default_factory=set)  # accounts whose sum is kept, by their place
 
 
 NEVER = -(2**63)
-_FAR_BEHIND = 25  # rows: worth a write, and two journeys
-_MISSING = 2**62
 
 
 class Question:
@@ -52,34 +49,34 @@ class Question:
         self._now = now
         self._dialect = dialect
         self._others = list(_others(accounts, now, turn, now if expired_at is None else expired_at))
-        self._sums = _sums_of(dialect)
-        self._kept = list(map(self._sums.kept_of, accounts))
+        self._kept = [kept_of(account) if dialect.serial else None for account in accounts]
         self._by_key = {account.key: index for index, account in enumerate(accounts)}
         self._quick = _together([*chain.from_iterable(map(self._kept_or_spent, range(len(accounts)))), *self._others])
 
     def ask(self, run: Run, make: Callable[[Run, list[Account]], None] | None = None) -> Found:
-        """`make` keeps sums that are missing, or far behind, where the transaction may write."""
-        found = self._answer(run(*self._quick))
-        if make and (lacking := self._lacking(found, _FAR_BEHIND)):
-            make(run, lacking)
-            found = self._answer(run(*self._quick))
-        if not self._lacking(found, _MISSING - 1):
+        """`make` keeps sums that are missing, where the transaction may write."""
+        found, missing = self._ask_for_kept(run)
+        if missing and make:
+            make(run, missing)
+            found, missing = self._ask_for_kept(run)
+        if not missing:
             return found
         accounts = enumerate(self._accounts)
         spend = (spent(index, account, account.bounds, self._dialect) for index, account in accounts)
         return self._answer(run(*_together([*chain.from_iterable(spend), *self._others])))
 
-    def _lacking(self, found: Found, most: int) -> list[Account]:
-        """Accounts whose sum is missing, or more than so many rows behind."""
-        accounts = enumerate(zip(self._accounts, self._kept, strict=True))
-        return [account for index, (account, kept) in accounts if kept and found.kept.get(index, _MISSING) > most]
+    def _ask_for_kept(self, run: Run) -> tuple[Found, list[Account]]:
+        """With the accounts of which the sum is missing."""
+        found = self._answer(run(*self._quick))
+        missing = [index for index, kept in enumerate(self._kept) if kept is not None and index not in found.kept]
+        return found, [self._accounts[index] for index in missing]
 
     def _kept_or_spent(self, index: int) -> Iterator[Asked]:
         account, kept = self._accounts[index], self._kept[index]
         if kept is None:
             yield from spent(index, account, account.bounds, self._dialect)
             return
-        yield self._sums.read(index, account, kept, self._now, self._dialect)
+        yield kept_sums.read(index, account, kept, self._now)
         if kept.edge is not None:
             yield from spent(index, account, kept.edge, self._dialect)
 
@@ -94,7 +91,7 @@ class Question:
                     sums[int(first)].spent.add(each)
                 case "kept":
                     sums[int(first)].spent.add_all(kept_sums.spent_of(third))
-                    result.kept[int(first)] = int(a)
+                    result.kept.add(int(first))
                 case "hold":
                     index = by_key[first]
                     sums[index].held += int(a)
@@ -118,14 +115,6 @@ class Question:
                     result.booked = True
         result.standings = [each.standing(account) for account, each in zip(accounts, sums, strict=True)]
         return result
-
-
-def _sums_of(dialect: Dialect) -> ModuleType:
-    if dialect.serial:
-        return kept_sums
-    from acp_proxy.ledger import postgres_sums  # not for who reads a file
-
-    return postgres_sums
 
 
 def _together(parts: Iterable[Asked]) -> Asked:

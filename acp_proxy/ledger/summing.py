@@ -66,12 +66,12 @@ def spent(index: int, account: Account, bounds: Bounds, dialect: Dialect) -> Ite
     told_apart = {dimension for dimension, _ in account.filter.where} <= _IN_TOTALS
     # A turn of two models in scope is one turn: totals by model would count it twice.
     if not told_apart or (by_model and account.unit == "turns"):
-        yield spent_in_rows(index, account, bounds, dialect)
+        yield _from_rows(index, account, bounds.start, bounds.end, dialect)
         return
     interval = cover(bounds.start, bounds.end)
     yield _from_totals(index, account, interval, dialect)
     for start, end in interval.edges:
-        yield spent_in_rows(index, account, Bounds(start, end), dialect)
+        yield _from_rows(index, account, start, end, dialect)
 
 
 def _from_totals(index: int, account: Account, interval: Cover, dialect: Dialect) -> Asked:
@@ -90,24 +90,23 @@ def _from_totals(index: int, account: Account, interval: Cover, dialect: Dialect
     return sql, [*chain.from_iterable(ranges), organisation_of(account), *values]
 
 
-def spent_in_rows(index: int, account: Account, bounds: Bounds, dialect: Dialect, *, turns: str = "turn") -> Asked:
-    """The same from rows alone; `turns` are those that there are."""
+def _from_rows(index: int, account: Account, start: int | None, end: int | None, dialect: Dialect) -> Asked:
     conditions, values = _conditions(account, dialect, "t", "l")
-    for bound, operator in ((bounds.start, ">="), (bounds.end, "<")):
+    for bound, operator in ((start, ">="), (end, "<")):
         if bound is not None:
             conditions += f" AND t.started_at {operator} ?"
             values.append(bound)
-    of_turns = account.unit == "turns"
+    turns = account.unit == "turns"
     unpriced = "l.position = 0 AND t.unpriced = 1"
     if account.filter.scope.model:
         unpriced = f"l.cost_nano IS NULL AND t.cost_source <> 'parent' AND {_TOKENS.format('l')} > 0"
     sql = f"""
-        SELECT 'spent', '{index}', {"''" if of_turns else "l.currency"}, sum(l.cost_nano / {NANO}),
+        SELECT 'spent', '{index}', {"''" if turns else "l.currency"}, sum(l.cost_nano / {NANO}),
             sum(l.cost_nano % {NANO}), sum({_TOKENS.format("l")}),
             count(DISTINCT CASE WHEN t.kind = 'turn' THEN t.id END), sum(CASE WHEN {unpriced} THEN 1 ELSE 0 END), '', ''
-        FROM {turns} t JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
+        FROM turn t JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
         WHERE t.org_id = ? {conditions}
-        {"" if of_turns else "GROUP BY l.currency"}
+        {"" if turns else "GROUP BY l.currency"}
     """
     return sql, [organisation_of(account), *values]
 

@@ -20,7 +20,7 @@ from acp_proxy.ledger.totals import Run, Statement, execute, insertions
 
 # A row may come late, from a journal: then only the session's beginning is news. What a row does not know of its
 # session does not replace what an earlier one knew.
-UPSERT_SESSION = f"""
+_UPSERT_SESSION = f"""
 INSERT INTO session VALUES ({", ".join("?" * 22)})
 ON CONFLICT (org_id, user_id, host, agent, session) DO UPDATE SET
     team = excluded.team,
@@ -82,25 +82,19 @@ class Written(Struct, frozen=True):
     first: list[Row]  # those of them that are their session's first
 
 
-def write_rows(run: Run, prepared: Prepared, inserted: Iterable[tuple[object, ...]]) -> Written:
-    """All but the turns; `inserted` are those that were not there, as (organisation, id)."""
-    new = list(_new(inserted, prepared))
+def write_rows(run: Run, prepared: Prepared) -> Written:
+    new = list(_new(execute(run, prepared.turns), prepared))
     rows = [row for row, _ in new]
     execute(run, prepared.lines if len(rows) == len(prepared.rows) else _lines(rows))
     first = []
     for row, session in new:
-        if is_first(run, row, run(UPSERT_SESSION, session)):
+        later_rows = run(_UPSERT_SESSION, session)
+        if not later_rows:
+            started_at = row.entry.started_at
+            run(_BEGIN_SESSION, (started_at, *session_key(row.origin, row.entry.session), started_at))
+        elif later_rows[0][0] == 0:
             first.append(row)
     return Written(rows, first)
-
-
-def is_first(run: Run, row: Row, later_rows: Sequence[tuple[Any, ...]]) -> bool:
-    """Whether it is its session's first, by what `UPSERT_SESSION` found; one that comes late may be the earliest."""
-    if later_rows:
-        return bool(later_rows[0][0] == 0)
-    started_at = row.entry.started_at
-    run(_BEGIN_SESSION, (started_at, *session_key(row.origin, row.entry.session), started_at))
-    return False
 
 
 def _new(turns: Iterable[tuple[object, ...]], prepared: Prepared) -> Iterator[tuple[Row, tuple[object, ...]]]:

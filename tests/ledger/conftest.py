@@ -19,15 +19,12 @@ from tests.ledger.server import Server, running
 TABLES = ["turn", "line", "session", "series", "total", "open_turn", "hold", "surcharge", "granted", "announced"]
 TABLES += ["decision", "overshoot", "account", "settings"]
 TABLES += ["notice", "delivery", "delivery_count"]
-TABLES += ["tally", "relayed", "label", "label_count", "kept_sum", "session_key", "sum_as_of"]
+TABLES += ["tally", "relayed", "label", "label_count"]
 
 Open = Callable[[], BudgetLedger]
 
 
 ISOLATIONS = ("read committed", "repeatable read", "serializable")
-
-# For tests of one connection at a time, to which all levels are the same: one of them stands for PostgreSQL.
-ONE_AT_A_TIME = pytest.mark.parametrize("url", ["sqlite", "read committed"], indirect=True)
 
 
 @pytest.fixture(scope="session")
