@@ -29,6 +29,7 @@ ISOLATIONS = ("read committed", "repeatable read", "serializable")
 # For tests of one connection at a time, to which all levels are the same: one of them stands for PostgreSQL.
 ONE_AT_A_TIME = pytest.mark.parametrize("url", ["sqlite", "read committed"], indirect=True)
 
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """A server with a migrated database for each level of isolation."""
