@@ -7,16 +7,12 @@ forwarded, all others after; what an interceptor wants to admit waits (`admissio
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from acp_proxy.accounting import Accounting, Later, Log
-from acp_proxy.admission import Admission, Decided
-from acp_proxy.core import acp
 from acp_proxy.core.alike import Alike
 from acp_proxy.core.conversation import Conversation
-from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
+from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side
-from acp_proxy.core.jsonrpc import Request, Response, parse
 from acp_proxy.core.long_lines import may_stream
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.peek import (
@@ -25,16 +21,15 @@ from acp_proxy.core.peek import (
     Peek,
     decode_run,
     is_one_a_line,
-    peek_line,
     peek_lines,
     peek_run,
     split_lines,
 )
 from acp_proxy.core.traffic import Flow, Traffic
 from acp_proxy.glance import Tally, Told, may_be_late, next_of_agent
-from acp_proxy.interceptor import Interceptor, Refusal
+from acp_proxy.interceptor import Interceptor
 from acp_proxy.lane import Lane, Outlet
-from acp_proxy.permissions import Permissions
+from acp_proxy.passage import Passage
 
 _AGENT = Side.AGENT  # looked up for each run
 
@@ -64,13 +59,11 @@ class Dispatcher:
         self._accounting = Accounting(
             conversation, meter, interceptors, self._carry_out, clock=clock, log=log, later=later
         )
+        self._passage = Passage(conversation, self._accounting, admission_timeout)
+        self._admission = self._passage.admission
         self._awaits = self._accounting.awaits
         self._alike = Alike()
-        self._admission = Admission(self._accounting, self._decided, admission_timeout)
-        self._client_methods = acp.CLIENT_METHODS | self._admission.methods
-        self._permissions = Permissions()
         self._first_gone: Side | None = None
-        self._finished = False
 
     @property
     def failures(self) -> int:
@@ -79,6 +72,7 @@ class Dispatcher:
 
     def attach(self, to_client: Outlet, to_agent: Outlet) -> None:
         self._to_client, self._to_agent = Lane(to_client), Lane(to_agent)
+        self._passage.attach(self._to_client, self._to_agent)
         self._write_to_client, self._write_to_agent = to_client.write, to_agent.write
 
     def lines(self, sender: Side, run: bytes) -> None:
@@ -108,9 +102,9 @@ class Dispatcher:
                     return
         else:
             write, flow = self._write_to_agent, self._from_client
-            methods, held = self._client_methods, self._admission.held
+            methods, held = self._passage.methods, self._admission.held
             for peek in peeked:
-                if peek.method in methods or ((held or peek.method is None) and self._client_matters(peek)):
+                if peek.method in methods or ((held or peek.method is None) and self._passage.matters(peek)):
                     self._looked_into(sender, run, peeked)
                     return
         if run[-1] != NEWLINE:
@@ -121,7 +115,7 @@ class Dispatcher:
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
-        return self._admission.idle and may_stream(sender, head, self._answers, self._admission.methods)
+        return self._admission.idle and may_stream(sender, head, self._passage.answers, self._admission.methods)
 
     def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:  # noqa: ARG002  the lane knows
         """Forward a piece of such a line; what its two ends say is accounted when it is through."""
@@ -143,8 +137,8 @@ class Dispatcher:
 
     def finish(self) -> None:
         """Nothing more will come: what is still open ends here, blamed on the side that left first."""
-        if not self._finished:
-            self._finished = True
+        if not self._passage.closed:
+            self._passage.closed = True
             self._accounting.close(self._first_gone or Side.AGENT)
 
     def holding(self) -> int:
@@ -164,23 +158,12 @@ class Dispatcher:
 
     def _next_of_client(self, peeked: Sequence[Peek], start: int) -> int:
         """The index of the client's next line that needs more than a glance, or the end."""
-        methods, held = self._client_methods, self._admission.held
+        methods, held = self._passage.methods, self._admission.held
         for index in range(start, len(peeked)):
             peek = peeked[index]
-            if peek.method in methods or ((held or peek.method is None) and self._client_matters(peek)):
+            if peek.method in methods or ((held or peek.method is None) and self._passage.matters(peek)):
                 return index
         return len(peeked)
-
-    def _client_matters(self, peek: Peek) -> bool:
-        if peek.method is None:
-            return self._answers(Side.CLIENT, peek.id)
-        if not self._admission.idle and peek.params is not None and self._admission.delays(peek.params.session):
-            return True
-        return peek.method in self._client_methods
-
-    def _answers(self, sender: Side, id: Any) -> bool:
-        """Whether a response with this id from this side means something to us."""
-        return self._awaits(sender, id) or self._permissions.drops(sender, id)
 
     # -- forwarding
 
@@ -211,7 +194,7 @@ class Dispatcher:
                 self._write_to_client(run)
                 self._accounting.line(sender, run)
             else:
-                self._line(sender, run)
+                self._passage.line(sender, run)
             self._accounting.settle()
         else:
             self._settle(sender, run, self._each(sender, run, 0, 0, run, peeked))
@@ -260,87 +243,15 @@ class Dispatcher:
                 self._accounting.line(sender, line)
             else:
                 self._lane(sender).forward(run[sent:begin])
-                self._line(sender, line)
+                self._passage.line(sender, line)
                 sent = begin + len(line)
             begin += len(line)
         if seen:
             self._alike.learn(lines[-1], peeked[-1])
         return sent
 
-    def _line(self, sender: Side, line: bytes) -> None:
-        """One line that matters now."""
-        message = parse(line)
-        if message is not None and (session := self._conversation.ending(sender, message)) is not None:
-            self._accounting.ending(session)
-            self._accounting.message(sender, message, len(line))
-            self._to_client.forward(line)
-            return
-        self._accounting.flush()  # what is decided here depends on what came before
-        if message is None:
-            self._lane(sender).forward(line)
-        elif sender is Side.CLIENT and self._admission.wanted(message):
-            self._admission.hold(message, line)
-            self._to_agent.outlet.hold_back(self._admission.held)
-        elif sender is Side.AGENT and isinstance(message, Request) and message.method == acp.REQUEST_PERMISSION:
-            self._permission(message, line)
-        elif isinstance(message, Response) and self._permissions.answered(sender, message.id):
-            pass  # too late: the agent has been answered
-        elif isinstance(message, Request) and message.method == acp.PROMPT and sender is Side.CLIENT:
-            self._lane(sender).forward(line)
-            self._accounting.prompt(message, len(line))
-        else:
-            self._lane(sender).forward(line)
-            self._accounting.message(sender, message, len(line))
-
-    def _permission(self, request: Request, line: bytes) -> None:
-        """The client is asked, or where permission is denied for now the agent is answered."""
-        session = self._conversation.root_of(acp.session_of(request) or "")
-        denial = acp.answer_to(line, acp.PERMISSION_CANCELLED)
-        if not self._permissions.denied(session):
-            self._to_client.forward(line)
-            self._permissions.asked(session, request.id, denial)
-            self._accounting.message(Side.AGENT, request, len(line))
-            return
-        self._accounting.message(Side.AGENT, request, len(line))
-        self._deny(request.id, denial)
-        if (told := self._permissions.tell(session)) is not None:
-            self._to_client.insert(told)
-
-    def _deny(self, id: Any, answer: bytes) -> None:
-        """Answer a request for permission in the client's place."""
-        self._to_agent.insert(answer)
-        self._accounting.message(Side.CLIENT, Response(id, acp.PERMISSION_CANCELLED), len(answer))
-
-    def _decided(self, decided: Decided) -> None:
-        """A request has waited: it goes on, or is answered in the agent's place; then its session's later lines."""
-        if self._finished:  # what was open has ended: nothing begins any more
-            return
-        verdict = decided.verdict
-        admitted = None if verdict is None or isinstance(verdict, Refusal) else verdict.turn
-        if not isinstance(verdict, Refusal):
-            self._to_agent.forward(decided.line)
-            self._accounting.message(Side.CLIENT, decided.request, len(decided.line), admitted)
-        for effect in verdict.effects if verdict is not None else ():
-            self._carry_out(effect)
-        if isinstance(verdict, Refusal):
-            self._to_client.insert(acp.answer_to(decided.line, verdict.result, verdict.error))
-        for line in decided.behind:
-            if self._client_matters(peek_line(line)):
-                self._line(Side.CLIENT, line)
-            else:
-                self._to_agent.forward(line)
-        self._accounting.settle()
-        self._to_agent.outlet.hold_back(self._admission.held)
-
     def _carry_out(self, effect: Effect) -> None:
-        match effect:
-            case Send(to, line):
-                (self._to_client if to is Side.CLIENT else self._to_agent).insert(line)
-            case DenyPermissions(session, pending, tell):
-                for asked, answer in self._permissions.deny(session, pending, tell):
-                    self._deny(asked, answer)
-            case AllowPermissions(session):
-                self._permissions.allow(session)
+        self._passage.carry_out(effect)
 
     def _flow(self, sender: Side) -> Flow:
         return self._from_client if sender is Side.CLIENT else self._from_agent

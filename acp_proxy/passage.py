@@ -1,0 +1,124 @@
+"""What becomes of a line that matters: it passes, waits to be admitted, or is answered in the other side's place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from acp_proxy.accounting import Accounting
+from acp_proxy.admission import Admission, Decided
+from acp_proxy.core import acp
+from acp_proxy.core.conversation import Conversation
+from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
+from acp_proxy.core.events import Side
+from acp_proxy.core.jsonrpc import Request, Response, parse
+from acp_proxy.core.peek import Peek, peek_line
+from acp_proxy.interceptor import Refusal
+from acp_proxy.lane import Lane
+from acp_proxy.permissions import Permissions
+
+
+class Passage:
+    """Of one connection. Each line is accounted, before it is forwarded where it ends a turn, else after."""
+
+    def __init__(self, conversation: Conversation, accounting: Accounting, admission_timeout: float) -> None:
+        """`admission_timeout` is in seconds."""
+        self._conversation = conversation
+        self._accounting = accounting
+        self.admission = Admission(accounting, self._decided, admission_timeout)
+        self.methods = acp.CLIENT_METHODS | self.admission.methods
+        """What a client says that matters, where nothing waits."""
+        self._permissions = Permissions()
+        self.closed = False  # what was open has ended: nothing begins any more
+
+    def attach(self, to_client: Lane, to_agent: Lane) -> None:
+        self._to_client, self._to_agent = to_client, to_agent
+
+    def matters(self, peek: Peek) -> bool:
+        """Whether a client's line needs more than a glance."""
+        if peek.method is None:
+            return self.answers(Side.CLIENT, peek.id)
+        if not self.admission.idle and peek.params is not None and self.admission.delays(peek.params.session):
+            return True
+        return peek.method in self.methods
+
+    def answers(self, sender: Side, id: Any) -> bool:
+        """Whether a response with this id from this side means something to us."""
+        return self._accounting.awaits(sender, id) or self._permissions.drops(sender, id)
+
+    def line(self, sender: Side, line: bytes) -> None:
+        """One line that matters now."""
+        message = parse(line)
+        if message is not None and (session := self._conversation.ending(sender, message)) is not None:
+            self._accounting.ending(session)
+            self._accounting.message(sender, message, len(line))
+            self._to_client.forward(line)
+            return
+        self._accounting.flush()  # what is decided here depends on what came before
+        if message is None:
+            self._lane(sender).forward(line)
+        elif sender is Side.CLIENT and self.admission.wanted(message):
+            self.admission.hold(message, line)
+            self._to_agent.outlet.hold_back(self.admission.held)
+        elif sender is Side.AGENT and isinstance(message, Request) and message.method == acp.REQUEST_PERMISSION:
+            self._permission(message, line)
+        elif isinstance(message, Response) and self._permissions.answered(sender, message.id):
+            pass  # too late: the agent has been answered
+        elif isinstance(message, Request) and message.method == acp.PROMPT and sender is Side.CLIENT:
+            self._lane(sender).forward(line)
+            self._accounting.prompt(message, len(line))
+        else:
+            self._lane(sender).forward(line)
+            self._accounting.message(sender, message, len(line))
+
+    def _permission(self, request: Request, line: bytes) -> None:
+        """The client is asked, or where permission is denied for now the agent is answered."""
+        session = self._conversation.root_of(acp.session_of(request) or "")
+        denial = acp.answer_to(line, acp.PERMISSION_CANCELLED)
+        if not self._permissions.denied(session):
+            self._to_client.forward(line)
+            self._permissions.asked(session, request.id, denial)
+            self._accounting.message(Side.AGENT, request, len(line))
+            return
+        self._accounting.message(Side.AGENT, request, len(line))
+        self._deny(request.id, denial)
+        if (told := self._permissions.tell(session)) is not None:
+            self._to_client.insert(told)
+
+    def _deny(self, id: Any, answer: bytes) -> None:
+        """Answer a request for permission in the client's place."""
+        self._to_agent.insert(answer)
+        self._accounting.message(Side.CLIENT, Response(id, acp.PERMISSION_CANCELLED), len(answer))
+
+    def _decided(self, decided: Decided) -> None:
+        """A request has waited: it goes on, or is answered in the agent's place; then its session's later lines."""
+        if self.closed:  # what was open has ended: nothing begins any more
+            return
+        verdict = decided.verdict
+        admitted = None if verdict is None or isinstance(verdict, Refusal) else verdict.turn
+        if not isinstance(verdict, Refusal):
+            self._to_agent.forward(decided.line)
+            self._accounting.message(Side.CLIENT, decided.request, len(decided.line), admitted)
+        for effect in verdict.effects if verdict is not None else ():
+            self.carry_out(effect)
+        if isinstance(verdict, Refusal):
+            self._to_client.insert(acp.answer_to(decided.line, verdict.result, verdict.error))
+        for line in decided.behind:
+            if self.matters(peek_line(line)):
+                self.line(Side.CLIENT, line)
+            else:
+                self._to_agent.forward(line)
+        self._accounting.settle()
+        self._to_agent.outlet.hold_back(self.admission.held)
+
+    def carry_out(self, effect: Effect) -> None:
+        match effect:
+            case Send(to, line):
+                (self._to_client if to is Side.CLIENT else self._to_agent).insert(line)
+            case DenyPermissions(session, pending, tell):
+                for asked, answer in self._permissions.deny(session, pending, tell):
+                    self._deny(asked, answer)
+            case AllowPermissions(session):
+                self._permissions.allow(session)
+
+    def _lane(self, sender: Side) -> Lane:
+        return self._to_agent if sender is Side.CLIENT else self._to_client
