@@ -23,6 +23,7 @@ from acp_proxy.interceptors.expected_series import ExpectedSeries
 from acp_proxy.interceptors.recorder import Recorder
 from acp_proxy.interceptors.relay_counters import RelayCounters
 from acp_proxy.interceptors.usage_updates import UsageUpdates
+from acp_proxy.ledger.places import is_postgres
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.log import Log
 from acp_proxy.plugins import installed
@@ -96,6 +97,7 @@ def _bookkeepers(
         agent=config.run.agent,
         project_of=None if config.identity.project else project_of,
         process=process if config.run.budget is not None else None,
+        titles=config.share_titles or not is_postgres(config.ledger.url),
         later=loop.call_later,
     )
     counters = RelayCounters(worker, traffic, organisation, process, later=loop.call_later)

@@ -44,8 +44,8 @@ class Recorder(Interceptor):
     `agent` overrides the reported name. With `project_of` (path -> name; may block, is called in a thread) a session's
     project follows from its own working directory, and `origin.project` is for those whose directory is unknown.
     `announce` gets the answers of the ledger, in the event loop; `clock` is Unix time in nanoseconds; `process` names
-    this run, where a budget counts by it. With `later` (seconds, function) what a running turn has cost is noted once
-    in a while, without it each time.
+    this run, where a budget counts by it. Without `titles` no session's is kept: it may repeat words of a prompt. With
+    `later` (seconds, function) what a running turn has cost is noted once in a while, without it each time.
     """
 
     hears = frozenset(
@@ -70,6 +70,7 @@ class Recorder(Interceptor):
         agent: str | None = None,
         project_of: Callable[[Path], str] | None = None,
         process: str | None = None,
+        titles: bool = True,
         clock: Callable[[], int] = time.time_ns,
         later: Callable[[float, Callable[[], object]], object] | None = None,
     ) -> None:
@@ -80,6 +81,7 @@ class Recorder(Interceptor):
         self._project_of = project_of
         self._clock = clock
         self._process = process
+        self._titles = titles
         self._unfinished = Unfinished()
         self._later = later
         self._pausing = False
@@ -105,7 +107,7 @@ class Recorder(Interceptor):
                 self._ask(session)
             case SessionOpened():
                 self._open(event)
-            case SessionInfoChanged(at, session, str(title)):
+            case SessionInfoChanged(at, session, str(title)) if self._titles:
                 self._worker.note_session(self._origin, session, title[:LONGEST_TITLE], at)
             case SessionClosed(_, session):
                 self._follow(event)
@@ -141,8 +143,8 @@ class Recorder(Interceptor):
         await asyncio.to_thread(self._worker.close, _FLUSH)
 
     def _row(self, entry: Entry, state: SessionState | None) -> Row:
-        if state and state.title and len(state.title) > LONGEST_TITLE:
-            state = replace(state, title=state.title[:LONGEST_TITLE])
+        if state and state.title and (len(state.title) > LONGEST_TITLE or not self._titles):
+            state = replace(state, title=state.title[:LONGEST_TITLE] if self._titles else None)
         return Row(self.origin_of(entry.session), entry, state, self._process)
 
     async def origin_when_known(self, session: str, within: float) -> Origin:
