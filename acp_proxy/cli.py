@@ -201,7 +201,7 @@ def _installed(command: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise UsageError(f"{command}: not installed, run pip install 'acp-proxy[serve]'") from error
+        raise UsageError(f"{command}: not installed, run pip install '.[serve]' in a clone of acp-proxy") from error
 
 
 def _metrics(arguments: argparse.Namespace) -> int:

@@ -197,7 +197,8 @@ def open_ledger(
         try:
             from acp_proxy.ledger.postgres import PostgresLedger
         except ImportError as error:
-            raise LedgerError("ledger on PostgreSQL: not installed, run pip install 'acp-proxy[postgres]'") from error
+            advice = "run pip install '.[postgres]' in a clone of acp-proxy"
+            raise LedgerError(f"ledger on PostgreSQL: not installed, {advice}") from error
         ledger = PostgresLedger(url, patience=patience, warn=warn, journals=directories)
     else:
         from acp_proxy.ledger.sqlite import SqliteLedger

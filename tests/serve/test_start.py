@@ -103,7 +103,7 @@ def test_without_its_packages_it_says_how_to_get_them(home: Home) -> None:
     code = "import sys; sys.modules['uvicorn'] = None; from acp_proxy.cli import main; sys.exit(main(['serve']))"
     done = subprocess.run([sys.executable, "-c", code], env=home.environ, capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "acp-proxy: serve: not installed, run pip install 'acp-proxy[serve]'\n"
+    assert done.stderr == "acp-proxy: serve: not installed, run pip install '.[serve]' in a clone of acp-proxy\n"
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
