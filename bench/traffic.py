@@ -26,8 +26,14 @@ def pings(peer: Peer) -> Figures:
 
 
 def updates(peer: Peer) -> Figures:
-    """The same with a usage_update before each answer: a message that a meter has to understand."""
-    return _round_trips(peer, [peer.ping("usage") for _ in range(PINGS)], b'"result"')
+    """The same with a usage_update before each answer, while a turn runs: a message that a meter has to understand."""
+    peer.send(peer.prompt("wait"))
+    figures = _round_trips(peer, [peer.ping("usage") for _ in range(PINGS)], b'"result"')
+    peer.send(peer.ping("done"))
+    answers = 0
+    while answers < 2:  # the turn's, and that of the last request
+        answers += b'"result"' in peer.line()
+    return figures
 
 
 def turns(peer: Peer) -> Figures:

@@ -8,6 +8,7 @@
  *                                                               wakes as seldom as that, and writes what is due
  *     bench big size=16777216                                   one huge session/update line
  *     bench sleep ms=2000                                       stops reading stdin, then answers
+ *     bench wait                                                answers when the mode becomes "done"
  *     bench count                                               lines read so far, as a chunk
  *     bench echo n=K                                            echoes the next K lines raw
  *     bench exit code=3
@@ -162,6 +163,7 @@ static void reply(const char *id, size_t idn, const char *result, size_t pad) {
 }
 
 static long lines, echo_left;
+static char waiting[64]; /* id of a prompt that is answered when the mode becomes "done" */
 
 static void line(char *l, size_t n) {
     lines++;
@@ -194,6 +196,10 @@ static void line(char *l, size_t n) {
             char b[512];
             int k = sprintf(b, "%scount=%ld %s", PRE, lines, POST);
             put(b, k);
+        } else if (!strncmp(cmd, "bench wait", 10) && idn < sizeof waiting) {
+            memcpy(waiting, id, idn);
+            waiting[idn] = 0;
+            return;
         }
         reply(id, idn, "{\"stopReason\":\"end_turn\",\"usage\":{\"totalTokens\":1300,\"inputTokens\":1000,\"outputTokens\":300}}", 200);
     } else if (mn == 12 && !memcmp(m, "\"initialize\"", 12))
@@ -206,6 +212,10 @@ static void line(char *l, size_t n) {
             char use[512];
             told++;
             put(use, sprintf(use, USAGE, 1000 + told, told * 0.0001));
+        }
+        if (*waiting && find(l, head, "\"modeId\":\"done\"")) {
+            reply(waiting, strlen(waiting), "{\"stopReason\":\"end_turn\"}", 0);
+            *waiting = 0;
         }
         reply(id, idn, "{}", 200);
     }
