@@ -14,7 +14,7 @@ from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side, TurnEnding
 from acp_proxy.core.jsonrpc import Message, Request, parse
 from acp_proxy.core.meter import Meter
-from acp_proxy.glance import Tally, Told
+from acp_proxy.glance import Tally, Told, folded
 from acp_proxy.interceptor import Interceptor
 
 
@@ -62,7 +62,7 @@ class Accounting:
         self._log = log
         self._later = later
         self._scheduled = self._late = False
-        self._waiting: list[tuple[Side, bytes] | Tally | Told | _Prompt] = []
+        self._waiting: list[tuple[Side, bytes] | bytes | Tally | Told | _Prompt] = []
         self._first = 0  # so many of them are to be accounted before anything is asked of the conversation
 
     def tally(self, session: str | None, kind: str, updates: int, size: int) -> None:
@@ -77,38 +77,22 @@ class Accounting:
 
     def seen(self, each: Iterable[Tally | Told]) -> None:
         """The same of a run's updates, and contexts that the agent told, which `settle` follows."""
+        waiting = self._waiting
         for one in each:
             if isinstance(one, Told):
                 self._late = True
-                self._told(one)
-            elif not (self._waiting and isinstance(last := self._waiting[-1], Tally) and last.add(one)):
-                self._waiting.append(one)
-
-    def _told(self, told: Told) -> None:
-        """It goes on from the one before where only tallies stand between: they do not mind being counted sooner."""
-        waiting = self._waiting
-        place = len(waiting) - 1
-        while place >= 0 and isinstance(waiting[place], Tally):
-            place -= 1
-        before = waiting[place] if place >= 0 else None
-        if not (isinstance(before, Told) and before.add(told)):
-            waiting.append(told)
-        elif place < len(waiting) - 1:
-            del waiting[place]
-            self._join(place)
-            waiting.append(before)
-
-    def _join(self, place: int) -> None:
-        """What came to stand side by side there may be the same tally."""
-        waiting = self._waiting
-        if 0 < place < len(waiting):
-            one, other = waiting[place - 1], waiting[place]
-            if isinstance(one, Tally) and isinstance(other, Tally) and one.add(other):
-                del waiting[place]
+                waiting.append(one)
+            elif not (waiting and isinstance(last := waiting[-1], Tally) and last.add(one)):
+                waiting.append(one)
 
     def line(self, sender: Side, line: bytes) -> None:
         """A line that may be late; `settle` follows when it was forwarded."""
         self._waiting.append((sender, line))
+        self._late = True
+
+    def usage_update(self, line: bytes) -> None:
+        """The same of an agent's `usage_update` that came alone."""
+        self._waiting.append(line)
         self._late = True
 
     def prompt(self, prompt: Request, size: int) -> None:
@@ -144,15 +128,17 @@ class Accounting:
         waiting, self._waiting = self._waiting[:count], self._waiting[count:]
         self._late = self._late and bool(self._waiting)
         self._first = 0
-        for each in waiting:
+        for each in folded(waiting):
             if isinstance(each, Tally):
                 self._conversation.tally(each.session, each.kind, each.chars, each.updates)
             elif isinstance(each, Told):
                 self._take(partial(self._conversation.told, each.session, each.size, each.each, self._clock()))
             elif isinstance(each, partial):
                 self._take(each)
-            elif (message := parse(each[1])) is not None:
-                self._receive(each[0], message, len(each[1]), None)
+            else:
+                sender, line = (Side.AGENT, each) if isinstance(each, bytes) else each
+                if (message := parse(line)) is not None:
+                    self._receive(sender, message, len(line), None)
 
     def _due(self) -> None:
         self._scheduled = False

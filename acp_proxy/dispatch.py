@@ -26,7 +26,7 @@ from acp_proxy.core.peek import (
     split_lines,
 )
 from acp_proxy.core.traffic import Flow, Traffic
-from acp_proxy.glance import Tally, Told, may_be_late, next_of_agent
+from acp_proxy.glance import Tally, Told, is_usage_update, may_be_late, next_of_agent
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.lane import Lane, Outlet
 from acp_proxy.passage import Passage
@@ -169,6 +169,12 @@ class Dispatcher:
 
     def _peeked_of_agent(self, run: bytes, peeked: list[Peek]) -> None:
         """Not all of the run are responses that nobody follows."""
+        if len(peeked) == 1 and is_usage_update(peeked[0]) and run[-1] == NEWLINE and is_one_a_line(run, peeked):
+            self._write_to_client(run)  # there is mostly something behind it that somebody waits for
+            self._from_agent.messages += 1
+            self._accounting.usage_update(run)
+            self._accounting.settle()
+            return
         seen = self._glance(run, peeked)
         if seen is None:
             self._looked_into(_AGENT, run, peeked)

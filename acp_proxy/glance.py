@@ -5,17 +5,19 @@ Of the others it keeps what the meter wants: how many updates of a kind there we
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import TypeVar
 
 from acp_proxy.core import acp
 from acp_proxy.core.acp import AGENT_METHODS, PLAIN_UPDATES, SESSION_UPDATE, USAGE_UPDATE
 from acp_proxy.core.events import Side
-from acp_proxy.core.peek import ABSENT, Params, Peek
+from acp_proxy.core.peek import ABSENT, Params, Peek, peek_line
 
 _AGENT = Side.AGENT
+T = TypeVar("T")
 _AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of which characters are counted, not JSON
-_TOGETHER = 64  # contexts that wait to be accounted as one
+_TOGETHER = 256  # contexts that are accounted as one
 
 
 class Tally:
@@ -97,6 +99,53 @@ def next_of_agent(
     if updates:
         seen.append(Tally(session, kind, updates, size))
     return index
+
+
+def is_usage_update(peek: Peek) -> bool:
+    return (
+        peek.method == SESSION_UPDATE
+        and peek.params is not None
+        and peek.params.update is not None
+        and peek.params.update.kind == USAGE_UPDATE
+    )
+
+
+def folded(waiting: Iterable[Tally | Told | bytes | T]) -> Iterator[Tally | Told | bytes | T]:
+    """What waits, in order, but contexts that only tallies stand between as one: behind these tallies.
+
+    `bytes` are the line of a `usage_update` that came alone: where it says more than figures it stays a line.
+    """
+    held: Told | None = None
+    behind: list[Tally] = []
+    for each in waiting:
+        if isinstance(each, Tally):
+            if held is None:
+                yield each
+            else:
+                behind.append(each)
+            continue
+        told = each if isinstance(each, Told) else _told_by(each) if isinstance(each, bytes) else None
+        if held is not None and told is not None and held.add(told):
+            yield from behind
+            behind.clear()
+            continue
+        if held is not None:
+            yield held
+            yield from behind
+            behind.clear()
+        held = told
+        if told is None:
+            yield each
+    if held is not None:
+        yield held
+        yield from behind
+
+
+def _told_by(line: bytes) -> Told | None:
+    params = peek_line(line).params
+    if params is None or params.meta is not ABSENT or params.update is None or params.update.meta is not ABSENT:
+        return None
+    return _told(params)
 
 
 def _told(params: Params) -> Told | None:
