@@ -14,7 +14,7 @@ from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side, TurnEnding
 from acp_proxy.core.jsonrpc import Message, Request, parse
 from acp_proxy.core.meter import Meter
-from acp_proxy.glance import Tally, Told, folded
+from acp_proxy.glance import Tally, Told, Waits, folded
 from acp_proxy.interceptor import Interceptor
 
 
@@ -28,8 +28,6 @@ Later = Callable[[Callable[[], None]], object]
 """Has a function called in the event loop a moment later, when the peers have had their turn."""
 
 _Hearer = tuple[Interceptor, Callable[[Event], Iterable[Effect]]]
-_Prompt = partial[list[Event]]
-"""What the conversation makes of a prompt."""
 
 AT_MOST = 256  # lines and tallies that wait to be accounted
 
@@ -62,7 +60,7 @@ class Accounting:
         self._log = log
         self._later = later
         self._scheduled = self._late = False
-        self._waiting: list[tuple[Side, bytes] | bytes | Tally | Told | _Prompt] = []
+        self._waiting: list[Waits] = []
         self._first = 0  # so many of them are to be accounted before anything is asked of the conversation
 
     def tally(self, session: str | None, kind: str, updates: int, size: int) -> None:
@@ -129,16 +127,21 @@ class Accounting:
         self._late = self._late and bool(self._waiting)
         self._first = 0
         for each in folded(waiting):
-            if isinstance(each, Tally):
-                self._conversation.tally(each.session, each.kind, each.chars, each.updates)
-            elif isinstance(each, Told):
-                self._take(partial(self._conversation.told, each.session, each.size, each.each, self._clock()))
-            elif isinstance(each, partial):
-                self._take(each)
-            else:
-                sender, line = (Side.AGENT, each) if isinstance(each, bytes) else each
-                if (message := parse(line)) is not None:
-                    self._receive(sender, message, len(line), None)
+            match each:
+                case Tally():
+                    self._conversation.tally(each.session, each.kind, each.chars, each.updates)
+                case Told():
+                    self._take(partial(self._conversation.told, each.session, each.size, each.each, self._clock()))
+                case partial():
+                    self._take(each)
+                case bytes():
+                    self._line(Side.AGENT, each)
+                case (sender, line):
+                    self._line(sender, line)
+
+    def _line(self, sender: Side, line: bytes) -> None:
+        if (message := parse(line)) is not None:
+            self._receive(sender, message, len(line), None)
 
     def _due(self) -> None:
         self._scheduled = False

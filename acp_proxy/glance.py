@@ -6,16 +6,16 @@ Of the others it keeps what the meter wants: how many updates of a kind there we
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import TypeAlias
 
 from acp_proxy.core import acp
 from acp_proxy.core.acp import AGENT_METHODS, PLAIN_UPDATES, SESSION_UPDATE, USAGE_UPDATE
-from acp_proxy.core.events import Side
+from acp_proxy.core.events import Event, Side
 from acp_proxy.core.peek import ABSENT, Params, Peek, peek_line
 
 _AGENT = Side.AGENT
-T = TypeVar("T")
 _AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of which characters are counted, not JSON
 _TOGETHER = 256  # contexts that are accounted as one
 
@@ -67,6 +67,10 @@ class Told:
         return goes_on
 
 
+Waits: TypeAlias = "tuple[Side, bytes] | bytes | Tally | Told | partial[list[Event]]"
+"""What was forwarded and is still to be accounted. `bytes` are the line of a `usage_update` that came alone."""
+
+
 def next_of_agent(
     peeked: Sequence[Peek], start: int, awaits: Callable[[Side, object], bool], seen: list[Tally | Told]
 ) -> int:
@@ -110,10 +114,10 @@ def is_usage_update(peek: Peek) -> bool:
     )
 
 
-def folded(waiting: Iterable[Tally | Told | bytes | T]) -> Iterator[Tally | Told | bytes | T]:
+def folded(waiting: Iterable[Waits]) -> Iterator[Waits]:
     """What waits, in order, but contexts that only tallies stand between as one: behind these tallies.
 
-    `bytes` are the line of a `usage_update` that came alone: where it says more than figures it stays a line.
+    A `usage_update` that says more than figures stays the line that it is.
     """
     held: Told | None = None
     behind: list[Tally] = []
