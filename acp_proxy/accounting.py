@@ -61,43 +61,42 @@ class Accounting:
         self._later = later
         self._scheduled = self._late = False
         self._waiting: list[Waits] = []
+        self.last: Tally | None = None  # of what waits: more of its kind can be counted in
         self._first = 0  # so many of them are to be accounted before anything is asked of the conversation
 
     def tally(self, session: str | None, kind: str, updates: int, size: int) -> None:
         """Updates of which nothing but this matters; they are accounted with whatever is next, or when many wait."""
-        waiting = self._waiting
-        last = waiting[-1] if waiting else None
-        if isinstance(last, Tally) and last.kind == kind and last.session == session:
-            last.updates += updates
-            last.size += size
-            return
-        waiting.append(Tally(session, kind, updates, size))
+        tally = Tally(session, kind, updates, size)
+        if self.last is None or not self.last.add(tally):
+            self.last = tally
+            self._waiting.append(tally)
 
     def seen(self, each: Iterable[Tally | Told]) -> None:
         """The same of a run's updates, and contexts that the agent told, which `settle` follows."""
-        waiting = self._waiting
         for one in each:
             if isinstance(one, Told):
-                self._late = True
-                waiting.append(one)
-            elif not (waiting and isinstance(last := waiting[-1], Tally) and last.add(one)):
-                waiting.append(one)
+                self._wait(one)
+            elif self.last is None or not self.last.add(one):
+                self.last = one
+                self._waiting.append(one)
 
     def line(self, sender: Side, line: bytes) -> None:
         """A line that may be late; `settle` follows when it was forwarded."""
-        self._waiting.append((sender, line))
-        self._late = True
+        self._wait((sender, line))
 
     def usage_update(self, line: bytes) -> None:
         """The same of an agent's `usage_update` that came alone."""
-        self._waiting.append(line)
-        self._late = True
+        self._wait(line)
 
     def prompt(self, prompt: Request, size: int) -> None:
         """A client's prompt that was forwarded: an agent that answers at once need not wait for this."""
-        self._waiting.append(partial(self._conversation.receive, Side.CLIENT, prompt, self._clock(), size))
+        self._wait(partial(self._conversation.receive, Side.CLIENT, prompt, self._clock(), size))
         self._first = len(self._waiting)
+
+    def _wait(self, what: Waits) -> None:
+        self._waiting.append(what)
         self._late = True
+        self.last = None
 
     def awaits(self, sender: Side, id: Any) -> bool:
         """Whether a response answers a request that is followed. It may be that of a prompt which waits here."""
@@ -125,7 +124,7 @@ class Accounting:
         count = len(self._waiting) if first is None else first
         waiting, self._waiting = self._waiting[:count], self._waiting[count:]
         self._late = self._late and bool(self._waiting)
-        self._first = 0
+        self._first, self.last = 0, None
         for each in folded(waiting):
             match each:
                 case Tally():

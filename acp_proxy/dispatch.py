@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from acp_proxy.accounting import Accounting, Later, Log
-from acp_proxy.core.alike import Alike
+from acp_proxy.core.alike import ESCAPE, NEWLINE, QUOTE, Alike
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side
 from acp_proxy.core.long_lines import may_stream
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.peek import (
-    NEWLINE,
     UNREADABLE,
+    Head,
     Peek,
+    decode_heads,
     decode_run,
     is_one_a_line,
     peek_lines,
@@ -31,7 +32,7 @@ from acp_proxy.interceptor import Interceptor
 from acp_proxy.lane import Lane, Outlet
 from acp_proxy.passage import Passage
 
-_AGENT = Side.AGENT  # looked up for each run
+_CLIENT, _AGENT = Side.CLIENT, Side.AGENT  # looked up for each run
 
 
 class Dispatcher:
@@ -75,43 +76,76 @@ class Dispatcher:
         self._passage.attach(self._to_client, self._to_agent)
         self._write_to_client, self._write_to_agent = to_client.write, to_agent.write
 
+    def glance(self, sender: Side) -> Callable[[bytes], bool]:
+        return self._glance_at_agents if sender is _AGENT else self._glance_at_clients
+
     def lines(self, sender: Side, run: bytes) -> None:
-        """Forward whole lines and account for them. Most of all traffic ends here: nothing in it matters."""
+        """Forward whole lines and account for them."""
+        if run[-1] != NEWLINE:
+            self._looked_into(sender, run, peek_run(run))
+        elif self.glance(sender)(run):
+            (self._write_to_client if sender is _AGENT else self._write_to_agent)(run)
+
+    def _glance_at_agents(self, run: bytes) -> bool:
+        """Most of all traffic ends here: nothing in it matters."""
         alike = self._alike
-        if sender is _AGENT:
-            if len(run) >= alike.long:
-                self._sifted(run)
-                return
-            if run.startswith(alike.head) and (measured := alike.measure(run)) is not None:
-                self._write_to_client(run)
-                self._from_agent.messages += measured[0]
-                self._accounting.tally(alike.session, alike.kind, *measured)
-                return
+        if len(run) >= alike.long:
+            self._sifted(run)
+            return False
+        begin, end = alike.begin, alike.end
+        if run[:begin] == alike.head:
+            words = run[begin:end]
+            if QUOTE in words or ESCAPE in words or NEWLINE in words:
+                measured = alike.measure(run)
+                if measured is not None:
+                    self._from_agent.messages += measured[0]
+                    self._accounting.tally(alike.session, alike.kind, *measured)
+                    return True
+            elif run[end:] == alike.tail and len(run) >= alike.least:
+                self._from_agent.messages += 1
+                last = self._accounting.last
+                if last is not None and last.kind == alike.kind and last.session == alike.session:
+                    last.updates += 1
+                    last.size += len(words) + alike.around
+                else:
+                    self._accounting.tally(alike.session, alike.kind, 1, len(words) + alike.around)
+                return True
         try:
             peeked = decode_run(run)
         except UNREADABLE:
             peeked = peek_lines(run)
-        if sender is _AGENT:
-            write, flow, awaits = self._write_to_client, self._from_agent, self._awaits
-            for peek in peeked:
-                if peek.method is not None:
-                    self._peeked_of_agent(run, peeked)
-                    return
-                if awaits(sender, peek.id):
-                    self._looked_into(sender, run, peeked)
-                    return
-        else:
-            write, flow = self._write_to_agent, self._from_client
-            methods, held = self._passage.methods, self._admission.held
-            for peek in peeked:
-                if peek.method in methods or ((held or peek.method is None) and self._passage.matters(peek)):
-                    self._looked_into(sender, run, peeked)
-                    return
-        if run[-1] != NEWLINE:
-            self._looked_into(sender, run, peeked)
-            return
-        write(run)
-        flow.messages += len(peeked)
+        awaits = self._awaits
+        for peek in peeked:
+            if peek.method is not None:
+                self._peeked_of_agent(run, peeked)
+                return False
+            if awaits(_AGENT, peek.id):
+                self._looked_into(_AGENT, run, peeked)
+                return False
+        self._from_agent.messages += len(peeked)
+        return True
+
+    def _glance_at_clients(self, run: bytes) -> bool:
+        """The same for the other direction."""
+        try:
+            heads: Sequence[Head | Peek] = decode_heads(run)
+        except UNREADABLE:
+            heads = peek_lines(run)
+        passage, held = self._passage, self._admission.held
+        for head in heads:
+            method = head.method
+            if held or (method in passage.methods if method is not None else passage.answers(_CLIENT, head.id)):
+                return self._peek_at_clients(run)
+        self._from_client.messages += len(heads)
+        return True
+
+    def _peek_at_clients(self, run: bytes) -> bool:
+        peeked = peek_run(run)
+        if self._next_of_client(peeked, 0) < len(peeked):
+            self._looked_into(_CLIENT, run, peeked)
+            return False
+        self._from_client.messages += len(peeked)
+        return True
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
@@ -119,7 +153,7 @@ class Dispatcher:
 
     def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:  # noqa: ARG002  the lane knows
         """Forward a piece of such a line; what its two ends say is accounted when it is through."""
-        lane = self._lane(sender)
+        lane = self._to_client if sender is _AGENT else self._to_agent
         through = lane.piece(data, last)
         if through is None:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from acp_proxy.core.events import Side
@@ -13,6 +14,12 @@ class Inspector(Protocol):
 
     def attach(self, to_client: Outlet, to_agent: Outlet) -> None:
         """Comes first, once, on the running loop."""
+
+    def glance(self, sender: Side) -> Callable[[bytes], bool]:
+        """What is called with whole lines as they come, each with its newline, after `attach`.
+
+        Says whether they are to be forwarded as they are; else it has done with them what `lines` does.
+        """
 
     def lines(self, sender: Side, run: bytes) -> None:
         """One or more whole lines with their newlines; only the very last of a stream may lack it."""

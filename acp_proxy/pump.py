@@ -1,6 +1,7 @@
 """One direction of the wire: a pump reads and frames, an outlet writes. A slow reader pauses its pump, nothing else.
 
-Never copies what arrives whole, never sets a timer, and holds a quarter of a mebibyte beside what the inspector holds.
+Never copies what arrives whole, never sets a timer, and holds no more than one read brings beside what the inspector
+holds.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 
 READ = 1 << 16  # a pipe's size: larger reads are slower
 HOLDING_AT_MOST = 4 << 20  # bytes of lines that the inspector holds back
-HIGH, LOW = 4 * READ, READ  # bytes that wait when a pump pauses and when it goes on: a pause costs 30 us
 FLOOD = 20_000  # ns between two reads of one side; agents' bursts come every 50 us, a ping's answer takes longer
 PIPE_AT_MOST = 1 << 20  # what a pipe can hold at all
 
+_nothing: Callable[[object], int] = ().count  # is taken, of whatever: 0, and quickly
 sched_yield: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 
 
@@ -39,29 +40,26 @@ class Outlet:
 
     def __init__(self, end: End, may_go_on: Callable[[], None]) -> None:
         self._end = end
-        self._take = end.write
+        self.take: Callable[[bytes | memoryview], int] = end.write
+        """Bytes that go out at once, of whole lines; raises OSError. What is left of them is to be written."""
+        self.refill: Callable[[], None] = _nobody
+        """Called when all that waited is written: what it writes waits in its place."""
         self._may_go_on = may_go_on
-        self._waiting: deque[memoryview] = deque()
-        self._waits = 0  # bytes
+        self._waiting: deque[bytes | memoryview] = deque()
         self._held_back = 0  # bytes
         self._finishing = False
         self._open = True
-        self.congested = False  # so much waits that the pump which feeds this outlet pauses
+        self.congested = False  # something waits: the pump that feeds this outlet pauses
         self.lost = False  # nobody reads the other end
-        self.moved = 0  # bytes that the kernel took so far
+        self.moved = 0  # bytes that the kernel took so far by `write`
 
     def start(self) -> None:
         self._end.watch_loss(self.lose)
 
     def write(self, data: bytes) -> None:
         """Whole lines, or a piece of one. Never blocks; dropped when nobody is there to read it."""
-        if self._waiting:
-            self._wait(memoryview(data))
-            return
-        if not self._open:
-            return
         try:
-            taken = self._take(data)
+            taken = self.take(data)
         except BlockingIOError:
             taken = 0
         except OSError:
@@ -69,8 +67,7 @@ class Outlet:
             return
         self.moved += taken
         if taken < len(data):
-            self._wait(memoryview(data)[taken:])
-            self._end.watch(self._flush)
+            self._wait(memoryview(data)[taken:] if taken else data)
 
     def hold_back(self, size: int) -> None:
         """The inspector keeps so many bytes of lines to itself now; with too many of them their source is not read."""
@@ -101,40 +98,52 @@ class Outlet:
         """At once; what waits is dropped."""
         if self._open:
             self._open = self.congested = False
+            self.take = _nothing
             self._waiting.clear()
             self._end.close()
 
-    def _wait(self, rest: memoryview) -> None:
+    def _wait(self, rest: bytes | memoryview) -> None:
+        if not self._open:
+            return
+        if not self._waiting:
+            self.take = _nothing
+            self._end.watch(self._flush)
         self._waiting.append(rest)
-        self._waits += len(rest)
-        self._weigh()
+        self.congested = True
 
     def _weigh(self) -> None:
-        self.congested = self._open and (self._waits > HIGH or self._held_back > HOLDING_AT_MOST)
+        self.congested = self._open and (bool(self._waiting) or self._held_back > HOLDING_AT_MOST)
 
     def _flush(self) -> None:
-        waiting = self._waiting
+        """Of much that comes quickly each piece finds the pipe full of the one before it: one wait for both ends."""
+        waiting, write = self._waiting, self._end.write
         try:
             while waiting:
-                taken = self._take(waiting[0])
+                taken = write(waiting[0])
                 self.moved += taken
-                self._waits -= taken
                 if taken < len(waiting[0]):
-                    waiting[0] = waiting[0][taken:]
-                    break
+                    waiting[0] = memoryview(waiting[0])[taken:]
+                    return
                 waiting.popleft()
         except BlockingIOError:
-            pass
+            return
         except OSError:
             self.lose()
             return
-        if not waiting:
-            self._end.unwatch()
-            if self._finishing:
-                self.close()
-        if self._waits <= LOW:
-            self._weigh()
-            self._may_go_on()
+        if self._held_back <= HOLDING_AT_MOST:
+            self.refill()
+        if self._waiting or not self._open:
+            return
+        self._end.unwatch()
+        self.take = write
+        if self._finishing:
+            self.close()
+        self._weigh()
+        self._may_go_on()
+
+
+def _nobody() -> None:
+    """Feeds an outlet that no pump feeds."""
 
 
 class Pump:
@@ -148,13 +157,15 @@ class Pump:
         self._read = source.read
         self._outlet = outlet
         self._inspector = inspector
-        self._lines = inspector.lines
+        self._glance = inspector.glance(sender)
         self._on_end = on_end
-        self._passed = flow.passed
+        self._flow = flow
         self._framer = Framer(partial(inspector.streams, sender))
+        outlet.refill = self._refill
         self._at_once = READ  # bytes to read
         self._reading = False
         self._cut = False
+        self._left = PIPE_AT_MOST  # bytes to read after the cut
         self._last_read = 0
         self.ended = False
 
@@ -208,14 +219,18 @@ class Pump:
             self._ready()
 
     def _ready(self) -> None:
-        """The path of every byte: what can be asked once is not asked here."""
+        """The path of every byte: what can be asked once is not asked here.
+
+        What an attribute holds is called by a local name: an attribute that is called is looked for in the class first.
+        """
+        read, glance, outlet, flow = self._read, self._glance, self._outlet, self._flow
         now = clock()
         if now - self._last_read < FLOOD:
             sched_yield()  # whoever writes line after line gets to write more of them: one read for many
             now = clock()
         self._last_read = now
         try:
-            data = self._read(self._at_once)
+            data = read(self._at_once)
         except BlockingIOError:
             return
         except OSError:
@@ -223,13 +238,32 @@ class Pump:
         if not data:
             self.finish()
             return
-        if data[-1] == NEWLINE and self._framer.between_lines:
-            self._lines(self._sender, data)
-        else:
-            self._cut_apart(data)
-        self._passed(len(data), clock() - now)
-        if self._outlet.congested:
+        size = len(data)
+        if data[-1] != NEWLINE or not self._framer.between_lines:
+            if self._framer.streaming and NEWLINE not in data:
+                self._inspector.part(self._sender, data, first=False, last=False)
+            else:
+                self._cut_apart(data)
+        elif glance(data):
+            take = outlet.take
+            try:
+                taken = take(data)
+            except OSError:
+                taken = 0
+            if taken < size:
+                outlet.write(data[taken:])
+        flow.bytes += size
+        times = flow.times
+        times.append(clock() - now)
+        if len(times) >= flow.full_at:
+            flow.sort()
+        if outlet.congested and self._reading:
             self.stop()
+
+    def _refill(self) -> None:
+        """Reads once while it pauses: mostly there is more, and nobody needs to be asked."""
+        if not (self._reading or self._cut or self.ended):
+            self._ready()
 
     def _cut_apart(self, data: bytes) -> None:
         """A chunk that begins or ends within a line."""
@@ -239,18 +273,17 @@ class Pump:
 
     def _read_the_rest(self) -> None:
         """Up to what a pipe can hold: whoever still has its other end may write for ever."""
-        left = PIPE_AT_MOST
-        while self._reading and left > 0:
+        while self._reading and self._left > 0:
             try:
                 data = self._read(READ)
             except OSError:
                 break
             if not data:
                 break
-            left -= len(data)
+            self._left -= len(data)
             began = clock()
             self._show(self._framer.feed(data))
-            self._passed(len(data), clock() - began)
+            self._flow.passed(len(data), clock() - began)
             self.balance()
         if self._reading:
             self.finish()
@@ -258,6 +291,6 @@ class Pump:
     def _show(self, pieces: list[bytes | Part]) -> None:
         for piece in pieces:
             if isinstance(piece, bytes):
-                self._lines(self._sender, piece)
+                self._inspector.lines(self._sender, piece)
             else:
                 self._inspector.part(self._sender, piece.data, piece.first, piece.last)

@@ -168,7 +168,9 @@ class Relay:
 
     @property
     def _moved(self) -> int:
-        return self._to_client.moved + self._to_agent.moved
+        """Bytes that were read or, where they had to wait, written."""
+        came = self._traffic.from_client.bytes + self._traffic.from_agent.bytes
+        return came + self._to_client.moved + self._to_agent.moved
 
     async def _deliver(self) -> None:
         """What the agent left goes to the client as long as it reads; a signal cuts that short."""

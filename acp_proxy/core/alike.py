@@ -15,7 +15,7 @@ from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
 from acp_proxy.core.peek import ABSENT, Peek
 
 _TEXT = b'"text":"'
-_QUOTE, _ESCAPE, _NEWLINE = b'"\\\n'  # to look for a number is five times as fast as for a byte
+QUOTE, ESCAPE, NEWLINE = b'"\\\n'  # to look for a number is five times as fast as for a byte
 _FEW = 16  # lines
 _NEVER = 1 << 62
 
@@ -24,17 +24,20 @@ Measured = tuple[int, int]
 
 
 class Alike:
-    """Knows one line at a time, the latest that it was shown. `session` and `kind` are those of its update."""
+    """Knows one line at a time, the latest that it was shown. `session` and `kind` are those of its update.
+
+    Its bytes are public, because `dispatch.py` compares a line that comes alone without a call.
+    """
 
     def __init__(self) -> None:
         self.session: str | None = None
         self.kind = ""
         self.long = _NEVER  # bytes of a run that is worth to be sifted: less are decoded sooner
-        self._least = _NEVER  # the length of a line without words
-        self.head = self._tail = self._joint = b"\n\n"  # as no line begins that has words
-        self._begin, self._end = 2, -2  # where words begin and, from the end of a line, end
+        self.least = _NEVER  # the length of a line without words
+        self.head = self.tail = self._joint = b"\n\n"  # as no line begins that has words
+        self.begin, self.end = 2, -2  # where words begin and, from the end of a line, end
         self._words_of = itemgetter(slice(2, -2))  # of a line
-        self._around = 0  # bytes of `content` that are not words
+        self.around = 0  # bytes of `content` that are not words
         self._mixed = False  # the last run that was sifted had other lines in it: the next one will
 
     def learn(self, line: bytes, peek: Peek) -> None:
@@ -50,24 +53,24 @@ class Alike:
         if begin < len(_TEXT) or line.rfind(content) != at or content[end - 1 : end] == b"\\":
             return
         self.session, self.kind = peek.params.session, update.kind or ""
-        self.head, self._tail = line[: at + begin], line[at + end :]
-        self._joint = self._tail + self.head
-        self._least, self.long = len(self._joint), _FEW * len(self._joint)
-        self._begin, self._end = len(self.head), -len(self._tail)
-        self._words_of = itemgetter(slice(self._begin, self._end))
-        self._around = len(content) - (end - begin)
+        self.head, self.tail = line[: at + begin], line[at + end :]
+        self._joint = self.tail + self.head
+        self.least, self.long = len(self._joint), _FEW * len(self._joint)
+        self.begin, self.end = len(self.head), -len(self.tail)
+        self._words_of = itemgetter(slice(self.begin, self.end))
+        self.around = len(content) - (end - begin)
 
     def measure(self, run: bytes) -> Measured | None:
         """Of a run in which every line is like the one that is known; else None."""
-        begin, end = self._begin, self._end
+        begin, end = self.begin, self.end
         if run[:begin] != self.head:
             return None
         words = run[begin:end]
-        if _QUOTE in words or _ESCAPE in words or _NEWLINE in words:
+        if QUOTE in words or ESCAPE in words or NEWLINE in words:
             return self._measure_each(run, list(map(self._words_of, BytesIO(run).readlines())))
-        if len(run) < self._least or run[end:] != self._tail:
+        if len(run) < self.least or run[end:] != self.tail:
             return None
-        return 1, len(words) + self._around
+        return 1, len(words) + self.around
 
     def sift(self, run: bytes) -> Iterator[tuple[bytes, Measured | None]]:
         """A run in pieces, in order: lines like the one that is known, measured, and what may be something else."""
@@ -95,11 +98,11 @@ class Alike:
 
     def _measure_each(self, run: bytes, each: Sequence[bytes]) -> Measured | None:
         """The same as `measure` of a run whose lines have these words, if any."""
-        if len(run) < self._least or self._joint.join(each) != run[self._begin : self._end]:
+        if len(run) < self.least or self._joint.join(each) != run[self.begin : self.end]:
             return None
-        if not (run.startswith(self.head) and run.endswith(self._tail) and _are_strings(each)):
+        if not (run.startswith(self.head) and run.endswith(self.tail) and _are_strings(each)):
             return None
-        return len(each), len(run) - len(each) * (self._least - self._around)
+        return len(each), len(run) - len(each) * (self.least - self.around)
 
 
 def _are_strings(each: Sequence[bytes]) -> bool:

@@ -36,7 +36,7 @@ class Framer:
         self._held_at_most = held_at_most
         self._pieces: list[bytes] = []  # of the incomplete line
         self._stored: io.BytesIO | None = None  # a huge one that may not pass; getvalue() copies nothing
-        self._streaming = False
+        self.streaming = False  # then a chunk without a newline is part of the huge line
         self.held = 0  # bytes of the incomplete line
         self.between_lines = True  # then a chunk that ends with a newline is a run as it is
 
@@ -44,7 +44,7 @@ class Framer:
         """What can go on: runs of whole lines, each as one `bytes`, and parts of a huge line. `chunk` is not empty."""
         if self.between_lines and chunk.endswith(b"\n"):
             return [chunk]
-        if self._streaming:
+        if self.streaming:
             return self._pass_on(chunk)
         end = chunk.rfind(b"\n") + 1
         if not end:
@@ -54,8 +54,8 @@ class Framer:
 
     def finish(self) -> list[bytes | Part]:
         """The stream ended: the unterminated last line, if any."""
-        if self._streaming:
-            self._streaming = False
+        if self.streaming:
+            self.streaming = False
             return [Part(b"", first=False, last=True)]
         return [self._take(b"")] if self.held else []
 
@@ -63,7 +63,7 @@ class Framer:
         end = chunk.find(b"\n") + 1
         if not end:
             return [Part(chunk, first=False, last=False)]
-        self._streaming, self.between_lines = False, True
+        self.streaming, self.between_lines = False, True
         part = Part(chunk[:end], first=False, last=True)
         return [part, *self.feed(chunk[end:])] if end < len(chunk) else [part]
 
@@ -86,7 +86,7 @@ class Framer:
             self._stored = io.BytesIO()
             self._stored.writelines(pieces)
             return []
-        self.held, self._streaming = 0, True
+        self.held, self.streaming = 0, True
         return [Part(piece, first=not at, last=False) for at, piece in enumerate(pieces)]
 
     def _take(self, end: bytes | memoryview) -> bytes:

@@ -97,7 +97,11 @@ class Pairing(Generic[T]):
 
     def has(self, answers: Side, id: Any) -> bool:
         """Whether the next response with this id from this side answers anything."""
-        return bool(self._open) and self._find(answers, id) is not None
+        if not self._open:
+            return False
+        if type(id) is int and -_SAFE < id < _SAFE:  # as nearly all are: the shortest way to the same
+            return (answers, "number", id) in self._open
+        return self._find(answers, id) is not None
 
     def take(self, answers: Side, id: Any) -> T | None:
         """The same, and forget it."""

@@ -41,6 +41,13 @@ class Peek(msgspec.Struct, gc=False):
     params: Params | None = None
 
 
+class Head(msgspec.Struct, gc=False):
+    """The same without `params`."""
+
+    id: Any = None
+    method: str | None = None
+
+
 UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
 NEWLINE = ord("\n")
 _strict = msgspec.json.Decoder(Peek)
@@ -48,6 +55,9 @@ _NO_MESSAGE = Peek()
 
 decode_run = _strict.decode_lines
 """`peek_run` for whoever calls it so often that a call counts; what it raises is UNREADABLE, and means `peek_lines`."""
+
+decode_heads = msgspec.json.Decoder(Head).decode_lines
+"""The same for whoever does not ask for `params`."""
 
 
 def peek_run(run: bytes) -> list[Peek]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from acp_proxy.core.events import Side
 from acp_proxy.lane import Outlet
 
@@ -9,6 +11,13 @@ from acp_proxy.lane import Outlet
 class Forwarding:
     def attach(self, to_client: Outlet, to_agent: Outlet) -> None:
         self.to_client, self.to_agent = to_client, to_agent
+
+    def glance(self, sender: Side) -> Callable[[bytes], bool]:
+        def seen_to(run: bytes) -> bool:
+            self.lines(sender, run)
+            return False
+
+        return seen_to
 
     def lines(self, sender: Side, run: bytes) -> None:
         (self.to_agent if sender is Side.CLIENT else self.to_client).write(run)
