@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from acp_proxy.config.files import ConfigError, Parse, TomlFile, expanded, parsed, read, state_dir, user_file
+from acp_proxy.config.files import ConfigError, Parse, TomlFile, expanded, parsed, read, user_file
 from acp_proxy.config.layers import Layer, of_environment, of_file, of_flags, outside_of
 from acp_proxy.config.schema import dotted
 from acp_proxy.config.values import (
@@ -27,6 +27,7 @@ from acp_proxy.config.values import (
     Run,
     Serve,
 )
+from acp_proxy.directories import default_ledger
 
 if TYPE_CHECKING:
     from acp_proxy.config.channels import Channel
@@ -99,7 +100,7 @@ def _exists(path: Path) -> bool:
 def _defaults(environ: Mapping[str, str]) -> Layer:
     return {
         ("identity", "user"): _login_name(environ),
-        ("ledger", "url"): f"sqlite:///{state_dir(environ) / 'ledger.db'}",
+        ("ledger", "url"): f"sqlite:///{default_ledger(environ)}",
     }
 
 

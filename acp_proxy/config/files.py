@@ -5,12 +5,13 @@ Knows nothing of keys; writes nothing.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+
+from acp_proxy.directories import config_directory, home
 
 _MARK = b"\xef\xbb\xbf"  # that some editors begin UTF-8 with
 
@@ -80,19 +81,7 @@ def line_of(text: str, key: tuple[str, ...]) -> int | None:
 
 
 def user_file(environ: Mapping[str, str]) -> Path:
-    """`acp-proxy/config.toml` in the platform's config directory."""
-    if sys.platform == "darwin":
-        return home(environ) / "Library" / "Application Support" / "acp-proxy" / "config.toml"
-    return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "acp-proxy" / "config.toml"
-
-
-def state_dir(environ: Mapping[str, str]) -> Path:
-    """Where the ledger and the journals are unless configured otherwise."""
-    return _xdg(environ, "XDG_STATE_HOME", ".local/state") / "acp-proxy"
-
-
-def home(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("HOME") or Path("~").expanduser())
+    return config_directory(environ) / "config.toml"
 
 
 def expanded(path: str, environ: Mapping[str, str]) -> Path:
@@ -100,11 +89,6 @@ def expanded(path: str, environ: Mapping[str, str]) -> Path:
     if path == "~" or path.startswith("~/"):
         return home(environ) / path[2:]
     return Path(path)
-
-
-def _xdg(environ: Mapping[str, str], variable: str, default: str) -> Path:
-    value = environ.get(variable, "")
-    return Path(value) if value.startswith("/") else home(environ) / default  # relative ones are invalid by XDG's rules
 
 
 def _key_of(line: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from acp_proxy.core.digest import digest
+from acp_proxy.directories import state_directory
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.owners import Owner
 
@@ -57,15 +58,6 @@ def sqlite_url(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-def default_url(environ: Mapping[str, str]) -> str:
-    return sqlite_url(state_directory(environ) / "ledger.db")
-
-
-def state_directory(environ: Mapping[str, str]) -> Path:
-    """`acp-proxy` in `$XDG_STATE_HOME`, which counts only when absolute, else in `~/.local/state`."""
-    return _absolute(environ.get("XDG_STATE_HOME"), Path(environ.get("HOME") or "~") / ".local/state") / "acp-proxy"
-
-
 def journal_directories(environ: Mapping[str, str]) -> tuple[Path, ...]:
     """Where journals may be, best first."""
     state = state_directory(environ) / "journal"
@@ -82,10 +74,6 @@ def journal_of(owner: Owner, directories: Iterable[Path]) -> Path | None:
     """The journal that a process keeps or has left; None where there is none."""
     found = (path for directory in directories for path in directory.glob(f"{journal_name(owner)}-*.journal"))
     return next(found, None)
-
-
-def _absolute(given: str | None, default: Path) -> Path:
-    return Path(given) if given and Path(given).is_absolute() else default.expanduser()
 
 
 def private_directory(path: Path) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from acp_proxy.config.files import home
+from acp_proxy.directories import home, state_directory
 from acp_proxy.figures import clean
-from acp_proxy.ledger.places import state_directory
 from acp_proxy.setup.agents import PROXY, CannotEditError
 from acp_proxy.setup.changes import Change, SetupError, set_up, undo
 from acp_proxy.setup.editors import EDITORS, Editor

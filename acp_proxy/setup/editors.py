@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_proxy.config.files import home
+from acp_proxy.directories import home
 from acp_proxy.setup import vaults
 from acp_proxy.setup.agents import Shape
 from acp_proxy.setup.known import Known

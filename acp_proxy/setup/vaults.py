@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from acp_proxy.config.files import home
+from acp_proxy.directories import home
 
 
 def settings(environ: Mapping[str, str]) -> tuple[Path, ...]:

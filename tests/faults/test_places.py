@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_proxy.ledger.places import default_url
+from acp_proxy.directories import default_ledger
 from tests.faults import troubles
 from tests.faults.trial import Home, Verdict
 
@@ -51,7 +51,7 @@ def test_a_file_that_was_damaged_is_moved_aside_and_everybody_goes_on(tmp_path: 
     home = Home(tmp_path)
     verdict = troubles.file_is_damaged(home, chance)
     check(verdict, 220)
-    ledger = Path(default_url(home.environ).removeprefix("sqlite:///"))
+    ledger = default_ledger(home.environ)
     [aside] = ledger.parent.glob("ledger.db.corrupt-*Z")
     assert f"moved_to={aside}" in verdict.stderr
     assert verdict.stderr.count("ledger.damaged") == 1

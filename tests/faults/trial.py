@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import Query, open_ledger
-from acp_proxy.ledger.places import default_url, journal_directories
+from acp_proxy.ledger.places import journal_directories, sqlite_url
 from tests.faults.parties import CHUNKS, COST
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +93,7 @@ class Home:
     extra: Mapping[str, str] = field(default_factory=dict)  # environment
 
     def __post_init__(self) -> None:
-        self.url = self.url or default_url(self.environ)
+        self.url = self.url or sqlite_url(default_ledger(self.environ))
         directory = self.path / ".config/acp-proxy"
         directory.mkdir(parents=True, exist_ok=True)
         if self.config:

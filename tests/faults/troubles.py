@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.migrations import MIGRATIONS
-from acp_proxy.ledger.places import default_url
 from tests.faults.parties import AT_ONCE
 from tests.faults.trial import Home, Trial, Verdict, until
 from tests.ledger.conftest import make_writable
@@ -98,7 +98,7 @@ def clock_jumps(home: Home, turns: int = 60) -> Verdict:
 
 def file_is_damaged(home: Home, chance: random.Random, turns: int = 200) -> Verdict:
     """While one relay has it open, and before another opens it; rows from before are in the file that is moved."""
-    ledger = Path(default_url(home.environ).removeprefix("sqlite:///"))
+    ledger = default_ledger(home.environ)
     with home.trial(turns) as first:
         first.until_acked(chance.randint(1, 40))
         first.signal("relay", signal.SIGSTOP)
@@ -148,7 +148,7 @@ def newer_ledger_is_there(home: Home, turns: int = 60) -> tuple[Verdict, subproc
 
 def set_version(home: Home, version: int) -> int:
     """What a newer version does to a ledger that is open elsewhere, and how many rows it has by then."""
-    path = default_url(home.environ).removeprefix("sqlite:///")
+    path = str(default_ledger(home.environ))
     with closing(sqlite3.connect(path, isolation_level=None, timeout=20)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute(f"PRAGMA user_version = {version}")

@@ -30,9 +30,10 @@ from acp_proxy.core.events import (
     TurnStarted,
 )
 from acp_proxy.core.money import Money
+from acp_proxy.directories import default_ledger
 from acp_proxy.interceptors.recorder import LONGEST_TITLE, Recorder
 from acp_proxy.ledger import Ledger, Query, Row, SessionInfo, open_ledger
-from acp_proxy.ledger.places import default_url, journal_directories
+from acp_proxy.ledger.places import journal_directories, sqlite_url
 from acp_proxy.ledger.records import read_journal
 from acp_proxy.ledger.recovery import left
 from acp_proxy.ledger.worker import LedgerWorker
@@ -54,7 +55,7 @@ class Recording:
     def __init__(self, environ: dict[str, str], **options: Any) -> None:
         self.environ = environ
         self.announced: asyncio.Queue[SessionRestored] = asyncio.Queue()
-        self.worker = LedgerWorker.at(default_url(environ), environ, Warnings())
+        self.worker = LedgerWorker.at(sqlite_url(default_ledger(environ)), environ, Warnings())
         self.recorder = Recorder(self.worker, IDENTITY, self.announced.put_nowait, clock=lambda: 42, **options)
 
     def see(self, *events: Event) -> None:
@@ -73,7 +74,7 @@ class Recording:
 
 
 def ledger_of(environ: dict[str, str]) -> closing[Ledger]:
-    return closing(open_ledger(default_url(environ), journals=()))
+    return closing(open_ledger(sqlite_url(default_ledger(environ)), journals=()))
 
 
 @asynccontextmanager
@@ -117,7 +118,7 @@ async def test_a_turn_that_has_not_ended_is_in_the_journal_with_what_it_cost_so_
     [journal] = left(journal_directories(environ))
     assert journal.contents
     assert [(row.entry.id, row.entry.costs) for row in journal.contents.open] == [("t", (PARENT_COST,))]
-    with closing(open_ledger(default_url(environ), journals=journal_directories(environ))) as ledger:
+    with closing(open_ledger(sqlite_url(default_ledger(environ)), journals=journal_directories(environ))) as ledger:
         assert [(row.entry.id, row.entry.costs) for row in ledger.rows(Query())] == [("t", (PARENT_COST,))]
 
 
@@ -281,7 +282,7 @@ def projects_found() -> None:
 
 
 async def test_names_that_are_no_text_are_kept_as_well_as_they_can_be(environ: dict[str, str]) -> None:
-    worker = LedgerWorker.at(default_url(environ), environ, Warnings())
+    worker = LedgerWorker.at(sqlite_url(default_ledger(environ)), environ, Warnings())
     recorder = Recorder(worker, replace(IDENTITY, project="caf\udce9"), print)
     recorder.on_event(metered())
     await asyncio.to_thread(worker.close, 30)
@@ -291,7 +292,7 @@ async def test_names_that_are_no_text_are_kept_as_well_as_they_can_be(environ: d
 
 async def test_an_answer_after_the_end_of_the_loop_is_dropped(environ: dict[str, str]) -> None:
     warnings = Warnings()
-    worker = LedgerWorker.at(default_url(environ), environ, warnings)
+    worker = LedgerWorker.at(sqlite_url(default_ledger(environ)), environ, warnings)
 
     async def ask() -> None:
         Recorder(worker, IDENTITY, print).on_event(SessionOpened(NOON, "new", "s1"))

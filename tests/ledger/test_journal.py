@@ -15,7 +15,7 @@ import pytest
 from acp_proxy.ledger import LedgerUnavailableError, Query, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal import FIRST_SIZE, LARGEST_SIZE, Journal, open_journal
-from acp_proxy.ledger.places import journal_directories, network_file_system, state_directory
+from acp_proxy.ledger.places import journal_directories, network_file_system
 from acp_proxy.ledger.records import Contents, read_journal
 from acp_proxy.ledger.recovery import left, recover
 from acp_proxy.ledger.sqlite import SqliteLedger
@@ -170,10 +170,6 @@ class TestPlaces:
             Path("/run/user/1/acp-proxy"),
         )
         assert journal_directories({"HOME": "/h"}) == (Path("/h/.local/state/acp-proxy/journal"),)
-
-    def test_a_relative_state_directory_does_not_count(self) -> None:
-        assert state_directory({"HOME": "/h", "XDG_STATE_HOME": "/s"}) == Path("/s/acp-proxy")
-        assert state_directory({"HOME": "/h", "XDG_STATE_HOME": "s"}) == Path("/h/.local/state/acp-proxy")
 
     @pytest.mark.parametrize(
         ("path", "kind"),

@@ -13,10 +13,11 @@ import pytest
 
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.money import Money
+from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.journal import Journal, open_journal
 from acp_proxy.ledger.migrations import MIGRATIONS
-from acp_proxy.ledger.places import canonical_url, default_url
+from acp_proxy.ledger.places import canonical_url, sqlite_url
 from acp_proxy.ledger.sqlite import SqliteLedger
 from acp_proxy.ledger.worker import LedgerWorker
 from tests.ledger.conftest import make_writable
@@ -155,7 +156,7 @@ class TestWork:
 
     def test_a_process_killed_with_rows_in_its_worker_loses_none_and_doubles_none(self, tmp_path: Path) -> None:
         environ = {"HOME": str(tmp_path)}
-        url = default_url(environ)
+        url = sqlite_url(default_ledger(environ))
         process = Process("work", url, str(tmp_path), "200")
         process.until_ready()
         process.kill()
@@ -189,7 +190,7 @@ class TestOpenTurns:
         assert "journal.full" not in [event for event, _ in warnings.told]
 
     def booked_after(self, what: str, home: Path) -> list[tuple[str, str]]:
-        url = default_url({"HOME": str(home)})
+        url = sqlite_url(default_ledger({"HOME": str(home)}))
         process = Process(what, url, str(home))
         process.until_ready()
         process.kill()

@@ -1,0 +1,37 @@
+"""Where the platform keeps what is a user's own: configuration, and state such as the ledger. Creates nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def config_directory(environ: Mapping[str, str]) -> Path:
+    if sys.platform == "darwin":
+        return home(environ) / "Library" / "Application Support" / "acp-proxy"
+    return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "acp-proxy"
+
+
+def state_directory(environ: Mapping[str, str]) -> Path:
+    return _xdg(environ, "XDG_STATE_HOME", ".local/state") / "acp-proxy"
+
+
+def default_ledger(environ: Mapping[str, str]) -> Path:
+    """The file of a ledger that nobody configured."""
+    return state_directory(environ) / "ledger.db"
+
+
+def home(environ: Mapping[str, str]) -> Path:
+    """`/` for who has none, as a container's arbitrary uid: what is written there fails in one line."""
+    if given := environ.get("HOME"):
+        return Path(given)
+    try:
+        return Path("~").expanduser()
+    except RuntimeError:
+        return Path("/")
+
+
+def _xdg(environ: Mapping[str, str], variable: str, default: str) -> Path:
+    value = environ.get(variable, "")
+    return Path(value) if value.startswith("/") else home(environ) / default  # relative ones are invalid by XDG's rules
