@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from acp_proxy.core.entry import Origin, SessionState
-from acp_proxy.ledger import LedgerError, Row, Warn, open_ledger
+from acp_proxy.ledger import LedgerError, Row, RowRefusedError, Warn, open_ledger
 from acp_proxy.ledger.journal import Journal, open_journal
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.recovery import append_all
@@ -214,6 +214,8 @@ class LedgerWorker:
             try:
                 self._work()
                 delay = 0.0
+            except RowRefusedError as error:  # it will never do, and others wait behind it
+                self._skip(str(error))
             except LedgerError as error:
                 self.opening = False
                 self._tell_once("ledger.unavailable", str(error), pending=self.pending)
@@ -221,10 +223,7 @@ class LedgerWorker:
                 longer = min(2 * delay or _SHORTEST_DELAY, _LONGEST_DELAY)
                 delay = longer if self._deadline is None else _SHORTEST_DELAY
             except Exception as error:  # the one boundary: a job that cannot be done must not end the thread
-                self._tell_once("ledger.failed", f"{type(error).__name__}: {error}")
-                job = self._jobs.popleft()
-                if isinstance(job, _Do) and job.failed:
-                    job.failed(LedgerError("the ledger failed"))
+                self._skip(f"{type(error).__name__}: {error}")
             if self.dropped:
                 self._tell_once("ledger.rows_dropped", "too many rows wait in memory", most=_MOST_UNKEPT)
         if self.dropped:
@@ -271,6 +270,13 @@ class LedgerWorker:
             self._jobs.remove(job)
             if job.failed:
                 job.failed(error)
+
+    def _skip(self, why: str) -> None:
+        """Leave out a job that will never be done; rows that are refused are left out elsewhere, one by one."""
+        self._tell_once("ledger.failed", why)
+        job = self._jobs.popleft()
+        if isinstance(job, _Do) and job.failed:
+            job.failed(LedgerError("the ledger failed"))
 
     def _append_leading(self, ledger: BudgetLedger) -> None:
         """The rows before the next other job, together."""

@@ -321,6 +321,17 @@ class TestTrouble:
         assert answer(worker)
         assert len(ids(path)) == 120
 
+    def test_a_title_that_the_ledger_refuses_bars_no_row_behind_it(
+        self, make: Make, path: Path, warnings: Warnings
+    ) -> None:
+        worker = make(path)
+        worker.note_session(ALICE, "s1", "half \ud83d", 1)
+        worker.append(row(id="a"))
+        assert answer(worker)
+        assert ids(path) == ["a"]
+        ((event, _),) = warnings.told
+        assert event == "ledger.failed"
+
     def test_a_job_that_fails_by_a_mistake_of_ours_does_not_end_the_thread(
         self, make: Make, path: Path, warnings: Warnings
     ) -> None:

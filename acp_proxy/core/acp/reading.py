@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from acp_proxy.core.acp.names import IDLE, STATE_UPDATE, SUBAGENT_UPDATE
-from acp_proxy.core.acp.values import first_object, mapping, text
+from acp_proxy.core.acp.values import first_object, mapping, storable, text
 from acp_proxy.core.events import Implementation, Meta
 from acp_proxy.core.jsonrpc import Message, Notification, Response
 
@@ -116,7 +116,7 @@ def info_after(info: Info, fields: Mapping[str, Any], version: int) -> Info:
     elif isinstance(patch, dict):
         meta = _patched(meta, patch, 1 if version >= 2 else _DEEP)
     return Info(
-        title if isinstance(title, str | None) else info.title,
+        _title(title) if isinstance(title, str | None) else info.title,
         updated_at if isinstance(updated_at, str | None) else info.updated_at,
         meta,
     )
@@ -182,6 +182,10 @@ def permitted_tool_call(params: Mapping[str, Any]) -> str | None:
 def permission_outcome(result: Any) -> str | None:
     """`selected` or `cancelled`."""
     return text(mapping(mapping(result).get("outcome")).get("outcome"))
+
+
+def _title(title: str | None) -> str | None:
+    return None if title is None else storable(title)
 
 
 def _patched(old: Any, patch: dict[str, Any], levels: int) -> dict[str, Any]:

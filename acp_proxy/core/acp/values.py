@@ -13,6 +13,11 @@ def text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def storable(text: str) -> str:
+    """Without what no ledger takes: NUL, and half a surrogate pair, as of a title that was cut inside of an emoji."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "?")
+
+
 def count(value: Any) -> int | None:
     """A number of tokens."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST else None
