@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from io import BytesIO
-from itertools import repeat
 from operator import itemgetter
 
 from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
@@ -17,6 +16,7 @@ from acp_proxy.core.peek import ABSENT, Peek
 _TEXT = b'"text":"'
 QUOTE, ESCAPE, NEWLINE = b'"\\\n'  # to look for a number is five times as fast as for a byte
 _FEW = 16  # lines
+_TELLING = len('"agent_')  # into the kind of an update: kinds of text begin alike
 _NEVER = 1 << 62
 
 Measured = tuple[int, int]
@@ -37,6 +37,10 @@ class Alike:
         self.head = self.tail = self._joint = b"\n\n"  # as no line begins that has words
         self.begin, self.end = 2, -2  # where words begin and, from the end of a line, end
         self._words_of = itemgetter(slice(2, -2))  # of a line
+        self._telling, self._tells = (
+            itemgetter(0),
+            b"\n",
+        )  # the byte by which lines of other kinds differ, and this one's
         self.around = 0  # bytes of `content` that are not words
         self._mixed = False  # the last run that was sifted had other lines in it: the next one will
 
@@ -59,6 +63,8 @@ class Alike:
         self.begin, self.end = len(self.head), -len(self.tail)
         self._words_of = itemgetter(slice(self.begin, self.end))
         self.around = len(content) - (end - begin)
+        telling = self.head.find(b'"%s"' % self.kind.encode()) + _TELLING
+        self._telling, self._tells = itemgetter(telling), line[telling : telling + 1]
 
     def measure(self, run: bytes) -> Measured | None:
         """Of a run in which every line is like the one that is known; else None."""
@@ -79,22 +85,32 @@ class Alike:
         if not self._mixed and (measured := self._measure_each(run, each)) is not None:
             yield run, measured
             return
-        like, first = list(map(bytes.startswith, lines, repeat(self.head))), 0
-        others = like.count(False)
-        self._mixed = others > 0
-        if others * _FEW > len(lines):
+        others, first = self._others(lines), 0
+        self._mixed = bool(others)
+        if len(others) * _FEW > len(lines):
             yield run, None
             return
-        for _ in range(others):
-            other = like.index(False, first)
+        for other in others:
             if first < other:
                 piece = b"".join(lines[first:other])
                 yield piece, self._measure_each(piece, each[first:other])
             yield lines[other], None
             first = other + 1
         if first < len(lines):
-            piece = b"".join(lines[first:])
+            piece = b"".join(lines[first:]) if first else run
             yield piece, self._measure_each(piece, each[first:])
+
+    def _others(self, lines: Sequence[bytes]) -> list[int]:
+        """Where lines stand that are something else; what looks like the one that is known is still to be measured."""
+        try:
+            column = bytes(map(self._telling, lines))
+        except IndexError:  # a short one
+            return [index for index, line in enumerate(lines) if not line.startswith(self.head)]
+        told, others, at = self._tells, list[int](), 0
+        while (at := len(column) - len(column[at:].lstrip(told))) < len(column):
+            others.append(at)
+            at += 1
+        return others
 
     def _measure_each(self, run: bytes, each: Sequence[bytes]) -> Measured | None:
         """The same as `measure` of a run whose lines have these words, if any."""
