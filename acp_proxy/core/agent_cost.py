@@ -76,10 +76,11 @@ class AgentCost:
     def report(self, value: Money) -> None:
         last, known, told = self.last, self._known, self._reported
         self._reported = True
-        if self._goes_on and not value.nano and self.positive:
+        if self._goes_on and not value.nano and (self.positive or not known):
+            self.last = last or value
             return  # a gap in what the agent knows: its cost never falls
         self.last, self._known = value, True
-        if last is None and not known:
+        if not known:
             self._adopted, self._baseless = value, True
         elif last is None or last.currency != value.currency:
             self._reported = self._add(value) or told

@@ -289,6 +289,17 @@ def test_a_cost_of_zero_after_a_carried_one_is_a_gap_and_no_new_baseline() -> No
     assert story.turn(inclusive(100, 10), cost="0.3").costs == (usd("0.05"),)
 
 
+def test_a_cost_of_zero_after_a_load_is_no_baseline_either() -> None:
+    for state, first in ((None, "0.000002"), (known("0.25", "0.25"), "0.05")):
+        story = Story(OPENCODE)
+        story.open("load", model="mock")
+        assert story.report(used=0, size=128_000, cost="0") == []
+        story.restore(state)
+        story.turn(inclusive(100, 10), cost="0.3")
+        assert story.booked() == first
+        assert story.turn(inclusive(100, 10), cost="0.32").costs == (usd("0.02"),)
+
+
 def test_what_several_calls_cost_of_which_only_the_last_is_told_is_not_taken_for_unseen_spend() -> None:
     story = Story(OPENCODE)
     story.open("load", model="mock")
