@@ -135,13 +135,13 @@ class Account:
         self.here = True
         self.compacted = False
 
-    def end_turn(self, turn: Turn) -> tuple[Notes, Increase]:
-        """What was seen during a turn, and what it cost by the agent's word. Nothing while an older turn runs."""
-        oldest = not self.open or self.open[0] == turn.id
-        if turn.id in self.open:
-            self.open.remove(turn.id)
-        if not oldest:
+    def end_turn(self, turn: Turn, *, behind: bool = False) -> tuple[Notes, Increase]:
+        """What was seen during a turn, and what it cost by the agent's word. Nothing, `behind` one that runs."""
+        if behind:
+            self.open = [each for each in self.open if each != turn.id]
             return Notes(), Increase()
+        if turn.id in self.open:
+            del self.open[: self.open.index(turn.id) + 1]  # and those that it has overtaken
         notes, self.notes = self.notes, Notes()
         return notes, self.cost.take()
 

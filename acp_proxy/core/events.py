@@ -209,6 +209,7 @@ class TurnEnded(Struct, frozen=True):
     thought_chars: int = 0
     tool_chars: int = 0  # tool input and output
     chars_since_report: int = 0  # all of them since the last `usage_update`
+    behind: bool = False  # an older turn of the session goes on: what was reported meanwhile is that one's
 
 
 class PermissionRequested(Struct, frozen=True):

@@ -222,7 +222,7 @@ class Meter:
 
     def _turn_ended(self, event: TurnEnded) -> list[Event]:
         account = self._account(event.session)
-        notes, increase = account.end_turn(event.turn)
+        notes, increase = account.end_turn(event.turn, behind=event.behind)
         entries = self._rows.of_turn(event, account, notes, increase)
         return [
             self._metered(account, entry, reported=notes.reported, reported_cost=notes.reported_cost)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acp_proxy.core.acp import Ending, Info
+from acp_proxy.core.acp import CANCELLED, FAILED, Ending, Info
 from acp_proxy.core.events import Event, ModelSelected, PromptDropped, SessionInfoChanged, Turn, TurnStarted
 from acp_proxy.core.turns import OpenTurn, Tally
 
@@ -46,8 +46,16 @@ class Session:
     @property
     def current(self) -> Turn | None:
         """The turn that the agent is working on: prompts queue, the oldest comes first."""
+        first = self._first
+        return None if first is None else first.turn
+
+    @property
+    def _first(self) -> OpenTurn | None:
         turns = self.root.turns
-        return turns[0].turn if turns else None
+        for turn in turns:
+            if not turn.overtaken:
+                return turn
+        return turns[0] if turns else None
 
     @property
     def replayed(self) -> bool:
@@ -72,14 +80,29 @@ class Session:
         root = self.root
         if turn not in root.turns:
             return []
-        events.append(turn.ended(at, ending, self.tally))
-        if turn is root.turns[0]:  # work on those behind it begins
-            for behind in root.turns[1:]:
-                behind.since = self.tally.now()
+        behind = turn is not self._first and not self._overtakes(turn, ending)
+        events.append(turn.ended(at, ending, self.tally, behind=behind))
+        place = root.turns.index(turn)
+        older, newer = root.turns[:place], root.turns[place + 1 :]
         root.turns.remove(turn)
+        if not behind:
+            now = self.tally.now()
+            for each in newer:  # work on them begins
+                each.since = now
+            for each in older:  # what has been counted is not theirs as well
+                each.overtaken, each.since = True, each.since.plus(now.since(turn.since))
         if self.run is turn:
             self.run = None
         return events
+
+    def _overtakes(self, turn: OpenTurn, ending: Ending) -> bool:
+        """Whether a prompt was worked on although older ones are open: an agent of v1 may never answer these.
+
+        One that failed, was cancelled or came to nothing has waited, or was refused.
+        """
+        finished = ending.stop_reason not in (CANCELLED, FAILED)
+        worked = ending.counters is not None or turn.worked(self.tally)
+        return finished and worked and self.run is None and not turn.overtaken
 
     def take_prompt(self) -> OpenTurn | None:
         """The prompt that starts a run: an accepted one, though `running` may come before it is accepted."""

@@ -36,6 +36,9 @@ class Counts(Struct, frozen=True):
             self.chars - before.chars,
         )
 
+    def plus(self, more: Counts) -> Counts:
+        return self.since(Counts().since(more))
+
 
 class Tally:
     """Everything that was counted in a session so far. A turn is the difference between two moments."""
@@ -87,11 +90,12 @@ class Tally:
 class OpenTurn:
     """A prompt, or work without one, until it ends. In v2 a prompt may wait first: it is open, but not started."""
 
-    __slots__ = ("accepted", "since", "turn")
+    __slots__ = ("accepted", "overtaken", "since", "turn")
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
         self.accepted = False  # v2: the agent has taken the prompt in
+        self.overtaken = False  # a later one was done first: some agents never answer it
         self.since = Counts()  # when the agent began to work on it, as far as can be told
 
     def accept(self, message_id: str | None) -> None:
@@ -99,9 +103,15 @@ class OpenTurn:
         if message_id is not None:
             self.turn = replace(self.turn, message_id=message_id)
 
-    def ended(self, at: int, ending: Ending, tally: Tally) -> TurnEnded:
+    def worked(self, tally: Tally) -> bool:
+        """Whether anything was said or done since it began."""
+        counts = tally.now().since(self.since)
+        return bool(counts.chars or counts.named or counts.announced)
+
+    def ended(self, at: int, ending: Ending, tally: Tally, *, behind: bool) -> TurnEnded:
+        """`behind` an older turn that goes on, it has done nothing itself."""
         now = tally.now()
-        counts = now.since(self.since)
+        counts = Counts() if behind else now.since(self.since)
         return TurnEnded(
             at,
             self.turn.session,
@@ -117,4 +127,5 @@ class OpenTurn:
             thought_chars=counts.thought,
             tool_chars=counts.tool,
             chars_since_report=min(counts.chars, now.chars - tally.reported.chars),
+            behind=behind,
         )

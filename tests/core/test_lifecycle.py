@@ -447,6 +447,57 @@ def test_a_prompt_that_is_never_answered_takes_nothing_from_those_after_it() -> 
     assert talk.turns == [("t2", "end_turn"), ("t1", "crashed")]
 
 
+def test_a_prompt_that_was_worked_on_overtakes_one_that_is_never_answered() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    talk.prompt(2)
+    talk.answer(1, END)
+    for number in (3, 4):
+        talk.prompt(number)
+        chunk(talk, "agent_message_chunk", "four")
+        ended = the(TurnEnded, talk.answer(number, END))
+        assert (ended.turn.id, ended.behind, ended.output_chars) == (f"t{number}", False, 4)
+    talk.prompt(5)
+    reported = the(UsageReported, talk.update("usage_update", used=1, size=2))
+    assert reported.turn is not None
+    assert reported.turn.id == "t5"
+    talk.close(AGENT)
+    dead = next(event for event in talk.events if isinstance(event, TurnEnded) and event.turn.id == "t2")
+    assert (dead.behind, dead.stop_reason, dead.output_chars) == (True, "crashed", 0)
+
+
+def test_a_prompt_that_told_only_its_usage_overtakes_as_well() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    talk.prompt(2)
+    assert not the(TurnEnded, talk.answer(2, END | {"usage": {"inputTokens": 1}})).behind
+
+
+@pytest.mark.parametrize("stop", ["cancelled", "error", "end_turn"])
+def test_a_prompt_that_waited_in_vain_has_done_nothing_and_overtakes_none(stop: str) -> None:
+    talk = Talk()
+    talk.prompt(1)
+    talk.prompt(2)
+    if stop != "end_turn":
+        chunk(talk, "agent_message_chunk", "one")
+    ended = the(TurnEnded, talk.fail(2) if stop == "error" else talk.answer(2, {"stopReason": stop}))
+    assert (ended.behind, ended.updates, ended.output_chars) == (True, 0, 0)
+    chunk(talk, "agent_message_chunk", "one")
+    ended = the(TurnEnded, talk.answer(1, END))
+    assert (ended.behind, ended.output_chars) == (False, 3 if stop == "end_turn" else 6)
+
+
+def test_characters_of_two_prompts_at_work_at_once_count_once() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    chunk(talk, "agent_message_chunk", "one")
+    talk.prompt(2)
+    chunk(talk, "agent_message_chunk", "second")
+    assert the(TurnEnded, talk.answer(2, END)).output_chars == len("second")
+    chunk(talk, "agent_message_chunk", "more")
+    assert the(TurnEnded, talk.answer(1, END)).output_chars == len("one" + "more")
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_long_session_keeps_no_more_than_a_short_one(version: int) -> None:
     conversation = Conversation(lambda at: "t")

@@ -121,6 +121,7 @@ events: st.SearchStrategy[Event] = st.one_of(
         rows,
         st.just({}),
         *[counts] * 6,
+        behind=st.booleans(),
     ),
     st.builds(SessionRequested, at, st.sampled_from(["load", "resume", "fork"]), sessions),
     st.builds(SessionOpened, at, kinds, sessions, st.none() | sessions, st.none(), st.none() | models),

@@ -16,6 +16,7 @@ from tests.core.story import (
     QWEN,
     VIBE,
     ZED_CLAUDE,
+    ZED_CODEX,
     Story,
     disjoint,
     inclusive,
@@ -205,6 +206,18 @@ def test_two_prompts_at_once_are_answered_with_the_same_usage_by_opencode() -> N
         story.end(turn, Counters(1200, 192, 1934, 22, 520))
     assert [row.usage.total for row in story.rows] == [1934, 0]
     assert story.booked() == "0.002322"
+
+
+def test_a_prompt_that_zeds_codex_never_answers_takes_nothing_from_those_after_it() -> None:
+    story = Story(ZED_CODEX)
+    story.open()
+    first, _ = story.begin(), story.begin()
+    story.report(first, used=6612, size=258_400)
+    assert story.end(first, output_chars=40)[-1].usage.total == 6612
+    for used in (6948, 7172):
+        turn = story.begin()
+        story.report(turn, used=used, size=258_400)
+        assert story.end(turn, output_chars=40)[-1].usage.total == used
 
 
 def test_the_model_is_an_alias_until_usage_names_it() -> None:

@@ -554,6 +554,6 @@ def test_what_is_reported_while_two_prompts_wait_belongs_to_the_older() -> None:
     story.open()
     first, second = story.begin(), story.begin()
     story.report(first, used=100, cost="0.5")
-    refused = story.end(second, stop="error", updates=0)[-1]
+    refused = story.end(second, stop="error", updates=0, behind=True)[-1]
     assert (refused.costs, refused.usage) == ((), NOTHING)
     assert story.end(first, Counters(80, 20, 100))[-1].costs[0].text == "0.5"
