@@ -162,6 +162,14 @@ class Account:
         else:
             self.cost.report(cost)
 
+    def stand_at(self, cost: Money | None, counters: Counters | None) -> None:
+        """Where its counters stood before anything was used here."""
+        if cost is not None:
+            self.cost.stand_at(cost)
+        if counters is not None:
+            self.heard = counters
+            self.tokens.stand_at(counters)
+
     def hear(self, used: int | None, size: int | None) -> bool:
         """Take in a context. 0 is no context but a gap in the agent's knowledge. Whether anything changed."""
         before = (self.used, self.size, self.estimated)
@@ -222,6 +230,11 @@ class Account:
         if self.cost.last is None:
             return self.profile.cost in ("carried", "restarts")
         return self.cost.positive
+
+    @property
+    def continues(self) -> bool:
+        """Whether its counters go on from another process, so that what is told of them in its history may be spend."""
+        return self.here and self.profile.cost != "restarts"
 
     def state(self, window: int | None) -> SessionState:
         """`window` is the context size where the agent says none. Costs include what is reported but not booked."""

@@ -166,6 +166,7 @@ class UsageReported(Struct, frozen=True):
     meta: Meta = field(default_factory=dict)
     child: str | None = None
     earlier: tuple[EarlierReport, ...] = ()
+    replayed: bool = False  # before the response to a load, resume or fork
 
 
 class UpdateSeen(Struct, frozen=True):

@@ -148,7 +148,9 @@ class Meter:
         apart = event.turn is None or (
             event.turn.kind == "turn" and not account.cost.pending and dialects.is_background(event.meta)
         )
-        if event.cost is not None:
+        if event.replayed and not account.continues:
+            account.stand_at(event.cost, counters)
+        elif event.cost is not None:
             account.notes.reported_cost = True
             account.charge(event.cost, counters)
         if counters is not None:
@@ -181,6 +183,9 @@ class Meter:
     def _cumulative_seen(self, account: Account, event: UpdateSeen) -> list[Event]:
         counters, cost = dialects.cumulative(event.meta), dialects.cumulative_cost(event.meta)
         moved = counters is not None and counters != account.heard
+        if event.replayed:
+            account.stand_at(cost, counters)
+            return []
         if cost is not None:
             account.charge(cost, counters)
         if counters is not None:

@@ -46,7 +46,8 @@ class Updates:
     def told(self, name: str, size: int, told: Sequence[tuple[int, bytes | None]], at: int) -> list[Event]:
         """The same of so many `usage_update`s: `used`, and the JSON of `cost`, of each; `size` of all of them."""
         session = self._sessions.named(name)
-        if not self._sessions.replays(session):
+        replayed = self._sessions.replays(session)
+        if not replayed:
             session.tally.count(acp.USAGE_UPDATE, 0, len(told))
         if session.child is None:
             session.tally.reported = session.tally.now()
@@ -54,7 +55,7 @@ class Updates:
         last = each[-1]
         # Between turns each may be a row of its own. A cost that a later report lacks still stands: it is told apart.
         if session.current is None or (last.cost is None and any(one.cost is not None for one in each)):
-            return [_reported(session, one, size, at) for one in each]
+            return [_reported(session, one, size, at, replayed=replayed) for one in each]
         return [_reported(session, last, size, at, tuple(each[:-1]))]
 
     def _usage(self, update: Update, session: Session, at: int) -> Event:
@@ -71,6 +72,7 @@ class Updates:
             cost_cleared=self._turns.version >= 2 and acp.cost_is_null(update.fields),
             meta=update.meta,
             child=session.child,
+            replayed=self._sessions.replays(session),
         )
 
     def _compaction(self, update: Update, session: Session, at: int) -> list[Event]:
@@ -103,10 +105,24 @@ class Updates:
 
 
 def _reported(
-    session: Session, told: EarlierReport, size: int, at: int, earlier: tuple[EarlierReport, ...] = ()
+    session: Session,
+    told: EarlierReport,
+    size: int,
+    at: int,
+    earlier: tuple[EarlierReport, ...] = (),
+    *,
+    replayed: bool = False,
 ) -> UsageReported:
     return UsageReported(
-        at, session.root.id, session.current, told.used, size, told.cost, child=session.child, earlier=earlier
+        at,
+        session.root.id,
+        session.current,
+        told.used,
+        size,
+        told.cost,
+        child=session.child,
+        earlier=earlier,
+        replayed=replayed,
     )
 
 

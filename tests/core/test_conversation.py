@@ -184,6 +184,19 @@ def test_what_a_session_says_before_the_fork_that_made_it_is_answered_is_history
     assert [the(UpdateSeen, events).replayed for events in (history, live, after)] == [True, False, False]
 
 
+def test_what_a_session_reports_before_the_fork_that_made_it_is_answered_is_marked() -> None:
+    talk = Talk()
+    talk.open("s")
+    talk.ask("session/fork", {"sessionId": "s"}, 1)
+    assert the(UsageReported, talk.update("usage_update", "f", used=1, size=2)).replayed
+    assert not the(UsageReported, talk.update("usage_update", "s", used=1, size=2)).replayed
+    (told,) = talk.conversation.told("f", 2, [(1, None)], 0)
+    assert isinstance(told, UsageReported)
+    assert told.replayed
+    talk.answer(1, {"sessionId": "f"})
+    assert not the(UsageReported, talk.update("usage_update", "f", used=1, size=2)).replayed
+
+
 def test_two_loads_at_once_are_history_until_both_are_answered() -> None:
     talk = Talk()
     for number in (1, 2):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from acp_proxy.core.agent_cost import AgentCost, split, weights_of
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.entry import SessionState
-from acp_proxy.core.events import Counters, ModelCounters
+from acp_proxy.core.events import Counters, ModelCounters, UsageReported
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from tests.core.story import (
@@ -200,6 +200,14 @@ def test_a_cost_that_restarts_in_a_new_process_counts_in_full() -> None:
     assert story.metered.state.costs == (usd("0.03"),)
 
 
+def test_a_cost_in_the_history_of_an_agent_that_restarts_is_no_spend() -> None:
+    story = Story(CLAUDE_049)
+    story.open("load")
+    story.tell(UsageReported(story.now(), "s", None, 6612, 200_000, usd("0.03"), replayed=True))
+    assert story.rows == []
+    assert story.turn(CALL, cost="0.02").costs == (usd("0.02"),)
+
+
 def test_a_cost_that_restarts_after_close_and_resume_counts_in_full() -> None:
     story = Story(CLAUDE_049)
     story.open()
@@ -339,6 +347,16 @@ def test_a_fork_of_a_session_that_only_the_ledger_knows_begins_there_too() -> No
     story.restore(known("0.035354", "0.035354"), "f", parent="s")
     assert story.turn(inclusive(100, 10), session="f", cost="0.038084").costs == (usd("0.00273"),)
     assert story.metered.state.costs == (usd("0.00273"),)
+
+
+def test_what_a_fork_is_said_to_have_cost_before_it_is_named_is_no_spend() -> None:
+    story = Story(VIBE)
+    so_far = {"promptTokens": 1610, "completionTokens": 207, "totalTokens": 1817}
+    story.tell(UsageReported(story.now(), "f", None, 1817, 102_400, usd("0.002186"), meta=so_far, replayed=True))
+    story.open("fork", "f", parent="s")
+    assert story.rows == []
+    row = story.turn(inclusive(3440, 428), session="f", cost="0.00529")
+    assert (row.usage.total, row.costs) == (2051, (usd("0.003104"),))
 
 
 def test_the_fork_of_another_agent_begins_at_zero() -> None:

@@ -30,6 +30,7 @@ from tests.core.story import (
     Story,
     disjoint,
     inclusive,
+    usd,
 )
 
 
@@ -249,6 +250,17 @@ def test_openhands_begins_a_session_at_zero_and_replays_a_loaded_one_without_cou
     turn = again.begin()
     again.update(turn, openhands(12330, 403, 10030, Decimal("0.0")))
     assert again.end(turn)[-1].usage == Usage(1200, 5020, 0, 202)
+
+
+def test_counters_in_the_history_of_a_loaded_session_are_no_work() -> None:
+    story = Story(OPENHANDS)
+    story.open("load")
+    for total in (1, 2, 3):
+        assert story.update(None, openhands(1000 * total, 100 * total, cost=Decimal(total)), replayed=True) == []
+    turn = story.begin()
+    story.update(turn, openhands(4000, 400, cost=Decimal(5)))
+    row = story.end(turn)[-1]
+    assert (row.usage, row.costs) == (Usage(1000, 0, 0, 100), (usd("2"),))
 
 
 def test_an_agent_that_tells_what_its_provider_does_is_estimated_until_it_has_told_something() -> None:
