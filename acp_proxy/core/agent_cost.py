@@ -34,6 +34,7 @@ class AgentCost:
         "_carried_over",
         "_goes_on",
         "_known",
+        "_others",
         "_reported",
         "last",
         "pending",
@@ -42,6 +43,7 @@ class AgentCost:
     def __init__(self, profile: Profile) -> None:
         self.last: Money | None = None  # as last reported or restored
         self._goes_on = profile.cost == "carried"
+        self._others: dict[str, Money] = {}  # the same in currencies that it was told in before
         self._known = True  # where it stood: at `last`, or at 0
         self._ahead: Money | None = None  # booked from the catalog, and still to come in the agent's cost
         self.pending: tuple[Money, ...] = ()  # reported, and not taken yet
@@ -56,6 +58,7 @@ class AgentCost:
     def begin(self, *, at_zero: bool) -> None:
         """A session is opened: at 0, or at what it cost in another process, which somebody must tell."""
         self.last, self._known = None, at_zero
+        self._others.clear()
 
     def inherit(self, value: Money) -> None:
         """A fork that begins with its parent's cost."""
@@ -79,10 +82,13 @@ class AgentCost:
         if self._goes_on and not value.nano and (self.positive or not known):
             self.last = last or value
             return  # a gap in what the agent knows: its cost never falls
+        if last is not None and last.currency != value.currency:
+            self._others[last.currency] = last
+            last = self._others.get(value.currency)
         self.last, self._known = value, True
         if not known:
             self._adopted, self._baseless = value, True
-        elif last is None or last.currency != value.currency:
+        elif last is None:
             self._reported = self._add(value) or told
         elif value.nano >= last.nano:
             self._reported = self._add(Money(value.nano - last.nano, value.currency)) or told

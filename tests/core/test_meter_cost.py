@@ -417,6 +417,16 @@ def test_currencies_are_never_mixed() -> None:
     assert row.costs == (usd("0.5"), Money.of("3", "credits"))
 
 
+def test_each_currency_has_a_counter_of_its_own() -> None:
+    story = Story(STRANGER)
+    story.open()
+    for cost in (usd("0.5"), Money.of("3", "credits"), usd("0.7"), Money.of("4", "credits")):
+        turn = story.begin()
+        story.report(turn, cost=cost)
+        story.end(turn, inclusive(100, 10))
+    assert (story.booked(), story.booked(currency="credits")) == ("0.7", "4")
+
+
 def test_a_counter_taken_twice_is_empty_the_second_time() -> None:
     cost = AgentCost(Profile("turn", cost="unknown"))
     cost.report(usd("1"))
