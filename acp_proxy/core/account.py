@@ -93,6 +93,7 @@ class Account:
             self.tokens.begin(at_zero=True)
             self.heard = self.before = self.told = self.used = None
             self.estimated = self.grounded = False
+            self.from_start = True
 
     def reopen(self) -> None:
         """Loaded or resumed. Had by another process before, its counters stand where the agent or the ledger says."""

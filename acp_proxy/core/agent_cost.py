@@ -59,6 +59,7 @@ class AgentCost:
         """A session is opened: at 0, or at what it cost in another process, which somebody must tell."""
         self.last, self._known = None, at_zero
         self._others.clear()
+        self._ahead = None  # of a counter that says nothing any more
 
     def inherit(self, value: Money) -> None:
         """A fork that begins with its parent's cost."""

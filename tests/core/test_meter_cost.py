@@ -217,6 +217,15 @@ def test_a_cost_that_restarts_after_close_and_resume_counts_in_full() -> None:
     assert story.turn(CALL, cost="0.02").costs == (usd("0.02"),)
 
 
+def test_what_a_counter_that_has_restarted_did_not_tell_is_not_awaited_any_more() -> None:
+    story = Story(CLAUDE_049)
+    story.open(model="claude-opus-5-5")
+    assert story.turn(CALL).costs == (usd("0.010927"),)
+    story.close()
+    story.open("resume")
+    assert story.turn(CALL, cost="0.02").costs == (usd("0.02"),)
+
+
 def test_a_load_in_the_same_process_changes_nothing() -> None:
     story = Story(CLAUDE)
     story.open()
