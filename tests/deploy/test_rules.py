@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import promql_parser
 import pytest
 import yaml
+from promql_parser import AggModifierType, AggregateExpr, Expr, VectorSelector
 
 from tests.deploy.tools import run
 from tests.real.prometheus import promtool
@@ -66,12 +69,44 @@ def test_each_alert_is_tested_by_firing() -> None:
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.get("alert") or rule["record"])
 def test_no_rule_adds_currencies_or_units_up_or_reads_what_only_a_newer_prometheus_knows(rule: dict[str, Any]) -> None:
-    text = rule["expr"]
-    for grouped in re.findall(r"\bby \(([^)]*)\)", text):
-        assert not re.search(r"cost|budget", text) or re.search(r"currency|unit", grouped)
-    assert not re.search(r"without \([^)]*(currency|unit)", text)
-    assert 'le="1"' not in text
+    assert list(mixing(rule["expr"])) == []
+    assert 'le="1"' not in rule["expr"]
     assert "keep_firing_for" not in rule
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "sum(acp_proxy_cost_total)",
+        "sum by (team) (team:acp_proxy_cost:increase1h)",
+        "sum without (team, currency) (rate(acp_proxy_cost_total[1h]))",
+        "avg(acp_proxy_budget_spent)",
+        "topk(3, sum by (budget) (acp_proxy_budget_spent)) > 5",
+    ],
+)
+def test_a_rule_that_added_currencies_or_units_up_would_be_noticed(expression: str) -> None:
+    assert list(mixing(expression))
+
+
+def mixing(expression: str) -> Iterator[AggregateExpr]:
+    """Where an expression adds amounts up over what they are amounts of."""
+    for each in within(promql_parser.parse(expression)):
+        if isinstance(each, AggregateExpr) and str(each.op) not in ("max", "min", "count", "topk", "bottomk"):
+            names = " ".join(found.name or "" for found in within(each.expr) if isinstance(found, VectorSelector))
+            amounts = [label for metric, label in (("cost", "currency"), ("budget", "unit")) if metric in names]
+            if not all(keeps(each, label) for label in amounts):
+                yield each
+
+
+def keeps(aggregate: AggregateExpr, label: str) -> bool:
+    modifier = aggregate.modifier
+    return modifier is not None and (label in modifier.labels) == (modifier.type == AggModifierType.By)
+
+
+def within(expression: Expr) -> list[Expr]:
+    found: list[Expr] = []
+    promql_parser.walk(expression, found.append)
+    return found
 
 
 def series(cells: list[str]) -> list[str]:
