@@ -118,8 +118,9 @@ def _instant(arguments: argparse.Namespace, option: str, zone: times.Zone, now: 
 
 def _budget(arguments: argparse.Namespace) -> int:
     from acp_proxy.budget import command
+    from acp_proxy.budget.own import here
 
-    place = command.Place(time.time_ns(), _zone(None), Path.cwd(), os.environ, _width())
+    place = command.Place(time.time_ns(), _zone(None), here(), os.environ, _width())
     if arguments.action == "simulate":
         arguments.since = _instant(arguments, "since", place.zone, place.now)
         config = command.proposed(_options(arguments), os.environ)

@@ -19,6 +19,7 @@ from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.journal import open_journal
 from tests.ledger.rows import NOON, Warnings, line, row
 
+ROOT = Path(__file__).parents[1]
 COMMAND = [sys.executable, "-m", "acp_proxy"]
 EDITORS = "zed, jetbrains, codecompanion, avante, agent-shell, obsidian, toad or acpx"
 
@@ -262,6 +263,21 @@ def test_prices_depend_on_the_time_and_on_the_largest_context(machine: Machine) 
 
     assert cost("gemini-3.8-flash", "--at", "2027-01-01") != cost("gemini-3.8-flash", "--at", "2026-12-31")
     assert cost("gemini-2.5-pro", "--context-used", "1000") != cost("gemini-2.5-pro")
+
+
+@pytest.mark.parametrize("command", ["budget list", "metrics", "report", "status", "doctor"])
+def test_a_working_directory_that_was_removed_is_no_error(machine: Machine, command: str) -> None:
+    gone = machine.home / "gone"
+    gone.mkdir()
+    script = f'cd "{gone}" && rmdir "{gone}" && exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *COMMAND, *command.split()],
+        env={**machine.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_doctor_ends_with_1_when_something_fails(machine: Machine) -> None:

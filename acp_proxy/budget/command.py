@@ -34,7 +34,7 @@ class Place(Struct, frozen=True):
 
     now: int  # Unix ns
     zone: Zone
-    cwd: Path
+    cwd: Path | None
     environ: Mapping[str, str]
     width: int | None
 

@@ -1,4 +1,4 @@
-"""Whose budgets are shown to whom: the subject that a command is asked by."""
+"""Whose budgets are shown to whom: the subject that a command is asked by, and where."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ def own_subject(config: Config, cwd: Path | None) -> Subject:
     project = identity.project or (_project_of(cwd) if cwd else None)
     agent = config.run.agent or ""
     return Subject(identity.organisation, identity.user, identity.team, project, os.uname().nodename, agent)
+
+
+def here() -> Path | None:
+    """The working directory; None where it was removed meanwhile."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
 
 
 def _project_of(cwd: Path) -> str:

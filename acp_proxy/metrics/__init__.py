@@ -7,7 +7,6 @@ and the families of the process are the exporter's own.
 from __future__ import annotations
 
 import os
-import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -15,9 +14,9 @@ from pathlib import Path
 
 from acp_proxy.budget import zone_of
 from acp_proxy.budget.accounts import accounts_of, standings_of
+from acp_proxy.budget.own import here, own_subject
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
-from acp_proxy.core.scope import Subject
 from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories
@@ -30,7 +29,6 @@ from acp_proxy.metrics.own import Process, Timings, build_info
 from acp_proxy.metrics.readings import Readings
 from acp_proxy.metrics.spend import Spend
 from acp_proxy.metrics.tallied import tallied
-from acp_proxy.project import project_of
 
 __all__ = ["CONTENT_TYPE", "Exporter"]
 
@@ -43,6 +41,7 @@ class Exporter:
     `scrape` is called from one thread; `without_ledger` may be from another, while that one waits.
 
     `clock` gives Unix seconds; `journals` are the directories of this host's journals, by default the usual ones.
+    Without `process` there is nothing of the exporter's own process.
     """
 
     def __init__(
@@ -52,17 +51,15 @@ class Exporter:
         *,
         clock: Callable[[], float] = time.time,
         journals: Sequence[Path] | None = None,
+        process: bool = True,
     ) -> None:
         self._config = config
         self._catalog = catalog
         self._clock = clock
         self._journals = journal_directories(os.environ) if journals is None else journals
         self._timings = Timings()
-        self._process = Process()
-        identity = config.identity
-        project = identity.project or project_of(Path.cwd())
-        host, agent = socket.gethostname(), config.run.agent or ""
-        self._subject = Subject(identity.organisation, identity.user, identity.team, project, host, agent)
+        self._process = Process() if process else None
+        self._subject = own_subject(config, here())
         shown = config.metrics
         self._by = (  # what series are told apart by
             *("agent", "model", "team"),
@@ -101,7 +98,7 @@ class Exporter:
             ),
             build_info(),
         ]
-        return exposition(own) + self._process.exposition()
+        return exposition(own) + (self._process.exposition() if self._process else b"")
 
     def _read(self, ledger: BudgetLedger) -> Readings:
         """Labels last: whatever was read before is among them."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -12,7 +11,7 @@ import orjson
 from acp_proxy import times
 from acp_proxy.budget import listing, zone_of
 from acp_proxy.budget.accounts import accounts_of, standings_of
-from acp_proxy.budget.own import own_subject
+from acp_proxy.budget.own import here, own_subject
 from acp_proxy.config import Config
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories
@@ -49,7 +48,7 @@ class Views:
         self._zone = times.local_zone(environ)
         self._sums = KeptSums(ledger, config.identity.organisation)
         self._sessions = RecentSessions(ledger, config.identity.organisation)
-        self._own = own_subject(config, Path.cwd())
+        self._own = own_subject(config, here())
         self._dead = Dead(ledger, clock)
         self._budgets = (0, b"")  # when they were asked for, and what was said
         self._kept: dict[tuple[object, ...], tuple[str, bytes]] = {}

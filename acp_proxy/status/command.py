@@ -9,7 +9,7 @@ from pathlib import Path
 
 from acp_proxy.answers import keep, marked, say
 from acp_proxy.budget import zone_of
-from acp_proxy.budget.own import own_subject
+from acp_proxy.budget.own import here, own_subject
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
 from acp_proxy.config.files import expanded, user_file
 from acp_proxy.figures import clean
@@ -52,10 +52,7 @@ def _found(config: Config, zone: Zone) -> Status:
 def _place(config: Config) -> Path | None:
     """Where the project is looked for, where a budget is about one: that takes as long as all the rest of asking."""
     asked = any(budget.per == "project" or budget.scope.project for budget in config.budgets)
-    try:
-        return Path.cwd() if asked else None
-    except OSError:  # it was removed
-        return None
+    return here() if asked else None
 
 
 def _rendered(found: Status, form: str | None) -> str:

@@ -36,6 +36,18 @@ def test_a_ledger_that_is_not_there_is_made(home: Home) -> None:
     assert Path(home.url.removeprefix("sqlite:///")).exists()
 
 
+def test_a_working_directory_that_was_removed_keeps_nothing_from_being_shown(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = home.path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with home.serving() as served:
+        assert served.json("/api/budgets") == {"budgets": []}
+        assert b"acp_proxy_ledger_up 1\n" in served.ask("/metrics").body
+
+
 def test_the_port_may_stand_in_the_configuration(home: Home) -> None:
     home.configure("[serve]\nport = 70000\n")
     assert refusal(home).endswith("config.toml:2: serve.port: expected a port from 0 to 65535, such as 9464")
