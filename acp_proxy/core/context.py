@@ -25,8 +25,9 @@ def note_context(account: Account, ended: TurnEnded, notes: Notes, used: TurnUsa
 
 def request_context(account: Account, ended: TurnEnded, notes: Notes, used: TurnUsage) -> int | None:
     """Tokens of the turn's largest prompt, by which long-context prices are chosen; None when nobody can tell."""
-    if not ended.tool_calls and used.source in ("agent", "partial") and used.usage.total:
-        return used.usage.prompt
+    told = used.source in ("agent", "partial") and used.usage.total
+    if told and not ended.tool_calls and used.usage.prompt <= (notes.most_used or used.usage.prompt):
+        return used.usage.prompt  # one call; several, of tools that do not show, have sent more than the context
     if notes.most_used is None:
         return used.usage.prompt if used.source == "estimated" else None  # as one call, that is
     written = used.usage.completion // (ended.tool_calls + 1) if account.profile.used_includes_output else 0

@@ -80,7 +80,8 @@ def _reported(
         return None
     if not increase.amounts and _repeats(ended, reading.usage, before, notes, profile):
         return TurnUsage(NOTHING, "none", "the agent repeats the usage of the turn before")
-    if profile.scope == "last_call" and (ended.tool_calls or account.open):  # a prompt that waits may be in it
+    proven = notes.contexts if profile.used_in_turn else 0  # calls; not all are of tools that show
+    if profile.scope == "last_call" and (ended.tool_calls or proven > 1 or account.open):  # what waits may be in it
         return TurnUsage(reading.usage, "partial", "the last of several model calls")
     if not profile.known and calls > 1 and context and reading.usage.prompt <= context:
         return TurnUsage(reading.usage, "partial", _joined(reading.detail, "no more than one of several model calls"))

@@ -11,6 +11,7 @@ from acp_proxy.core.agents import Profile
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import Counters, ModelCounters, UsageReported
 from acp_proxy.core.money import Money
+from acp_proxy.core.pricing import Priced
 from acp_proxy.core.usage import Usage
 from tests.core.story import (
     CLAUDE,
@@ -22,6 +23,7 @@ from tests.core.story import (
     PRICES,
     STRANGER,
     VIBE,
+    FixedPrices,
     Story,
     disjoint,
     inclusive,
@@ -441,6 +443,26 @@ def test_a_counter_taken_twice_is_empty_the_second_time() -> None:
     cost.report(usd("1"))
     assert cost.take().amounts == (usd("1"),)
     assert cost.take().amounts == ()
+
+
+class LongContext(FixedPrices, frozen=True):
+    """Twice the price for a request of more than 200,000 tokens."""
+
+    def price(self, model: str | None, usage: Usage, at: int, context: int | None = None) -> Priced:
+        priced = FixedPrices.price(self, model, usage, at)
+        if priced.cost is None or context is None or context <= 200_000:
+            return priced
+        return replace(priced, cost=priced.cost.plus(priced.cost))
+
+
+def test_calls_of_a_tool_that_does_not_show_are_priced_by_their_context_and_not_by_their_sum() -> None:
+    for contexts, cost in (((150_000, 160_000), "0.0032"), ((310_000,), "0.0064")):
+        story = Story(CODEX, LongContext(PRICES.rates))
+        story.open(model="mock")
+        turn = story.begin()
+        for used in contexts:
+            story.report(turn, used=used, size=400_000)
+        assert story.end(turn, disjoint(310_000, 0, 0, 1000))[-1].costs == (usd(cost),)
 
 
 def test_codex_is_priced_from_the_catalog_for_it_reports_no_cost() -> None:

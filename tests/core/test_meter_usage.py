@@ -17,6 +17,7 @@ from tests.core.story import (
     COPILOT,
     FAST,
     GEMINI,
+    GOOSE,
     HERMES,
     KIMI,
     NANOCODER,
@@ -169,6 +170,16 @@ def test_a_turn_of_one_call_is_all_of_it_and_one_with_tools_is_at_least_that() -
 def qwen_call(input: int, output: int, read: int = 0, parent: str | None = None) -> dict[str, object]:
     usage = {"inputTokens": input, "outputTokens": output, "totalTokens": input + output, "cachedReadTokens": read}
     return {"usage": usage} | ({"parentToolCallId": parent} if parent else {})
+
+
+def test_contexts_that_are_told_call_by_call_prove_calls_of_tools_that_do_not_show() -> None:
+    for told, source in (((1000,), "agent"), ((1000, 1200), "partial")):
+        story = Story(GOOSE)
+        story.open()
+        turn = story.begin()
+        for used in told:
+            story.report(turn, used=used, size=200_000)
+        assert story.end(turn, inclusive(1100, 100))[-1].usage_source == source
 
 
 def test_calls_are_summed() -> None:
