@@ -85,33 +85,30 @@ class Question:
         sums = [_Sums() for _ in accounts]
         result = Found([])
         for each in found:
-            what, first, second, a, b, c, d, _, third, fourth = each
-            match what:
-                case "spent":
-                    sums[int(first)].spent.add(each)
-                case "kept":
-                    sums[int(first)].spent.add_all(kept_sums.spent_of(third))
-                    result.kept.add(int(first))
-                case "hold":
-                    index = by_key[first]
-                    sums[index].held += int(a)
-                    if b:
-                        result.own[first] = int(b)
-                    limit = accounts[index].budget.limit.amount
-                    result.other_limits |= c is not None and not limit == int(c) == int(d)
-                case "expired":
-                    sums[by_key[first]].held -= int(a)
-                    result.expired.add(Owner(third, int(b), fourth))
-                case "grant":
+            match each:
+                case ("spent", index, *_):
+                    sums[int(index)].spent.add(each)
+                case ("kept", index, *_, text, _):
+                    sums[int(index)].spent.add_all(kept_sums.spent_of(text))
+                    result.kept.add(int(index))
+                case ("hold", key, _, others, own, lowest, highest, *_):
+                    sums[by_key[key]].held += int(others)
+                    if own:
+                        result.own[key] = int(own)
+                    limit = accounts[by_key[key]].limit
+                    result.other_limits |= lowest is not None and not limit == int(lowest) == int(highest)
+                case ("expired", key, _, amount, pid, *_, host, started):
+                    sums[by_key[key]].held -= int(amount)
+                    result.expired.add(Owner(host, int(pid), started))
+                case ("grant", layer, budget, amount, *_, value, unit):
                     for account, sum_ in zip(accounts, sums, strict=True):
-                        name, whose = (account.budget.layer, account.budget.name), (third or None)
-                        if (first, second) == name and fourth == account.unit and whose in (None, account.value):
-                            sum_.granted += int(a)
-                case "extra":
-                    index = by_key[first]
-                    if accounts[index].bounds.cover(int(b)):
-                        sums[index].extra += int(a)
-                case "booked":
+                        named = (account.budget.layer, account.budget.name, account.unit) == (layer, budget, unit)
+                        if named and value in ("", account.value):
+                            sum_.granted += int(amount)
+                case ("extra", key, _, amount, started_at, *_):
+                    if accounts[by_key[key]].bounds.cover(int(started_at)):
+                        sums[by_key[key]].extra += int(amount)
+                case ("booked", *_):
                     result.booked = True
         result.standings = [each.standing(account) for account, each in zip(accounts, sums, strict=True)]
         return result
