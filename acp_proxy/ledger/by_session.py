@@ -1,4 +1,4 @@
-"""Sessions with what their rows add up to, however many there are: some at a time, in the order of keys.
+"""Sessions, and what the rows of each add up to, however many there are: some at a time, in the order of keys.
 
 Writes nothing. A session's rows are found by their index; one of which no row can match is passed over before.
 """
@@ -10,27 +10,44 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import Query, SessionInfo, Sums
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.reading import Read, organisations, read_sums_of_turns
+from acp_proxy.ledger.reading import (
+    LINES,
+    SESSION,
+    SESSION_KEY,
+    Read,
+    organisations,
+    read_sums_of_turns,
+    session_info,
+    where_of,
+)
 
 _AT_ONCE = 500
 _KEY = "user_id, host, agent, session"
 _BY = ("user", "host", "agent", "session")
-_FIELDS = """
-org_id, user_id, team, project, host, agent, agent_version, client,
-    session, title, started_at, ended_at, context_used, context_size
-"""
 # An expression, lest SQLite look for users between the first and the last one, and not for a session.
 _THEIRS = "AND t.user_id = s.user_id || '' AND t.host = s.host AND t.agent = s.agent AND t.session = s.session"
 _DAY = 24 * 3600 * 10**9  # no clock is set back further in a turn, which then ends before it began
 
 
+def read_sessions(read: Read, query: Query, dialect: Dialect) -> Iterator[SessionInfo]:
+    """Those with at least one matching row, by their start."""
+    conditions, values = where_of(query, dialect)
+    keys = ", ".join(f"t.{column}" for column in SESSION_KEY.split(", "))
+    sql = f"""
+        SELECT {SESSION} FROM session WHERE ({SESSION_KEY}) IN (
+            SELECT {keys} FROM turn t {LINES if "l." in conditions else ""} WHERE t.org_id = ? {conditions}
+        )
+    """
+    found = [row for organisation in organisations(read, query) for row in read(sql, (organisation, *values))]
+    return iter(sorted(map(session_info, found), key=lambda session: (session.started_at, session.session)))
+
+
 def read_session_sums(read: Read, query: Query, dialect: Dialect) -> Iterator[tuple[SessionInfo, Sums]]:
     conditions, values = _conditions(query, dialect)
     some = f"""
-        SELECT {_FIELDS} FROM session s WHERE org_id = ? AND ({_KEY}) > (?, ?, ?, ?) {conditions}
+        SELECT {SESSION} FROM session s WHERE org_id = ? AND ({_KEY}) > (?, ?, ?, ?) {conditions}
         ORDER BY {_KEY} LIMIT {_AT_ONCE}
     """
     turns = f"""
@@ -45,8 +62,8 @@ def read_session_sums(read: Read, query: Query, dialect: Dialect) -> Iterator[tu
         wanted = Query(query.since, query.until, (*inside, ("organisation", organisation)))
         last = ("", "", "", "")
         while found := read(some, (organisation, *last, *values)):
-            sessions: dict[tuple[object, ...], SessionInfo] = {_key(one): one for one in map(_session, found)}
-            before, last = last, _key(_session(found[-1]))
+            sessions: dict[tuple[object, ...], SessionInfo] = {_key(one): one for one in map(session_info, found)}
+            before, last = last, _key(session_info(found[-1]))
             among = (organisation, *before, *last, *values)
             for sums in read_sums_of_turns(read, wanted, _BY, dialect, (turns, _THEIRS), among):
                 if session := sessions.get(sums.key):  # else it is newer than what was read before
@@ -71,7 +88,3 @@ def _conditions(query: Query, dialect: Dialect) -> tuple[str, list[Any]]:
 
 def _key(session: SessionInfo) -> tuple[str, str, str, str]:
     return session.origin.user, session.origin.host, session.origin.agent, session.session
-
-
-def _session(found: tuple[Any, ...]) -> SessionInfo:
-    return SessionInfo(Origin(*found[:8]), *found[8:])

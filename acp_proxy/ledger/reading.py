@@ -1,4 +1,4 @@
-"""Reading a ledger in SQL: sums by group, and sessions; `rows.py` reads rows. Writes nothing and opens nothing.
+"""Reading a ledger in SQL: sums by group; `rows.py` reads rows, `by_session.py` sessions. Writes and opens nothing.
 
 Each organisation is read by itself, because it leads every index. The SQL is what SQLite and PostgreSQL have in common.
 """
@@ -52,7 +52,12 @@ _SERIES = {
 }
 _UNCOUNTED = "{0}.usage_source IN ('partial', 'none') AND {0}.cost_source NOT IN ('agent', 'parent')"
 _TOKENS = "l.input + l.cached_read + l.cached_write + l.output + l.thought"
-_SESSION_KEY = "org_id, user_id, host, agent, session"
+SESSION_KEY = "org_id, user_id, host, agent, session"
+OF_SESSION = " AND ".join(f"{column} = ?" for column in SESSION_KEY.split(", "))
+SESSION = """
+org_id, user_id, team, project, host, agent, agent_version, client,
+    session, title, started_at, ended_at, context_used, context_size
+"""
 LINES = "JOIN line l ON l.org_id = t.org_id AND l.turn = t.id"
 
 
@@ -220,9 +225,9 @@ def _by_line(query: Query, by: Sequence[str]) -> bool:
 
 def _sums(found: tuple[Any, ...], size: int) -> Sums:
     key, currency, (rows, turns, *numbers) = found[:size], found[size], found[size + 1 :]
-    a, b, c, d, e, units, nano, *rest = numbers
+    usage, (units, nano, *counts) = Usage(*numbers[:5]), numbers[5:]
     costs = () if currency is None else (Money(units * NANO + nano, currency),)
-    return Sums(key, rows, turns, Usage(a, b, c, d, e), costs, *rest)
+    return Sums(key, rows, turns, usage, costs, *counts)
 
 
 def _added(one: Sums, other: Sums) -> Sums:
@@ -246,24 +251,14 @@ def _added(one: Sums, other: Sums) -> Sums:
     )
 
 
-def read_sessions(read: Read, query: Query, dialect: Dialect) -> Iterator[SessionInfo]:
-    conditions, values = where_of(query, dialect)
-    keys = ", ".join(f"t.{column}" for column in _SESSION_KEY.split(", "))
-    sql = f"""
-        SELECT org_id, user_id, team, project, host, agent, agent_version, client,
-            session, title, started_at, ended_at, context_used, context_size
-        FROM session WHERE ({_SESSION_KEY}) IN (
-            SELECT {keys} FROM turn t {LINES if "l." in conditions else ""} WHERE t.org_id = ? {conditions}
-        )
-    """
-    found = [row for organisation in organisations(read, query) for row in read(sql, (organisation, *values))]
-    for *origin, session, title, started_at, ended_at, used, size in sorted(found, key=lambda row: (row[10], row[8])):
-        yield SessionInfo(Origin(*origin), session, title, started_at, ended_at, used, size)
-
-
-def session_key(origin: Origin, session: str) -> tuple[str, str, str, str, str]:
-    """Values of the columns that lead to a session."""
+def key_values(origin: Origin, session: str) -> tuple[str, str, str, str, str]:
+    """Of the columns `SESSION_KEY`, in the order of `OF_SESSION`."""
     return origin.organisation, origin.user, origin.host, origin.agent, session
+
+
+def session_info(found: tuple[Any, ...]) -> SessionInfo:
+    """From the columns `SESSION`."""
+    return SessionInfo(Origin(*found[:8]), *found[8:])
 
 
 def organisations(read: Read, query: Query) -> list[str]:
@@ -290,7 +285,7 @@ def where_of(query: Query, dialect: Dialect, *, model: bool = True) -> tuple[str
     for dimension, value in query.where:
         if dimension == "title":
             title = "s.title IS NULL" if value is None else dialect.in_title
-            sessions = f"SELECT {_SESSION_KEY} FROM session s WHERE {title}"
+            sessions = f"SELECT {SESSION_KEY} FROM session s WHERE {title}"
             sql += f" AND (t.org_id, t.user_id, t.host, t.agent, t.session) IN ({sessions})"
             values += [] if value is None else [value.casefold()]
         elif dimension not in _COLUMNS:

@@ -11,7 +11,7 @@ from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import Context, OpenTurn, Query, Row, SessionInfo
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.open_turns import OPEN_TURNS, open_turn
-from acp_proxy.ledger.reading import Read, organisations, session_key
+from acp_proxy.ledger.reading import OF_SESSION, SESSION, Read, key_values, organisations, session_info
 from acp_proxy.ledger.rows import read_contexts, read_last_rows, read_last_turn
 from acp_proxy.ledger.session_keys import beginning_with
 from acp_proxy.ledger.totals import LEVELS
@@ -22,13 +22,7 @@ FOUR_WEEKS = 28 * DAY
 _LOOKED_AT = 20  # sessions at a time
 
 _ORDER = ("ended_at", "user_id", "host", "agent", "session")
-_FIELDS = """
-org_id, user_id, team, project, host, agent, agent_version, client,
-    session, title, started_at, ended_at, context_used, context_size
-"""
-
-
-_OWNED = "org_id = ? AND user_id = ? AND host = ? AND agent = ?"
+_ONE = f"SELECT {SESSION} FROM session WHERE {OF_SESSION}"
 
 
 class Recent:
@@ -59,19 +53,17 @@ class Recent:
             conditions += " AND user_id || '' = ?"  # an expression: the last sessions of all are soon one's own
             values.append(user)
         order = ", ".join(f"{column} DESC" for column in _ORDER)
-        sql = f"SELECT {_FIELDS} FROM session s WHERE org_id = ? {conditions} ORDER BY {order} LIMIT ?"
-        return [_session(found) for found in self._read(sql, (organisation, *values, most))]
+        sql = f"SELECT {SESSION} FROM session s WHERE org_id = ? {conditions} ORDER BY {order} LIMIT ?"
+        return [session_info(found) for found in self._read(sql, (organisation, *values, most))]
 
     def session(self, origin: Origin, session: str) -> SessionInfo | None:
-        key = "org_id = ? AND user_id = ? AND host = ? AND agent = ? AND session = ?"
-        found = self._read(f"SELECT {_FIELDS} FROM session WHERE {key}", session_key(origin, session))
-        return _session(found[0]) if found else None
+        found = self._read(_ONE, key_values(origin, session))
+        return session_info(found[0]) if found else None
 
     def named(self, session: str) -> Iterator[SessionInfo]:
         """Those of an agent's id, of whomever: one step for each user, host and agent, of which there are few."""
-        sql = f"SELECT {_FIELDS} FROM session WHERE {_OWNED} AND session = ?"
         for owner in self._owners():
-            yield from map(_session, self._read(sql, (*owner, session)))
+            yield from map(session_info, self._read(_ONE, (*owner, session)))
 
     def keyed(self, beginning: str) -> Iterator[SessionInfo]:
         """Those whose key in reports begins so."""
@@ -132,10 +124,6 @@ class Recent:
         """
         first = four_weeks * FOUR_WEEKS // DAY
         return _counts(self._read(sql, (organisation, LEVELS.index(DAY), first, first + FOUR_WEEKS // DAY)))
-
-
-def _session(found: tuple[Any, ...]) -> SessionInfo:
-    return SessionInfo(Origin(*found[:8]), *found[8:])
 
 
 def _counts(found: list[tuple[Any, ...]]) -> Mapping[int, int]:

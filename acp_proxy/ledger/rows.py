@@ -13,7 +13,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Context, Query, Row, SessionInfo
 from acp_proxy.ledger.dialects import Dialect, same
-from acp_proxy.ledger.reading import LINES, Read, organisations, session_key, where_of
+from acp_proxy.ledger.reading import LINES, OF_SESSION, Read, key_values, organisations, where_of
 
 CHUNK = 2000  # rows a transaction: 15 ms, so that a long report does not keep the WAL from being reset
 
@@ -103,22 +103,22 @@ def read_last_rows(read: Read, session: SessionInfo, most: int, also: str = "") 
     sql = f"""
         SELECT {_ROW} FROM (
             SELECT * FROM turn
-            WHERE org_id = ? AND user_id = ? AND host = ? AND agent = ? AND session = ? {also}
+            WHERE {OF_SESSION} {also}
             ORDER BY id DESC LIMIT {most}
         ) t {LINES}
     """
-    return list(_rows_of(iter([sorted(read(sql, session_key(session.origin, session.session)), key=_order_of)])))
+    return list(_rows_of(iter([sorted(read(sql, key_values(session.origin, session.session)), key=_order_of)])))
 
 
 def read_contexts(read: Read, session: SessionInfo) -> Iterator[Context]:
     """After each row of a session, in the order of their ids."""
     sql = f"""
         SELECT id, started_at, kind, context_used, context_size FROM turn
-        WHERE org_id = ? AND user_id = ? AND host = ? AND agent = ? AND session = ? AND id > ?
+        WHERE {OF_SESSION} AND id > ?
         ORDER BY id LIMIT {CHUNK}
     """
     last = ""
-    while found := read(sql, (*session_key(session.origin, session.session), last)):
+    while found := read(sql, (*key_values(session.origin, session.session), last)):
         yield from (Context(*each[1:]) for each in found)
         last = found[-1][0]
 
@@ -136,8 +136,8 @@ def _row(found: list[tuple[Any, ...]], origins: dict[tuple[Any, ...], Origin]) -
 
 
 def _line(found: tuple[Any, ...]) -> UsageLine:
-    model, a, b, c, d, e, nano, currency, price_row, _ = found[_MODEL:]
-    return UsageLine(model, Usage(a, b, c, d, e), None if nano is None else Money(nano, currency), price_row)
+    model, *counts, nano, currency, price_row, _ = found[_MODEL:]
+    return UsageLine(model, Usage(*counts), None if nano is None else Money(nano, currency), price_row)
 
 
 def _model_condition(query: Query) -> tuple[str, list[Any]]:

@@ -11,12 +11,12 @@ from typing import Any
 from acp_proxy.core.digest import digest
 from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import Row
+from acp_proxy.ledger.reading import SESSION_KEY
 from acp_proxy.ledger.totals import Run, insert
 
 KEY_LENGTH = 16  # characters
 _CHUNK = 5000
 _AFTER_ALL = "g"  # the digits of keys are hexadecimal
-_KEY = "org_id, user_id, host, agent, session"
 
 
 def session_key(origin: Origin, session: str) -> str:
@@ -31,7 +31,9 @@ def note_sessions(run: Run, first: Iterable[Row]) -> None:
 
 def note_all(run: Run) -> None:
     """The sessions of a ledger in which keys were not kept."""
-    following = f"SELECT {_KEY} FROM session WHERE ({_KEY}) > (?, ?, ?, ?, ?) ORDER BY {_KEY} LIMIT {_CHUNK}"
+    following = f"""
+        SELECT {SESSION_KEY} FROM session WHERE ({SESSION_KEY}) > (?, ?, ?, ?, ?) ORDER BY {SESSION_KEY} LIMIT {_CHUNK}
+    """
     last: Sequence[Any] = ("", "", "", "", "")
     while found := run(following, last):
         _insert(run, found)

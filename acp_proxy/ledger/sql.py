@@ -21,7 +21,7 @@ from acp_proxy.ledger.appending import Appending
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
 from acp_proxy.ledger.open_turns import OPEN_TURNS, dead_turns, open_turn
-from acp_proxy.ledger.reading import session_key
+from acp_proxy.ledger.reading import key_values
 from acp_proxy.ledger.recovery import recover
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.sql_reader import SqlReader
@@ -74,7 +74,7 @@ class SqlLedger(SqlReader):
         self._write(lambda run: run(NOTE_TITLE, title_values(origin, session, title, at)))
 
     def state_of(self, origin: Origin, session: str) -> SessionState | None:
-        key = session_key(origin, session)
+        key = key_values(origin, session)
         found = self._read(STATE, key)
         return state_of(found[0], self._read(COSTS, key)) if found else None
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.reading import read_sessions, read_sums
+from acp_proxy.ledger.reading import read_sums
 from acp_proxy.ledger.recent import Recent
 from acp_proxy.ledger.rows import read_rows
 
@@ -59,6 +59,8 @@ class SqlReader(ABC):
         return read_session_sums(self._read, query, self.dialect)
 
     def sessions(self, query: Query) -> Iterator[SessionInfo]:
+        from acp_proxy.ledger.by_session import read_sessions
+
         return read_sessions(self._read, query, self.dialect)
 
     def standing(self, accounts: Sequence[Account], now: int) -> list[Standing]:

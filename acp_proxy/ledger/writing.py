@@ -15,7 +15,7 @@ from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
 from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import Counters, Usage
 from acp_proxy.ledger import Row
-from acp_proxy.ledger.reading import session_key
+from acp_proxy.ledger.reading import OF_SESSION, key_values
 from acp_proxy.ledger.totals import Run, Statement, execute, insertions
 
 # A row may come late, from a journal: then only the session's beginning is news. What a row does not know of its
@@ -48,12 +48,11 @@ ON CONFLICT (org_id, user_id, host, agent, session) DO UPDATE SET
 WHERE excluded.ended_at >= session.ended_at
 RETURNING later_rows
 """
-_KEY = "org_id = ? AND user_id = ? AND host = ? AND agent = ? AND session = ?"
-_BEGIN_SESSION = f"UPDATE session SET started_at = ? WHERE {_KEY} AND started_at > ?"
-NOTE_TITLE = f"UPDATE session SET title = ?, title_folded = ?, titled_at = ? WHERE {_KEY} AND titled_at <= ?"
+_BEGIN_SESSION = f"UPDATE session SET started_at = ? WHERE {OF_SESSION} AND started_at > ?"
+NOTE_TITLE = f"UPDATE session SET title = ?, title_folded = ?, titled_at = ? WHERE {OF_SESSION} AND titled_at <= ?"
 STATE = f"""
 SELECT context_used, context_size, context_estimated, agent_cost_nano, agent_cost_currency, counters, model, title
-FROM session WHERE {_KEY}
+FROM session WHERE {OF_SESSION}
 """
 COSTS = """
 SELECT l.cost_nano, l.currency
@@ -91,7 +90,7 @@ def write_rows(run: Run, prepared: Prepared) -> Written:
         later_rows = run(_UPSERT_SESSION, session)
         if not later_rows:
             started_at = row.entry.started_at
-            run(_BEGIN_SESSION, (started_at, *session_key(row.origin, row.entry.session), started_at))
+            run(_BEGIN_SESSION, (started_at, *key_values(row.origin, row.entry.session), started_at))
         elif later_rows[0][0] == 0:
             first.append(row)
     return Written(rows, first)
@@ -112,7 +111,7 @@ def _lines(rows: Iterable[Row]) -> list[Statement]:
 
 
 def title_values(origin: Origin, session: str, title: str | None, at: int) -> tuple[object, ...]:
-    return (title, None if title is None else title.casefold(), at, *session_key(origin, session), at)
+    return (title, None if title is None else title.casefold(), at, *key_values(origin, session), at)
 
 
 def _turn_values(row: Row) -> tuple[object, ...]:
@@ -166,7 +165,7 @@ def _session_values(row: Row) -> tuple[object, ...]:
     origin, entry = row.origin, row.entry
     state = row.state or _state_after(entry)
     return (
-        *session_key(origin, entry.session),
+        *key_values(origin, entry.session),
         origin.team,
         origin.project,
         origin.agent_version,
