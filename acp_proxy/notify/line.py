@@ -15,10 +15,10 @@ from acp_proxy.core.notice import Notice
 from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger import Warn
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.in_thread import InThread
 from acp_proxy.ledger.notices import Claimed, Result
 from acp_proxy.notify.destinations import Destination
 from acp_proxy.notify.sending import Outcome, Sender
-from acp_proxy.serve.reader import Reader
 
 LEASE = 60 * SECOND  # longer than an attempt and the ledger's patience
 MOST_TRIES = 8  # within some 64 minutes
@@ -33,7 +33,7 @@ class Line:
     def __init__(
         self,
         to: Destination,
-        books: Reader[BudgetLedger],
+        books: InThread[BudgetLedger],
         sender: Sender,
         warn: Warn,
         clock: Callable[[], int],

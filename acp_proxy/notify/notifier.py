@@ -18,10 +18,10 @@ from acp_proxy.core.notice import ledger_is
 from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger import LedgerError, Warn, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.in_thread import InThread
 from acp_proxy.notify.destinations import Destination, destinations
 from acp_proxy.notify.line import Line
 from acp_proxy.notify.sending import TIMEOUT, Sender
-from acp_proxy.serve.reader import Reader
 
 _PATIENCE = 2.0  # seconds that one statement waits for writers
 _DEADLINE = 15.0  # seconds that one question to the ledger may take
@@ -49,7 +49,7 @@ class Notifier:
         self._pause = pause
         self._warn = warn
         self._host = host or socket.gethostname()
-        self._books = Reader(open, deadline=_DEADLINE, name="acp-proxy notices", rest=0)  # a round is rest enough
+        self._books = InThread(open, deadline=_DEADLINE, name="acp-proxy notices", rest=0)  # a round is rest enough
         self._sender = Sender(clock, timeout)
         self.lines = [Line(each, self._books, self._sender, warn, clock) for each in to]
         self._away_since: int | None = None

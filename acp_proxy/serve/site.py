@@ -19,11 +19,11 @@ from acp_proxy.config import Config
 from acp_proxy.configured import catalog_of
 from acp_proxy.ledger import LedgerError, Warn, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.in_thread import InThread
 from acp_proxy.log import Log
 from acp_proxy.metrics import CONTENT_TYPE, Exporter
 from acp_proxy.serve.asked import BadQuestionError
 from acp_proxy.serve.assets import Asset, page_assets
-from acp_proxy.serve.reader import Reader
 from acp_proxy.serve.scrapes import Scrapes
 from acp_proxy.serve.views import Views
 
@@ -51,8 +51,8 @@ class Site:
         def opened() -> BudgetLedger:
             return open_ledger(config.ledger.url, patience=_PATIENCE, warn=warn)
 
-        self._page = Reader(lambda: Views(opened(), config, environ), deadline=_PAGE_DEADLINE, name="acp-proxy page")
-        self._scrapes = Reader(
+        self._page = InThread(lambda: Views(opened(), config, environ), deadline=_PAGE_DEADLINE, name="acp-proxy page")
+        self._scrapes = InThread(
             lambda: Scrapes(opened(), self._exporter), deadline=_SCRAPE_DEADLINE, name="acp-proxy scrapes"
         )
         data = {

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError
-from acp_proxy.serve.reader import Reader
+from acp_proxy.ledger.in_thread import InThread
 
 
 class Source:
@@ -34,52 +34,52 @@ def opened() -> list[Source]:
 
 
 @pytest.fixture
-def reader(opened: list[Source]) -> Iterator[Reader[Source]]:
+def books(opened: list[Source]) -> Iterator[InThread[Source]]:
     def open_source() -> Source:
         opened.append(Source(len(opened)))
         return opened[-1]
 
-    reader = Reader(open_source, deadline=10, name="a reader")
-    yield reader
-    reader.close(within=10)
+    books = InThread(open_source, deadline=10, name="a thread of its own")
+    yield books
+    books.close(within=10)
 
 
-async def test_all_is_asked_in_one_thread(reader: Reader[Source], opened: list[Source]) -> None:
-    assert {await reader.ask(Source.thread) for _ in range(3)} == {"a reader"}
+async def test_all_is_asked_in_one_thread(books: InThread[Source], opened: list[Source]) -> None:
+    assert {await books.ask(Source.thread) for _ in range(3)} == {"a thread of its own"}
     assert len(opened) == 1
-    reader.close(within=10)
-    assert opened[0].closed_by == "a reader"
+    books.close(within=10)
+    assert opened[0].closed_by == "a thread of its own"
 
 
-async def test_a_ledger_that_failed_is_opened_anew(reader: Reader[Source], opened: list[Source]) -> None:
+async def test_a_ledger_that_failed_is_opened_anew(books: InThread[Source], opened: list[Source]) -> None:
     with pytest.raises(LedgerError, match="gone"):
-        await reader.ask(Source.fail)
-    assert await reader.ask(lambda source: source.number) == 1
-    assert opened[0].closed_by == "a reader"
+        await books.ask(Source.fail)
+    assert await books.ask(lambda source: source.number) == 1
+    assert opened[0].closed_by == "a thread of its own"
 
 
-async def test_another_mistake_is_told_and_nothing_is_closed(reader: Reader[Source], opened: list[Source]) -> None:
+async def test_another_mistake_is_told_and_nothing_is_closed(books: InThread[Source], opened: list[Source]) -> None:
     def divide(source: Source) -> float:
         return 1 / source.number
 
     with pytest.raises(ZeroDivisionError):
-        await reader.ask(divide)
-    assert await reader.ask(lambda source: source.number) == 0
+        await books.ask(divide)
+    assert await books.ask(lambda source: source.number) == 0
     assert opened[0].closed_by is None
 
 
 async def test_who_waits_too_long_is_told_so_and_others_are_answered_later() -> None:
-    reader = Reader(lambda: Source(0), deadline=0.05, name="a reader")
+    books = InThread(lambda: Source(0), deadline=0.05, name="a thread of its own")
     go_on = threading.Event()
     asked: list[int] = []
     with pytest.raises(LedgerUnavailableError, match=r"no answer within 0\.05 s"):
-        await reader.ask(lambda _: go_on.wait(30))
+        await books.ask(lambda _: go_on.wait(30))
     with pytest.raises(LedgerUnavailableError):  # it stands behind the other, and is not asked any more
-        await reader.ask(lambda source: asked.append(source.number))
+        await books.ask(lambda source: asked.append(source.number))
     go_on.set()
-    reader.open()
+    books.open()
     assert asked == []
-    reader.close(within=10)
+    books.close(within=10)
 
 
 @pytest.mark.parametrize(("rest", "times"), [(600.0, 1), (0.0, 5)])
@@ -90,9 +90,9 @@ async def test_what_cannot_be_opened_is_left_alone_for_a_while(rest: float, time
         tried.append(1)
         raise LedgerUnavailableError("away")
 
-    reader = Reader(open_source, deadline=10, name="a reader", rest=rest)
+    books = InThread(open_source, deadline=10, name="a thread of its own", rest=rest)
     for _ in range(5):
         with pytest.raises(LedgerUnavailableError, match="away"):
-            await reader.ask(Source.thread)
+            await books.ask(Source.thread)
     assert len(tried) == times
-    reader.close(within=10)
+    books.close(within=10)

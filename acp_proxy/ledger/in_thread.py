@@ -1,4 +1,4 @@
-"""What reads the ledger, in a thread of its own: the ledger blocks, and belongs to one thread. Knows no HTTP.
+"""What an event loop asks of a ledger, in a thread of its own: a ledger blocks, and belongs to one thread.
 
 It is opened at the first question, and anew after it failed. A question that takes too long is answered by an error,
 and its thread goes on with the next one when it can.
@@ -28,7 +28,7 @@ S = TypeVar("S", bound=_Closable)
 T = TypeVar("T")
 
 
-class Reader(Generic[S]):
+class InThread(Generic[S]):
     """`open_source` makes what questions are put to; it is called, and its result used and closed, in the thread."""
 
     def __init__(self, open_source: Callable[[], S], *, deadline: float, name: str, rest: float = _REST) -> None:
