@@ -57,8 +57,8 @@ class Relay:
 
         Raises ConfigError for a ledger URL that is none.
         """
-        if not command:
-            raise ValueError("expected the agent's command, not an empty one")
+        if not command or isinstance(command, str):
+            raise ValueError(f"expected the agent's command as a list of words, not {command!r}")
         self._command = list(command)
         self._client = client
         self._cwd, self._env = cwd, env
@@ -76,13 +76,18 @@ class Relay:
         return list(self._usages.usages)
 
     async def __aenter__(self) -> Self:
-        """Start the agent, on the running loop. Raises NotStarted."""
+        """Start the agent, on the running loop. Raises NotStarted, and OSError for a client that is closed already."""
         self._process = _start(self._command, self._cwd, self._env)
+        try:
+            started = _around(self._process, self._client)
+        except OSError:
+            with self._process:
+                self._process.kill()
+            raise
         traffic, interceptors = Traffic(), [self._usages, *self._interceptors]
         self._dispatcher = wired(
             self._config, self._command, self._log, interceptors, traffic=traffic, books=self._books
         )
-        started = _around(self._process, self._client)
         self._relay = relay.Relay(started, self._dispatcher, signals=False, grace=self._grace, traffic=traffic)
         self._relayed = asyncio.create_task(self._relay.run(), name="acp-proxy relay")
         return self
@@ -101,12 +106,16 @@ class Relay:
     ) -> None:
         """End the agent if it still runs, and see that what it used is kept and told."""
         assert self._relayed is not None  # noqa: S101
-        self._relay.stop()
+        asyncio.get_running_loop().call_soon(self._stop)  # not at once: it may not have begun yet
         try:
             self._process.returncode = await self._relayed
         finally:
             self._dispatcher.finish()
             await self._dispatcher.aclose()
+
+    def _stop(self) -> None:
+        if self._relayed is not None and not self._relayed.done():
+            self._relay.stop()
 
 
 def _config(config: Config | None, ledger: str | None) -> Config:
@@ -131,13 +140,13 @@ def _around(process: subprocess.Popen[bytes], client: socket.socket | None) -> S
     """The descriptors around the agent, all of them for the relay to close."""
     assert process.stdin  # noqa: S101
     assert process.stdout  # noqa: S101
-    with process.stdin as to_agent, process.stdout as from_agent:
-        pipes = os.dup(to_agent.fileno()), os.dup(from_agent.fileno())
     if client is None:
         from_client, to_client = take_wire()
     else:
         to_client = os.dup(client.fileno())
         from_client = client.detach()
+    with process.stdin as to_agent, process.stdout as from_agent:
+        pipes = os.dup(to_agent.fileno()), os.dup(from_agent.fileno())
     return Started(
         pid=process.pid, to_agent=pipes[0], from_agent=pipes[1], from_client=from_client, to_client=to_client
     )

@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -162,6 +163,32 @@ async def test_leaving_ends_an_agent_that_still_runs() -> None:
         writer.close()
 
 
+async def test_who_leaves_at_once_ends_the_agent_just_so() -> None:
+    ours, theirs = socket.socketpair()
+    with ours:
+        async with acp_proxy.Relay(["cat"], client=theirs) as relay:
+            pass
+        assert await relay.wait() == 0
+        assert relay.usages == []
+
+
+def children() -> str:
+    """Of this thread, as Linux lists them."""
+    return Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children are looked up in /proc")
+async def test_a_client_that_is_closed_leaves_no_agent_behind() -> None:
+    ours, theirs = socket.socketpair()
+    ours.close()
+    theirs.close()
+    before = children()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        async with acp_proxy.Relay(["sleep", "60"], client=theirs):
+            pytest.fail("it has no client")
+    assert children() == before
+
+
 @pytest.mark.parametrize(
     ("command", "status"), [("no-such-agent", 127), ("/etc/passwd/agent", 127), ("/etc/passwd", 126)]
 )
@@ -186,6 +213,8 @@ async def test_who_waits_without_having_entered_is_told_so() -> None:
 def test_a_command_and_a_ledger_must_be_ones() -> None:
     with pytest.raises(ValueError, match="expected the agent's command"):
         acp_proxy.Relay([])
+    with pytest.raises(ValueError, match="as a list of words, not 'my-agent --acp'"):
+        acp_proxy.Relay("my-agent --acp")
     with pytest.raises(config.ConfigError, match="--ledger: expected sqlite:///PATH"):
         acp_proxy.Relay(AGENT, ledger="mysql://db")
 
