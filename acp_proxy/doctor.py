@@ -136,8 +136,11 @@ def _journals(directories: Sequence[Path]) -> Iterator[Finding]:
 
 def _usable(directory: Path) -> bool:
     """Whether a journal can be made there, or the directory for it."""
-    existing = next(path for path in (directory, *directory.parents) if path.exists())
-    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) and not network_file_system(directory)
+    try:
+        existing = next(path for path in (directory, *directory.parents) if path.exists())
+        return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) and not network_file_system(directory)
+    except OSError:  # one of those above it may not be entered
+        return False
 
 
 def _agents(ledger: Ledger, config: Config) -> Iterator[Finding]:

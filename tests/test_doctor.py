@@ -220,6 +220,14 @@ def test_no_place_for_a_journal_is_a_warning(patient: Patient) -> None:
     assert patient.lines("journal")[0].startswith("warn journal: no local, writable directory")
 
 
+def test_a_place_that_cannot_even_be_looked_at_is_the_same_warning(patient: Patient) -> None:
+    ledger = f"sqlite:///{patient.root}/ledger.db"
+    patient.environ["XDG_STATE_HOME"] = f"{patient.root}/{'x' * 300}"
+    status, lines = patient.examined(ledger=ledger)
+    assert (status, [line.partition(":")[0] for line in lines][1:3]) == (0, ["ok   ledger", "warn journal"])
+    assert "no local, writable directory" in lines[2]
+
+
 class TestMachines:
     """Others that write to the same ledger."""
 
