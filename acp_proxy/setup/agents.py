@@ -7,6 +7,7 @@ a line for a shell) the editor says.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import PurePath
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ from acp_proxy.setup.jsonc import Array, NotJsonError, Object, parse
 
 PROXY = "acp-proxy"
 RUN = ("run", "--")
+_NAMES = frozenset({PROXY, "acp_proxy"})  # the latter as `python -m acp_proxy`
 
 
 class CannotEditError(Exception):
@@ -49,10 +51,14 @@ def agents(text: str, shape: Shape) -> list[Agent]:
 
 
 def is_wrapped(command: Sequence[str]) -> bool:
-    """Also where acp-proxy is named by its path, started by something else, or at the head of a line for a shell."""
-    line = command[0].partition(" -- ")[0].split()
+    """Also where acp-proxy is named by its path, started by something else, or within a line for a shell.
+
+    What stands before `--` starts the agent; to put it behind acp-proxy once more would count each turn twice.
+    """
     launcher = command[: command.index("--")] if "--" in command else ()
-    return PROXY in (*(PurePath(word).name for word in (command[0], *line[:1])), *line, *launcher)
+    lines = (head.split() for head, ends, _ in (word.partition(" -- ") for word in command) if ends)
+    words = (command[0], *command[0].split()[:1], *launcher, *chain.from_iterable(lines))
+    return not _NAMES.isdisjoint(PurePath(word).name for word in words)
 
 
 def entries(text: str, shape: Shape) -> list[tuple[str, Object]]:

@@ -166,6 +166,10 @@ def test_a_command_is_copied_as_it_is_spelt() -> None:
         ["uvx", "acp-proxy", "run", "--", "agent"],
         ["acp-proxy run --budget 5 -- agent --acp"],
         ["/opt/acp-proxy run -- agent"],
+        ["env", "HOME=/tmp", "/opt/acp-proxy", "run", "--", "agent"],
+        ["env HOME=/tmp /opt/acp-proxy run -- agent"],
+        ["python3", "-m", "acp_proxy", "run", "--", "agent"],
+        ["sh", "-c", "ulimit -v 4000000; exec acp-proxy run -- agent"],
     ],
 )
 def test_an_agent_that_is_behind_acp_proxy_already_is_known_as_such(command: list[str]) -> None:
@@ -174,7 +178,17 @@ def test_an_agent_that_is_behind_acp_proxy_already_is_known_as_such(command: lis
 
 @pytest.mark.parametrize(
     "command",
-    [["agent"], ["agent", "--name", "acp-proxy"], ["acp-proxy-like"], ["agent -- acp-proxy"], [" "], [" -- acp-proxy"]],
+    [
+        ["agent"],
+        ["agent", "--name", "acp-proxy"],
+        ["agent --name acp-proxy"],
+        ["node", "/src/acp-proxy"],
+        ["acp-proxy-like"],
+        ["agent -- acp-proxy"],
+        ["agent", "--", "acp-proxy"],
+        [" "],
+        [" -- acp-proxy"],
+    ],
 )
 def test_an_agent_that_only_names_acp_proxy_is_not(command: list[str]) -> None:
     assert not is_wrapped(command)
