@@ -43,20 +43,17 @@ def _mentioned(directory: str) -> bool:
 
 def _loaded(log: Log, path: list[str]) -> Iterator[Interceptor]:
     from importlib.metadata import distributions
+    from itertools import chain
 
-    for distribution in distributions(path=path):
-        for entry in distribution.entry_points.select(group=GROUP):
-            try:
-                interceptor = entry.load()()
-            except Exception as error:  # another package's fault must not keep the agent from its editor
-                log("error", "interceptor not loaded", name=entry.name, error=f"{type(error).__name__}: {error}")
-                continue
-            if isinstance(interceptor, Interceptor):
-                yield interceptor
-            else:
-                log(
-                    "error",
-                    "interceptor not loaded",
-                    name=entry.name,
-                    error="it is no acp_proxy.interceptor.Interceptor",
-                )
+    found = (each.entry_points.select(group=GROUP) for each in distributions(path=path))
+    for entry in dict.fromkeys(chain.from_iterable(found)):  # a package may be on the path twice
+        try:
+            interceptor = entry.load()()
+        except Exception as error:  # another package's fault must not keep the agent from its editor
+            log("error", "interceptor not loaded", name=entry.name, error=f"{type(error).__name__}: {error}")
+            continue
+        if isinstance(interceptor, Interceptor):
+            yield interceptor
+        else:
+            no_interceptor = "it is no acp_proxy.interceptor.Interceptor"
+            log("error", "interceptor not loaded", name=entry.name, error=no_interceptor)

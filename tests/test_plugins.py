@@ -40,6 +40,17 @@ def test_an_interceptor_that_a_package_names_is_made_once(site: Path) -> None:
     assert said.events == []
 
 
+def test_one_whose_package_is_on_the_path_twice_is_made_once(
+    site: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    install(site, "plugin_twice", "from acp_proxy.interceptor import Interceptor\nclass Watcher(Interceptor): pass\n")
+    other = tmp_path_factory.mktemp("other")
+    install(other, "plugin_twice", "raise RuntimeError('hidden by the first')\n")
+    said = Said()
+    assert len(installed(said, [str(site), str(other), str(site)])) == 1
+    assert said.events == []
+
+
 @pytest.mark.parametrize(
     ("module", "code", "reason"),
     [
