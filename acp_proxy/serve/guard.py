@@ -10,7 +10,7 @@ import hmac
 from base64 import b64decode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
@@ -88,9 +88,15 @@ class Guard:
         try:
             address = ip_address(name)
             # Behind an address of one's own no name server can be put: no rebinding.
-            return address.is_loopback or (server is not None and address == ip_address(str(server[0])))
+            return address.is_loopback or (server is not None and address == _address(str(server[0])))
         except ValueError:
             return False
+
+
+def _address(text: str) -> IPv4Address | IPv6Address:
+    """One of IPv4 that was reached by a socket of IPv6 is one of IPv4. Raises ValueError."""
+    address = ip_address(text)
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
 def _name(host: str) -> str:

@@ -10,8 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Message
 
 from acp_proxy.serve.connections import LARGEST_HEAD, LONGEST_HEAD, MOST_UNASKED
+from acp_proxy.serve.guard import Guard, Policy
 from tests.serve.house import Home, Served
 
 CSP = (
@@ -42,6 +45,22 @@ def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 )
 def test_its_own_names_are_answered(served: Served, host: str) -> None:
     assert served.ask("/api/live", {"Host": host}).status == 200
+
+
+@pytest.mark.parametrize(("host", "status"), [("192.0.2.7:9464", 200), ("192.0.2.8:9464", 403)])
+async def test_an_address_of_ipv4_that_a_socket_for_both_was_reached_at_is_its_own(host: str, status: int) -> None:
+    said: list[Message] = []
+
+    async def send(message: Message) -> None:
+        said.append(message)
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    headers = [(b"host", host.encode())]
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": headers, "server": ("::ffff:192.0.2.7", 9464)}
+    await Guard(PlainTextResponse("ok"), Policy())(scope, receive, send)
+    assert said[0]["status"] == status
 
 
 @pytest.mark.parametrize(
