@@ -41,7 +41,19 @@ def zone(name: str) -> Zone:
     try:
         return Zone(name, ZoneInfo(name))
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        if not _has_zones():
+            raise ValueError("expected UTC: this machine has no other time zones; install tzdata") from error
         raise ValueError(f"expected a time zone such as Europe/Berlin or UTC, not {name!r}") from error
+
+
+def _has_zones() -> bool:
+    """Images of containers often come without."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return bool(ZoneInfo("Europe/Berlin"))
+    except ZoneInfoNotFoundError:
+        return False
 
 
 def local_zone(environ: Mapping[str, str], localtime: Path = Path("/etc/localtime")) -> Zone:

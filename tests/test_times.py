@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -90,6 +92,23 @@ def test_times_with_milliseconds_sort_as_text(times: list[int]) -> None:
 def test_a_zone_that_does_not_exist_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="expected a time zone such as Europe/Berlin or UTC, not "):
         zone(name)
+
+
+def test_where_there_are_no_zones_at_all_it_is_said_what_is_missing() -> None:
+    code = """
+import sys, zoneinfo
+sys.modules["tzdata"] = None
+zoneinfo.reset_tzpath(to=[])
+from acp_proxy.times import UTC_ZONE, zone
+assert zone("UTC") == UTC_ZONE
+try:
+    zone("Europe/Paris")
+except ValueError as error:
+    print(error)
+"""
+    command = [sys.executable, "-c", code]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]).stdout
+    assert said == "expected UTC: this machine has no other time zones; install tzdata\n"
 
 
 @pytest.mark.parametrize(

@@ -44,4 +44,4 @@ def zone(asked: Mapping[str, str], local: Zone) -> Zone:
     try:
         return times.zone(asked["tz"])
     except ValueError as error:
-        raise BadQuestionError("tz: expected a time zone such as Europe/Berlin or UTC") from error
+        raise BadQuestionError(f"tz: {error}") from error
