@@ -42,7 +42,8 @@ def home(tmp_path: Path) -> Path:
 def imported(home: Path, *arguments: str) -> set[str]:
     """What the command has imported when it ends."""
     command = [sys.executable, "-X", "importtime", "-m", "acp_proxy", *arguments]
-    environ = {"HOME": str(home), "PATH": os.environ["PATH"], "TZ": "UTC", "USER": "alice"}
+    ours = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+    environ = ours | {"TZ": "UTC", "USER": "alice"}
     done = subprocess.run(command, env=environ, cwd=home, capture_output=True, text=True, check=False)
     assert (done.returncode, "1.25" in done.stdout) == (0, True)
     return {text.rpartition("|")[2].strip() for text in done.stderr.splitlines()}

@@ -32,6 +32,8 @@ from acp_proxy.status import FIELDS, Status, formats, next_day, starts, status
 from tests.core.accounts import budget
 from tests.ledger.rows import BOB, MINUTE, NOON, Warnings, line, row
 
+ROOT = Path(__file__).parents[1]
+
 SLOW = {
     *("argparse", "asyncio", "csv", "dataclasses", "difflib", "hashlib", "inspect", "logging", "orjson", "shutil"),
     *("socket", "subprocess", "zoneinfo", "binascii", "heapq", "acp_proxy.cli", "acp_proxy.catalog"),
@@ -176,7 +178,8 @@ class Home:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.url = f"sqlite:///{path}/.local/state/acp-proxy/ledger.db"
-        self.environ = {"HOME": str(path), "PATH": os.environ["PATH"], "TZ": "UTC", "USER": "alice"}
+        ours = {"HOME": str(path), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+        self.environ = ours | {"TZ": "UTC", "USER": "alice"}
 
     def run(self, *arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-X", "importtime", "-m", "acp_proxy", "status", *arguments]
