@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from acp_proxy.core.acp import count, counters, mapping, text
+from acp_proxy.core.acp import STATE_UPDATE, count, counters, mapping, text
 from acp_proxy.core.counters import is_empty
 from acp_proxy.core.events import Counters, Meta, UpdateSeen
 from acp_proxy.core.money import Money
@@ -84,6 +84,12 @@ def call_usage(update: UpdateSeen) -> Call | None:
     if found is None or is_empty(found):
         return None
     return Call(found, text(update.meta.get("parentToolCallId")) or update.child)
+
+
+def child_usage(update: UpdateSeen) -> Call | None:
+    """What a subagent with a session of its own used until it fell idle, by the protocol's own words."""
+    found = counters(update.fields.get("usage")) if update.update == STATE_UPDATE else None
+    return None if found is None or is_empty(found) else Call(found, update.child)
 
 
 def subagent_result(update: UpdateSeen) -> Call | None:

@@ -169,6 +169,8 @@ class Meter:
             return []
         if account.profile.scope == "call" and (call := dialects.call_usage(event)) is not None:
             return self._call_seen(account, event, call)
+        if (run := dialects.child_usage(event)) is not None:
+            return self._call_seen(account, event, run)
         if after := dialects.compacted_to(event.meta):
             account.shrink(after, estimated=True)
         if event.turn is not None:

@@ -88,8 +88,15 @@ metas: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         | st.just({"toolResponse": {"agentId": "a", "usage": {"input_tokens": 5, "output_tokens": 1}}}),
     },
 )
-fields: st.SearchStrategy[dict[str, Any]] = st.just({}) | st.just(
-    {"toolCallId": "call", "rawOutput": {"executionSummary": {"inputTokens": 7, "outputTokens": 2, "totalTokens": 9}}}
+fields: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
+    [
+        {},
+        {"state": "idle", "usage": {"inputTokens": 7, "outputTokens": 2, "totalTokens": 9}},
+        {
+            "toolCallId": "call",
+            "rawOutput": {"executionSummary": {"inputTokens": 7, "outputTokens": 2, "totalTokens": 9}},
+        },
+    ]
 )
 rows = st.lists(st.builds(ModelCounters, models, counters), max_size=3).map(tuple)
 states = st.builds(
@@ -106,9 +113,28 @@ kinds = st.sampled_from(["new", "load", "resume", "fork"])
 
 events: st.SearchStrategy[Event] = st.one_of(
     st.builds(TurnStarted, at, sessions, turns),
-    st.builds(UsageReported, at, sessions, maybe_turn, maybe, maybe, st.none() | money, st.booleans(), metas),
     st.builds(
-        UpdateSeen, at, sessions, maybe_turn, st.just("x"), metas, fields, st.booleans(), st.none() | st.just("c")
+        UsageReported,
+        at,
+        sessions,
+        maybe_turn,
+        maybe,
+        maybe,
+        st.none() | money,
+        st.booleans(),
+        metas,
+        replayed=st.booleans(),
+    ),
+    st.builds(
+        UpdateSeen,
+        at,
+        sessions,
+        maybe_turn,
+        st.sampled_from(["x", "state_update"]),
+        metas,
+        fields,
+        st.booleans(),
+        st.none() | st.just("c"),
     ),
     st.builds(
         TurnEnded,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_proxy.core.entry import SessionState
+from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import (
     ChildSessionSeen,
     Compacted,
@@ -12,6 +12,7 @@ from acp_proxy.core.events import (
     SessionInfoChanged,
     Turn,
     TurnStarted,
+    UpdateSeen,
 )
 from acp_proxy.core.usage import Usage
 from tests.core.story import CLAUDE, CODEX, GEMINI, KIMI, OPENCODE, QWEN, STRANGER, Story, disjoint, inclusive, usd
@@ -148,6 +149,23 @@ def test_a_subagent_of_qwen_that_was_only_summed_up_counts_by_its_sum() -> None:
     story.update(turn, {}, {"toolCallId": "t1", "rawOutput": {"executionSummary": summary}})
     helper, _ = story.end(turn, tool_calls=1)
     assert (helper.kind, helper.usage) == ("subagent", Usage(100, 0, 0, 10))
+
+
+def test_what_a_subagent_with_a_session_of_its_own_used_is_a_row_of_its_own() -> None:
+    def idle(story: Story, turn: Turn | None, usage: dict[str, int]) -> list[Entry]:
+        fields = {"state": "idle", "usage": usage}
+        return story.tell(UpdateSeen(story.now(), "s", turn, "state_update", {}, fields, child="kid"))
+
+    story = Story(CODEX)
+    story.open(model="mock")
+    turn = story.begin()
+    for _ in range(2):
+        assert idle(story, turn, {"inputTokens": 50, "outputTokens": 5, "totalTokens": 55}) == []
+    child, own = story.end(turn, disjoint(100, 0, 0, 10))
+    assert (child.kind, child.usage, child.costs) == ("subagent", Usage(100, 0, 0, 10), (usd("0.000002"),))
+    assert own.usage == Usage(100, 0, 0, 10)
+    (later,) = idle(story, None, {"inputTokens": 50, "outputTokens": 5})
+    assert (later.kind, later.usage.total) == ("subagent", 55)
 
 
 def test_a_childs_context_is_not_the_sessions() -> None:
