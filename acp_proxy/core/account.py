@@ -22,6 +22,8 @@ _SUBAGENTS = 1000  # of one turn that are told apart
 class Notes(Struct):
     """What was seen since the oldest open turn began."""
 
+    model: str | None = None  # chosen when it began, or named since by what it used
+    switched: bool = False  # another one was chosen meanwhile
     reported: bool = False  # a `usage_update` came
     reported_cost: bool = False
     used: bool = False  # ... with a context
@@ -131,7 +133,7 @@ class Account:
 
     def begin_turn(self, turn: Turn) -> None:
         if not self.open:
-            self.notes = Notes()
+            self.notes = Notes(self.model)
         self.open.append(turn.id)
         self.here = True
         self.compacted = False
@@ -143,7 +145,7 @@ class Account:
             return Notes(), Increase()
         if turn.id in self.open:
             del self.open[: self.open.index(turn.id) + 1]  # and those that it has overtaken
-        notes, self.notes = self.notes, Notes()
+        notes, self.notes = self.notes, Notes(self.model)
         return notes, self.cost.take()
 
     def close(self) -> None:
@@ -212,8 +214,13 @@ class Account:
 
     def choose(self, model: str) -> None:
         self.option, self.concrete = model, None
+        self.notes.switched = True
         if self.profile.restarts_on_model:
             self.tokens.begin(at_zero=True)
+
+    def hear_model(self, model: str) -> None:
+        """The model by its own name, with what it used."""
+        self.concrete = self.notes.model = model
 
     def book(self, entry: Entry) -> None:
         self._booked = plus(self._booked, entry.costs)

@@ -142,7 +142,8 @@ class Meter:
         changes = [account.hear_of(earlier, event.size) for earlier in event.earlier]
         before = account.cost.last
         changed = account.hear(event.used, event.size) or any(changes)
-        account.concrete = dialects.claude_model(event.meta) or account.concrete
+        if (model := dialects.claude_model(event.meta)) is not None:
+            account.hear_model(model)
         counters = dialects.cumulative(event.meta) if account.profile.scope == "session" else None
         # A background task's cost may come while a prompt waits. What came before it is the prompt's.
         apart = event.turn is None or (

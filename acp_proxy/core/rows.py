@@ -49,9 +49,9 @@ class Rows:
             return estimate(ended, account, notes, self._size(account)) if self._estimate else None
 
         used = turn_usage(ended, account, notes, increase, self._scope, guess)
-        parts = self._parts(ended, account, used)
+        parts = self._parts(ended, account, notes, used)
         model = parts.own[0][0]
-        if model != account.concrete and not self._pricer.is_alias(model):
+        if model != account.concrete and not notes.switched and not self._pricer.is_alias(model):
             account.concrete = model
         beside, shares = _beside(notes, account, parts), list[Share]()
         for row in beside:
@@ -98,12 +98,18 @@ class Rows:
             context_size=self._size(account),
         )
 
-    def _parts(self, ended: TurnEnded, account: Account, used: TurnUsage) -> Spread:
-        """The turn's usage by model. Guessed usage has nothing to do with the agent's rows."""
+    def _parts(self, ended: TurnEnded, account: Account, notes: Notes, used: TurnUsage) -> Spread:
+        """The turn's usage by model. Guessed usage has nothing to do with the agent's rows.
+
+        A model that is chosen while a turn runs is for the next one, unless no other is known.
+        """
+        model = notes.model
+        if model is None or self._pricer.is_alias(model):
+            model = account.model
         if not ended.model_usage or used.source == "estimated" or account.profile.scope == "session":
-            return Spread(((account.model, used.usage),))
+            return Spread(((model, used.usage),))
         rows = read_rows(ended.model_usage, account.profile, self._pricer.is_alias)
-        return spread(used.usage, rows, account.model)
+        return spread(used.usage, rows, model)
 
     def _beside_row(self, ended: TurnEnded, account: Account, row: _Beside, bill: Bill, prices: Prices) -> Entry:
         cost_source: CostSource = "parent"

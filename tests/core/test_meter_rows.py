@@ -254,6 +254,24 @@ def test_a_turns_row_has_the_turns_id_and_every_other_row_one_of_its_own() -> No
 # -- model
 
 
+def test_a_model_that_is_chosen_while_a_turn_runs_is_for_the_next_one() -> None:
+    story = Story(OPENCODE)
+    story.open(model="mock")
+    turn = story.begin()
+    story.tell(ModelSelected(story.now(), "s", "haiku"))
+    assert story.end(turn, Counters(100, 10, 110))[-1].model == "mock"
+    assert story.metered.state.model == "haiku"
+    assert story.turn(Counters(100, 10, 110)).model == "haiku"
+
+
+def test_an_alias_that_is_resolved_while_a_turn_runs_is_that_turns_model() -> None:
+    story = Story(OPENCODE)
+    story.open(model="auto")
+    turn = story.begin()
+    story.tell(ModelSelected(story.now(), "s", "haiku"))
+    assert story.end(turn, Counters(100, 10, 110))[-1].model == "haiku"
+
+
 def test_the_model_is_what_usage_names_before_what_was_chosen() -> None:
     story = Story(CLAUDE)
     story.open(model="default")
