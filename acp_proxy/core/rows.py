@@ -154,7 +154,7 @@ class Rows:
 def _overpriced(account: Account, bill: Bill) -> bool:
     if not account.profile.hides_cache or bill.source == "agent":
         return False
-    return any(line.usage.input and line.cost for line in bill.lines)
+    return any(line.usage.input and line.cost and not line.usage.cached_read for line in bill.lines)
 
 
 def _beside(notes: Notes, account: Account, parts: Spread) -> list[_Beside]:

@@ -87,7 +87,7 @@ def _reported(
         return TurnUsage(reading.usage, "partial", _joined(reading.detail, "no more than one of several model calls"))
     if profile.slips and before is not None and ended.turn.started_at < before.at:
         reading = replace(reading, usage=_without(reading.usage, before.partition))
-    if profile.loses_thought:
+    if profile.loses_thought and counters.thought is None:
         return TurnUsage(reading.usage, "partial", "thinking is not told")
     return _read(reading)
 

@@ -216,6 +216,13 @@ def test_estimates_can_be_turned_off() -> None:
     assert (row.usage, row.usage_source, row.cost_source, row.costs) == (NOTHING, "none", "unknown", ())
 
 
+def test_a_later_gemini_that_tells_thinking_and_caches_loses_nothing() -> None:
+    story = Story(GEMINI)
+    story.open(model="mock")
+    row = story.turn(Counters(6220, 150, 6420, 50, 600))
+    assert (row.usage, row.usage_source, row.detail) == (Usage(5620, 600, 0, 150, 50), "agent", "")
+
+
 def test_gemini_loses_thinking_and_caches_so_its_turns_are_at_least_that() -> None:
     story = Story(GEMINI)
     story.open()
