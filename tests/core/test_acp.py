@@ -168,7 +168,9 @@ def test_a_session_with_half_a_surrogate_pair_is_named_as_it_was() -> None:
         ({"cachedWriteTokens": 0}, Counters(cached_write=0)),
         ({"inputTokens": "12", "input_tokens": 12}, Counters(12)),
         ({"inputTokens": 2**53, "outputTokens": 2**53 + 1}, Counters(2**53)),
-        ({"inputTokens": -1, "outputTokens": True, "totalTokens": Decimal("1.0"), "thoughtTokens": None}, None),
+        ({"inputTokens": -1, "outputTokens": True, "totalTokens": Decimal("1.5"), "thoughtTokens": None}, None),
+        ({"inputTokens": Decimal("300.0"), "outputTokens": Decimal("3E+2")}, Counters(300, 300)),
+        ({"inputTokens": Decimal("NaN"), "outputTokens": Decimal("-1.0"), "totalTokens": Decimal("1E+99")}, None),
         ({}, None),
         ([], None),
         (None, None),
@@ -177,6 +179,14 @@ def test_a_session_with_half_a_surrogate_pair_is_named_as_it_was() -> None:
 )
 def test_counters_go_by_many_names_and_malformed_ones_are_absent(value: Any, counters: Counters | None) -> None:
     assert acp.counters(value) == counters
+
+
+def test_an_ending_reads_usage_and_quota_wherever_and_however_they_are_spelled() -> None:
+    assert acp.ending({"_meta": {"usage": {"input_tokens": 1}}}).counters == Counters(1)
+    assert acp.ending({"usage": {"inputTokens": 2}, "_meta": {"usage": {"input_tokens": 1}}}).counters == Counters(2)
+    by_model = [{"model": "a", "tokenCount": {"outputTokens": 3}}]
+    ending = acp.ending({"_meta": {"quota": {"tokenCount": {"inputTokens": 2}, "modelUsage": by_model}}})
+    assert (ending.quota, ending.model_usage) == (Counters(2), (ModelCounters("a", Counters(output=3)),))
 
 
 def test_an_ending_reads_usage_quota_and_models() -> None:

@@ -69,12 +69,13 @@ def ending(fields: Any) -> Ending:
     fields = mapping(fields)
     meta = meta_of(fields)
     reason = text(fields.get("stopReason")) or (FAILED if fields.get("error") else ENDED)
-    used, quota = counters(fields.get("usage")), meta.get("quota")
+    used = counters(fields.get("usage")) or counters(meta.get("usage"))
+    quota = meta.get("quota")
     if not isinstance(quota, dict):
         return Ending(reason, used, meta=meta)
-    rows = quota.get("model_usage")
+    rows = _either(quota, "model_usage", "modelUsage")
     by_model = tuple(_model_rows(rows)) if isinstance(rows, list) else ()
-    return Ending(reason, used, counters(quota.get("token_count")), by_model, meta)
+    return Ending(reason, used, _token_count(quota), by_model, meta)
 
 
 def context_of(fields: Mapping[str, Any]) -> tuple[int | None, int | None]:
@@ -150,7 +151,15 @@ def tool_chars(fields: Mapping[str, Any], size: int) -> tuple[int, int]:
 def _model_rows(rows: list[Any]) -> Iterator[ModelCounters]:
     for row in rows:
         if isinstance(row, dict) and (model := text(row.get("model"))):
-            yield ModelCounters(model, counters(row.get("token_count")) or _NO_COUNTERS)
+            yield ModelCounters(model, _token_count(row) or _NO_COUNTERS)
+
+
+def _token_count(fields: Mapping[str, Any]) -> Counters | None:
+    return counters(_either(fields, "token_count", "tokenCount"))
+
+
+def _either(fields: Mapping[str, Any], *spellings: str) -> Any:
+    return next((fields[name] for name in spellings if name in fields), None)
 
 
 def _text_length(content: Any) -> int:

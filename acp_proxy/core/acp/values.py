@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 _MOST = 2**53  # no honest count is larger, and sums of what is below it fit a ledger's column
@@ -19,7 +20,9 @@ def storable(text: str) -> str:
 
 
 def count(value: Any) -> int | None:
-    """A number of tokens."""
+    """A number of tokens. `300.0` is one, too: an integer by JSON Schema's word, and what some languages write."""
+    if isinstance(value, Decimal):
+        return int(value) if value.is_finite() and 0 <= value <= _MOST and value == int(value) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST else None
 
 
