@@ -121,7 +121,8 @@ class Account:
         """The ledger's word on it (of a fork: on its parent), as far as the agent has not spoken yet."""
         if self.used is None:
             self.used, self.size, self.estimated = state.context_used, state.context_size, state.context_estimated
-            self.grounded = self.used is not None and not (self.estimated or self.from_start)  # a new one has its own
+            guessed = self.estimated and not self.profile.used_after_turn  # then it is what was told, and a turn more
+            self.grounded = self.used is not None and not (guessed or self.from_start)  # a new one has its own
             self.told = self.used if self.grounded else None
         self.option = self.option or state.model
         if not forked or self.profile.fork_inherits:

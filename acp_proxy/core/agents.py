@@ -44,6 +44,7 @@ class Profile(Struct, frozen=True):
     hides_cache: bool = False  # nor how much of the input was cached
     used_includes_output: bool = False  # `used` of a `usage_update` holds what the call wrote, not only its prompt
     used_in_turn: bool = False  # a new `used` stands for one more model call, and comes before its turn ends
+    used_after_turn: bool = False  # ... or comes when its turn is over, too late for that turn's row
     contexts_a_call: int = 0  # so many different `used` are told of one call at most, meanwhile; 0: they prove no call
     cost_at_end: bool = False  # its cost comes when all work of the turn is done
     often_silent: bool = False  # it tells what its model's provider tells, and that may be nothing, in all turns
@@ -167,7 +168,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
         ),
     ),
     "pi-acp": (("0.0.34", _SILENT_BUT_USED),),
-    "Kimi Code CLI": (("1.51.0", _SILENT), ("2.1.0", _SILENT)),
+    "Kimi Code CLI": (("1.51.0", _SILENT), ("2.1.0", replace(_SILENT, used_after_turn=True))),
     "cline": (("3.0.65", _SILENT),),
 }
 

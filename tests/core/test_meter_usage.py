@@ -357,6 +357,20 @@ def test_a_context_that_the_ledger_knows_is_that_before_the_first_turn() -> None
     assert story.turn(chars=40, output_chars=40).usage == Usage(2763, 0, 0, 10)
 
 
+def test_after_a_restart_a_context_that_is_told_too_late_is_what_it_was_before_and_a_turn_more() -> None:
+    story = Story(KIMI)
+    story.open()
+    story.turn(chars=12, output_chars=32)
+    story.report(used=1817, size=128_000)
+    story.turn(chars=16, output_chars=32)
+    known = story.metered.state
+    assert (known.context_used, known.context_estimated) == (1829, True)
+    story = Story(KIMI)
+    story.open("load")
+    story.restore(known)
+    assert story.turn(chars=40, output_chars=40).usage == Usage(1839, 0, 0, 10)
+
+
 def test_the_context_of_an_earlier_session_of_the_same_id_is_not_that_of_a_new_one() -> None:
     story = Story(KIMI)
     story.open("new")
