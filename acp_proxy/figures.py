@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from acp_proxy.core.money import NANO, Money, rounded
 
 AT_LEAST = "≥ "
+_AS_EMOJI = "\ufe0f"
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
 _ESCAPES = (
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -83,18 +84,24 @@ def width_of(text: str) -> int:
     """Columns of a terminal."""
     if text.isascii():
         return len(text)
-    from unicodedata import combining, east_asian_width  # a library of its own, for what most tables do not have
+    from unicodedata import category, east_asian_width  # a library of its own, for what most tables do not have
 
-    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
+    # Marks stand on the sign before, but for the one that makes an emoji of it: that makes it wide.
+    return text.count(_AS_EMOJI) + sum(
+        0 if category(sign) in ("Mn", "Me") else 2 if east_asian_width(sign) in "WF" else 1 for sign in text
+    )
 
 
 def cut(text: str, width: int) -> str:
     """At most `width` columns, with an ellipsis where something is missing."""
     if width_of(text) <= width:
         return text
-    while text and width_of(text) > width - 1:
-        text = text[:-1]
-    return f"{text.rstrip()}…" if width > 0 else ""
+    if width <= 0:
+        return ""
+    end, room = 0, width - 1
+    while (room := room - width_of(text[end])) >= 0:
+        end += 1
+    return f"{text[:end].rstrip()}…"
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from decimal import ROUND_HALF_EVEN, Decimal
 
 import pytest
@@ -113,8 +114,16 @@ def test_a_cut_name_fits_and_says_that_it_was_cut(text: str, width: int) -> None
     assert (cut(text, width) == text) == (width_of(text) <= width)
 
 
+def test_a_long_name_is_cut_in_one_pass() -> None:
+    begin = time.process_time()
+    assert cut("日" * 100_000, 20) == "日" * 9 + "…"
+    assert time.process_time() - begin < 2  # 20 ms; a sign at a time it was minutes
+
+
 def test_wide_signs_take_two_columns() -> None:
     assert width_of("日本e\u0301") == 5
+    assert width_of("\u0e17\u0e35\u0e48") == 1  # Thai: a vowel and a tone above one letter
+    assert width_of("\u26a0\ufe0f") == 2  # a sign that is shown as an emoji
     assert aligned([["日本", "1"], ["a", "22"]], [False, True]) == "日本   1\na     22\n"
 
 
