@@ -7,20 +7,16 @@ and list cost are the same. Columns that begin with `x_` are our own, as FOCUS a
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 import orjson
 
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import NOTHING, Usage
-from acp_proxy.figures import clean
 from acp_proxy.ledger import LedgerReader, Query, Sums
-from acp_proxy.report.formats import json_in_pieces, without_controls
+from acp_proxy.report.formats import csv_in_pieces, json_in_pieces, spreadsheet_text, without_controls
 from acp_proxy.report.periods import sums_by_day
 from acp_proxy.times import SECOND, Zone, rfc3339
 
@@ -76,7 +72,17 @@ COLUMNS = (
 )
 _BY = ("user", "team", "project", "agent", "model", "kind", "usage_source", "cost_source")
 _UNIT = "Tokens"
-_AT_ONCE = 100  # rows in a piece of text
+_ALWAYS: Mapping[str, Any] = {
+    **dict.fromkeys(COLUMNS),
+    "BillingAccountType": "Organisation",
+    "ChargeCategory": "Usage",
+    "ChargeFrequency": "Usage-Based",
+    "ConsumedUnit": _UNIT,
+    "PricingUnit": _UNIT,
+    "ServiceCategory": "AI and Machine Learning",
+    "ServiceSubcategory": "Generative AI",
+}
+_COSTS = ("BilledCost", "ContractedCost", "EffectiveCost", "ListCost")
 
 Row = dict[str, Any]
 
@@ -100,16 +106,7 @@ def rows(
 
 def as_csv(found: Iterable[Row]) -> Iterator[str]:
     """Piece by piece. Nothing known is an empty cell."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for number, row in enumerate(found, 1):
-        writer.writerow([_cell(row[name]) for name in COLUMNS])
-        if not number % _AT_ONCE:
-            yield file.getvalue()
-            file.seek(0)
-            file.truncate()
-    yield file.getvalue()
+    return csv_in_pieces(COLUMNS, ([_cell(name, row[name]) for name in COLUMNS] for row in found))
 
 
 def as_json(found: Iterable[Row]) -> Iterator[str]:
@@ -128,51 +125,53 @@ def _rows(
     organisation: str,
     seller: Callable[[str], str | None],
 ) -> Iterator[Row]:
-    """One for each currency; the tokens stand in the first of them, so that they add up."""
+    """One for each currency; the tokens and turns stand in the first of them, so that they add up."""
+    shared = {**_ALWAYS, **periods, **_who_columns(key, organisation, seller)}
+    usage, turns = sum((sums.usage for sums in group), Usage()), sum(sums.turns for sums in group)
+    at_least = any(sums.cost_at_least for sums in group)
+    costs: Sequence[Money | None] = _summed(group) or [None]
+    for cost in costs:
+        yield {**shared, **_cost_columns(cost), **_usage_columns(usage, turns), "x_CostAtLeast": at_least}
+        usage, turns = NOTHING, 0
+
+
+def _who_columns(
+    key: tuple[object, ...], organisation: str, seller: Callable[[str], str | None]
+) -> Mapping[str, object]:
+    """Who used what of whom. `key` has the values of `_BY`."""
     user, team, project, agent, model, kind, usage_source, cost_source = key
-    costs = _summed(group)
-    usage = sum((sums.usage for sums in group), Usage())
-    turns, at_least = sum(sums.turns for sums in group), any(sums.cost_at_least for sums in group)
     sold_by = (seller(str(model)) if model else None) or str(agent)
     tags = {"user": user, "team": team, "project": project, "agent": agent}
-    for number, cost in enumerate(costs or [None]):
-        shown = usage if number == 0 else NOTHING
-        yield {
-            **dict.fromkeys(COLUMNS),
-            **_cost_columns(cost),
-            **periods,
-            "BillingAccountId": organisation,
-            "BillingAccountName": organisation,
-            "BillingAccountType": "Organisation",
-            "ChargeCategory": "Usage",
-            "ChargeDescription": f"{model or 'unknown model'} in {agent}",
-            "ChargeFrequency": "Usage-Based",
-            "ConsumedQuantity": shown.total,
-            "ConsumedUnit": _UNIT,
-            "InvoiceIssuerName": sold_by,
-            "PricingQuantity": shown.total,
-            "PricingUnit": _UNIT,
-            "ProviderName": sold_by,
-            "PublisherName": sold_by,
-            "ServiceCategory": "AI and Machine Learning",
-            "ServiceName": str(agent),
-            "ServiceSubcategory": "Generative AI",
-            "SkuId": model,
-            "SubAccountId": team,
-            "SubAccountName": team,
-            "SubAccountType": None if team is None else "Team",
-            "Tags": {name: value for name, value in tags.items() if value is not None},
-            "x_TokensInput": shown.input,
-            "x_TokensCachedRead": shown.cached_read,
-            "x_TokensCachedWrite": shown.cached_write,
-            "x_TokensOutput": shown.output,
-            "x_TokensThought": shown.thought,
-            "x_Turns": turns if number == 0 else 0,
-            "x_Kind": kind,
-            "x_UsageSource": usage_source,
-            "x_CostSource": cost_source,
-            "x_CostAtLeast": at_least,
-        }
+    return {
+        "BillingAccountId": organisation,
+        "BillingAccountName": organisation,
+        "ChargeDescription": f"{model or 'unknown model'} in {agent}",
+        "InvoiceIssuerName": sold_by,
+        "ProviderName": sold_by,
+        "PublisherName": sold_by,
+        "ServiceName": str(agent),
+        "SkuId": model,
+        "SubAccountId": team,
+        "SubAccountName": team,
+        "SubAccountType": None if team is None else "Team",
+        "Tags": {name: value for name, value in tags.items() if value is not None},
+        "x_Kind": kind,
+        "x_UsageSource": usage_source,
+        "x_CostSource": cost_source,
+    }
+
+
+def _usage_columns(usage: Usage, turns: int) -> Mapping[str, int]:
+    return {
+        "ConsumedQuantity": usage.total,
+        "PricingQuantity": usage.total,
+        "x_TokensInput": usage.input,
+        "x_TokensCachedRead": usage.cached_read,
+        "x_TokensCachedWrite": usage.cached_write,
+        "x_TokensOutput": usage.output,
+        "x_TokensThought": usage.thought,
+        "x_Turns": turns,
+    }
 
 
 def _summed(group: Iterable[Sums]) -> list[Money]:
@@ -183,11 +182,11 @@ def _summed(group: Iterable[Sums]) -> list[Money]:
     return [Money(nano, currency) for currency, nano in sorted(amounts.items())]
 
 
-def _cost_columns(cost: Money | None) -> Mapping[str, str | None]:
+def _cost_columns(cost: Money | None) -> Mapping[str, str]:
     """FOCUS wants a cost in every row; where none is known 0 would be a lie, and the cell is empty."""
-    amount = None if cost is None else cost.text
-    names = ("BilledCost", "ContractedCost", "EffectiveCost", "ListCost")
-    return {**dict.fromkeys(names, amount), "BillingCurrency": None if cost is None else cost.currency}
+    if cost is None:
+        return {}
+    return {**dict.fromkeys(_COSTS, cost.text), "BillingCurrency": cost.currency}
 
 
 def _period_columns(day: datetime, zone: Zone) -> Mapping[str, str]:
@@ -205,24 +204,12 @@ def _utc(local: datetime, zone: Zone) -> str:
     return rfc3339(int(local.replace(tzinfo=zone.info).timestamp()) * SECOND)
 
 
-def _cell(value: object) -> object:
+def _cell(column: str, value: object) -> object:
     match value:
-        case None:
-            return ""
         case bool():
             return "true" if value else "false"
         case dict():
             return without_controls(orjson.dumps(value).decode())
-        case str():
-            return _text(value)
+        case str() if column not in _COSTS:  # an amount below zero is no formula
+            return spreadsheet_text(value)
     return value
-
-
-@lru_cache(maxsize=1024)  # the same few names in row after row
-def _text(value: str) -> str:
-    text = clean(value)
-    return f"'{text}" if text.startswith(("=", "+", "@", "-")) and not _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    return text[1:].replace(".", "", 1).isdigit()

@@ -200,9 +200,10 @@ def test_a_day_that_clocks_leave_and_come_back_to_is_one(ledger: Ledger) -> None
 
 
 def test_a_spreadsheet_gets_no_formula_and_a_terminal_no_escape(ledger: Ledger) -> None:
-    evil = row(line("=cmd|' /C calc'!A0"), origin=replace(ALICE, agent="@scope/a\x1b[31m", team="-1+1"))
+    evil = row(line("=cmd|' /C calc'!A0", "-1"), origin=replace(ALICE, agent="@scope/a\x1b[31m", team="-1+1"))
     (cells,) = csv.DictReader(io.StringIO("".join(focus.as_csv(rows(ledger, evil)))))
     assert cells["SkuId"].startswith("'=")
+    assert (cells["ServiceName"], cells["BilledCost"]) == ("@scope/a", "-1")  # to be joined with what others know
     assert cells["SubAccountId"] == "'-1+1"
     assert "\x1b" not in "".join(cells.values())
     assert json.loads(cells["Tags"])["team"] == "-1+1"

@@ -307,6 +307,11 @@ def test_csv_gives_a_spreadsheet_no_formula_and_keeps_names_of_agents(ledger: Le
     assert (only["title"], only["agent"]) == ('\'=HYPERLINK("http://x")', "@scope/agent")
 
 
+@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@SUM(1+1)", "@cmd|' /C calc'!A0", "@a/b(1)", "\uff1d1", " =1"])
+def test_what_a_spreadsheet_would_take_for_a_formula_is_quoted(text: str) -> None:
+    assert formats.spreadsheet_text(text) == f"'{text.strip()}"
+
+
 EVIL = "\x1b]0;owned\x07\x1b[2Jname\x9b31m\u202e\n"
 
 

@@ -66,7 +66,8 @@ _CSV_DETAILS: Mapping[str, tuple[str, ...]] = {
 Cells = tuple[object, ...]
 
 _AT_ONCE = 100  # rows in a piece of CSV
-_FORMULA = ("=", "+", "-")  # not "@", with which the names of many agents begin
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last are wide, for East Asian locales
+_PACKAGE = re.compile(r"@[\w.-]+/[\w.-]+")  # from npm: many agents are called so
 
 
 def as_json(report: Report) -> Iterator[str]:
@@ -112,19 +113,38 @@ def as_csv(report: Report) -> Iterator[str]:
 
     `cost_USD` is always there, other currencies come last, so that every other column keeps its place.
     """
+    others = sorted({*report.currencies} - {"USD"})
+    header = [*_CSV, *_CSV_DETAILS.get(report.by, ()), *(f"cost_{clean(currency)}" for currency in others)]
+    return csv_in_pieces(
+        header,
+        (
+            (*_figure_cells(line), *_detail_cells(line), *(_cost(line, currency) for currency in others))
+            for line in report.lines
+        ),
+    )
+
+
+def csv_in_pieces(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """The CSV of rows, of which there may be any number. None is an empty cell."""
     import csv
 
-    others = sorted({*report.currencies} - {"USD"})
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*_CSV, *_CSV_DETAILS.get(report.by, ()), *(f"cost_{clean(currency)}" for currency in others)])
-    for number, line in enumerate(report.lines, 1):
-        writer.writerow((*_figure_cells(line), *_detail_cells(line), *(_cost(line, currency) for currency in others)))
+    writer.writerow(header)
+    for number, row in enumerate(rows, 1):
+        writer.writerow(row)
         if not number % _AT_ONCE:
             yield file.getvalue()
             file.seek(0)
             file.truncate()
     yield file.getvalue()
+
+
+@lru_cache(maxsize=1024)  # the same few names in row after row
+def spreadsheet_text(text: str) -> str:
+    """Text that a spreadsheet would take for a formula is quoted: titles and model names are not ours."""
+    plain = clean(text)
+    return f"'{plain}" if plain.startswith(_FORMULA) and not _PACKAGE.fullmatch(plain) else plain
 
 
 def described(line: Line) -> dict[str, Any]:
@@ -203,7 +223,7 @@ def _session_details(session: SessionInfo) -> dict[str, Any]:
 def _figure_cells(line: Line) -> Cells:
     usage = line.usage
     return (
-        _safe(line.key),
+        spreadsheet_text(line.key),
         line.turns,
         usage.input,
         usage.cached_read,
@@ -229,21 +249,21 @@ def _cost(line: Line, currency: str) -> str | None:
 def _detail_cells(line: Line) -> Cells:
     if isinstance(line.about, Row):
         return _turn_cells(line.about)
-    return tuple(_safe(value) if isinstance(value, str) else value for value in _details(line).values())
+    return tuple(spreadsheet_text(value) if isinstance(value, str) else value for value in _details(line).values())
 
 
 def _turn_cells(row: Row) -> Cells:
     """As `_turn_details`, of which a report has a million."""
     entry = row.entry
     return (
-        _safe(entry.session),
+        spreadsheet_text(entry.session),
         *_origin_cells(row.origin),
-        entry.model and _safe(entry.model),
+        entry.model and spreadsheet_text(entry.model),
         entry.kind,
         milliseconds(entry.started_at),
         milliseconds(entry.ended_at),
-        entry.stop_reason and _safe(entry.stop_reason),
-        entry.message_id and _safe(entry.message_id),
+        entry.stop_reason and spreadsheet_text(entry.stop_reason),
+        entry.message_id and spreadsheet_text(entry.message_id),
         entry.usage_source,
         entry.cost_source,
         entry.context_used,
@@ -254,11 +274,4 @@ def _turn_cells(row: Row) -> Cells:
 @lru_cache(maxsize=1024)
 def _origin_cells(origin: Origin) -> Cells:
     cells = (origin.agent, origin.agent_version, origin.client, origin.user, origin.team, origin.project)
-    return tuple(cell and _safe(cell) for cell in cells)
-
-
-@lru_cache(maxsize=1024)  # the same few names in row after row
-def _safe(cell: str) -> str:
-    """Text that a spreadsheet would take for a formula is quoted: titles and model names are not ours."""
-    text = clean(cell)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return tuple(cell and spreadsheet_text(cell) for cell in cells)
