@@ -148,11 +148,22 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
                 cost="carried",
                 repriced=True,
                 used_includes_output=True,
-                unreported="titles",
+                unreported="titles; calls cut short",
             ),
         ),
     ),
-    "hermes-agent": (("0.19.0", Profile("session", "includes_cache", counters_restart=True, restarts_on_model=True)),),
+    "hermes-agent": (
+        (
+            "0.19.0",
+            Profile(
+                "session",
+                "includes_cache",
+                counters_restart=True,
+                restarts_on_model=True,
+                unreported="calls cut short",
+            ),
+        ),
+    ),
     "OpenHands CLI ACP Agent": (("1.16.0", Profile("session", "includes_cache", cost="carried")),),
     "fast-agent-acp": (("0.10.46", Profile("turn", "includes_cache", hides_cache=True)),),
     "nanocoder": (
