@@ -14,6 +14,7 @@ import pytest
 from acp_proxy import config
 from acp_proxy.arguments import parser
 from acp_proxy.config.schema import KEYS, check_of, pattern_of
+from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.report import BY
 
 ROOT = Path(__file__).parent.parent
@@ -55,6 +56,13 @@ def test_the_example_of_the_whole_file_has_every_key_and_is_valid() -> None:
         check = check_of(key)
         assert check
         check(value)
+
+
+def test_every_table_of_the_ledger_is_explained() -> None:
+    steps = "".join(part for step in MIGRATIONS for part in step if isinstance(part, str))
+    page = (ROOT / "docs/ledger.md").read_text(encoding="utf-8")
+    explained = page.partition("\n## What is in which table\n")[2].partition("\n## ")[0]
+    assert [name for name in re.findall(r"CREATE TABLE (\w+)", steps) if f"`{name}`" not in explained] == []
 
 
 def test_defaults_stand_in_the_table(tmp_path: Path) -> None:
