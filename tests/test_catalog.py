@@ -189,6 +189,13 @@ def test_a_configured_alias_names_a_model(catalog: Catalog) -> None:
     assert aliased.is_alias("sonnet")
 
 
+def test_what_is_longer_than_any_models_id_is_unknown_whoever_prices_it(catalog: Catalog) -> None:
+    longest = "m" * models.LONGEST
+    priced = catalog.with_overrides({longest: Price("1", "2"), f"{longest}m": Price("1", "2")})
+    assert priced.find(longest)
+    assert priced.find(f"{longest}m") is None
+
+
 def test_aliases_that_name_each_other_are_unknown(catalog: Catalog) -> None:
     circular = catalog.with_overrides(aliases={"default": "auto", "auto": "default"})
     assert circular.price("default", Usage(input=1), NOW).cost is None

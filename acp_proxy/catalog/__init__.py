@@ -147,7 +147,6 @@ class Catalog:
 
 
 _WireTier = tuple[int, str]
-_WireStep = tuple[str, str] | tuple[str, str, list[_WireTier]]
 
 
 class Table(msgspec.Struct, frozen=True):
