@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import time
 from collections.abc import Iterator
 from decimal import Decimal
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 from acp_proxy.core.entry import SessionState
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.journal import open_journal
+from acp_proxy.serve.assets import page_assets
 from tests.ledger.rows import ALICE, BOB, Warnings, line, row
 from tests.serve.house import Home, Served
 
@@ -225,6 +227,13 @@ def test_a_file_of_the_page_is_sent_once(served: Served) -> None:
     etag = served.ask("/").headers["etag"]
     answer = served.ask("/", {"If-None-Match": f'"other", W/{etag}'})
     assert (answer.status, answer.body) == (304, b"")
+
+
+def test_the_page_may_stand_below_a_path_for_it_names_no_address_from_the_root() -> None:
+    texts = [asset.body.decode() for name, asset in page_assets().items() if name.endswith((".js", ".css", "/"))]
+    assert any('href="page.css"' in text for text in texts)
+    from_the_root = re.compile(r"""(?:href=|src=|url\(|import\(|from |fetch\()["'`]?/(?!/)""")
+    assert [found for text in texts for found in from_the_root.findall(text)] == []
 
 
 def test_a_row_that_is_added_is_seen_and_changes_the_version(tmp_path_factory: pytest.TempPathFactory) -> None:
