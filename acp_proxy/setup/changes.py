@@ -109,6 +109,8 @@ def _left(editor: Editor, chosen: list[Agent], first: bytes | None) -> str:
 
 
 def _nothing_to_undo(editor: Editor, behind: list[Agent], wanted: str | None) -> str:
+    if wanted is not None and behind:
+        return f"{_names(behind)} behind acp-proxy within a line for a shell, which is yours to change"
     if wanted is not None:
         return f"{clean(wanted)} is not behind acp-proxy"
     if not behind:

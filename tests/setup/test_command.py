@@ -28,6 +28,15 @@ def test_twice_is_the_same_as_once(machine: Machine) -> None:
     assert path.read_bytes() == once
 
 
+def test_one_that_a_shell_puts_behind_acp_proxy_is_left_to_who_wrote_it(machine: Machine) -> None:
+    settings = '{"agent_servers": {"Mine": {"command": "sh", "args": ["-c", "exec acp-proxy run -- agent"]}}}\n'
+    path = machine.write("zed", settings)
+    assert machine.setup("zed") == "Mine is behind acp-proxy already.\n"
+    said = "Mine is behind acp-proxy within a line for a shell, which is yours to change"
+    assert machine.setup("zed", "mine", undo=True) == f"{path}: {said}.\n"
+    assert path.read_text() == settings
+
+
 def test_a_dry_run_shows_the_change_and_writes_nothing(machine: Machine) -> None:
     machine.write("zed", SETTINGS)
     before = machine.everything()
