@@ -83,6 +83,7 @@ class Account:
         self.concrete: str | None = None  # ... as usage named it since
         self.title: str | None = None
         self.compacted = False  # between turns, and what it used is not booked yet
+        self.paid_otherwise = False  # what its agent tells next of the last turn, the user's prices have paid
         self.restorable = True  # nothing was booked here that the ledger's answer would hold too
         self._booked: tuple[Money, ...] = ()  # in other processes, too
 
@@ -137,7 +138,7 @@ class Account:
             self.notes = Notes(self.model)
         self.open.append(turn.id)
         self.here = True
-        self.compacted = False
+        self.compacted = self.paid_otherwise = False
 
     def end_turn(self, turn: Turn, *, behind: bool = False) -> tuple[Notes, Increase]:
         """What was seen during a turn, and what it cost by the agent's word. Nothing, `behind` one that runs."""

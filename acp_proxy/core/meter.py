@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from acp_proxy.core import dialects
 from acp_proxy.core.account import Account
+from acp_proxy.core.agent_cost import Increase
 from acp_proxy.core.agents import ProfileOverride, profile_of
 from acp_proxy.core.counters import partition
 from acp_proxy.core.dialects import Call
@@ -218,6 +219,8 @@ class Meter:
 
     def _booked_between(self, account: Account, at: int, usage: Usage, kind: Kind | None) -> list[Event]:
         increase = account.cost.take()
+        if account.paid_otherwise and increase.reported:
+            increase, account.paid_otherwise = Increase(), False
         entry = self._rows.between_turns(
             account, at, usage, increase, kind or ("compaction" if account.compacted else "autonomous")
         )

@@ -60,6 +60,7 @@ class Rows:
         bill = turn_bill(parts.own, shares, used, increase, prices, told=account.agent_tells_cost)
         if bill.ahead is not None:
             account.cost.book_ahead(bill.ahead)
+        account.paid_otherwise = bill.instead
         note_context(account, ended, notes, used)
         rows = [self._beside_row(ended, account, row, bill, prices) for row in beside]
         if bill.unseen is not None:

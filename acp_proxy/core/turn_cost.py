@@ -20,7 +20,10 @@ from acp_proxy.core.usage import NOTHING
 
 
 class Bill(Struct, frozen=True):
-    """Lines with their costs. `unseen` was spent before the turn, `ahead` is still to come in the agent's cost."""
+    """Lines with their costs. `unseen` was spent before the turn, `ahead` is still to come in the agent's cost.
+
+    With `instead` the user's prices stand in place of what the agent has still to tell.
+    """
 
     lines: tuple[UsageLine, ...]
     source: CostSource
@@ -28,6 +31,7 @@ class Bill(Struct, frozen=True):
     unseen: Money | None = None
     ahead: Money | None = None
     pays_beside: bool = False  # the agent's cost holds what subagents and titles cost
+    instead: bool = False
 
 
 class Prices(Struct, frozen=True):
@@ -59,7 +63,8 @@ def turn_bill(
         return Bill(unpaid_lines(own), source, pays_beside=to_come)
     ahead = _total(priced) if to_come and not increase.baseless else None
     lines, source, detail = _computed(own, priced, estimated=used.source == "estimated")
-    return Bill(lines, source, detail, ahead=ahead, pays_beside=to_come)
+    instead = told and configured and not increase.reported
+    return Bill(lines, source, detail, ahead=ahead, pays_beside=to_come, instead=instead)
 
 
 def computed_lines(shares: Sequence[Share], prices: Prices) -> tuple[tuple[UsageLine, ...], CostSource]:

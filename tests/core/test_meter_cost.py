@@ -126,6 +126,18 @@ def test_costs_that_each_come_while_the_next_prompt_runs_are_booked_once() -> No
     assert story.booked() == "0.032781"
 
 
+def test_a_late_cost_is_not_added_to_the_users_price() -> None:
+    story = Story(STRANGER, replace(PRICES, configured=frozenset({"mock"})))
+    story.open(model="mock")
+    story.turn(inclusive(100, 10), cost="0.5")
+    for cost in ("1", "1.5"):
+        assert story.turn(inclusive(100, 10)).costs == (usd("0.000002"),)
+        assert story.report(cost=cost) == []
+    (other,) = story.report(cost="2")
+    assert (other.kind, other.costs) == ("autonomous", (usd("0.5"),))
+    assert story.booked() == "0.500006"
+
+
 def test_a_late_cost_pays_only_what_was_not_booked_ahead() -> None:
     story = Story(STRANGER)
     story.open(model="claude-opus-5-5")
