@@ -1,0 +1,156 @@
+"""What an agent says: most of it passes at a glance, and what the glance told is accounted later."""
+
+from __future__ import annotations
+
+from acp_proxy.accounting import Accounting
+from acp_proxy.core.alike import ESCAPE, NEWLINE, QUOTE, Alike
+from acp_proxy.core.events import Side
+from acp_proxy.core.peek import UNREADABLE, Peek, decode_run, is_one_a_line, peek_lines, peek_run, split_lines
+from acp_proxy.core.traffic import Flow
+from acp_proxy.glance import Tally, Told, is_usage_update, may_be_late, next_of_agent
+from acp_proxy.lane import Lane
+from acp_proxy.passage import Passage
+
+_AGENT = Side.AGENT  # looked up for each run
+
+
+class AgentLines:
+    """On their way to `lane`, the client's."""
+
+    def __init__(self, lane: Lane, passage: Passage, accounting: Accounting, flow: Flow) -> None:
+        self._lane = lane
+        self._write = lane.outlet.write
+        self._passage = passage
+        self._accounting = accounting
+        self._awaits = accounting.awaits
+        self._flow = flow
+        self._alike = Alike()
+
+    def glance(self, run: bytes) -> bool:
+        """Whether whole lines are to be forwarded as they are; else they have been. Most of all traffic ends here."""
+        alike = self._alike
+        if len(run) >= alike.long:
+            self._sifted(run)
+            return False
+        begin, end = alike.begin, alike.end
+        if run[:begin] == alike.head:
+            words = run[begin:end]
+            if QUOTE in words or ESCAPE in words or NEWLINE in words:
+                measured = alike.measure(run)
+                if measured is not None:
+                    self._flow.messages += measured[0]
+                    self._accounting.tally(alike.session, alike.kind, *measured)
+                    return True
+            elif run[end:] == alike.tail and len(run) >= alike.least:
+                self._flow.messages += 1
+                last = self._accounting.last
+                if last is not None and last.kind == alike.kind and last.session == alike.session:
+                    last.updates += 1
+                    last.size += len(words) + alike.around
+                else:
+                    self._accounting.tally(alike.session, alike.kind, 1, len(words) + alike.around)
+                return True
+        try:
+            peeked = decode_run(run)
+        except UNREADABLE:
+            peeked = peek_lines(run)
+        awaits = self._awaits
+        for peek in peeked:
+            if peek.method is not None:
+                self._peeked(run, peeked)
+                return False
+            if awaits(_AGENT, peek.id):
+                self._looked_into(run, peeked)
+                return False
+        self._flow.messages += len(peeked)
+        return True
+
+    def broken_off(self, run: bytes) -> None:
+        """Forwards and accounts for the last lines of a stream, of which the very last lacks its newline."""
+        self._looked_into(run, peek_run(run))
+
+    def _peeked(self, run: bytes, peeked: list[Peek]) -> None:
+        """Not all of the run are responses that nobody follows."""
+        if len(peeked) == 1 and is_usage_update(peeked[0]) and is_one_a_line(run, peeked):
+            self._write(run)  # there is mostly something behind it that somebody waits for
+            self._flow.messages += 1
+            self._accounting.usage_update(run)
+            self._accounting.settle()
+            return
+        seen = self._seen(run, peeked)
+        if seen is None:
+            self._looked_into(run, peeked)
+            return
+        self._write(run)
+        self._flow.messages += len(peeked)
+        if seen:
+            self._accounting.seen(seen)
+            self._accounting.settle()
+            self._alike.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
+
+    def _seen(self, run: bytes, peeked: list[Peek]) -> list[Tally | Told] | None:
+        """What the lines tell where a glance is enough for all of them."""
+        seen: list[Tally | Told] = []
+        mark = next_of_agent(peeked, 0, self._awaits, seen)
+        return seen if mark == len(peeked) and run[-1] == NEWLINE and is_one_a_line(run, peeked) else None
+
+    def _looked_into(self, run: bytes, peeked: list[Peek]) -> None:
+        """Some lines of the run matter: forward in order, and account for each at its time."""
+        if len(peeked) == 1 and run[-1] == NEWLINE and is_one_a_line(run, peeked):
+            self._flow.messages += 1
+            if may_be_late(peeked[0]):
+                self._write(run)
+                self._accounting.line(_AGENT, run)
+            else:
+                self._passage.line(_AGENT, run)
+            self._accounting.settle()
+        else:
+            self._settle(run, self._each(run, 0, 0, run, peeked))
+
+    def _sifted(self, run: bytes) -> None:
+        """The same for many lines, of which most are like the one that is known."""
+        sent = begin = 0
+        for piece, measured in self._alike.sift(run):
+            if measured is None:
+                peeked = peek_run(piece)
+                seen = self._seen(piece, peeked)
+                if seen is not None:
+                    self._flow.messages += len(peeked)
+                    self._accounting.seen(seen)
+                else:
+                    sent = self._each(run, sent, begin, piece, peeked)
+            else:
+                self._flow.messages += measured[0]
+                self._accounting.tally(self._alike.session, self._alike.kind, *measured)
+            begin += len(piece)
+        self._settle(run, sent)
+
+    def _settle(self, run: bytes, sent: int) -> None:
+        self._lane.forward(run[sent:])
+        self._accounting.settle()
+
+    def _each(self, run: bytes, sent: int, begin: int, piece: bytes, peeked: list[Peek]) -> int:
+        """The lines of a piece that begins at `begin`; `sent` bytes of the run are forwarded, and so many then."""
+        lines = split_lines(piece)
+        if not is_one_a_line(piece, peeked):
+            peeked = peek_lines(piece)
+        self._flow.messages += len(lines)
+        counted = 0
+        while True:
+            seen: list[Tally | Told] = []
+            mark = next_of_agent(peeked, counted, self._awaits, seen)
+            self._accounting.seen(seen)
+            if mark == len(lines):
+                break
+            begin += sum(map(len, lines[counted:mark]))
+            line, counted = lines[mark], mark + 1
+            if may_be_late(peeked[mark]):
+                self._accounting.line(_AGENT, line)
+            else:
+                self._lane.forward(run[sent:begin])
+                self._passage.line(_AGENT, line)
+                sent = begin + len(line)
+            begin += len(line)
+        if seen:
+            self._alike.learn(lines[-1], peeked[-1])
+        return sent

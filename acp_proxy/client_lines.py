@@ -1,0 +1,91 @@
+"""What a client says: most of it passes at a glance, prompts and what stands behind one that waits do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acp_proxy.accounting import Accounting
+from acp_proxy.core.events import Side
+from acp_proxy.core.peek import (
+    NEWLINE,
+    UNREADABLE,
+    Head,
+    Peek,
+    decode_heads,
+    is_one_a_line,
+    peek_lines,
+    peek_run,
+    split_lines,
+)
+from acp_proxy.core.traffic import Flow
+from acp_proxy.lane import Lane
+from acp_proxy.passage import Passage
+
+_CLIENT = Side.CLIENT  # looked up for each run
+
+
+class ClientLines:
+    """On their way to `lane`, the agent's."""
+
+    def __init__(self, lane: Lane, passage: Passage, accounting: Accounting, flow: Flow) -> None:
+        self._lane = lane
+        self._passage = passage
+        self._admission = passage.admission
+        self._accounting = accounting
+        self._flow = flow
+
+    def glance(self, run: bytes) -> bool:
+        """Whether whole lines are to be forwarded as they are; else they have been."""
+        try:
+            heads: Sequence[Head | Peek] = decode_heads(run)
+        except UNREADABLE:
+            heads = peek_lines(run)
+        passage, held = self._passage, self._admission.held
+        for head in heads:
+            method = head.method
+            if held or (method in passage.methods if method is not None else passage.answers(_CLIENT, head.id)):
+                return self._peek(run)
+        self._flow.messages += len(heads)
+        return True
+
+    def broken_off(self, run: bytes) -> None:
+        """Forwards and accounts for the last lines of a stream, of which the very last lacks its newline."""
+        self._looked_into(run, peek_run(run))
+
+    def _peek(self, run: bytes) -> bool:
+        peeked = peek_run(run)
+        if self._next(peeked, 0) < len(peeked):
+            self._looked_into(run, peeked)
+            return False
+        self._flow.messages += len(peeked)
+        return True
+
+    def _next(self, peeked: Sequence[Peek], start: int) -> int:
+        """The index of the next line that needs more than a glance, or the end."""
+        methods, held = self._passage.methods, self._admission.held
+        for index in range(start, len(peeked)):
+            peek = peeked[index]
+            if peek.method in methods or ((held or peek.method is None) and self._passage.matters(peek)):
+                return index
+        return len(peeked)
+
+    def _looked_into(self, run: bytes, peeked: Sequence[Peek]) -> None:
+        """Some lines of the run matter: forward in order, and account for each behind it."""
+        if len(peeked) == 1 and run[-1] == NEWLINE and is_one_a_line(run, peeked):
+            self._flow.messages += 1
+            self._passage.line(_CLIENT, run)
+        else:
+            self._each(run, peeked)
+        self._accounting.settle()
+
+    def _each(self, run: bytes, peeked: Sequence[Peek]) -> None:
+        lines = split_lines(run)
+        if not is_one_a_line(run, peeked):
+            peeked = peek_lines(run)
+        self._flow.messages += len(lines)
+        counted = 0
+        while (mark := self._next(peeked, counted)) < len(lines):
+            self._lane.forward(b"".join(lines[counted:mark]))
+            self._passage.line(_CLIENT, lines[mark])
+            counted = mark + 1
+        self._lane.forward(b"".join(lines[counted:]))
