@@ -36,6 +36,7 @@ class AgentCost:
         "_known",
         "_others",
         "_reported",
+        "_restarts",
         "last",
         "pending",
     )
@@ -43,6 +44,7 @@ class AgentCost:
     def __init__(self, profile: Profile) -> None:
         self.last: Money | None = None  # as last reported or restored
         self._goes_on = profile.cost == "carried"
+        self._restarts = profile.cost == "restarts"
         self._others: dict[str, Money] = {}  # the same in currencies that it was told in before
         self._known = True  # where it stood: at `last`, or at 0
         self._ahead: Money | None = None  # booked from the catalog, and still to come in the agent's cost
@@ -80,9 +82,9 @@ class AgentCost:
     def report(self, value: Money) -> None:
         last, known, told = self.last, self._known, self._reported
         self._reported = True
-        if self._goes_on and not value.nano and (self.positive or not known):
+        if not value.nano and (not known or (self.positive and not self._restarts)):
             self.last = last or value
-            return  # a gap in what the agent knows: its cost never falls
+            return  # a gap in what the agent knows: where a cost stood, and from where it goes on, is not 0
         if last is not None and last.currency != value.currency:
             self._others[last.currency] = last
             last = self._others.get(value.currency)

@@ -320,6 +320,15 @@ def test_a_cost_of_zero_after_a_carried_one_is_a_gap_and_no_new_baseline() -> No
     assert story.turn(inclusive(100, 10), cost="0.3").costs == (usd("0.05"),)
 
 
+def test_a_cost_of_zero_of_an_agent_that_nobody_described_is_a_gap_until_less_than_before_is_told() -> None:
+    for after, booked in (("0.3", "0.3"), ("0.1", "0.35")):
+        story = Story(STRANGER)
+        story.open()
+        for cost in ("0.25", "0", after):
+            story.turn(inclusive(100, 10), cost=cost)
+        assert story.booked() == booked
+
+
 def test_a_cost_of_zero_after_a_load_is_no_baseline_either() -> None:
     for state, first in ((None, "0.000002"), (known("0.25", "0.25"), "0.05")):
         story = Story(OPENCODE)
