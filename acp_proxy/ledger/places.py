@@ -5,8 +5,10 @@ Creates directories only in `private_directory`; opens no file of its own but th
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
+from errno import ENOTDIR
 from pathlib import Path
 
 from acp_proxy.core.digest import digest
@@ -81,7 +83,10 @@ def private_directory(path: Path) -> None:
     if path.is_dir():
         return
     private_directory(path.parent)
-    path.mkdir(mode=0o700, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+    except FileExistsError as error:  # the system says what is in the way, and not what is wrong with it
+        raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR), str(path)) from error
 
 
 def network_file_system(path: Path, mounts: str | None = None) -> str | None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from errno import EISDIR
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,6 +32,7 @@ RETRY_BETWEEN = (0.0002, 0.004)  # seconds, drawn anew each time: whoever waits 
 # may need: without this 50 processes on two busy processors tried 48 times for each transaction, and took seconds.
 RETRY_GROWTH, RETRY_GROWN = 1.5, 16.0
 
+_LEAST_LIBRARY = (3, 37)  # STRICT tables
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _PASSING = _BUSY | {
@@ -59,6 +61,7 @@ def connect(path: Path, patience: float) -> tuple[sqlite3.Connection, Identity |
 
     Raises LedgerError.
     """
+    refuse_old_library(sqlite3.sqlite_version_info)
     network = network_file_system(path)
     if network:
         raise LedgerError(f"ledger {path}: on a network file system ({network}), where SQLite's locks do not hold")
@@ -74,6 +77,13 @@ def connect(path: Path, patience: float) -> tuple[sqlite3.Connection, Identity |
             except LedgerDamagedError as error:
                 error.file = file
                 raise
+
+
+def refuse_old_library(version: tuple[int, ...]) -> None:
+    """Which one Python has is the system's choice, and some have a new Python with an old one."""
+    if version < _LEAST_LIBRARY:
+        has, wanted = (".".join(map(str, each)) for each in (version, _LEAST_LIBRARY))
+        raise LedgerError(f"ledger: this Python has SQLite {has}, and {wanted} or newer is needed")
 
 
 def _connect(path: Path, patience: float) -> sqlite3.Connection:
@@ -102,8 +112,11 @@ def now_and_then_checkpoint(connection: sqlite3.Connection) -> None:
 def _create(path: Path) -> None:
     # Never opened when it is there: closing any descriptor of it would drop the locks that another connection of this
     # process holds (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled).
-    with suppress(FileExistsError):
+    try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        if path.is_dir():  # SQLite would only say that it cannot be opened
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR)) from None
 
 
 def _use_wal(connection: sqlite3.Connection, patience: float) -> None:

@@ -17,7 +17,7 @@ from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.rows import read_rows
 from acp_proxy.ledger.sqlite import SqliteLedger
-from acp_proxy.ledger.sqlite_file import connect, identity, patiently, set_aside
+from acp_proxy.ledger.sqlite_file import connect, identity, patiently, refuse_old_library, set_aside
 from tests.ledger.processes import Process
 from tests.ledger.rows import ALICE, NOON, Warnings, line, row
 
@@ -287,9 +287,16 @@ class TestBadPlaces:
         with pytest.raises(LedgerUnavailableError, match=f"^ledger {read_only_directory}/ledger.db: "):
             SqliteLedger(read_only_directory / "ledger.db")
 
+    def test_a_library_that_is_too_old_is_one_line(self) -> None:
+        with pytest.raises(
+            LedgerError, match=r"^ledger: this Python has SQLite 3\.26\.0, and 3\.37 or newer is needed$"
+        ):
+            refuse_old_library((3, 26, 0))
+        refuse_old_library((3, 37, 0))
+
     def test_a_directory_in_the_place_of_the_file_is_unavailability(self, path: Path) -> None:
         path.mkdir()
-        with pytest.raises(LedgerUnavailableError, match=f"^ledger {path}: unable to open"):
+        with pytest.raises(LedgerUnavailableError, match=f"^ledger {path}: Is a directory$"):
             SqliteLedger(path)
 
 
