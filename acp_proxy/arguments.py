@@ -169,7 +169,7 @@ def _add_prices(command: argparse.ArgumentParser) -> None:
     shown = _action(actions, "show", "what a model id resolves to, and its prices")
     priced = _action(actions, "cost", "what tokens cost")
     for action in (shown, priced):
-        action.add_argument("model", metavar="MODEL", help="as an agent reports it")
+        action.add_argument("model", metavar="MODEL", type=_text, help="as an agent reports it")
     for name, says in (
         ("input", "input tokens, but for those read from or written to a cache"),
         ("output", "output tokens, but for thinking"),
@@ -206,7 +206,16 @@ def _action(actions: argparse._SubParsersAction[Any], name: str, says: str) -> a
     return made
 
 
+def _text(given: str) -> str:
+    """JSON has no place for other bytes."""
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError("expected text in UTF-8") from None
+    return given
+
+
 def _tokens(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text) <= _MOST_TOKENS:
+    if text.isascii() and text.isdigit() and len(text) <= len(str(_MOST_TOKENS)) and int(text) <= _MOST_TOKENS:
         return int(text)
     raise argparse.ArgumentTypeError(f"expected a number of tokens, not {text!r}")

@@ -249,7 +249,8 @@ def _prices(arguments: argparse.Namespace) -> int:
     config = _config(arguments)
     catalog = catalog_of(config)
     now = time.time_ns()
-    at = _instant(arguments, "at", _zone(None), now) or now
+    asked_for = _instant(arguments, "at", _zone(None), now)
+    at = now if asked_for is None else asked_for
     match arguments:
         case argparse.Namespace(action="list", search=search, json=as_json):
             text = prices.list_prices(catalog, at, search, as_json=as_json)

@@ -127,6 +127,11 @@ def test_help_lists_the_commands_and_run_has_help_of_its_own(machine: Machine) -
             "acp-proxy: argument --input: expected a number of tokens, not 'many'; see acp-proxy prices cost --help",
         ),
         (
+            ("prices", "show", "caf\udce9"),
+            "acp-proxy: argument MODEL: expected text in UTF-8; see acp-proxy prices show --help",
+        ),
+        (("serve", "--port", "9" * 5000), "acp-proxy: --port: expected a port from 0 to 65535, such as 9464"),
+        (
             ("--config", "/nowhere.toml", "report"),
             "acp-proxy: /nowhere.toml: cannot be read: no such file or directory",
         ),
@@ -144,7 +149,9 @@ def test_a_key_that_does_not_exist_names_its_choices(machine: Machine) -> None:
 
 def test_a_ledger_that_cannot_be_read_is_one_line(machine: Machine) -> None:
     (machine.home / "file").write_text("")
-    assert machine.complaint("report", "--ledger", f"sqlite:///{machine.home}/file/ledger.db").startswith("acp-proxy: ")
+    for path, why in (("file/ledger.db", "Not a directory"), ("", "Is a directory")):
+        place = Path(machine.home, path)
+        assert machine.complaint("report", "--ledger", f"sqlite:///{place}") == f"acp-proxy: ledger {place}: {why}"
 
 
 def test_a_mistake_in_the_environment_names_the_variable(machine: Machine) -> None:
@@ -267,17 +274,34 @@ def test_prices_depend_on_the_time_and_on_the_largest_context(machine: Machine) 
 
 @pytest.mark.parametrize("command", ["budget list", "metrics", "report", "status", "doctor"])
 def test_a_working_directory_that_was_removed_is_no_error(machine: Machine, command: str) -> None:
+    done = run_where_the_directory_is_gone(machine, *command.split())
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_ledger_that_would_stand_in_a_directory_that_was_removed_is_one_line(machine: Machine) -> None:
+    done = run_where_the_directory_is_gone(machine, "report", "--ledger", "sqlite:///l.db")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "acp-proxy: ledger.url: l.db: the working directory was removed\n"
+
+
+def run_where_the_directory_is_gone(machine: Machine, *arguments: str) -> subprocess.CompletedProcess[str]:
     gone = machine.home / "gone"
     gone.mkdir()
     script = f'cd "{gone}" && rmdir "{gone}" && exec "$@"'
-    done = subprocess.run(
-        ["sh", "-c", script, "sh", *COMMAND, *command.split()],
+    return subprocess.run(
+        ["sh", "-c", script, "sh", *COMMAND, *arguments],
         env={**machine.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_prices_may_be_asked_for_at_the_very_beginning_of_time(machine: Machine) -> None:
+    def since(at: str) -> object:
+        return json.loads(machine.answer("prices", "show", "claude-sonnet-5-5", "--json", "--at", at))["since"]
+
+    assert since("1970-01-01T00:00:00Z") == since("1970-01-01T00:00:01Z") != since("2026-11-21")
 
 
 def test_doctor_ends_with_1_when_something_fails(machine: Machine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -159,6 +160,13 @@ def test_a_ledgers_path_becomes_absolute_from_home_and_from_the_working_director
     assert machine.load({"ledger": "sqlite:///l.db"}).ledger.url == f"sqlite:///{Path.cwd()}/l.db"
 
 
+def test_paths_and_urls_may_be_longer_than_names(machine: Machine) -> None:
+    deep = f"/srv/{'d' * 250}/{'e' * 250}"
+    config = machine.load({"ledger": f"sqlite:///{deep}/l.db", "log": f"{deep}/log"})
+    assert (config.ledger.url, str(config.log.file)) == (f"sqlite:///{deep}/l.db", f"{deep}/log")
+    assert machine.error({"log": "x" * 5000}) == "--log: expected 1 to 4096 printable characters"
+
+
 def test_no_summary_and_the_log_flags_set_their_keys(machine: Machine) -> None:
     config = machine.load({"no_summary": "true", "log": "~/l", "log_level": "INFO", "agent": "a"})
     assert (config.run.summary, config.run.agent) == (False, "a")
@@ -189,6 +197,11 @@ def test_tables_with_names_of_the_user_can_be_set_in_the_environment(machine: Ma
 @pytest.mark.parametrize("variable", ["LOGNAME", "USER", "LNAME", "USERNAME"])
 def test_the_user_is_the_login_name(tmp_path: Path, variable: str) -> None:
     assert load({}, {"HOME": str(tmp_path), variable: "carol"}, admin_file=tmp_path / "no").identity.user == "carol"
+
+
+def test_a_login_name_that_is_no_text_is_one_that_a_ledger_can_keep(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "USER": os.fsdecode(b"ren\xe9")}
+    assert load({}, environ, admin_file=tmp_path / "no").identity.user == "ren?"
 
 
 def test_a_user_without_any_variable_is_still_named(tmp_path: Path) -> None:
@@ -230,6 +243,10 @@ def test_a_user_without_any_variable_is_still_named(tmp_path: Path) -> None:
             '[ledger]\nadmission_timeout = "2sm"\n',
             'FILE:2: ledger.admission_timeout: expected a duration such as "250ms" or "2s"',
         ),
+        (
+            f'[ledger]\nadmission_timeout = "{"9" * 400}s"\n',
+            'FILE:2: ledger.admission_timeout: expected a duration such as "250ms" or "2s"',
+        ),
         ('[ledger]\nurl = "/tmp/x"\n', "FILE:2: ledger.url: expected sqlite:///PATH or postgresql://HOST/DATABASE"),
         ('[ledger]\nurl = "sqlite:///"\n', "FILE:2: ledger.url: expected sqlite:///PATH or postgresql://HOST/DATABASE"),
         (
@@ -247,6 +264,10 @@ def test_a_user_without_any_variable_is_still_named(tmp_path: Path) -> None:
         (
             "[prices.x]\ncontext = 0\n",
             "FILE:2: prices.x.context: expected a number of tokens above 0",
+        ),
+        (
+            f"[prices.x]\ncontext = {10**30}\n",
+            "FILE:2: prices.x.context: expected a number of tokens up to 1,000,000,000,000",
         ),
         ("[ledger\n", "FILE:1: not valid TOML: expected ']' at the end of a table declaration"),
         ("[run]\nsummary = \n", "FILE:2: not valid TOML: invalid value"),
@@ -278,6 +299,7 @@ def test_a_mistake_in_the_administrators_file_names_that_file(machine: Machine) 
     [
         ({"log_level": "warn"}, {}, '--log-level: expected debug, info, warning or error; did you mean "warning"?'),
         ({"team": ""}, {}, "--team: expected 1 to 200 printable characters"),
+        ({"port": "9" * 5000}, {}, "--port: expected a port from 0 to 65535, such as 9464"),
         ({"ledger": "mysql://u:secret@h/d"}, {}, "--ledger: expected sqlite:///PATH or postgresql://HOST/DATABASE"),
         (
             {"ledger": "postgresql://u:secret@h"},

@@ -160,7 +160,10 @@ def _log(section: dict[str, Any], environ: Mapping[str, str]) -> Log:
 def _ledger(section: dict[str, Any], environ: Mapping[str, str]) -> LedgerChoice:
     if section["url"].startswith("sqlite:///"):
         path = expanded(section["url"].removeprefix("sqlite:///"), environ)
-        section["url"] = f"sqlite:///{os.path.realpath(path)}"
+        try:
+            section["url"] = f"sqlite:///{os.path.realpath(path)}"
+        except FileNotFoundError as error:
+            raise ConfigError(f"ledger.url: {path}: the working directory was removed") from error
     return LedgerChoice(**section)
 
 
@@ -178,7 +181,7 @@ def _pricing(settings: Layer) -> Pricing:
 def _login_name(environ: Mapping[str, str]) -> str:
     for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         if name := environ.get(variable):
-            return name
+            return name.encode("utf-8", "replace").decode()  # a ledger keeps text, and no other bytes
     import pwd
 
     try:

@@ -21,14 +21,25 @@ _LONGEST_NAME = 200  # characters; names become labels of metrics
 _LONGEST_AMOUNT = 18  # digits
 _AMOUNTS = 2**63  # nano-units, beyond what a ledger's column holds
 _LONGEST_URL = 2000  # characters
+_LONGEST_PATH = 4096  # characters; no system takes more
+_LONGEST_NUMBER = 6  # digits of a duration
+_MOST_TOKENS = 10**12
 _MOST_PERCENT = 1000
 
 
 def text(value: object) -> str:
+    return _printable(value, _LONGEST_NAME)
+
+
+def path(value: object) -> str:
+    return _printable(value, _LONGEST_PATH)
+
+
+def _printable(value: object, longest: int) -> str:
     if not isinstance(value, str):
         raise ValueError(f"expected text in quotes, not {kind_of(value)}")
-    if not value.strip() or not value.isprintable() or len(value) > _LONGEST_NAME:
-        raise ValueError(f"expected 1 to {_LONGEST_NAME} printable characters")
+    if not value.strip() or not value.isprintable() or len(value) > longest:
+        raise ValueError(f"expected 1 to {longest} printable characters")
     return value.strip()
 
 
@@ -43,6 +54,8 @@ def tokens(value: object) -> int:
         raise ValueError(f"expected a number of tokens such as 200_000, not {kind_of(value)}")
     if value < 1:
         raise ValueError("expected a number of tokens above 0")
+    if value > _MOST_TOKENS:
+        raise ValueError(f"expected a number of tokens up to {_MOST_TOKENS:,}")
     return value
 
 
@@ -61,14 +74,15 @@ def duration(value: object) -> float:
     """Seconds."""
     number = value.rstrip("ms") if isinstance(value, str) else ""
     unit = value[len(number) :] if isinstance(value, str) else ""
-    if not (number.isascii() and number.isdigit() and int(number) > 0 and unit in _SECONDS):
+    digits = number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER
+    if not (digits and int(number) > 0 and unit in _SECONDS):
         raise ValueError('expected a duration such as "250ms" or "2s"')
     return int(number) * _SECONDS[unit]
 
 
 def ledger_url(value: object) -> str:
     """Only the form is checked here. The URL may hold a password, so no message repeats it."""
-    url = text(value)
+    url = path(value)
     scheme, _, rest = url.partition("://")
     if scheme in ("postgresql", "postgres"):
         if "/" not in rest:

@@ -20,6 +20,7 @@ from acp_proxy.config.checks import (
     listed,
     names,
     one_of,
+    path,
     patterns,
     percents,
     port,
@@ -35,6 +36,7 @@ from acp_proxy.config.checks import (
 Key = tuple[str, ...]
 
 PREFIX = "ACP_PROXY_"
+_LONGEST_NUMBER = 20  # digits
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 KEYS: dict[str, Check] = {
@@ -46,7 +48,7 @@ KEYS: dict[str, Check] = {
     "run.summary": flag,
     "run.estimate": flag,
     "run.budget": amount,
-    "log.file": text,
+    "log.file": path,
     "log.level": one_of("debug", "info", "warning", "error"),
     "ledger.url": ledger_url,
     "ledger.on_unavailable": one_of("open", "closed", "local"),
@@ -73,12 +75,12 @@ KEYS: dict[str, Check] = {
     "refusal.style": one_of("message", "error"),
     "notify.name": text,
     "notify.url": webhook,
-    "notify.url_file": text,
+    "notify.url_file": path,
     "notify.format": one_of("json", "slack", "teams", "discord"),
     "notify.on": kinds,
     "notify.budgets": patterns,
     "notify.secret": secret,
-    "notify.secret_file": text,
+    "notify.secret_file": path,
     "pricing.cache_write": one_of("5m", "1h"),
     "prices.*.input": price,
     "prices.*.output": price,
@@ -91,7 +93,7 @@ KEYS: dict[str, Check] = {
     "agents.*.input": one_of("excludes_cache", "includes_cache"),
     "serve.host": text,
     "serve.port": port,
-    "serve.token_file": text,
+    "serve.token_file": path,
     "serve.allowed_hosts": names,
     "metrics.user_label": flag,
     "metrics.project_label": flag,
@@ -122,7 +124,7 @@ def of_text(check: Check, value: str) -> object:
     """A value from the environment, in the type that the check takes."""
     if check is flag and value.lower() in _TRUE + _FALSE:
         return value.lower() in _TRUE
-    if check in (tokens, port) and value.isascii() and value.isdigit():
+    if check in (tokens, port) and value.isascii() and value.isdigit() and len(value) < _LONGEST_NUMBER:
         return int(value)
     return value.split(",") if check is names else value
 
