@@ -37,6 +37,8 @@ _FIRST_TABLE = ("23505", "42P07")
 _NO_STATEMENT = ("26000", "42P05")  # a pooler gave the connection to somebody else
 # Connection, resources, operator, system, read-only, transactions that ended, locks: may pass.
 _PASSING = re.compile("08|53|57|58|25006|40|55")
+# Numbers that are too large, and names that no index takes: a row with one must not keep all others waiting.
+_REFUSED = (asyncpg.DataError, asyncpg.ProgramLimitExceededError)
 # The last one is what asyncpg raises for a connection that the server cut while nobody looked.
 _LOST = (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.InternalClientError)
 
@@ -159,7 +161,7 @@ class PostgresLedger(SqlLedger):
             return result
         except asyncpg.DivisionByZeroError as error:  # by `BEGIN` alone
             raise LedgerError(f"ledger {self.url}: written by a newer acp-proxy: update it") from error
-        except asyncpg.DataError as error:
+        except _REFUSED as error:
             raise RowRefusedError(
                 f"ledger {self.url}: a value that does not fit its column ({_line(error)})"
             ) from error
@@ -221,4 +223,5 @@ def _plain(value: Any) -> Any:
 
 
 def _line(error: BaseException) -> str:
-    return str(error).partition("\n")[0]
+    """Without the user, whom a server names where it lets nobody in."""
+    return re.sub(r'\b(user|role) "[^"]*"', r"\1", str(error).partition("\n")[0])

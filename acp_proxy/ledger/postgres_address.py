@@ -9,6 +9,12 @@ from msgspec import Struct
 from acp_proxy.ledger import LedgerError
 
 _YES = ("true", "1", "yes", "on")
+# What only libpq does. asyncpg would hand each on as a setting of the server, which knows none of them.
+_LIBPQS = frozenset(
+    {"channel_binding", "connect_timeout", "fallback_application_name", "gssencmode", "hostaddr", "load_balance_hosts"}
+    | {"keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval", "requirepeer", "sslcompression"}
+    | {"sslsni", "tcp_user_timeout"}
+)
 
 
 class Address(Struct, frozen=True):
@@ -21,13 +27,17 @@ class Address(Struct, frozen=True):
 
     @classmethod
     def of(cls, url: str) -> Address:
-        """`?pgbouncer=true` is taken out of the URL, all else is libpq's. Raises LedgerError, in one line."""
+        """`?pgbouncer=true` is taken out of the URL, and what only libpq does. Raises LedgerError, in one line."""
         try:
             parts = urlsplit(url)
             options = dict(parse_qsl(parts.query, keep_blank_values=True))
         except ValueError as error:
             raise LedgerError("ledger URL that cannot be read, expected postgresql://HOST/DATABASE") from error
         pooled = options.pop("pgbouncer", "").lower() in _YES
+        if options.get("channel_binding") == "require":
+            advice = "sslmode=verify-full also tells who the server is"
+            raise LedgerError(f"ledger URL with channel_binding=require, which is not known here: {advice}")
+        options = {name: value for name, value in options.items() if name not in _LIBPQS}
         host = parts.netloc.rpartition("@")[2].lower() or options.get("host", "localhost")
         if parts.path.strip("/") == "" and "dbname" not in options and "database" not in options:
             raise LedgerError("ledger URL without a database, expected postgresql://HOST/DATABASE")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import subprocess
 import sys
 import threading
@@ -16,9 +17,10 @@ from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_le
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import canonical_url
 from acp_proxy.ledger.postgres import PostgresLedger
+from acp_proxy.ledger.recovery import append_all
 from acp_proxy.ledger.totals import Run
 from tests.ledger.processes import Process
-from tests.ledger.rows import row
+from tests.ledger.rows import Warnings, row
 from tests.ledger.server import Server, running
 
 _numbers = iter(range(10**6))
@@ -108,10 +110,21 @@ class TestTrouble:
             holder._write(locked)
             ledger.append([row()])
 
+    def test_a_user_whom_the_server_does_not_know_is_not_named(self, empty: str) -> None:
+        with pytest.raises(LedgerError, match=r"^ledger postgresql://127\.0\.0\.1:\d+/\w+: role does not exist$"):
+            open_ledger(empty.replace("owner:secret", "mallory:secret"), journals=())
+
     def test_a_nul_costs_no_row(self, empty: str) -> None:
         with closing(open_ledger(empty, journals=())) as ledger:
             ledger.append([row(id="a", detail="before\0after")])
             assert [found.entry.detail for found in ledger.rows(Query())] == ["before\ufffdafter"]
+
+    def test_a_name_that_no_index_takes_costs_that_row_alone(self, empty: str) -> None:
+        with closing(open_ledger(empty, journals=())) as ledger:
+            warnings = Warnings()
+            append_all(ledger, [row(session=secrets.token_hex(10_000)), row()], warnings)
+            assert warnings.events == ["ledger.row_refused"]
+            assert [each.entry.session for each in ledger.rows(Query())] == ["s1"]
 
     def test_behind_a_pooler_no_statement_outlives_its_transaction(self, empty: str) -> None:
         with closing(open_ledger(f"{empty}?pgbouncer=true", journals=())) as ledger:
@@ -140,6 +153,13 @@ class TestTrouble:
 )
 def test_a_ledger_is_the_same_however_its_url_is_spelt(url: str, canonical: str) -> None:
     assert canonical_url(url) == canonical
+
+
+def test_what_only_libpq_does_is_no_setting_of_the_server(empty: str) -> None:
+    with closing(open_ledger(f"{empty}?connect_timeout=10&keepalives=1&application_name=x", journals=())) as ledger:
+        ledger.append([row()])
+    with pytest.raises(LedgerError, match=r"^ledger URL with channel_binding=require, which is not known here"):
+        canonical_url("postgresql://alice:secret@db.example/ledger?sslmode=require&channel_binding=require")
 
 
 def test_commands_read_it(empty: str) -> None:
