@@ -1,6 +1,7 @@
 """The name of the project that a directory belongs to, read off its git repository without running git.
 
-Blocks on the file system: it runs off the relay's path. Never raises; never returns a path or a credential.
+Blocks on the file system: it runs off the relay's path. Never raises; never returns a path, a credential, or what is no
+text, as names of files may be.
 """
 
 from __future__ import annotations
@@ -17,8 +18,12 @@ def project_of(cwd: Path) -> str:
     for directory in (cwd, *cwd.parents):
         git = directory / ".git"
         if _is_there(git):
-            return origin_name(_read(_common_directory(git) / "config")) or directory.name or "/"
-    return cwd.name or "/"
+            return origin_name(_read(_common_directory(git) / "config")) or _name(directory)
+    return _name(cwd)
+
+
+def _name(directory: Path) -> str:
+    return directory.name.encode("utf-8", "replace").decode() or "/"
 
 
 def origin_name(git_config: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -92,3 +93,9 @@ def test_a_broken_repository_still_has_a_name(tmp_path: Path) -> None:
     (root / ".git").write_bytes(b"gitdir: \xff\0/nowhere")
     assert project_of(root) == "broken"
     assert project_of(Path("/")) == "/"
+
+
+def test_a_directory_whose_name_is_no_text_is_a_project_that_a_ledger_can_keep(tmp_path: Path) -> None:
+    directory = tmp_path / os.fsdecode(b"caf\xe9")
+    assert project_of(directory) == "caf?"
+    assert project_of(repository(directory) / "src") == "caf?"

@@ -185,7 +185,7 @@ class Recorder(Interceptor):
     def _find_project(
         self, session: str, cwd: Path, project_of: Callable[[Path], str], loop: asyncio.AbstractEventLoop
     ) -> None:
-        self._projects[session] = project_of(cwd).encode("utf-8", "replace").decode()
+        self._projects[session] = project_of(cwd)
         with suppress(RuntimeError):  # the loop has ended in the meantime
             loop.call_soon_threadsafe(self._found, session)
 
