@@ -25,7 +25,7 @@ USAGE = "usage: acp-proxy run [OPTIONS] -- AGENT [ARG...]"
 COMMON = ("--config", "--ledger")  # also before the command's name
 VALUED = (*COMMON, "--agent", "--user", "--team", "--project", "--budget", "--log", "--log-level")
 FLAGS = ("--no-summary",)
-CHECKED = ("config", "ledger", "budget", "log_level")  # what can be wrong must be known before the agent starts
+CHECKED = ("config", "ledger", "budget", "log_level")  # any may be wrong, and then no agent is started
 ADMIN_FILE = "/etc/acp-proxy/config.toml"
 
 
@@ -142,13 +142,22 @@ def run(options: Mapping[str, str], agent: list[str]) -> int:
 
 def _may_be_wrong(options: Mapping[str, str]) -> bool:
     """Whether there is any configuration that could be in error."""
-    if any(key in options for key in CHECKED) or any(name.startswith("ACP_PROXY_") for name in os.environ):
+    if any(key in CHECKED or not _is_plain(value) for key, value in options.items()):
+        return True
+    if any(name.startswith("ACP_PROXY_") for name in os.environ):
         return True
     if sys.platform == "darwin":
         directory = os.path.expanduser("~/Library/Application Support")  # noqa: PTH111  pathlib takes 5 ms to import
     else:
-        directory = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111
+        directory = os.environ.get("XDG_CONFIG_HOME", "")
+        if not directory.startswith("/"):
+            directory = os.path.expanduser("~/.config")  # noqa: PTH111
     return any(os.access(file, os.F_OK) for file in (ADMIN_FILE, f"{directory}/acp-proxy/config.toml"))
+
+
+def _is_plain(name: str) -> bool:
+    """Nothing can be wrong with it; of what is longer or stranger the configuration knows."""
+    return name.strip() != "" and name.isascii() and name.isprintable() and len(name) < 100
 
 
 def _load(options: Mapping[str, str]) -> Config:

@@ -136,13 +136,14 @@ def test_usage_errors_are_one_line_with_status_2(home: dict[str, str]) -> None:
     assert err.count(b"\n") == 1
 
 
-@pytest.mark.parametrize("how", ["file", "environment", "--log-level", "--config"])
+@pytest.mark.parametrize("how", ["file", "file, XDG is relative", "environment", "--log-level", "--config"])
 def test_a_configuration_in_error_is_told_before_the_agent_is_started(
     home: dict[str, str], tmp_path: Path, how: str
 ) -> None:
     options = []
     match how:
-        case "file":
+        case "file" | "file, XDG is relative":
+            home |= {} if how == "file" else {"XDG_CONFIG_HOME": "relative"}
             (tmp_path / ".config/acp-proxy").mkdir(parents=True)
             (tmp_path / ".config/acp-proxy/config.toml").write_text("[run]\nnonsense = 1\n")
         case "environment":
@@ -154,6 +155,14 @@ def test_a_configuration_in_error_is_told_before_the_agent_is_started(
     assert err.startswith(b"acp-proxy: ")
     assert err.count(b"\n") == 1
     assert (b"--log-level" if how == "--log-level" else b"nonsense") in err.lower()
+    assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize("option", ["--team=", "--user=a\nb", f"--project={'p' * 300}", "--log= "])
+def test_a_name_in_error_is_told_before_the_agent_is_started(home: dict[str, str], tmp_path: Path, option: str) -> None:
+    status, out, err = outcome("run", option, "--", "touch", "started", env=home, cwd=tmp_path)
+    assert (status, out) == (2, b"")
+    assert err.startswith(f"acp-proxy: {option.partition('=')[0]}: expected 1 to ".encode())
     assert not (tmp_path / "started").exists()
 
 
