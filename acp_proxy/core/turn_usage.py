@@ -52,7 +52,7 @@ def turn_usage(
         why = _why(ended) if short else ""
         return TurnUsage(NOTHING, "partial", _joined(why, "the agent tells its cost, not its tokens"))
     if short:
-        return _cut_short(ended, account, notes, guess)
+        return _cut_short(ended, account, notes, scope, guess)
     if profile.scope == "none" or (account.before is None and (profile.often_silent or not profile.known)):
         return _estimated("the agent reports no usage", guess)
     return TurnUsage(NOTHING, "none", "the agent reported no usage of this turn")
@@ -147,13 +147,15 @@ def _without(sum_of_both: Usage, first: Usage) -> Usage:
     return sum_of_both.minus(first) if sum_of_both.covers(first) else sum_of_both
 
 
-def _cut_short(ended: TurnEnded, account: Account, notes: Notes, guess: Guess) -> TurnUsage:
+def _cut_short(ended: TurnEnded, account: Account, notes: Notes, scope: ScopeGuess, guess: Guess) -> TurnUsage:
     """Nothing is known although the model may have been paid: say so, and guess only where nobody will ever tell.
 
     A new context proves a call. Without one, most of what was said in a turn that failed is the error's own text.
     """
     why = _joined(_why(ended), "the agent reports nothing of it")
-    told_later = account.profile.scope == "session" or account.agent_tells_cost
+    profile = account.profile
+    cumulative = (profile.scope if profile.known else scope.scope) == "session"
+    told_later = cumulative or account.agent_tells_cost
     called = notes.contexts or (answered(ended) and ended.stop_reason != "error")
     if told_later or not called:
         return TurnUsage(NOTHING, "none", why)

@@ -492,6 +492,15 @@ def test_counters_that_outgrow_the_context_mark_an_unknown_agent_as_cumulative()
     assert story.turn(inclusive(3600, 360), used=1540).usage == Usage(1400, 0, 0, 140)
 
 
+def test_what_a_cancelled_turn_used_comes_with_the_next_counters_of_an_agent_that_was_found_to_be_cumulative() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(inclusive(1000, 100), used=1100)
+    story.turn(inclusive(2200, 220), used=1320)
+    assert story.turn(used=1320, stop="cancelled", output_chars=40).usage_source == "none"
+    assert story.turn(inclusive(5000, 500), used=1600).usage == Usage(2800, 0, 0, 280)
+
+
 def test_counters_that_grow_as_the_context_does_stay_per_turn() -> None:
     story = Story(STRANGER)
     story.open()
