@@ -6,6 +6,7 @@ All but `run`, which `start.py` does before anything here is imported.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import shutil
 import sys
@@ -40,11 +41,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"acp-proxy: {clean(str(error))}\n")
         return USAGE_STATUS
     except BrokenPipeError:  # `acp-proxy report | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_the_rest()
         return 0
+    except OSError as error:  # `acp-proxy report > FILE`
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename is not None:
+            raise
+        _drop_the_rest()
+        sys.stderr.write(f"acp-proxy: the answer cannot be written: {os.strerror(error.errno).lower()}\n")
+        return USAGE_STATUS
     except KeyboardInterrupt:
         return 130
     return status
+
+
+def _drop_the_rest() -> None:
+    """What stdout still has of an answer: the interpreter would try to write it once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _helped(asked: Sequence[str]) -> Sequence[str]:

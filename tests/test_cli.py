@@ -234,6 +234,16 @@ def test_a_reader_that_goes_away_is_no_error(machine: Machine) -> None:
     command.stderr.close()
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("command", ["report", "doctor", "metrics", "setup --list", "budget list"])
+def test_a_full_disk_is_one_line(machine: Machine, command: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        asked = [*COMMAND, *command.split()]
+        done = subprocess.run(asked, env=machine.environ, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    said = "acp-proxy: the answer cannot be written: no space left on device\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
 def test_prices_list_show_and_cost_answer_in_text_and_json(machine: Machine) -> None:
     assert "anthropic/claude-sonnet-4-5 " in machine.answer("prices", "list", "sonnet-4-5")
     assert json.loads(machine.answer("prices", "show", "claude-sonnet-4-5", "--json"))["context"] == 200_000
