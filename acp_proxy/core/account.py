@@ -238,7 +238,7 @@ class Account:
     def agent_tells_cost(self) -> bool:
         """Whether money that the agent has not reported yet is still to come: it knows prices, or may."""
         if self.cost.last is None:
-            return self.profile.cost in ("carried", "restarts")
+            return self.profile.cost not in ("unknown", "none")
         return self.cost.positive
 
     @property

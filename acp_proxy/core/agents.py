@@ -17,7 +17,7 @@ _NEWEST = 10**9
 
 Scope = Literal["turn", "session", "last_call", "call", "none"]
 InputCounts = Literal["excludes_cache", "includes_cache"]
-CostCounter = Literal["carried", "restarts", "unknown", "none"]
+CostCounter = Literal["carried", "restarts", "either", "unknown", "none"]
 
 
 class Profile(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Profile(Struct, frozen=True):
 
     `scope` is what a usage object covers: the turn, the session so far, only the last model call, or each call by
     itself; `none` when there is no such object. `cost` says whether the agent's cumulative cost goes on where it was
-    when a session is loaded in a new process.
+    when a session is loaded in a new process; of `either` only its figures can tell.
     """
 
     scope: Scope
@@ -93,6 +93,7 @@ _SILENT_BUT_USED = replace(_SILENT, used_in_turn=True)
 _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
     "@agentclientprotocol/claude-agent-acp": (
         ("0.49.0", _CLAUDE),
+        ("0.50.0", replace(_CLAUDE, cost="either")),  # between two that were recorded, and do not agree
         ("0.100.0", replace(_CLAUDE, cost="carried")),
     ),
     "@zed-industries/claude-code-acp": (("0.16.2", _SILENT),),

@@ -222,6 +222,16 @@ def test_a_cost_in_the_history_of_an_agent_that_restarts_is_no_spend() -> None:
     assert story.turn(CALL, cost="0.02").costs == (usd("0.02"),)
 
 
+def test_a_cost_of_which_only_its_figures_tell_goes_on_unless_it_fell() -> None:
+    for value, cost in (("0.061", "0.011"), ("0.02", "0.02")):
+        story = Story((CLAUDE[0], "0.75.0"))
+        story.open("load")
+        story.restore(known("0.05", "0.05"))
+        assert story.turn(CALL, cost=value).costs == (usd(cost),)
+        cancelled = story.turn(stop="cancelled", output_chars=400)
+        assert cancelled.usage_source == "none"
+
+
 def test_a_cost_that_restarts_after_close_and_resume_counts_in_full() -> None:
     story = Story(CLAUDE_049)
     story.open()
