@@ -100,7 +100,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
     "@zed-industries/claude-agent-acp": (("0.23.1", replace(_CLAUDE, slips=True, contexts_a_call=0)),),
     "@agentclientprotocol/codex-acp": (
         ("2.1.1", replace(_CODEX, scope="last_call")),
-        ("2.6.0", _CODEX),
+        ("2.2.1", _CODEX),  # by its code; recorded is 2.6.0
     ),
     "codex-acp": (("0.16.0", replace(_SILENT_BUT_USED, contexts_a_call=1)),),
     "gemini-cli": (

@@ -12,6 +12,7 @@ from acp_proxy.core.agents import UNKNOWN, ProfileOverride, how_it_counts, profi
         ("@zed-industries/claude-agent-acp", "0.23.1", "turn"),
         ("@agentclientprotocol/codex-acp", "2.6.0", "turn"),
         ("@agentclientprotocol/codex-acp", "2.1.1", "last_call"),
+        ("@agentclientprotocol/codex-acp", "2.2.1", "turn"),
         ("codex-acp", "0.16.0", "none"),
         ("gemini-cli", "0.61.0", "turn"),
         ("qwen-code", "0.24.4", "call"),
