@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from acp_proxy.interceptor import Interceptor
     from acp_proxy.ledger.budgets import BudgetLedger
 
-_LATER = 0.0105  # seconds until an update is looked into; off the beat of agents that send one a millisecond
+LATER = 0.0105  # seconds until an update is looked into; off the beat of agents that send one a millisecond
 
 
 def wired(
@@ -69,7 +69,7 @@ def wired(
         interceptors,
         clock=time.time_ns,
         log=log,
-        later=partial(asyncio.get_running_loop().call_later, _LATER),
+        later=partial(asyncio.get_running_loop().call_later, LATER),
         admission_timeout=config.ledger.admission_timeout,
         traffic=traffic,
     )

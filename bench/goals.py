@@ -10,6 +10,7 @@ from bench.rounds import Results, median, spread
 from bench.svg import ratio_text
 
 US = "acp-proxy"
+BARE = "bare"  # our relay without interceptors and ledger
 Rounds = Callable[[Results], list[float]]
 
 
@@ -57,6 +58,7 @@ GOALS = (
     Goal("CPU per ping, of the Python SDK's", 1 / 10, _ratios("pings", "cpu us", "python-sdk")),
     Goal("CPU per lone chunk", 3.5, _ratios("chunks", "cpu us")),
     Goal("CPU per lone chunk, of the Python SDK's", 1 / 7, _ratios("chunks", "cpu us", "python-sdk")),
+    Goal("p99 of a lone chunk, of that without interceptors and ledger", 1.5, _ratios("tail", "p99 us", BARE)),
     Goal("CPU per chunk, one write each", 2.0, _ratios("stream", "cpu us")),
     Goal("CPU per chunk, one write each, of the Python SDK's", 1 / 150, _ratios("stream", "cpu us", "python-sdk")),
     Goal("CPU per chunk, one write each, of asyncio with json", 1 / 15, _ratios("stream", "cpu us", "asyncio-json")),

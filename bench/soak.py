@@ -22,8 +22,9 @@ from typing import Any
 
 import msgspec
 
+from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import Query, open_ledger
-from acp_proxy.ledger.places import default_url, journal_directories
+from acp_proxy.ledger.places import journal_directories, sqlite_url
 from bench.documents import MEASURED, machine, put, put_json, put_picture, today
 from bench.peer import Died, Peer, proc
 from bench.svg import Axis, lines
@@ -139,7 +140,7 @@ def hold(built: Path, home: Path, loads: Sequence[Load], seconds: float) -> list
                 peer.process.stdin.close()
         for peer in peers:
             peer.process.wait(60)
-    with closing(open_ledger(default_url(environ), journals=journal_directories(environ))) as ledger:
+    with closing(open_ledger(sqlite_url(default_ledger(environ)), journals=journal_directories(environ))) as ledger:
         booked = sum(sums.turns for sums in ledger.summed(Query(), ()))
     for held in all_held:
         held.due, held.booked = sum(each.counted.turns for each in all_held), booked

@@ -62,6 +62,13 @@ def chunks(peer: Peer) -> Figures:
     return _paced(peer, f"stream n={PACED} size=300 mode=paced us=1000 usage=0", b"agent_message_chunk", _time_in_text)
 
 
+def tail(peer: Peer) -> Figures:
+    """The same over a longer time, for the few that take long."""
+    return _paced(
+        peer, f"stream n={4 * PACED} size=300 mode=paced us=1000 usage=0", b"agent_message_chunk", _time_in_text
+    )
+
+
 def usages(peer: Peer) -> Figures:
     """One usage_update a millisecond, which finds everybody asleep."""
     return _paced(peer, f"stream n={PACED} mode=paced us=1000 usage=1", b'"ns":', _time_in_meta)
@@ -79,7 +86,7 @@ def _paced(peer: Peer, command: str, marks: bytes, sent_at: Callable[[bytes], in
     return {
         "p50 us": late[len(late) // 2] / 1e3,
         "p99 us": late[int(len(late) * 0.99)] / 1e3,
-        "cpu us": used / 1e3 / PACED,
+        "cpu us": used / 1e3 / len(late),
     }
 
 
