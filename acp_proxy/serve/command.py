@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
 from typing import NoReturn, TextIO
@@ -26,8 +28,11 @@ _GRACE = 2  # seconds in which answers may still be written after SIGTERM
 _QUEUED = 128  # connections that the system keeps for us
 
 
-def main(config: Config, environ: Mapping[str, str], say: TextIO) -> int:
-    """Serve until SIGTERM or SIGINT; 0. Raises UsageError and LedgerError for what keeps it from starting."""
+def main(config: Config, environ: Mapping[str, str], say: TextIO | None) -> int:
+    """Serve until SIGTERM or SIGINT; 0. Raises UsageError and LedgerError for what keeps it from starting.
+
+    `say` is where it says what it does, None where nobody hears it: a daemon's stderr may be closed.
+    """
     chosen = config.serve
     token = read_token(chosen.token_file) if chosen.token_file else None
     with _listening(chosen.host, chosen.port, token) as listener:
@@ -38,7 +43,7 @@ def main(config: Config, environ: Mapping[str, str], say: TextIO) -> int:
             except LedgerUnavailableError as error:
                 if not is_postgres(config.ledger.url):
                     raise
-                say.write(f"acp-proxy: serve: {error}; it is asked again\n")
+                _tell(say, f"acp-proxy: serve: {error}; it is asked again\n")
             _serve(site, listener, Policy.of(_names(config, listener), token), say)
         finally:
             site.close(within=1.0)
@@ -91,7 +96,7 @@ def _names(config: Config, listener: socket.socket) -> list[str]:
     return names
 
 
-def _serve(site: Site, listener: socket.socket, policy: Policy, say: TextIO) -> None:
+def _serve(site: Site, listener: socket.socket, policy: Policy, say: TextIO | None) -> None:
     host, port = listener.getsockname()[:2]
     signal.signal(signal.SIGTERM, _end)
     server = uvicorn.Server(
@@ -110,14 +115,19 @@ def _serve(site: Site, listener: socket.socket, policy: Policy, say: TextIO) -> 
             timeout_graceful_shutdown=_GRACE,
         )
     )
-    say.write(f"acp-proxy: serving on http://{_place(host, port)}/\n")
-    say.flush()
+    _tell(say, f"acp-proxy: serving on http://{_place(host, port)}/\n")
     server.run(sockets=[listener])
 
 
 def _end(*_: object) -> NoReturn:
     """Before uvicorn hears of signals, and after: it raises the one that ended it once more."""
     raise SystemExit(0)
+
+
+def _tell(say: TextIO | None, line: str) -> None:
+    if say is not None:
+        with suppress(OSError):  # a log that is full is no reason not to serve
+            os.write(say.fileno(), line.encode())  # what stays in a buffer would be an error at the end
 
 
 def _place(host: str, port: int) -> str:

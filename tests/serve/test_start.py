@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.house import Home
+from tests.real.daemons import free_port, until
+from tests.serve.house import COMMAND, Home, Served
 
 
 def refusal(home: Home, *options: str) -> str:
@@ -28,6 +29,25 @@ def test_it_says_where_it_serves_and_answers_there(home: Home) -> None:
         assert served.address == f"http://127.0.0.1:{served.port}/"
         answer = served.ask("/healthz")
         assert (answer.status, answer.body) == (200, b"ok\n")
+
+
+@pytest.mark.parametrize("stderr", ["2>&-", "2>/dev/full"])
+def test_it_serves_though_nobody_can_be_told_where(home: Home, stderr: str) -> None:
+    port = free_port()
+    command = ["sh", "-c", f'exec "$@" {stderr}', "sh", *COMMAND, "serve", "--port", str(port)]
+    with subprocess.Popen(command, env=home.environ, stdin=subprocess.DEVNULL, text=True) as process:
+        served = Served(f"http://127.0.0.1:{port}/", process)
+        until(lambda: process.poll() is not None or answers(served), "it answers")
+        assert served.ask("/healthz").status == 200
+        assert served.end() == 0
+
+
+def answers(served: Served) -> bool:
+    try:
+        served.connected().close()
+    except ConnectionRefusedError:
+        return False
+    return True
 
 
 def test_a_ledger_that_is_not_there_is_made(home: Home) -> None:
