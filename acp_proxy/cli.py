@@ -30,6 +30,7 @@ USAGE_STATUS = 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status: 0, 1 where a check failed, 2 for what the user must correct, 3 where a budget says no."""
+    _replace_closed()
     make_do(sys.stdout)
     try:
         asked = sys.argv[1:] if argv is None else argv
@@ -52,6 +53,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return status
+
+
+def _replace_closed() -> None:
+    """Who starts a daemon may have closed fd 1 and 2, for which Python has None: what is said there goes nowhere."""
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115  until the end
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
 
 
 def _drop_the_rest() -> None:

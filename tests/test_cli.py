@@ -234,6 +234,16 @@ def test_a_reader_that_goes_away_is_no_error(machine: Machine) -> None:
     command.stderr.close()
 
 
+@pytest.mark.parametrize("command", ["report", "doctor", "status", "metrics --textfile acp.prom", "budget list"])
+def test_who_has_closed_stdout_and_stderr_is_answered_by_the_status_alone(machine: Machine, command: str) -> None:
+    asked = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", *COMMAND, *command.split()]
+    environ = {**machine.environ, "PYTHONPATH": str(ROOT)}
+    assert subprocess.run(asked, env=environ, cwd=machine.home, timeout=60).returncode == 0
+    assert (machine.home / "acp.prom").exists() == ("acp.prom" in command)
+    wrong = subprocess.run([*asked, "--ledger", "mysql:///"], env=environ, cwd=machine.home, timeout=60)
+    assert wrong.returncode == (1 if command == "doctor" else 2)
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("command", ["report", "doctor", "metrics", "setup --list", "budget list"])
 def test_a_full_disk_is_one_line(machine: Machine, command: str) -> None:
