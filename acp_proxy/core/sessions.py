@@ -51,6 +51,7 @@ class Session:
 
     @property
     def _first(self) -> OpenTurn | None:
+        """The oldest that is not overtaken, else the oldest."""
         turns = self.root.turns
         for turn in turns:
             if not turn.overtaken:
@@ -82,15 +83,9 @@ class Session:
             return []
         behind = turn is not self._first and not self._overtakes(turn, ending)
         events.append(turn.ended(at, ending, self.tally, behind=behind))
-        place = root.turns.index(turn)
-        older, newer = root.turns[:place], root.turns[place + 1 :]
-        root.turns.remove(turn)
         if not behind:
-            now = self.tally.now()
-            for each in newer:  # work on them begins
-                each.since = now
-            for each in older:  # what has been counted is not theirs as well
-                each.overtaken, each.since = True, each.since.plus(now.since(turn.since))
+            self._pass(turn)
+        root.turns.remove(turn)
         if self.run is turn:
             self.run = None
         return events
@@ -102,7 +97,17 @@ class Session:
         """
         finished = ending.stop_reason not in (CANCELLED, FAILED)
         worked = ending.counters is not None or turn.worked(self.tally)
-        return finished and worked and self.run is None and not turn.overtaken
+        of_v1 = self.run is None and self.child is None
+        return finished and worked and of_v1 and not turn.overtaken
+
+    def _pass(self, turn: OpenTurn) -> None:
+        """What was counted while it was worked on is no other's: newer ones begin now, older ones are overtaken."""
+        turns, now = self.root.turns, self.tally.now()
+        place = turns.index(turn)
+        for each in turns[place + 1 :]:
+            each.since = now
+        for each in turns[:place]:
+            each.overtaken, each.since = True, each.since.plus(now.since(turn.since))
 
     def take_prompt(self) -> OpenTurn | None:
         """The prompt that starts a run: an accepted one, though `running` may come before it is accepted."""

@@ -466,6 +466,16 @@ def test_a_prompt_that_was_worked_on_overtakes_one_that_is_never_answered() -> N
     assert (dead.behind, dead.stop_reason, dead.output_chars) == (True, "crashed", 0)
 
 
+def test_a_prompt_to_a_subagent_overtakes_none_of_its_root() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    talk.update("subagent_update", sessionId="kid")
+    talk.prompt(2, "kid")
+    chunk(talk, "agent_message_chunk", "kid")
+    assert the(TurnEnded, talk.answer(2, END)).behind
+    assert not the(TurnEnded, talk.answer(1, END)).behind
+
+
 def test_a_prompt_that_told_only_its_usage_overtakes_as_well() -> None:
     talk = Talk()
     talk.prompt(1)
