@@ -162,6 +162,9 @@ def _row_names(name: str) -> Iterator[str]:
         for lab in LABS:
             yield from _spellings(f"{lab}/{name}")
         yield from _bedrock_names(name)
+    provider, colon, model = name.partition(":")
+    if colon and "/" not in provider:  # hermes-agent: anthropic:claude-opus-5-5
+        yield from _row_names(f"{provider}/{model}")
 
 
 def _spellings(name: str) -> Iterator[str]:

@@ -95,6 +95,9 @@ def resolve(model: str) -> str | None:
         ("global.openai.gpt-6-sol", "bedrock-global/openai.gpt-6-sol"),
         ("openrouter/anthropic/claude-opus-5.5", "openrouter/anthropic/claude-opus-5-5"),
         ("github-copilot/gpt-5.5", "github-copilot/gpt-5.5"),
+        ("anthropic:claude-opus-5.5", "anthropic/claude-opus-5-5"),
+        ("gemini:gemini-2.5-pro", "google/gemini-2.5-pro"),
+        ("openrouter:anthropic/claude-opus-5.5", "openrouter/anthropic/claude-opus-5-5"),
     ],
 )
 def test_an_id_stands_for_one_row(reported: str, row: str) -> None:
@@ -123,6 +126,9 @@ def test_an_id_stands_for_one_row(reported: str, row: str) -> None:
         "github-copilot/claude-opus-5-5",
         "my-gateway/openai/gpt-5.5",
         "custom:gpt-5.5",
+        "openai-codex:gpt-5.5",
+        "gpt-5.5:latest",
+        "mistral:7b",
         "openai/claude-opus-5-5",
         "amazon-bedrock/claude-sonnet-4-5",
         "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123",
