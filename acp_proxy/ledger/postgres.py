@@ -159,6 +159,8 @@ class PostgresLedger(SqlLedger):
                         self._wait(connection.execute("ROLLBACK"), 1)
                 raise
             return result
+        except asyncpg.ClientConfigurationError as error:
+            raise LedgerError(f"ledger {self.url}: {_line(error)}") from error
         except asyncpg.DivisionByZeroError as error:  # by `BEGIN` alone
             raise LedgerError(f"ledger {self.url}: written by a newer acp-proxy: update it") from error
         except _REFUSED as error:

@@ -39,9 +39,17 @@ class Address(Struct, frozen=True):
             raise LedgerError(f"ledger URL with channel_binding=require, which is not known here: {advice}")
         options = {name: value for name, value in options.items() if name not in _LIBPQS}
         host = parts.netloc.rpartition("@")[2].lower() or options.get("host", "localhost")
+        # What is shown is what stands behind the last @ before a slash: a password with a slash would be.
+        if "@" in parts.path or not all(map(_is_host, host.split(","))):
+            raise LedgerError("ledger URL that cannot be read: in a password / is %2F, and a port is a number")
         if parts.path.strip("/") == "" and "dbname" not in options and "database" not in options:
             raise LedgerError("ledger URL without a database, expected postgresql://HOST/DATABASE")
         name = parts.path.strip("/") or options.get("dbname") or options.get("database")
         port = "" if ":" in host.rpartition("]")[2] or host.startswith("/") else f":{options.get('port', 5432)}"
         dsn = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), ""))
         return cls(f"postgresql://{host}{port}/{name}", dsn, pooled)
+
+
+def _is_host(text: str) -> bool:
+    _, colon, port = text.rpartition("]")[2].partition(":")
+    return not colon or (port.isascii() and port.isdigit())

@@ -149,10 +149,35 @@ class TestTrouble:
         ("postgres://DB.example:5432/ledger?sslmode=require&pgbouncer=true", "postgresql://db.example:5432/ledger"),
         ("postgresql:///ledger?host=/run/postgresql", "postgresql:///run/postgresql/ledger"),
         ("postgresql://u:p@[::1]:6543/l", "postgresql://[::1]:6543/l"),
+        ("postgresql://u:p%2Fq@one:1,two:2/l", "postgresql://one:1,two:2/l"),
     ],
 )
 def test_a_ledger_is_the_same_however_its_url_is_spelt(url: str, canonical: str) -> None:
     assert canonical_url(url) == canonical
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://alice:SEC/RET@db.example/ledger",
+        "postgresql://alice:SEC/RET",
+        "postgresql://alice:SEC/RET@db.example:5432/ledger",
+        "postgresql://db.example:port/ledger",
+        "postgresql://one:5432,two:port/ledger",
+    ],
+)
+def test_a_url_that_cannot_be_read_is_one_line_that_keeps_secrets(url: str) -> None:
+    with pytest.raises(LedgerError) as refused:
+        open_ledger(url, journals=())
+    assert str(refused.value) == "ledger URL that cannot be read: in a password / is %2F, and a port is a number"
+
+
+def test_an_option_that_the_driver_does_not_take_is_one_line(empty: str) -> None:
+    with pytest.raises(
+        LedgerError, match=r"^ledger postgresql://127[^ ]+: `sslmode` parameter must be one of"
+    ) as refused:
+        open_ledger(f"{empty}?sslmode=maybe", journals=())
+    assert not isinstance(refused.value, LedgerUnavailableError)
 
 
 def test_what_only_libpq_does_is_no_setting_of_the_server(empty: str) -> None:
