@@ -134,6 +134,7 @@ def test_every_field_can_be_named_and_no_other(ledger: BudgetLedger) -> None:
     assert "{" not in every
     assert formats.wrong_with(every) is None
     assert (formats.wrong_with("{tody}") or "").startswith("unknown field {tody}; there are today")
+    assert formats.wrong_with("{today} caf\udce9") == "expected text in UTF-8"
 
 
 @pytest.mark.parametrize("form", ["{today", "{today {left}", "{left} of {limit, {resets}"])
