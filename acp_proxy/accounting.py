@@ -64,12 +64,17 @@ class Accounting:
         self.last: Tally | None = None  # of what waits: more of its kind can be counted in
         self._first = 0  # so many of them are to be accounted before anything is asked of the conversation
 
-    def tally(self, session: str | None, kind: str, updates: int, size: int) -> None:
-        """Updates of which nothing but this matters; they are accounted with whatever is next, or when many wait."""
+    def tally(self, session: str | None, kind: str, updates: int, size: int) -> Tally:
+        """Updates of which nothing but this matters; they are accounted with whatever is next, or when many wait.
+
+        Returns where they are counted; more of the same may be added there as long as it is `last`.
+        """
         tally = Tally(session, kind, updates, size)
-        if self.last is None or not self.last.add(tally):
-            self.last = tally
-            self._waiting.append(tally)
+        if self.last is not None and self.last.add(tally):
+            return self.last
+        self.last = tally
+        self._waiting.append(tally)
+        return tally
 
     def seen(self, each: Iterable[Tally | Told]) -> None:
         """The same of a run's updates, and contexts that the agent told, which `settle` follows."""

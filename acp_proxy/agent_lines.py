@@ -25,6 +25,7 @@ class AgentLines:
         self._awaits = accounting.awaits
         self._flow = flow
         self._alike = Alike()
+        self._tally = Tally(None, "", 0, 0)  # of lines like the one that is known
 
     def glance(self, run: bytes) -> bool:
         """Whether whole lines are to be forwarded as they are; else they have been. Most of all traffic ends here."""
@@ -43,12 +44,13 @@ class AgentLines:
                     return True
             elif run[end:] == alike.tail and len(run) >= alike.least:
                 self._flow.messages += 1
-                last = self._accounting.last
-                if last is not None and last.kind == alike.kind and last.session == alike.session:
-                    last.updates += 1
-                    last.size += len(words) + alike.around
+                tally = self._tally
+                if tally is self._accounting.last:
+                    tally.updates += 1
+                    tally.size += len(words) + alike.around
                 else:
-                    self._accounting.tally(alike.session, alike.kind, 1, len(words) + alike.around)
+                    size = len(words) + alike.around
+                    self._tally = self._accounting.tally(alike.session, alike.kind, 1, size)
                 return True
         try:
             peeked = decode_run(run)

@@ -223,7 +223,8 @@ class Pump:
 
         What an attribute holds is called by a local name: an attribute that is called is looked for in the class first.
         """
-        read, glance, outlet, flow = self._read, self._glance, self._outlet, self._flow
+        read, glance = self._read, self._glance
+        outlet, flow = self._outlet, self._flow
         now = clock()
         if now - self._last_read < FLOOD:
             sched_yield()  # whoever writes line after line gets to write more of them: one read for many
