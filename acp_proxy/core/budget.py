@@ -179,6 +179,9 @@ def _where(budget: Budget, subject: Subject, turn: str) -> Iterator[tuple[str, s
 
 
 def _key(budget: Budget, where: tuple[tuple[str, str], ...], bounds: Bounds) -> str:
-    """JSON, because names may hold any separator. A rolling window moves, so its start is no part of it."""
+    """JSON, because names may hold any separator. A rolling window moves, so its start is no part of it.
+
+    The unit is: what is held in one currency is no amount of another, nor of tokens.
+    """
     start = bounds.start if bounds.end is not None else None
-    return compact([budget.layer, budget.name, budget.window.text, start, dict(where)])
+    return compact([budget.layer, budget.name, budget.window.text, budget.limit.unit, start, dict(where)])

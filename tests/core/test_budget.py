@@ -82,9 +82,10 @@ def test_the_next_window_is_another_account_and_the_clock_set_back_finds_the_old
     assert account(budget(), at=NOW - HOUR) == today
 
 
-def test_a_budget_renamed_moved_to_another_file_or_to_another_window_is_another_account() -> None:
+def test_a_budget_renamed_moved_to_another_file_or_to_another_window_or_unit_is_another_account() -> None:
     changed = [budget(name="other"), budget(layer="admin"), budget(window="week"), budget(zone="Europe/Berlin")]
-    assert len({account(other).key for other in [budget(), *changed]}) == 5
+    changed += [budget("30 EUR"), budget("30 tokens")]
+    assert len({account(other).key for other in [budget(), *changed]}) == 7
 
 
 def test_editing_anything_else_of_a_budget_keeps_the_account() -> None:
@@ -115,11 +116,11 @@ def test_keys_are_the_same_in_every_version_for_proxies_of_two_versions_share_a_
         account(budget(window="total", layer="flag")).key,
     ]
     assert keys == [
-        r'["user","dev \"\u00e9\"","day",1795219200000000000,{"organisation":"acme","user":"alice"}]',
-        '["admin","daily","rolling:5h",null,{"organisation":"acme"}]',
-        '["user","daily","session",null,{"organisation":"acme","user":"alice","host":"laptop","agent":"claude",'
+        r'["user","dev \"\u00e9\"","day","USD",1795219200000000000,{"organisation":"acme","user":"alice"}]',
+        '["admin","daily","rolling:5h","USD",null,{"organisation":"acme"}]',
+        '["user","daily","session","USD",null,{"organisation":"acme","user":"alice","host":"laptop","agent":"claude",'
         '"session":"s1"}]',
-        '["flag","daily","total",null,{"organisation":"acme","process":"p1"}]',
+        '["flag","daily","total","USD",null,{"organisation":"acme","process":"p1"}]',
     ]
 
 

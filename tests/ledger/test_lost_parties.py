@@ -45,6 +45,12 @@ def test_it_is_charged_what_it_held_and_its_row_stays_unknown(ledger: BudgetLedg
     assert charge(TURNS, ALICE, row.entry, hold=1) == 1
 
 
+def test_what_it_was_charged_in_one_unit_is_nothing_in_another(ledger: BudgetLedger) -> None:
+    hold(ledger, "a", (CAP, "0.4"))
+    ledger.append([ended("crashed", NOTHING_KNOWN)])
+    assert held(ledger, account(budget("1000 tokens"))) == (0, 0)
+
+
 def test_it_is_charged_once_however_often_its_row_comes(ledger: BudgetLedger) -> None:
     hold(ledger, "a", (CAP, "0.4"))
     for _ in range(2):
