@@ -50,7 +50,9 @@ class Question:
         self._dialect = dialect
         self._others = list(_others(accounts, now, turn, now if expired_at is None else expired_at))
         self._kept = [kept_of(account) if dialect.serial else None for account in accounts]
-        self._by_key = {account.key: index for index, account in enumerate(accounts)}
+        self._by_key: dict[str, list[int]] = {}  # several turns may ask for one account
+        for index, account in enumerate(accounts):
+            self._by_key.setdefault(account.key, []).append(index)
         self._quick = _together([*chain.from_iterable(map(self._kept_or_spent, range(len(accounts)))), *self._others])
 
     def ask(self, run: Run, make: Callable[[Run, list[Account]], None] | None = None) -> Found:
@@ -92,13 +94,15 @@ class Question:
                     sums[int(index)].spent.add_all(kept_sums.spent_of(text))
                     result.kept.add(int(index))
                 case ("hold", key, _, others, own, lowest, highest, *_):
-                    sums[by_key[key]].held += int(others)
+                    for place in by_key[key]:
+                        sums[place].held += int(others)
                     if own:
                         result.own[key] = int(own)
-                    limit = accounts[by_key[key]].limit
+                    limit = accounts[by_key[key][0]].limit
                     result.other_limits |= lowest is not None and not limit == int(lowest) == int(highest)
                 case ("expired", key, _, amount, pid, *_, host, started):
-                    sums[by_key[key]].held -= int(amount)
+                    for place in by_key[key]:
+                        sums[place].held -= int(amount)
                     result.expired.add(Owner(host, int(pid), started))
                 case ("grant", layer, budget, amount, *_, value, unit):
                     for account, sum_ in zip(accounts, sums, strict=True):
@@ -106,8 +110,9 @@ class Question:
                         if named and value in ("", account.value):
                             sum_.granted += int(amount)
                 case ("extra", key, _, amount, started_at, *_):
-                    if accounts[by_key[key]].bounds.cover(int(started_at)):
-                        sums[by_key[key]].extra += int(amount)
+                    for place in by_key[key]:
+                        if accounts[place].bounds.cover(int(started_at)):
+                            sums[place].extra += int(amount)
                 case ("booked", *_):
                     result.booked = True
         result.standings = [each.standing(account) for account, each in zip(accounts, sums, strict=True)]

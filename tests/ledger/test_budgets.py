@@ -68,6 +68,18 @@ class TestHolds:
         assert refused.admission.binding.held == usd("1")
         assert held(ledger, CAP) == (0, usd("1"))
 
+    def test_turns_that_ask_for_one_account_together_all_see_what_is_held(self, ledger: BudgetLedger) -> None:
+        rolling = budget("1 USD", window="rolling:24h")
+        now, soon = account(rolling), account(rolling, at=NOON + MINUTE)
+        assert hold(ledger, "a", (now, "0.4")).admitted
+        assert [each.held for each in ledger.standing([now, soon, now], NOON)] == [usd("0.4")] * 3
+        assert [each.held for each in ledger.standing([now, soon], NOON + 2 * EXPIRY)] == [0, 0]
+
+    def test_what_is_held_in_one_unit_is_nothing_in_another(self, ledger: BudgetLedger) -> None:
+        in_tokens = account(budget("2000 tokens"))
+        assert hold(ledger, "a", (account(budget("1 USD")), "0.4")).admitted
+        assert held(ledger, in_tokens) == (0, 0)
+
     def test_all_accounts_are_held_against_or_none(self, ledger: BudgetLedger) -> None:
         full = account(budget("0 USD", name="nothing"))
         assert not hold(ledger, "a", (CAP, "0.1"), (full, "0.1")).admitted
