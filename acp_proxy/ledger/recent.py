@@ -84,6 +84,8 @@ class Recent:
 
     def last_turn(self, organisation: str, user: str) -> Row | None:
         """The user's turn that began last."""
+        if not self._read("SELECT 1 FROM session WHERE org_id = ? AND user_id = ? LIMIT 1", (organisation, user)):
+            return None  # who is new would have all sessions of a team looked through
         last: Row | None = None
         before: SessionInfo | None = None
         while some := self.sessions(organisation, _LOOKED_AT, before, user=user):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -13,7 +15,9 @@ from msgspec.structs import replace
 from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.ledger import Query, Row, Sums, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS
+from acp_proxy.ledger.recent import Recent
 from acp_proxy.ledger.session_keys import TABLES, session_key
 from acp_proxy.report import Line, line_of_all
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
@@ -31,6 +35,22 @@ def test_a_users_last_turn_is_the_one_that_began_last(ledger: BudgetLedger) -> N
     ledger.append([*rows, row(session="later", origin=BOB, at=NOON + 40 * HOUR)])
     assert last_turn_of(ledger, "alice") == rows[-1].entry.id
     assert last_turn_of(ledger, "nobody") is None
+
+
+def test_who_has_no_session_has_none_of_others_looked_through(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
+        ledger.append([row()])
+    plans = list[str]()
+
+    def read(sql: str, values: Sequence[Any]) -> list[Any]:
+        plans.extend(step[3] for step in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values))
+        return connection.execute(sql, values).fetchall()
+
+    with closing(sqlite3.connect(path)) as connection:
+        assert Recent(read, SQLITE).last_turn("default", "nobody") is None
+    assert plans
+    assert [step for step in plans if "(org_id=? AND user_id=?" not in step] == []
 
 
 def test_a_long_turn_that_ends_last_did_not_begin_last(ledger: BudgetLedger) -> None:
