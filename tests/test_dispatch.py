@@ -143,6 +143,17 @@ def test_a_turn_is_seen_from_a_chunk_that_holds_all_of_it() -> None:
     assert [(event.stop_reason, event.updates) for event in ended] == [("end_turn", 1), ("cancelled", 1)]
 
 
+@pytest.mark.parametrize(("asked", "answered"), [(b"2", b"2.0"), (b"2.0", b"2"), (b"2.5", b"2.50"), (b"2e0", b"20e-1")])
+def test_a_turn_ends_however_its_number_is_spelt(asked: bytes, answered: bytes) -> None:
+    """Languages that know only doubles write 2 as 2.0."""
+    watcher = Speaks()
+    ends = Ends([watcher])
+    ends.open_session()
+    ends.client_says(encoded(prompt(0)).replace(b'"id": 0', b'"id": ' + asked))
+    ends.agent_says(b'{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}\n' % answered)
+    assert [event.stop_reason for event in watcher.seen if isinstance(event, TurnEnded)] == ["end_turn"]
+
+
 def test_meta_beside_an_update_is_seen_like_meta_in_it() -> None:
     watcher = Speaks()
     ends = Ends([watcher])

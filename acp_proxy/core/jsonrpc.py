@@ -143,7 +143,10 @@ def id_key(id: Any) -> tuple[str, Any]:
             return "number", id  # equal to the int of the same value: 1 and 1.0 are the same number to every peer
         case str():
             return "string", id
-    return "other", repr(id)
+    try:
+        return "other", repr(id)
+    except RecursionError:  # lists in lists, just shallow enough to be decoded
+        return "other", ""
 
 
 def _rounds_to(open_key: tuple[Side, str, Any], key: tuple[Side, str, Any]) -> bool:
@@ -156,16 +159,17 @@ def _rounds_to(open_key: tuple[Side, str, Any], key: tuple[Side, str, Any]) -> b
 def _decode_leniently(line: bytes) -> Any:
     """What JavaScript peers take though it is no proper UTF-8: half a surrogate pair, bytes that are no text."""
     try:
-        return json.loads(line.decode("utf-8", "replace"), parse_float=_exact)
+        return json.loads(line.decode("utf-8", "replace"), parse_float=exact)
     except (ValueError, RecursionError):
         return None
 
 
-def _exact(text: str) -> Decimal:
+def exact(text: str) -> Decimal:
+    """A number with a fraction or an exponent; NaN where no Decimal holds it."""
     try:
         return Decimal(text)
     except InvalidOperation:  # an exponent beyond all bounds
         return Decimal("NaN")
 
 
-_decode = msgspec.json.Decoder(float_hook=_exact).decode
+_decode = msgspec.json.Decoder(float_hook=exact).decode

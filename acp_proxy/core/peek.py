@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from acp_proxy.core.jsonrpc import Notification, Request, Response, parse
+from acp_proxy.core.jsonrpc import Notification, Request, Response, exact, parse
 
 ABSENT = msgspec.Raw()
 
@@ -50,13 +50,13 @@ class Head(msgspec.Struct, gc=False):
 
 UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
 NEWLINE = ord("\n")
-_strict = msgspec.json.Decoder(Peek)
+_strict = msgspec.json.Decoder(Peek, float_hook=exact)
 _NO_MESSAGE = Peek()
 
 decode_run = _strict.decode_lines
 """`peek_run` for whoever calls it so often that a call counts; what it raises is UNREADABLE, and means `peek_lines`."""
 
-decode_heads = msgspec.json.Decoder(Head).decode_lines
+decode_heads = msgspec.json.Decoder(Head, float_hook=exact).decode_lines
 """The same for whoever does not ask for `params`."""
 
 

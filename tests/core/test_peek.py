@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -10,9 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_proxy.core.events import Side
-from acp_proxy.core.jsonrpc import Notification, Request, Response, parse
+from acp_proxy.core.jsonrpc import Notification, Pairing, Request, Response, id_key, parse
 from acp_proxy.core.long_lines import may_stream, meta_in_tail, peek_head
-from acp_proxy.core.peek import Peek, is_one_a_line, peek_line, peek_lines, peek_run, split_lines
+from acp_proxy.core.peek import (
+    Peek,
+    decode_heads,
+    decode_run,
+    is_one_a_line,
+    peek_line,
+    peek_lines,
+    peek_run,
+    split_lines,
+)
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10)
 values = st.recursive(
@@ -67,6 +77,28 @@ def test_a_look_agrees_with_a_full_parse(line: bytes) -> None:
         session = message.params.get("sessionId")
         if peek.params is not None and isinstance(session, str):
             assert peek.params.session == session
+
+
+@pytest.mark.parametrize("id", [b"1", b"1.0", b"10e-1", b"0.1", b"1e400", b"-0.0", b"12345678901234567890", b'"1"'])
+def test_a_look_finds_the_id_that_a_full_parse_does(id: bytes) -> None:
+    line = b'{"id":%s,"result":{}}' % id
+    message = parse(line)
+    assert isinstance(message, Response)
+    ids = (peek_line(line).id, peek_run(line)[0].id, decode_heads(line)[0].id)
+    assert {id_key(each) for each in ids} == {id_key(message.id)}
+
+
+def test_an_id_nested_as_deep_as_can_be_decoded_is_looked_for_without_raising() -> None:
+    """Who looks for it is some calls deeper than who decoded it."""
+    pairing: Pairing[str] = Pairing()
+    pairing.add(Side.AGENT, 1, "asked")
+    deepest = 0
+    for depth in range(700, 1000):
+        with contextlib.suppress(RecursionError):
+            [look] = decode_run(b'{"id":%s1%s}' % (b"[" * depth, b"]" * depth))
+            deepest = depth
+        assert not pairing.has(Side.AGENT, look.id)
+    assert 700 < deepest < 999
 
 
 @pytest.mark.parametrize(
