@@ -38,7 +38,8 @@ def unreachable_text(account: Account) -> str:
     """The ledger cannot be asked, and the budget does not let prompts go without it."""
     return (
         f"Not sent to the agent: {_name(account)} cannot be checked, because its ledger is out of reach, and nothing "
-        "is left of what was set aside for this process. Send the prompt again in a moment."
+        "is left of what was set aside for this process. Send the prompt again in a moment. If it stays "
+        "so, `acp-proxy doctor` says why."
     )
 
 
@@ -46,16 +47,18 @@ def stop_text(standing: Standing, now: int, zone: tzinfo, *, cancelled: bool, es
     """A running turn reached the limit; `estimated`: its own part is what it took at least, by its tokens."""
     account = standing.account
     what = "The agent was told to stop" if cancelled else "A tool was not permitted, nor will be others in this turn"
+    further = "Send the prompt again to go on." if _is_over(account, now) else _how_to_get_more(account)
     return (
         f"{what}: {_name(account)} is used up. {_figures(standing, estimated=estimated)} "
-        f"{reset_text(account, now, zone)} {_how_to_get_more(account)}"
+        f"{reset_text(account, now, zone)} {further}"
     )
 
 
 def warning_text(standing: Standing, threshold: int, now: int, zone: tzinfo) -> str:
     """A threshold in percent was reached."""
     account = standing.account
-    after = "Further prompts will be refused. " if threshold >= 100 and account.enforced else ""
+    others = account.budget.window.name != "turn" and not _is_over(account, now)  # that fall under it, too
+    after = "Further prompts will be refused. " if threshold >= 100 and account.enforced and others else ""
     return f"{threshold} % of {_name(account)} is reached. {_figures(standing)} {after}{reset_text(account, now, zone)}"
 
 
@@ -81,9 +84,14 @@ def reset_text(account: Account, now: int, zone: tzinfo) -> str:
     if account.bounds.end is None:
         return "It does not reset."
     end = (_EPOCH + timedelta(seconds=account.bounds.end // SECOND)).astimezone(zone)
-    return (
-        f"It resets on {end:%Y-%m-%d} at {end:%H:%M} {account.budget.zone}, in {_duration(account.bounds.end - now)}."
-    )
+    at = f"on {end:%Y-%m-%d} at {end:%H:%M} {account.budget.zone}"
+    if _is_over(account, now):  # a turn that began before goes on
+        return f"It was reset {at}."
+    return f"It resets {at}, in {_duration(account.bounds.end - now)}."
+
+
+def _is_over(account: Account, now: int) -> bool:
+    return account.bounds.end is not None and account.bounds.end <= now
 
 
 def _name(account: Account) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from acp_proxy.core.budget import Standing
 from acp_proxy.core.money import Money
-from acp_proxy.core.refusal import refusal_text, reset_text, uncounted_text, warning_text
+from acp_proxy.core.refusal import refusal_text, reset_text, stop_text, uncounted_text, unreachable_text, warning_text
 from tests.core.accounts import NOW, account, budget, standing, usd
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -66,9 +66,7 @@ def test_the_reset_is_told_in_the_words_of_the_window(window: str, text: str) ->
     assert reset_text(account(budget(window=window)), NOW, UTC) == text
 
 
-@pytest.mark.parametrize(
-    ("before", "text"), [(1, "1 min"), (60, "1 min"), (61, "2 min"), (3600, "1 h 0 min"), (0, "1 min")]
-)
+@pytest.mark.parametrize(("before", "text"), [(1, "1 min"), (60, "1 min"), (61, "2 min"), (3600, "1 h 0 min")])
 def test_the_time_to_a_reset_is_rounded_up(before: int, text: str) -> None:
     day = account(budget())
     assert day.bounds.end is not None
@@ -88,6 +86,10 @@ def test_the_command_in_a_refusal_can_be_pasted_into_a_shell(name: str) -> None:
     assert shlex.split(command)[:4] == ["acp-proxy", "budget", "grant", f"{name} {name}"]
 
 
+def test_who_is_refused_because_of_the_ledger_is_told_what_says_why() -> None:
+    assert "`acp-proxy doctor` says why" in unreachable_text(account(budget()))
+
+
 def test_a_model_without_a_price_is_named_as_the_reason() -> None:
     text = refusal_text(standing(budget(on_unpriced="deny")), NOW, UTC, unpriced_model="big-model")
     assert text.startswith('Not sent to the agent: budget "daily" allows no model without a known price, and big-model')
@@ -100,6 +102,24 @@ def test_a_warning_says_how_much_is_used_and_what_comes_after_all_of_it() -> Non
     )
     assert "will be refused" in warning_text(standing(budget("30 USD"), usd("30")), 100, NOW, UTC)
     assert "will be refused" not in warning_text(standing(budget("30 USD", mode="warn"), usd("30")), 100, NOW, UTC)
+
+
+def test_who_has_each_turn_for_itself_is_not_told_that_others_will_be_refused() -> None:
+    text = warning_text(standing(budget("1 USD", window="turn"), usd("1.2")), 100, NOW, UTC)
+    assert text == '100 % of budget "daily" is reached. Used: 1.2 of 1 USD. It is for each turn by itself.'
+
+
+def test_of_a_window_that_ended_while_the_turn_ran_it_is_said_that_it_is_over() -> None:
+    now = standing(budget("1 USD"), usd("1.2"))
+    assert now.account.bounds.end is not None
+    for later in (0, 90 * 10**9):
+        at = now.account.bounds.end + later
+        over = "Used: 1.2 of 1 USD. It was reset on 2026-11-22 at 00:00 UTC."
+        assert warning_text(now, 100, at, UTC) == f'100 % of budget "daily" is reached. {over}'
+        assert (
+            stop_text(now, at, UTC, cancelled=True)
+            == f'The agent was told to stop: budget "daily" is used up. {over} Send the prompt again to go on.'
+        )
 
 
 def test_what_a_budget_cannot_count_is_told() -> None:
@@ -136,4 +156,5 @@ def texts(now: Standing) -> list[str]:
         warning_text(now, 80, NOW, UTC),
         warning_text(now, 100, NOW, UTC),
         uncounted_text(now) or "",
+        unreachable_text(now.account),
     ]

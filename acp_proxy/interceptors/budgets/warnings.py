@@ -54,7 +54,7 @@ class Warnings:
             ours = [percent for percent in standing.crossed(0, standing.spent) if self._claimed(standing, percent)]
             if ours:
                 yield self._warning(session, standing, max(ours), first=True)
-            text = uncounted_text(standing)
+            text = None if standing.account.budget.mode == "shadow" else uncounted_text(standing)
             if text and standing.account.key not in self._uncounted:
                 self._uncounted.add(standing.account.key)
                 yield self._voice.say(session, standing.account, text, first=True)

@@ -177,6 +177,16 @@ async def test_what_cannot_be_counted_is_said_loudly_once(tmp_path: Path) -> Non
         assert [text[:26] for text in made.texts()] == ['Not counted by budget "dai']
 
 
+async def test_a_budget_in_shadow_says_nothing_of_what_it_cannot_count(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1", mode="shadow")) as made:
+        made.open(model="nobody-knows-it")
+        for number in (2, 3):
+            assert await made.prompt(number)
+            made.finish(number, usage={"inputTokens": 1000, "outputTokens": 10, "totalTokens": 1010})
+            await made.settled()
+        assert made.texts() == []
+
+
 @pytest.mark.parametrize("style", ["message", "error"])
 async def test_no_text_speaks_of_context_or_tokens(tmp_path: Path, style: str) -> None:
     async with house(tmp_path, daily("0"), options={"style": style}) as made:
