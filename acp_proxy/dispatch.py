@@ -71,7 +71,7 @@ class Dispatcher:
         if run[-1] != NEWLINE:
             of_sender.broken_off(run)
         elif of_sender.glance(run):
-            self._lane(sender).outlet.write(run)
+            (self._to_agent if sender is Side.CLIENT else self._to_client).outlet.write(run)
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
@@ -79,7 +79,7 @@ class Dispatcher:
 
     def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:  # noqa: ARG002  the lane knows
         """Forward a piece of such a line; what its two ends say is accounted when it is through."""
-        lane = self._lane(sender)
+        lane = self._to_agent if sender is Side.CLIENT else self._to_client
         through = lane.piece(data, last)
         if through is None:
             return
@@ -116,6 +116,3 @@ class Dispatcher:
 
     def _carry_out(self, effect: Effect) -> None:
         self._passage.carry_out(effect)
-
-    def _lane(self, sender: Side) -> Lane:
-        return self._to_agent if sender is Side.CLIENT else self._to_client

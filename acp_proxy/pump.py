@@ -66,8 +66,12 @@ class Outlet:
             self.lose()
             return
         self.moved += taken
-        if taken < len(data):
-            self._wait(memoryview(data)[taken:] if taken else data)
+        if taken < len(data) and self._open:
+            if self.take is not _nothing:
+                self.take = _nothing
+                self._end.watch(self._flush)
+            self._waiting.append(memoryview(data)[taken:] if taken else data)
+            self.congested = True
 
     def hold_back(self, size: int) -> None:
         """The inspector keeps so many bytes of lines to itself now; with too many of them their source is not read."""
@@ -101,15 +105,6 @@ class Outlet:
             self.take = _nothing
             self._waiting.clear()
             self._end.close()
-
-    def _wait(self, rest: bytes | memoryview) -> None:
-        if not self._open:
-            return
-        if not self._waiting:
-            self.take = _nothing
-            self._end.watch(self._flush)
-        self._waiting.append(rest)
-        self.congested = True
 
     def _weigh(self) -> None:
         self.congested = self._open and (bool(self._waiting) or self._held_back > HOLDING_AT_MOST)
