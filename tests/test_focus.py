@@ -199,6 +199,15 @@ def test_a_day_that_clocks_leave_and_come_back_to_is_one(ledger: Ledger) -> None
     assert [one["x_Turns"] for one in found] == [1, 2, 1]
 
 
+def test_a_turn_whose_clock_was_set_back_by_weeks_is_in_the_day_of_its_start(ledger: Ledger) -> None:
+    late = row(at=NOON + 30 * DAY)
+    late = replace(late, entry=replace(late.entry, ended_at=NOON))
+    assert [one["ChargePeriodStart"] for one in rows(ledger, row(), late)] == [
+        "2026-11-21T00:00:00Z",
+        "2026-12-21T00:00:00Z",
+    ]
+
+
 def test_a_spreadsheet_gets_no_formula_and_a_terminal_no_escape(ledger: Ledger) -> None:
     evil = row(line("=cmd|' /C calc'!A0", "-1"), origin=replace(ALICE, agent="@scope/a\x1b[31m", team="-1+1"))
     (cells,) = csv.DictReader(io.StringIO("".join(focus.as_csv(rows(ledger, evil)))))

@@ -44,20 +44,20 @@ def sums_by_day(
 
     A key comes more than once where clocks change in a day.
     """
-    at, last = _extent(ledger, query)
-    while at <= last:
+    at = _first_start(ledger, query)
+    while at is not None:
         end = _week_after(zone, at)
         found: dict[datetime, list[Sums]] = {}
         for day, sums in _by_day(ledger, query, zone, at, end, by):
             found.setdefault(day, []).append(replace(sums, key=sums.key[1:]))
         yield from sorted(found.items())
-        at = end if found else max(end, _extent(ledger, _within(query, end, _LAST))[0])
+        at = end if found else _first_start(ledger, _within(query, end, _LAST))
 
 
-def _extent(ledger: LedgerReader, query: Query) -> tuple[int, int]:
-    """Between which times rows begin; the second is before the first where there are none."""
+def _first_start(ledger: LedgerReader, query: Query) -> int | None:
+    """When the last one begins is not known: a clock may have been set back before it ended."""
     total = next(iter(ledger.summed(query, ())), None)
-    return (total.started_at, max(total.started_at, total.ended_at)) if total else (_LAST, 0)
+    return total.started_at if total else None
 
 
 def _week_after(zone: Zone, at: int) -> int:
