@@ -98,6 +98,12 @@ def test_spend_is_what_the_report_says(home: Home, served: Served, by: str, peri
     assert in_chart == summed([each["cost"] for each in found["rows"]])
 
 
+def test_a_zone_of_a_browser_is_known_though_the_system_does_not_have_it(home: Home) -> None:
+    with home.serving(environ={"PYTHONTZPATH": ""}) as served:
+        for name in ("Asia/Calcutta", "Europe/Kiev", "Europe/Berlin"):
+            assert served.json(f"/api/spend?tz={name}")["timezone"] == name
+
+
 def test_cards_are_the_totals_of_their_periods(served: Served) -> None:
     cards = served.json("/api/spend?range=all&by=agent")["cards"]
     for period in ("today", "week", "month"):
