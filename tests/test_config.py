@@ -186,6 +186,11 @@ def test_an_empty_variable_is_not_set_and_others_are_not_ours(machine: Machine) 
     assert config.identity.team is None
 
 
+def test_a_list_in_the_environment_has_commas(machine: Machine) -> None:
+    served = machine.load(environ={"ACP_PROXY_SERVE__ALLOWED_HOSTS": "serve, costs.example.com"}).serve
+    assert served.allowed_hosts == ("serve", "costs.example.com")
+
+
 def test_tables_with_names_of_the_user_can_be_set_in_the_environment(machine: Machine) -> None:
     config = machine.load(
         {}, {"ACP_PROXY_ALIASES__DEFAULT": "openai/gpt", "ACP_PROXY_PRICES__my-model__CONTEXT": "1000"}
