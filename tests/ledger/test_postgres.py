@@ -162,6 +162,8 @@ def test_a_ledger_is_the_same_however_its_url_is_spelt(url: str, canonical: str)
         "postgresql://alice:SEC/RET@db.example/ledger",
         "postgresql://alice:SEC/RET",
         "postgresql://alice:SEC/RET@db.example:5432/ledger",
+        "postgresql://alice:SEC#RET@db.example/ledger",
+        "postgresql://alice:SEC?RET@db.example/ledger",
         "postgresql://db.example:port/ledger",
         "postgresql://one:5432,two:port/ledger",
     ],
@@ -169,7 +171,7 @@ def test_a_ledger_is_the_same_however_its_url_is_spelt(url: str, canonical: str)
 def test_a_url_that_cannot_be_read_is_one_line_that_keeps_secrets(url: str) -> None:
     with pytest.raises(LedgerError) as refused:
         open_ledger(url, journals=())
-    assert str(refused.value) == "ledger URL that cannot be read: in a password / is %2F, and a port is a number"
+    assert str(refused.value) == "ledger URL that cannot be read: /, ? and # in a password are %2F, %3F and %23"
 
 
 def test_an_option_that_the_driver_does_not_take_is_one_line(empty: str) -> None:
