@@ -135,7 +135,11 @@ class TurnStarted(Struct, frozen=True):
 
 
 class PromptDropped(Struct, frozen=True):
-    """v2: a prompt that became no turn of its own: it went into one that ran, or was refused while one did."""
+    """A prompt whose work, if there is any, is another's: nothing of it is waited for.
+
+    v2: it went into a turn that ran, or was refused while one did. v1: a later prompt has overtaken it; its turn ends
+    all the same, with its answer or with the connection.
+    """
 
     at: int
     session: str

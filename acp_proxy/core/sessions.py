@@ -84,7 +84,7 @@ class Session:
         behind = turn is not self._first and not self._overtakes(turn, ending)
         events.append(turn.ended(at, ending, self.tally, behind=behind))
         if not behind:
-            self._pass(turn)
+            events += self._pass(turn, at)
         root.turns.remove(turn)
         if self.run is turn:
             self.run = None
@@ -100,13 +100,15 @@ class Session:
         of_v1 = self.run is None and self.child is None
         return finished and worked and of_v1 and not turn.overtaken
 
-    def _pass(self, turn: OpenTurn) -> None:
+    def _pass(self, turn: OpenTurn, at: int) -> Iterator[Event]:
         """What was counted while it was worked on is no other's: newer ones begin now, older ones are overtaken."""
         turns, now = self.root.turns, self.tally.now()
         place = turns.index(turn)
         for each in turns[place + 1 :]:
             each.since = now
         for each in turns[:place]:
+            if not each.overtaken:
+                yield PromptDropped(at, self.root.id, each.turn)
             each.overtaken, each.since = True, each.since.plus(now.since(turn.since))
 
     def take_prompt(self) -> OpenTurn | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_proxy.core.entry import CostSource, Entry, UsageLine
-from acp_proxy.core.events import ContextChanged, Event, SessionClosed, Turn, TurnMetered, TurnStarted
+from acp_proxy.core.events import ContextChanged, Event, PromptDropped, SessionClosed, Turn, TurnMetered, TurnStarted
 from acp_proxy.core.money import Money
 from acp_proxy.core.so_far import Costs
 from acp_proxy.core.usage import NOTHING
@@ -35,23 +35,28 @@ class Unfinished:
                     return _row(running[0], at, lines, "agent")
             case TurnMetered(entry=entry):
                 self._costs.hear(event)
-                self._end(entry)
+                self._forget(entry.session, entry.id)
+            case PromptDropped(at, session, turn):
+                turns = self._open.get(session, [])
+                if any(each.id == turn.id for each in turns):  # what its session costs is another's
+                    self._forget(session, turn.id)
+                    return _row(turn, at, (UsageLine(None, NOTHING),), "unknown")
             case SessionClosed(session=session) if session not in self._open:
                 self._costs.forget([session])
             case _:
                 pass
         return None
 
-    def _end(self, entry: Entry) -> None:
-        """A row that is no turn's ends none."""
-        turns = self._open.get(entry.session, [])
+    def _forget(self, session: str, turn_id: str) -> None:
+        """What comes now is another turn's. A row that is no turn's ends none."""
+        turns = self._open.get(session, [])
         for place, turn in enumerate(turns):
-            if turn.id == entry.id:
+            if turn.id == turn_id:
                 del turns[place]
-                self._costs.begin(entry.session)
+                self._costs.begin(session)
                 break
         if not turns:
-            self._open.pop(entry.session, None)
+            self._open.pop(session, None)
 
 
 def _row(turn: Turn, at: int, lines: tuple[UsageLine, ...], cost_source: CostSource) -> Entry:

@@ -20,6 +20,7 @@ from acp_proxy.core.events import (
     ContextChanged,
     Event,
     Initialized,
+    PromptDropped,
     SessionClosed,
     SessionInfoChanged,
     SessionOpened,
@@ -56,6 +57,7 @@ class Recorder(Interceptor):
             SessionInfoChanged,
             SessionClosed,
             TurnStarted,
+            PromptDropped,
             ContextChanged,
             TurnMetered,
         }
@@ -94,7 +96,7 @@ class Recorder(Interceptor):
         match event:
             case ContextChanged(_, session, restored=False) if self._pausing:
                 self._latest[session] = event
-            case ContextChanged() | TurnStarted():
+            case ContextChanged() | TurnStarted() | PromptDropped():
                 self._follow(event)
             case TurnMetered(_, entry, state):
                 if self._latest:

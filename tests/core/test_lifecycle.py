@@ -457,6 +457,7 @@ def test_a_prompt_that_was_worked_on_overtakes_one_that_is_never_answered() -> N
         chunk(talk, "agent_message_chunk", "four")
         ended = the(TurnEnded, talk.answer(number, END))
         assert (ended.turn.id, ended.behind, ended.output_chars) == (f"t{number}", False, 4)
+    assert [event.turn.id for event in talk.events if isinstance(event, PromptDropped)] == ["t2"]
     talk.prompt(5)
     reported = the(UsageReported, talk.update("usage_update", used=1, size=2))
     assert reported.turn is not None

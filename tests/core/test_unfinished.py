@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_proxy.core.entry import Entry, SessionState
-from acp_proxy.core.events import ContextChanged, SessionClosed, Turn, TurnMetered, TurnStarted
+from acp_proxy.core.events import ContextChanged, PromptDropped, SessionClosed, Turn, TurnMetered, TurnStarted
 from acp_proxy.core.money import Money
 from acp_proxy.core.unfinished import Unfinished
 from tests.ledger.rows import row
@@ -67,6 +67,17 @@ def test_costs_are_those_of_the_oldest_turn_until_it_has_its_row() -> None:
     assert told(unfinished.on_event(costs("1.5"))) == ("b", ["0.5"])
     unfinished.on_event(metered("b", "1.5"))
     assert unfinished.on_event(costs("2")) is None
+
+
+def test_costs_are_no_longer_those_of_a_turn_that_was_overtaken() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(started("a"))
+    unfinished.on_event(started("b"))
+    assert told(unfinished.on_event(costs("1"))) == ("a", ["1"])
+    unfinished.on_event(metered("b", "1"))
+    assert told(unfinished.on_event(PromptDropped(8, "s", Turn("a", "s", "turn", 5)))) == ("a", [])
+    unfinished.on_event(started("c"))
+    assert told(unfinished.on_event(costs("1.5"))) == ("c", ["0.5"])
 
 
 def test_a_row_beside_the_turns_own_does_not_end_it() -> None:

@@ -174,10 +174,10 @@ class Budgets(Interceptor):
                 return self._stops.on_event(event)
             case PromptDropped(turn=turn):
                 self._filing.release(turn.id)
+                return self._stops.on_event(event)
             case _:
                 self._note(event)
                 return self._stops.on_event(event)
-        return ()
 
     def _note(self, event: Event) -> None:
         match event:

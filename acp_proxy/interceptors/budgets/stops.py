@@ -6,7 +6,6 @@ here, nor while another prompt waits in the session, which it would hit as well.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from functools import partial
@@ -16,7 +15,7 @@ from acp_proxy.core import acp
 from acp_proxy.core.budget import Account
 from acp_proxy.core.charge import charge_so_far
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
-from acp_proxy.core.events import ContextChanged, Event, Side, TurnEnded, TurnEnding, TurnStarted
+from acp_proxy.core.events import ContextChanged, Event, PromptDropped, Side, TurnEnded, TurnEnding, TurnStarted
 from acp_proxy.core.notice import Notice, stopped
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.refusal import stop_text
@@ -49,22 +48,24 @@ class Stops:
         self._price = price
         self._clock = clock
         self._zones = zones
-        self._open: Counter[str] = Counter()  # turns, by session, also those of which no budget is
+        self._open: dict[str, set[str]] = {}  # turns, by session, also those of which no budget is
         self._ending: set[str] = set()  # sessions whose turn ends with the message that is at hand
         self._over = False  # a side is gone
 
     def on_event(self, event: Event) -> Sequence[Effect]:
         """Follow which turns run; once one has ended, its session may ask for permission again."""
         match event:
-            case TurnStarted(session=session):
-                self._open[session] += 1
+            case TurnStarted(session=session, turn=turn):
+                self._open.setdefault(session, set()).add(turn.id)
                 self._ending.discard(session)
+            case PromptDropped(session=session, turn=turn):
+                self._open.get(session, set()).discard(turn.id)
             case TurnEnding(session=None):
                 self._over = True
             case TurnEnding(session=str(session)):
                 self._ending.add(session)
             case TurnEnded(session=session, turn=turn):
-                self._open -= Counter([session])  # keeps none at 0
+                self._open.get(session, set()).discard(turn.id)
                 self._ending.discard(session)
                 running = self._turns.get(turn.id)
                 if running is not None and running.stopped != "nothing":
@@ -94,7 +95,7 @@ class Stops:
     def _is_shared(self, running: Running) -> bool:
         """Whether another prompt runs or waits in the session, be it still on its way to the agent."""
         others = (turn for turn in self._turns if turn.session == running.session and not turn.ended)
-        return self._open[running.session] > 1 or any(turn is not running for turn in others)
+        return len(self._open.get(running.session, ())) > 1 or any(turn is not running for turn in others)
 
     def _stop(self, running: Running, exceeded: Exceeded, *, cancel: bool) -> Sequence[Effect]:
         session, account, now = running.session, exceeded.standing.account, self._clock()

@@ -206,6 +206,18 @@ async def test_while_another_prompt_waits_in_the_session_only_tools_are_denied(t
         assert own(made) == [answer(7, **CANCELLED), CANCEL]
 
 
+async def test_a_prompt_that_is_never_answered_holds_nothing_and_is_in_nobodys_way(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0.1", **STOPPING)) as made:
+        assert await made.prompt(2)
+        assert await made.prompt(3)
+        made.finish(3, usage=USAGE)
+        await made.settled()
+        assert made.held() == 0
+        assert await made.prompt(4)
+        made.ends.agent_says(costs("0.15"))
+        assert own(made) == [CANCEL]
+
+
 async def test_the_next_prompt_is_not_stopped_for_what_the_last_one_cost(tmp_path: Path) -> None:
     async with house(tmp_path, daily("0.1", **STOPPING)) as made:
         assert await made.prompt(2)
