@@ -41,7 +41,9 @@ class Address(Struct, frozen=True):
         host = parts.netloc.rpartition("@")[2].lower() or options.get("host", "localhost")
         # What is shown is what stands behind the last @ before a slash: a password with a slash would be.
         if "@" in parts.path or not all(map(_is_host, host.split(","))):
-            raise LedgerError("ledger URL that cannot be read: /, ? and # in a password are %2F, %3F and %23")
+            raise LedgerError(
+                "ledger URL that cannot be read: a port is a number; in a password /, ? and # are %2F, %3F and %23"
+            )
         if parts.path.strip("/") == "" and "dbname" not in options and "database" not in options:
             raise LedgerError("ledger URL without a database, expected postgresql://HOST/DATABASE")
         name = parts.path.strip("/") or options.get("dbname") or options.get("database")

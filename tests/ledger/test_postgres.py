@@ -171,7 +171,10 @@ def test_a_ledger_is_the_same_however_its_url_is_spelt(url: str, canonical: str)
 def test_a_url_that_cannot_be_read_is_one_line_that_keeps_secrets(url: str) -> None:
     with pytest.raises(LedgerError) as refused:
         open_ledger(url, journals=())
-    assert str(refused.value) == "ledger URL that cannot be read: /, ? and # in a password are %2F, %3F and %23"
+    assert (
+        str(refused.value)
+        == "ledger URL that cannot be read: a port is a number; in a password /, ? and # are %2F, %3F and %23"
+    )
 
 
 def test_an_option_that_the_driver_does_not_take_is_one_line(empty: str) -> None:
