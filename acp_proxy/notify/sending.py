@@ -16,6 +16,7 @@ import httpx2
 from msgspec import Struct
 
 from acp_proxy import __version__
+from acp_proxy.config import ConfigError
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger.notices import Result
@@ -36,16 +37,17 @@ class Outcome(Struct, frozen=True):
 
 
 class Sender:
-    """`clock` is Unix time in nanoseconds, `timeout` in seconds for all of an attempt."""
+    """`clock` is Unix time in nanoseconds, `timeout` in seconds for all of an attempt.
+
+    Raises ConfigError for proxies and certificates of the environment that cannot be used.
+    """
 
     def __init__(self, clock: Callable[[], int], timeout: float = TIMEOUT) -> None:
         self._clock = clock
         self._timeout = timeout
         # It logs the URL of every request, where all who know it can post.
         logging.getLogger("httpx2").setLevel(logging.WARNING)
-        self._client = httpx2.AsyncClient(
-            follow_redirects=False, timeout=timeout, headers={"User-Agent": f"acp-proxy/{__version__}"}
-        )
+        self._client = _client(timeout)
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -95,6 +97,20 @@ class Sender:
                 return 0.0
             seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - self._clock() / SECOND
         return min(max(seconds, 0.0), _MOST_TO_WAIT)
+
+
+def _client(timeout: float) -> httpx2.AsyncClient:
+    try:
+        return httpx2.AsyncClient(
+            follow_redirects=False, timeout=timeout, headers={"User-Agent": f"acp-proxy/{__version__}"}
+        )
+    except ImportError:
+        raise ConfigError("notify: the environment names a SOCKS proxy, which cannot be used") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(f"notify: the environment names certificates that cannot be used: {reason}") from error
+    except (ValueError, httpx2.InvalidURL):  # which may have a password in it
+        raise ConfigError("notify: the environment names a proxy by something that is no URL") from None
 
 
 def _words(error: httpx2.TransportError) -> str:

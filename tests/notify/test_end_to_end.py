@@ -6,6 +6,8 @@ import asyncio
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.notify.receiver import HANG, Receiver, receiving
 from tests.serve.house import Home
 from tests.test_budgets_end_to_end import BUDGET, PATIENT, Editor, proxy
@@ -52,6 +54,24 @@ async def test_it_ends_in_time_while_a_receiver_hangs(tmp_path: Path) -> None:
             await receiver.until(1)
             async with asyncio.timeout(6):
                 assert await asyncio.to_thread(served.end, signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("ALL_PROXY", "socks5://alice:secret@127.0.0.1:1", "a SOCKS proxy, which cannot be used"),
+        ("HTTPS_PROXY", "http://alice:secret@[::1", "a proxy by something that is no URL"),
+        ("SSL_CERT_FILE", "/nowhere/secret.pem", "certificates that cannot be used: no such file or directory"),
+    ],
+)
+def test_what_the_environment_says_of_the_network_is_one_line_when_it_cannot_be_used(
+    tmp_path: Path, name: str, value: str, said: str
+) -> None:
+    home = Home(tmp_path)
+    home.configure('[[notify]]\nurl = "https://hooks.example.com/x"\n')
+    for command in (("serve", "--port", "0"), ("notify", "test")):
+        done = home.run(*command, environ={name: value})
+        assert (done.returncode, done.stderr) == (2, f"acp-proxy: notify: the environment names {said}\n")
 
 
 def test_a_url_file_that_is_not_there_keeps_it_from_starting(tmp_path: Path) -> None:
