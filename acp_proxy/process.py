@@ -20,6 +20,7 @@ from types import FrameType
 from msgspec import Struct
 
 PIDFD_OPEN: Callable[[int], int] | None = getattr(os, "pidfd_open", None)  # Linux
+UNKNOWN = 255  # exit status of an agent that somebody else reaped, or nobody was to: SIGCHLD is ignored
 POLL = 0.02  # seconds between looks at a tree that is ending
 UNCLAIMED = 1.0  # seconds after which a dead child is an orphan that nobody but us will reap
 
@@ -35,7 +36,7 @@ class Process(Struct, frozen=True):
 
 
 class AgentProcess:
-    """Made on the running loop. `status` is None until the agent exited: its own, or 128 + the signal's number.
+    """Made on the running loop. `status` is None until the agent exited: its own, 128 + a signal's number, or UNKNOWN.
 
     `adopts`: orphans of the agent's tree become our children (Linux's subreaper), and are reaped here.
     """
@@ -109,20 +110,19 @@ class AgentProcess:
         threading.Thread(target=self._wait, name="agent-exit", daemon=True).start()
 
     def _readable(self) -> None:
-        pid, status = os.waitpid(self._pid, os.WNOHANG)
-        if pid:
+        status = _wait_for(self._pid, os.WNOHANG)
+        if status is not None:
             self._loop.remove_reader(self._pidfd)
             os.close(self._pidfd)
             self._end(status)
 
     def _wait(self) -> None:
-        _, status = os.waitpid(self._pid, 0)
+        status = _wait_for(self._pid, 0)
         with contextlib.suppress(RuntimeError):  # the loop is over
             self._loop.call_soon_threadsafe(self._end, status)
 
-    def _end(self, status: int) -> None:
-        code = os.waitstatus_to_exitcode(status)
-        self.status = code if code >= 0 else 128 - code
+    def _end(self, status: int | None) -> None:
+        self.status = status
         self._exited()
 
     def _child_died(self, _number: int, _frame: FrameType | None) -> None:
@@ -139,6 +139,18 @@ class AgentProcess:
             if process.dead and process.parent == os.getpid() and process.pid != self._pid:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(process.pid, os.WNOHANG)
+
+
+def _wait_for(pid: int, options: int) -> int | None:
+    """The exit status of a child, None while it runs."""
+    try:
+        ended, status = os.waitpid(pid, options)
+    except ChildProcessError:
+        return UNKNOWN
+    if not ended:
+        return None
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
 
 
 def descendants(table: dict[int, Process], roots: Iterable[int]) -> list[Process]:

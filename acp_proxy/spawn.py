@@ -69,6 +69,8 @@ def spawn(agent: list[str], *, tied: bool = True) -> Started:
                 file_actions=[(os.POSIX_SPAWN_DUP2, agent_stdin, 0), (os.POSIX_SPAWN_DUP2, agent_stdout, 1)],
                 setsigdef=_IGNORED_BY_PYTHON,
             )
+            if tied:
+                _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # as in `_fork`
     except OSError as error:
         os.close(to_agent)
         os.close(from_agent)
@@ -109,6 +111,7 @@ def _fork(agent: list[str], stdin: int, stdout: int, prctl: Callable[[int, int],
     """The agent's pid. posix_spawn cannot tie it to our life; setpriv could, at the same 1.2 ms. Raises OSError."""
     failed, failure = os.pipe()
     parent = os.getpid()
+    inherited = _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # of a child that is ignored nobody learns its end
     pid = os.fork()
     if not pid:
         try:
@@ -117,6 +120,7 @@ def _fork(agent: list[str], stdin: int, stdout: int, prctl: Callable[[int, int],
                 os._exit(0)  # we were killed before the line above
             os.dup2(stdin, 0)
             os.dup2(stdout, 1)
+            _signal.signal(_signal.SIGCHLD, inherited)
             for number in _IGNORED_BY_PYTHON:
                 _signal.signal(number, _signal.SIG_DFL)
             os.execvp(agent[0], agent)  # noqa: S606  no shell is wanted

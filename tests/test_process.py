@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -48,6 +48,11 @@ def child(*command: str) -> Iterator[tuple[int, int]]:
                     os.kill(each, signal.SIGKILL)
 
 
+def reap(pid: int) -> None:
+    """As a program around us may do."""
+    os.waitpid(pid, 0)
+
+
 async def exit_status(pid: int) -> int | None:
     exited = asyncio.Event()
     agent = AgentProcess(pid, exited=exited.set)
@@ -76,6 +81,36 @@ def test_the_exit_is_seen_without_pidfds_too(loop: Loop) -> None:
             agent = AgentProcess(pid, exited=exited.set, pidfd_open=None)
             await exited.wait()
             assert agent.status == 7
+
+    on(loop, test)
+
+
+@LOOPS
+@pytest.mark.parametrize("pidfd_open", [os.pidfd_open, None])
+def test_an_agent_that_somebody_else_reaped_has_ended_all_the_same(
+    loop: Loop, pidfd_open: Callable[[int], int] | None
+) -> None:
+    async def test() -> None:
+        with child("true") as (pid, _):
+            reap(pid)
+            exited = asyncio.Event()
+            agent = AgentProcess(pid, exited=exited.set, pidfd_open=pidfd_open)
+            await exited.wait()
+            assert agent.status == 255
+
+    on(loop, test)
+
+
+@LOOPS
+def test_an_agent_that_is_reaped_while_it_is_watched_has_ended_too(loop: Loop) -> None:
+    async def test() -> None:
+        with child(*python(FAMILY)) as (pid, _):
+            exited = asyncio.Event()
+            agent = AgentProcess(pid, exited=exited.set)
+            os.kill(pid, signal.SIGKILL)
+            reap(pid)
+            await exited.wait()
+            assert agent.status == 255
 
     on(loop, test)
 

@@ -122,6 +122,15 @@ def test_an_agent_that_is_not_found_is_said_so_with_127(home: dict[str, str]) ->
     assert (status, out, err) == (127, b"", b"acp-proxy: agent not found: no-such-agent\n")
 
 
+def test_a_parent_that_ignores_its_children_hides_no_status_and_the_agent_inherits_that(home: dict[str, str]) -> None:
+    def ignore() -> None:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    tells = "import signal, sys; sys.exit(3 if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN else 4)"
+    assert outcome("run", "--", *python(tells), env=home, preexec_fn=ignore)[0] == 3
+    assert outcome("run", "--", "no-such-agent", env=home, preexec_fn=ignore)[0] == 127
+
+
 def test_an_agent_that_is_not_executable_is_said_so_with_126(home: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "agent").write_text("not a program")
     status, out, err = outcome("run", "--", str(tmp_path / "agent"), env=home)
