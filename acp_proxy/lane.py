@@ -25,9 +25,9 @@ class Lane:
         self._broken_off = False  # the last line lacks its newline, for its sender is gone
 
     def forward(self, run: bytes) -> None:
-        """Whole lines."""
+        """Whole lines. What had to wait comes behind a last line that lacks its newline, not onto it."""
         if run:
-            self.outlet.write(run)
+            self.outlet.write(b"\n" + run if self._broken_off else run)
             self._broken_off = not run.endswith(b"\n")
 
     def piece(self, data: bytes, last: bool) -> LongLine | None:

@@ -195,6 +195,19 @@ async def test_a_waiting_prompt_delays_only_later_lines_of_its_session() -> None
     assert ends.dispatcher.holding() == ends.agent.held_back == 0
 
 
+async def test_a_prompt_that_waited_stands_on_a_line_of_its_own_behind_a_last_line_without_newline() -> None:
+    gate = Gate()
+    ends = Ends([gate])
+    ends.open_session()
+    last = encoded(request(3, "session/set_mode", sessionId="another", modeId="code"))[:-1]
+    ends.client_says(prompt(2), last)
+    await settled()
+    assert ends.agent.data == last
+    gate.verdict.set_result(None)
+    await settled()
+    assert ends.agent.data == last + b"\n" + encoded(prompt(2))
+
+
 async def test_a_refused_prompt_is_answered_and_never_reaches_the_agent() -> None:
     gate, watcher = Gate(), Speaks()
     ends = Ends([gate, watcher])
