@@ -200,8 +200,15 @@ class Budgets(Interceptor):
         running = None if event.restored else self._turns.current(event.session)
         if running is None:
             return ()
-        self._warnings.foresee(running.with_spend(self._turns.costs.of(event.session)))
+        self._foresee(running, event)
         return self._stops.judge(running, event)
+
+    def _foresee(self, running: Running, event: ContextChanged) -> None:
+        """What the agent tells is what will be booked, unless the user has set the model's price."""
+        costs, model = self._turns.costs.of(event.session), event.state.model
+        if costs and not self._rules.price(model, _SOME, event.at).configured:
+            spends = running.with_spend(costs)
+            self._warnings.foresee(each for each in spends if each[0].account.filter.scope.accepts("model", model))
 
     def _metered(self, event: TurnMetered) -> Iterable[Effect]:
         entry = event.entry

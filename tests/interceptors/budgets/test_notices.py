@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.ends import SESSION, answer
+from acp_proxy.core.notice import DAY, KINDS
+from acp_proxy.core.pricing import Priced
+from acp_proxy.core.scope import Scope
+from acp_proxy.ledger.notices import Subscription
+from tests.core.story import PRICES
+from tests.ends import SESSION, answer, request
 from tests.interceptors.budgets.house import House, daily, house, validator
+from tests.ledger.rows import NOON
 
 
 def check(made: House, version: int) -> None:
@@ -139,6 +146,21 @@ async def test_what_was_reached_before_is_told_right_after_admission_as_a_paragr
         text = warning["params"]["update"]["content"]["text"]
         assert text.startswith("50 % of")
         assert text.endswith("\n\n")
+
+
+@pytest.mark.parametrize("why", ["the user has set a price", "the budget is for another model"])
+async def test_nobody_is_told_of_a_cost_that_will_not_be_counted(tmp_path: Path, why: str) -> None:
+    price = (lambda _model, _usage, _at: Priced(None, configured=True)) if "price" in why else PRICES.price
+    scope = Scope(model=("claude-sonnet-*",)) if "model" in why else Scope()
+    async with house(tmp_path, daily("1", scope=scope), options={"price": price}) as made:
+        assert await made.prompt(2)
+        if "model" in why:
+            made.ends.client_says(request(3, "session/set_model", sessionId=SESSION, modelId="claude-opus-5-5"))
+            made.ends.agent_says(answer(3))
+        made.reports("0.9")
+        await made.settled()
+        with closing(made.ledger()) as ledger:
+            assert ledger.outbox.claim(Subscription("default", "team", KINDS), NOON + DAY, NOON + DAY) is None
 
 
 async def test_it_may_be_told_again_in_the_next_window(tmp_path: Path) -> None:
