@@ -67,6 +67,8 @@ def may_stream(sender: Side, head: bytes, answers: Callable[[Side, Any], bool], 
 
     `answers` tells whether a response with an id means something to us; `admitted` are methods that may have to wait.
     """
+    if head.lstrip()[:1] not in (b"{", b""):
+        return True  # no message, whatever is still to come
     if head.startswith(_UPDATE) or isinstance(peek_head(head[:_SHORT]), Notification):  # 13 us in place of 60
         return True
     match peek_head(head):
