@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 LONGEST = 300  # characters; an ARN has about 150, and nothing that is longer is the id of a model
 
@@ -80,6 +81,7 @@ _BEDROCK_VERSION = re.compile(r"(?:-v\d+)?(?::\d+)?$")
 _CLAUDE_VERSION = re.compile(r"claude-[a-z]+-(\d{1,2})(?:-(\d{1,2}))?(?:-|$)")
 
 
+@lru_cache(maxsize=64)  # asked at the end of every turn
 def is_alias(model: str) -> bool:
     """Whether the id names no fixed model: a default, a router, or a family whose newest member changes."""
     bare = _bare(model)
