@@ -152,11 +152,14 @@ class Budgets(Interceptor):
             return await self._origins.origin_when_known(session, self._rules.timeout / 2)
         return self._origins.origin_of(session)
 
-    def _unpriced(self, turn: OpenTurn) -> bool:
-        """Whether it is known that nobody will know what the turn costs."""
-        if turn.model is None or self._models.costs_are_told(turn.session):
-            return False
-        return self._rules.price(turn.model, _SOME, turn.started_at).cost is None
+    def _unpriced(self, turn: OpenTurn) -> str | None:
+        """What to call the model of a turn of which it is known that nobody will know what it costs."""
+        if self._models.costs_are_told(turn.session):
+            return None
+        if turn.model is None:
+            name = self._models.of(turn.session) or "this session's model"
+            return name if self._models.was_unpriced(turn.session) else None
+        return turn.model if self._rules.price(turn.model, _SOME, turn.started_at).cost is None else None
 
     async def aclose(self) -> None:
         self._pulse.stop()

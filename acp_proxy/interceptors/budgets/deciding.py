@@ -42,14 +42,14 @@ class Deciding:
         self._warnings = warnings
         self._clock = clock
 
-    async def on(self, turn: OpenTurn, running: Running, waited: float, *, unpriced: bool) -> Refusal | Admitted:
-        """`waited` seconds are gone of the time for it. `unpriced`: it is known that nobody will know what it costs."""
+    async def on(self, turn: OpenTurn, running: Running, waited: float, *, unpriced: str | None) -> Refusal | Admitted:
+        """`waited` seconds are gone of the time for it. `unpriced` names its model where that has no price."""
 
         def hold(ledger: BudgetLedger) -> Held:
             self._sizes.learn(ledger, running.accounts, turn.origin, turn.model)
             sizes = [self._sizes.of(account, turn.origin, turn.model) for account in running.accounts]
             wants = list(zip(running.accounts, sizes, strict=True))
-            held = ledger.hold(turn, wants, self._clock(), self._clock() + EXPIRY, unpriced=unpriced)
+            held = ledger.hold(turn, wants, self._clock(), self._clock() + EXPIRY, unpriced=unpriced is not None)
             if held.admitted:
                 self._warnings.claim(ledger, held.standings)
             return held
@@ -62,7 +62,7 @@ class Deciding:
         if binding is None:
             return Admitted(turn.id, tuple(self._warnings.on_admission(turn.session, held.standings)))
         self._turns.forget(running.id)  # nothing is held
-        model = turn.model if unpriced and denies_unpriced(binding.account) else None
+        model = unpriced if denies_unpriced(binding.account) else None
         zone = zone_of(binding.account.budget.zone)
         text = refusal_text(binding, self._clock(), zone, unpriced_model=model)
         return self._voice.refuse(turn.session, binding.account, text)

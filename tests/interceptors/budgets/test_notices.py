@@ -188,6 +188,23 @@ async def test_a_model_without_a_price_is_refused_where_that_is_wanted(tmp_path:
         assert "nobody-knows-it" in made.texts()[0]
 
 
+@pytest.mark.parametrize(("model", "name"), [("default", "default"), (None, "this session's model")])
+async def test_a_model_that_nobody_knows_is_refused_once_a_turn_of_it_had_no_price(
+    tmp_path: Path, model: str | None, name: str
+) -> None:
+    async with house(tmp_path, daily("1", on_unpriced="deny")) as made:
+        made.ends.client_says(request(9, "session/new", cwd="/w"))
+        made.ends.agent_says(answer(9, sessionId="other", models={"currentModelId": model} if model else None))
+        made.forget()
+        assert await made.prompt(2, "other")
+        made.finish(2, usage={"inputTokens": 1000, "outputTokens": 10, "totalTokens": 1010})
+        assert not await made.prompt(3, "other")
+        assert f"and {name} has none" in made.texts()[-1]
+        made.ends.client_says(request(4, "session/set_model", sessionId="other", modelId="claude-sonnet-5"))
+        made.ends.agent_says(answer(4))
+        assert await made.prompt(5, "other")
+
+
 async def test_what_cannot_be_counted_is_said_loudly_once(tmp_path: Path) -> None:
     async with house(tmp_path, daily("1")) as made:
         made.open(model="nobody-knows-it")
