@@ -43,6 +43,14 @@ def unreachable_text(account: Account) -> str:
     )
 
 
+def unchecked_text(account: Account) -> str:
+    """The ledger cannot be asked, and the budget lets prompts go without it."""
+    return (
+        f"Not checked: {_name(account)}, because its ledger is out of reach. Prompts go meanwhile, and what they use "
+        "is counted when it is back."
+    )
+
+
 def stop_text(standing: Standing, now: int, zone: tzinfo, *, cancelled: bool, estimated: bool = False) -> str:
     """A running turn reached the limit; `estimated`: its own part is what it took at least, by its tokens."""
     account = standing.account

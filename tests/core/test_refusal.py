@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from acp_proxy.core.budget import Standing
 from acp_proxy.core.money import Money
-from acp_proxy.core.refusal import refusal_text, reset_text, stop_text, uncounted_text, unreachable_text, warning_text
+from acp_proxy.core.refusal import (
+    refusal_text,
+    reset_text,
+    stop_text,
+    unchecked_text,
+    uncounted_text,
+    unreachable_text,
+    warning_text,
+)
 from tests.core.accounts import NOW, account, budget, standing, usd
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -157,4 +165,5 @@ def texts(now: Standing) -> list[str]:
         warning_text(now, 100, NOW, UTC),
         uncounted_text(now) or "",
         unreachable_text(now.account),
+        unchecked_text(now.account),
     ]

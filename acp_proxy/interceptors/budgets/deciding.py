@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from acp_proxy.core.budget import Account
-from acp_proxy.core.refusal import refusal_text, unreachable_text
+from acp_proxy.core.effects import Send
+from acp_proxy.core.refusal import refusal_text, unchecked_text, unreachable_text
 from acp_proxy.core.verdict import denies_unpriced
 from acp_proxy.interceptor import Admitted, Refusal
 from acp_proxy.interceptors.budgets.asking import Asking
@@ -41,6 +42,7 @@ class Deciding:
         self._voice = voice
         self._warnings = warnings
         self._clock = clock
+        self._unchecked: set[str] = set()  # accounts of which it was told: once, though a ledger may come and go
 
     async def on(self, turn: OpenTurn, running: Running, waited: float, *, unpriced: str | None) -> Refusal | Admitted:
         """`waited` seconds are gone of the time for it. `unpriced` names its model where that has no price."""
@@ -86,7 +88,13 @@ class Deciding:
                 running.leased[account.key] = left
         if opened:
             self._filing.count(opened, "fail_open")
-        return Admitted(running.id)
+        return Admitted(running.id, tuple(self._tell_unchecked(running.session, opened)))
+
+    def _tell_unchecked(self, session: str, opened: Sequence[Account]) -> Iterator[Send]:
+        for account in opened:
+            if account.key not in self._unchecked:
+                self._unchecked.add(account.key)
+                yield self._voice.say(session, account, unchecked_text(account), first=True)
 
     def _hold(self, running: Running, held: Held) -> None:
         """The ledger's answer, which may come when the prompt has gone without it."""

@@ -62,6 +62,17 @@ async def test_open_lets_go_and_books_the_turn_when_the_ledger_is_back(tmp_path:
         assert made.decisions()["fail_open"] == 1
 
 
+async def test_a_budget_that_is_not_checked_says_so_once(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1"), options={**SHORT, "on_unavailable": "open"}) as made:
+        await made.settled()
+        with locked(tmp_path):
+            for number in (2, 3):
+                assert await made.prompt(number)
+                made.finish(number)
+        (text,) = made.texts()
+        assert text.startswith('Not checked: budget "daily", because its ledger is out of reach.')
+
+
 async def test_a_budget_may_say_otherwise_than_its_ledger(tmp_path: Path) -> None:
     options = {**SHORT, "on_unavailable": "open"}
     async with house(tmp_path, daily("1", on_unavailable="closed"), options=options) as made:
