@@ -212,8 +212,16 @@ class Accounting:
             except Exception as error:  # an interceptor's failure stays its own
                 self.failed(interceptor, error)
                 continue
-            for effect in effects:
+            if effects:
+                self.carry_out(interceptor, effects)
+
+    def carry_out(self, who: object, effects: Iterable[Effect]) -> None:
+        """What `who` asked for; of an effect that cannot be carried out nothing but a log line remains."""
+        for effect in effects:
+            try:
                 self._carry_out(effect)
+            except Exception as error:  # as above
+                self.failed(who, error)
 
     def _who_hears(self, kind: type[Event]) -> Iterator[_Hearer]:
         """Asked once for each class of events: most interceptors want a few of the twenty."""

@@ -85,7 +85,7 @@ class Admission:
                 continue
             try:
                 async with asyncio.timeout(interceptor.admits_within or self._timeout):
-                    verdict = await interceptor.admit(Side.CLIENT, request)
+                    verdict = _sound(await interceptor.admit(Side.CLIENT, request))
             except Exception as error:  # a faulty enforcer must not lock people out of their editor
                 self._accounting.failed(interceptor, error)
                 continue
@@ -93,3 +93,12 @@ class Admission:
                 return verdict
             admitted = verdict or admitted
         return admitted
+
+
+def _sound(verdict: Refusal | Admitted | None) -> Refusal | Admitted | None:
+    """The same. Raises TypeError for what is none, or would be no answer: others' code may return anything."""
+    if isinstance(verdict, Refusal):
+        acp.answer_to(b"", verdict.result, verdict.error)
+    elif not isinstance(verdict, Admitted | None):
+        raise TypeError(type(verdict).__name__)
+    return verdict

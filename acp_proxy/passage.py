@@ -98,8 +98,8 @@ class Passage:
         if not isinstance(verdict, Refusal):
             self._to_agent.forward(decided.line)
             self._accounting.message(Side.CLIENT, decided.request, len(decided.line), admitted)
-        for effect in verdict.effects if verdict is not None else ():
-            self.carry_out(effect)
+        if verdict is not None:
+            self._accounting.carry_out(verdict, verdict.effects)
         if isinstance(verdict, Refusal):
             self._to_client.insert(acp.answer_to(decided.line, verdict.result, verdict.error))
         for line in decided.behind:

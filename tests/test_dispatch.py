@@ -258,6 +258,46 @@ async def test_an_interceptor_that_fails_is_logged_without_content_and_the_relay
     assert "Breaks" in repr(ends.log)
 
 
+def test_an_effect_that_cannot_be_carried_out_stops_neither_the_line_nor_other_effects() -> None:
+    class Mistaken(Speaks):
+        def on_event(self, event: Event) -> Iterable[Effect]:
+            said: Any = "a secret, and no bytes"
+            effects = [Send(Side.CLIENT, said), *super().on_event(event)]
+            return effects if isinstance(event, TurnMetered) else ()
+
+    ends = Ends([Mistaken(TurnMetered)])
+    ends.open_session()
+    ends.client_says(prompt(2))
+    end = answer(2, stopReason="end_turn", usage=USED)
+    ends.agent_says(end)
+    assert ends.client.data == OWN + b"\n" + encoded(end)
+    assert (ends.dispatcher.failures, "secret" in repr(ends.log)) == (1, False)
+
+
+@pytest.mark.parametrize("verdict", [True, Refusal(result={"stopReason": object()}), Refusal(error={"code": {1}})])
+async def test_an_enforcer_whose_verdict_is_none_is_passed_over(verdict: Any) -> None:
+    gate = Gate()
+    ends = Ends([gate])
+    ends.open_session()
+    mode = request(3, "session/set_mode", sessionId=SESSION, modeId="code")
+    ends.client_says(prompt(2), mode)
+    gate.verdict.set_result(verdict)
+    await settled()
+    assert ends.agent.data == encoded(prompt(2), mode)
+    assert ends.dispatcher.failures == 1
+
+
+async def test_what_cannot_be_said_of_a_refusal_does_not_keep_the_answer() -> None:
+    gate = Gate()
+    ends = Ends([gate])
+    ends.open_session()
+    ends.client_says(prompt(2))
+    said: Any = "no bytes"
+    gate.verdict.set_result(Refusal(result={"stopReason": "end_turn"}, effects=(Send(Side.CLIENT, said),)))
+    await settled()
+    assert ends.client.data == encoded(answer(2, stopReason="end_turn")).replace(b" ", b"")
+
+
 def test_nothing_is_written_into_a_line_that_is_half_out() -> None:
     ends = Ends([Speaks(TurnMetered)])
     ends.open_session()
