@@ -224,7 +224,7 @@ class Budgets(Interceptor):
             return ()
         self._turns.end(running)
         self._settle(running, entry)
-        return self._warnings.at_turn_end(running.session, running.with_spend(self._turns.costs.of(running.session)))
+        return self._warnings.at_turn_end(running.session, running.with_spend({}))  # an older turn may go on
 
     def _settle(self, running: Running, entry: Entry) -> None:
         """When the row is in the ledger, which it was given first, nothing is held any more."""

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.core.notice import DAY, KINDS
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.scope import Scope
+from acp_proxy.core.windows import Window
 from acp_proxy.ledger.notices import Subscription
 from tests.core.story import PRICES
 from tests.ends import SESSION, answer, request
@@ -86,6 +88,17 @@ async def test_a_crossing_by_what_the_end_itself_reports_is_told_before_it(tmp_p
         assert "100 %" in warning["params"]["update"]["content"]["text"]
         assert "Further prompts will be refused" in warning["params"]["update"]["content"]["text"]
         assert end["id"] == 2
+
+
+async def test_what_an_older_prompt_costs_is_not_told_of_one_that_was_refused_meanwhile(tmp_path: Path) -> None:
+    async with house(tmp_path, replace(daily("1"), window=Window("turn"))) as made:
+        assert await made.prompt(2)
+        made.reports("0.9")
+        assert await made.prompt(3)
+        made.ends.agent_says({"jsonrpc": "2.0", "id": 3, "error": {"code": -32603, "message": "busy"}})
+        assert made.texts() == []
+        made.finish(2)
+        assert [text[:4] for text in made.texts()] == ["90 %"]
 
 
 async def test_clients_that_show_notices_get_notices(tmp_path: Path) -> None:
