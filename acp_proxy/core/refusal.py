@@ -10,6 +10,7 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import NANO, decimal_text
 from acp_proxy.core.windows import SECOND
 
@@ -29,7 +30,7 @@ def refusal_text(standing: Standing, now: int, zone: tzinfo, *, unpriced_model: 
             "none. Choose another model, or set its price in the configuration."
         )
     return (
-        f"Not sent to the agent: {_name(account)} has too little left. {_figures(standing)} "
+        f"Not sent to the agent: {_name(account)} has too little left. {_figures(standing)} {_least(standing)}"
         f"{reset_text(account, now, zone)} {_how_to_get_more(account)}"
     )
 
@@ -116,6 +117,14 @@ def _figures(standing: Standing, *, estimated: bool = False) -> str:
     running = f", and running turns hold {held}, some of which may come free" if standing.held > 0 else ""
     least, why = ("at least ", ", as far as can be told while the turn runs") if estimated else ("", "")
     return f"Used: {least}{spent} of {allowed} {unit}{more}{why}{running}."
+
+
+def _least(standing: Standing) -> str:
+    """What is left, but not enough, may look as if it were."""
+    if standing.left <= 0:
+        return ""
+    account = standing.account
+    return f"A prompt needs at least {_amount(HoldSize.of(account.budget).floor, standing)} {account.unit}. "
 
 
 def _amount(amount: int, standing: Standing) -> str:

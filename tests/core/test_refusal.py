@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from datetime import UTC
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -33,7 +34,7 @@ def test_a_refusal_says_which_budget_used_limit_reset_and_how_to_get_more() -> N
     assert refusal_text(now, NOW, BERLIN) == (
         'Not sent to the agent: budget "developer-daily" (user alice) has too little left. '
         "Used: 29.99 of 30 USD, and running turns hold 0.0035, some of which may come free. "
-        "It resets on 2026-11-22 at 00:00 Europe/Berlin, in 13 h 0 min. "
+        "A prompt needs at least 0.01 USD. It resets on 2026-11-22 at 00:00 Europe/Berlin, in 13 h 0 min. "
         'To go on now, run `acp-proxy budget grant developer-daily --amount 5 --for 2h --reason "…"` '
         "and send the prompt again."
     )
@@ -56,6 +57,17 @@ def test_a_refusal_says_which_budget_used_limit_reset_and_how_to_get_more() -> N
 )
 def test_figures_are_as_exact_as_the_limit_asks_for(limit: str, spent: int, granted: int, figures: str) -> None:
     assert figures in refusal_text(standing(budget(limit), spent, granted=granted), NOW, UTC)
+
+
+@pytest.mark.parametrize(
+    ("limit", "hold", "least"),
+    [("1 USD", "auto", "0.01 USD"), ("0.005 USD", "auto", "0.01 USD"), ("1 USD", usd("0.005"), "0.005 USD")],
+)
+def test_where_a_little_is_left_it_is_said_how_much_a_prompt_needs(limit: str, hold: Any, least: str) -> None:
+    mine = budget(limit, hold=hold)
+    text = refusal_text(standing(mine, mine.limit.amount - 1), NOW, UTC)
+    assert f" USD. A prompt needs at least {least}. It resets" in text
+    assert "needs" not in refusal_text(standing(mine, mine.limit.amount), NOW, UTC)
 
 
 @pytest.mark.parametrize(
