@@ -6,9 +6,13 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import random
+import sys
 import termios
 from array import array
 from collections.abc import Callable
+
+import pytest
 
 from acp_proxy.core.events import Side
 from acp_proxy.core.traffic import Traffic
@@ -16,6 +20,7 @@ from acp_proxy.pump import HOLDING_AT_MOST, READ, Outlet, Pump
 from acp_proxy.stdio import own_end
 from tests.agents.forwarding import Forwarding
 from tests.agents.loops import LOOPS, Loop, on
+from tests.ends import Ends, answer, chunk, encoded, request
 
 LINE = b"x" * 999 + b"\n"
 
@@ -179,5 +184,114 @@ def test_a_cut_stream_ends_with_what_is_in_the_pipe_though_it_stays_open(loop: L
         direction.pump.cut()
         assert (bytes(inspector.held), inspector.ends) == (b"in time\n", 1)
         direction.close()
+
+    on(loop, test)
+
+
+class Both:
+    """Both directions between pipes of any size, as the relay has them, with the dispatcher between."""
+
+    def __init__(self, capacities: random.Random) -> None:
+        self._capacities = capacities
+        self.dispatcher = Ends().dispatcher
+        from_client, self.client_says = self._pipe()
+        self.client_hears, to_client = self._pipe()
+        from_agent, self.agent_says = self._pipe()
+        self.agent_hears, to_agent = self._pipe()
+        self.to_client = Outlet(own_end(to_client, writes=True), lambda: self.from_agent.balance())
+        self.to_agent = Outlet(own_end(to_agent, writes=True), lambda: self.from_client.balance())
+        self.dispatcher.attach(self.to_client, self.to_agent)
+        self.traffic = traffic = Traffic()
+        self.from_client = Pump(
+            Side.CLIENT,
+            own_end(from_client, writes=False),
+            self.to_agent,
+            self.dispatcher,
+            self.to_agent.finish,
+            traffic.from_client,
+        )
+        self.from_agent = Pump(
+            Side.AGENT,
+            own_end(from_agent, writes=False),
+            self.to_client,
+            self.dispatcher,
+            self.to_client.finish,
+            traffic.from_agent,
+        )
+        self.to_client.start()
+        self.from_client.start()
+        self.from_agent.start()
+
+    def _pipe(self) -> tuple[int, int]:
+        read, write = os.pipe()
+        if sys.platform == "linux":
+            fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, self._capacities.choice([4096, 8192, 65536, 1 << 20]))
+        return read, write
+
+    def close(self) -> None:
+        self.from_client.close()
+        self.from_agent.close()
+
+
+async def says(fd: int, data: bytes, sizes: random.Random) -> None:
+    """All of it in pieces of any size, and then no more."""
+    os.set_blocking(fd, False)
+    while data:
+        with contextlib.suppress(BlockingIOError):
+            data = data[os.write(fd, data[: sizes.choice([1, 4096, 70_000, data.find(b"\n") + 1 or 1])]) :]
+        await asyncio.sleep(0)
+    os.close(fd)
+
+
+async def hears(fd: int, sizes: random.Random) -> bytes:
+    """All that comes, read in pieces of any size."""
+    os.set_blocking(fd, False)
+    heard = bytearray()
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            piece = os.read(fd, sizes.choice([10, 4096, 1 << 20]))
+            if not piece:
+                break
+            heard += piece
+        for _ in range(sizes.choice([0, 0, 0, 20])):
+            await asyncio.sleep(0)
+    os.close(fd)
+    return bytes(heard)
+
+
+def anything(chance: random.Random) -> bytes:
+    """Lines of all kinds that the ways through the pump tell apart, in any order; perhaps the last one has no end."""
+    kinds = [
+        encoded(chunk("a word")) * 300,
+        encoded(chunk("a word")),
+        encoded(chunk("long" * 30_000)),
+        encoded(request(7, "fs/read_text_file", path="a")),
+        encoded(answer(7, content="x" * 6_000)) * 3,
+        encoded(answer(7, content="x" * 66_000)),
+        b'{"id":9,' + b" " * 140_000 + b"}\n",
+        b"\xff" * 65_535 + b"\n",
+        b"\n\r\n",
+    ]
+    return b"".join(chance.choices(kinds, k=25)) + chance.choice([b"", b'{"half":'])
+
+
+@LOOPS
+@pytest.mark.parametrize("seed", range(4))
+def test_all_arrives_in_order_both_ways_at_once_whatever_pipes_hold_and_readers_take(loop: Loop, seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  any will do
+
+    async def test() -> None:
+        both = Both(chance)
+        client, agent = anything(chance), anything(chance)
+        _, _, to_agent, to_client = await asyncio.gather(
+            says(both.client_says, client, chance),
+            says(both.agent_says, agent, chance),
+            hears(both.agent_hears, chance),
+            hears(both.client_hears, chance),
+        )
+        assert to_agent == client
+        assert to_client == agent
+        assert (both.traffic.from_client.bytes, both.traffic.from_agent.bytes) == (len(client), len(agent))
+        both.close()
 
     on(loop, test)
