@@ -268,7 +268,7 @@ class Pump:
         self._at_once = READ - held if held < READ // 2 else READ
 
     def _read_the_rest(self) -> None:
-        """Up to what a pipe can hold: whoever still has its other end may write for ever."""
+        """Until a read is not full, which has emptied the pipe: whoever still has its other end may write for ever."""
         while self._reading and self._left > 0:
             try:
                 data = self._read(READ)
@@ -281,6 +281,8 @@ class Pump:
             self._show(self._framer.feed(data))
             self._flow.passed(len(data), clock() - began)
             self.balance()
+            if len(data) < READ:
+                break
         if self._reading:
             self.finish()
 

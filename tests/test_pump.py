@@ -188,6 +188,49 @@ def test_a_cut_stream_ends_with_what_is_in_the_pipe_though_it_stays_open(loop: L
     on(loop, test)
 
 
+class Quick(Holding):
+    """Has somebody write a little more whenever something was read."""
+
+    pipe: int
+
+    def lines(self, sender: Side, run: bytes) -> None:
+        super().lines(sender, run)
+        if len(self.held) < READ:
+            os.write(self.pipe, b"more\n")
+
+
+@LOOPS
+def test_a_cut_stream_ends_though_a_grandchild_writes_on_and_on(loop: Loop) -> None:
+    async def test() -> None:
+        inspector = Quick()
+        direction = Direction(inspector)
+        inspector.pipe = direction.client
+        await settled()
+        os.write(direction.client, b"in time\n")
+        direction.pump.cut()
+        assert (bytes(inspector.held), inspector.ends) == (b"in time\n", 1)
+        direction.close()
+
+    on(loop, test)
+
+
+@LOOPS
+def test_a_cut_stream_ends_with_all_of_a_pipe_that_holds_more_than_a_read_brings(loop: Loop) -> None:
+    async def test() -> None:
+        inspector = Holding()
+        direction = Direction(inspector)
+        await settled()
+        if sys.platform == "linux":
+            fcntl.fcntl(direction.client, fcntl.F_SETPIPE_SZ, 1 << 20)
+        left = LINE * (300 if sys.platform == "linux" else 10)
+        assert os.write(direction.client, left) == len(left)
+        direction.pump.cut()
+        assert (bytes(inspector.held), inspector.ends) == (left, 1)
+        direction.close()
+
+    on(loop, test)
+
+
 class Both:
     """Both directions between pipes of any size, as the relay has them, with the dispatcher between."""
 
