@@ -34,6 +34,8 @@ class UsageUpdates(Interceptor):
         self._opened: set[str] = set()
         self._reported: set[str] = set()  # sessions of which the agent has sent an update in this process
         self._restored: dict[str, SessionState] = {}  # known before the session is open
+        self._estimated: set[str] = set()  # sessions of which an estimate was shown last
+        self._again: dict[str, tuple[int, int, Money | None]] = {}  # to a client that opens what it had open before
 
     def on_event(self, event: Event) -> Iterable[Effect]:
         match event:
@@ -44,11 +46,16 @@ class UsageUpdates(Interceptor):
                 return self._on_reopening(event.session)
             case SessionOpened():
                 self._opened.add(event.session)
+                if event.how == "new":  # agents reuse ids
+                    self._again.pop(event.session, None)
                 return self._on_reopening(event.session)
             case UsageReported(session=session, used=int(used), size=int(size), child=None) if used or size:
                 self._reported.add(session)
+                self._estimated.discard(session)
                 self._last[session] = (used, size, self._cost_shown(event))
-            case SessionRequested(how="load" | "resume", session=session):
+            case SessionRequested(how="load", session=session) | SessionClosed(session=session, deleted=False):
+                self._show_again(session)
+            case SessionRequested(how="resume", session=session):
                 self._opened.discard(session)  # until the response says that it is open
             case SessionClosed(deleted=True):
                 self._forget(event.session)
@@ -69,7 +76,8 @@ class UsageUpdates(Interceptor):
             return ()
         state = self._restored.pop(session, None)
         if state is None:
-            return ()
+            again = self._again.get(session)
+            return () if again is None else self._say(session, again, "ledger", estimated=session in self._estimated)
         return self._show(session, state, _one(state.costs), "ledger", estimated=state.context_estimated)
 
     def _show(
@@ -78,19 +86,36 @@ class UsageUpdates(Interceptor):
         used, size = state.context_used, state.context_size
         if not used or not size or self._last.get(session) == (used, size, cost):
             return ()
-        self._last[session] = (used, size, cost)
+        return self._say(session, (used, size, cost), source, estimated=estimated)
+
+    def _say(
+        self, session: str, figures: tuple[int, int, Money | None], source: str, *, estimated: bool
+    ) -> Iterable[Effect]:
+        self._last[session] = figures
+        self._again.pop(session, None)
+        if estimated:
+            self._estimated.add(session)
+        else:
+            self._estimated.discard(session)
         meta = {"acp-proxy": {"source": source, "estimated": estimated}}
-        return (Send(Side.CLIENT, acp.usage_update_line(session, used, size, cost, meta)),)
+        return (Send(Side.CLIENT, acp.usage_update_line(session, *figures, meta)),)
 
     def _cost_shown(self, event: UsageReported) -> Money | None:
         """An update without a cost leaves the last one standing."""
         before = self._last.get(event.session)
         return before[2] if event.cost is None and not event.cost_cleared and before is not None else event.cost
 
-    def _forget(self, session: str) -> None:
+    def _show_again(self, session: str) -> None:
+        """A client that loads a session builds it anew, also where this agent has, or had, it open."""
         self._opened.discard(session)
         self._reported.discard(session)
-        self._last.pop(session, None)
+        if (last := self._last.pop(session, None)) is not None:
+            self._again[session] = last
+
+    def _forget(self, session: str) -> None:
+        self._show_again(session)
+        self._again.pop(session, None)
+        self._estimated.discard(session)
         self._restored.pop(session, None)
 
 

@@ -137,6 +137,42 @@ def test_a_session_that_the_ledger_knows_is_shown_when_it_is_open_again() -> Non
     assert ends.client.messages[0]["id"] == 2
 
 
+@pytest.mark.parametrize("says", [[], [update("usage_update", used=5000, size=200_000)]], ids=["nothing", "it itself"])
+@pytest.mark.parametrize(("before", "how"), [(None, "load"), ("session/close", "load"), ("session/close", "resume")])
+def test_a_client_that_opens_a_session_anew_is_shown_again_what_it_was_shown_before(
+    says: list[Any], before: str | None, how: str
+) -> None:
+    ends = Ends([UsageUpdates()])
+    ends.open_session()
+    ends.dispatcher.announce(restored(KNOWN))
+    turn(ends, 2, *says)
+    if before:
+        ends.client_says(request(3, before, sessionId=SESSION))
+        ends.agent_says(answer(3))
+    ends.client.data = b""
+    ends.client_says(request(4, f"session/{how}", sessionId=SESSION, cwd="/x", mcpServers=[]))
+    ends.agent_says(answer(4))
+    ends.dispatcher.announce(restored(KNOWN))
+    (told,) = shown(ends)
+    assert (told["used"] >= 5000, told["size"]) == (True, 200_000)
+    assert told["_meta"]["acp-proxy"]["source"] == "ledger"
+    ends.client_says(request(5, "session/resume", sessionId=SESSION, cwd="/x", mcpServers=[]))
+    ends.agent_says(answer(5))
+    assert len(shown(ends)) == 1
+
+
+def test_a_new_session_under_an_old_id_is_not_shown_what_the_old_one_had() -> None:
+    ends = Ends([UsageUpdates()])
+    ends.open_session()
+    ends.dispatcher.announce(restored(KNOWN))
+    ends.client_says(request(3, "session/close", sessionId=SESSION))
+    ends.agent_says(answer(3))
+    ends.client.data = b""
+    ends.client_says(request(4, "session/new", cwd="/x", mcpServers=[]))
+    ends.agent_says(answer(4, sessionId=SESSION))
+    assert shown(ends) == []
+
+
 @pytest.mark.parametrize("how", ["new", "load", "resume", "fork"])
 def test_what_is_known_is_shown_however_a_session_is_opened(how: str) -> None:
     ends = Ends([UsageUpdates()])
