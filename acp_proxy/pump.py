@@ -1,12 +1,13 @@
 """One direction of the wire: a pump reads and frames, an outlet writes. A slow reader pauses its pump, nothing else.
 
-Never copies what arrives whole, never sets a timer, and holds no more than one read brings beside what the inspector
-holds.
+Never copies what arrives whole, never sets a timer, and holds no more than one read brings, at a cut what a pipe
+holds, beside what the inspector holds.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections import deque
 from collections.abc import Callable
@@ -159,8 +160,6 @@ class Pump:
         outlet.refill = self._refill
         self._at_once = READ  # bytes to read
         self._reading = False
-        self._cut = False
-        self._left = PIPE_AT_MOST  # bytes to read after the cut
         self._last_read = 0
         self.ended = False
 
@@ -183,11 +182,13 @@ class Pump:
         self._source.unwatch()
 
     def cut(self) -> None:
-        """The stream ends with what is in the pipe by now."""
-        self._cut = True
-        if self._reading:
-            self.stop()
-            self._resume()
+        """The stream ends with what is in the pipe by now, which waits where the outlet is congested."""
+        if not self.ended:
+            for data in self._rest():
+                began = clock()
+                self._show(self._framer.feed(data))
+                self._flow.passed(len(data), clock() - began)
+            self.finish()
 
     def finish(self) -> None:
         """Ends the stream: the unterminated line, then `ended`. Does nothing the second time."""
@@ -204,10 +205,7 @@ class Pump:
 
     def _resume(self) -> None:
         self._reading = True
-        if self._cut:
-            self._read_the_rest()
-        else:
-            self._source.watch(self._ready)
+        self._source.watch(self._ready)
 
     def _first(self) -> None:
         if self._reading:
@@ -258,7 +256,7 @@ class Pump:
 
     def _refill(self) -> None:
         """Reads once while it pauses: mostly there is more, and nobody needs to be asked."""
-        if not (self._reading or self._cut or self.ended):
+        if not (self._reading or self.ended):
             self._ready()
 
     def _cut_apart(self, data: bytes) -> None:
@@ -267,24 +265,15 @@ class Pump:
         held = self._framer.held  # no more than fits into a pipe with it, or writing the run would take two turns
         self._at_once = READ - held if held < READ // 2 else READ
 
-    def _read_the_rest(self) -> None:
-        """Until a read is not full, which has emptied the pipe: whoever still has its other end may write for ever."""
-        while self._reading and self._left > 0:
-            try:
-                data = self._read(READ)
-            except OSError:
-                break
-            if not data:
-                break
-            self._left -= len(data)
-            began = clock()
-            self._show(self._framer.feed(data))
-            self._flow.passed(len(data), clock() - began)
-            self.balance()
-            if len(data) < READ:
-                break
-        if self._reading:
-            self.finish()
+    def _rest(self) -> list[bytes]:
+        """All of it before any is looked at: whoever still has the pipe's other end may write for ever."""
+        rest: list[bytes] = []
+        with contextlib.suppress(OSError):
+            while len(rest) * READ < PIPE_AT_MOST and (data := self._read(READ)):
+                rest.append(data)
+                if len(data) < READ:  # that was all
+                    break
+        return rest
 
     def _show(self, pieces: list[bytes | Part]) -> None:
         for piece in pieces:

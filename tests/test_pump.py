@@ -195,8 +195,8 @@ class Quick(Holding):
 
     def lines(self, sender: Side, run: bytes) -> None:
         super().lines(sender, run)
-        if len(self.held) < READ:
-            os.write(self.pipe, b"more\n")
+        if len(self.held) < 4 * READ:
+            os.write(self.pipe, LINE * 66)
 
 
 @LOOPS
@@ -206,9 +206,10 @@ def test_a_cut_stream_ends_though_a_grandchild_writes_on_and_on(loop: Loop) -> N
         direction = Direction(inspector)
         inspector.pipe = direction.client
         await settled()
-        os.write(direction.client, b"in time\n")
+        in_time = b"y" * (READ - 1) + b"\n"
+        os.write(direction.client, in_time)
         direction.pump.cut()
-        assert (bytes(inspector.held), inspector.ends) == (b"in time\n", 1)
+        assert (bytes(inspector.held), inspector.ends) == (in_time, 1)
         direction.close()
 
     on(loop, test)
@@ -226,6 +227,23 @@ def test_a_cut_stream_ends_with_all_of_a_pipe_that_holds_more_than_a_read_brings
         assert os.write(direction.client, left) == len(left)
         direction.pump.cut()
         assert (bytes(inspector.held), inspector.ends) == (left, 1)
+        direction.close()
+
+    on(loop, test)
+
+
+@LOOPS
+def test_a_stream_that_is_cut_while_nobody_reads_arrives_as_a_whole(loop: Loop) -> None:
+    async def test() -> None:
+        direction = Direction(Forwarding())
+        written = await direction.fill(lambda: direction.outlet.congested)
+        direction.pump.cut()
+        assert direction.ended.is_set()
+        read = 0
+        while read < written:
+            read += len(os.read(direction.agent, READ))
+            await settled()
+        assert direction.outlet.delivered
         direction.close()
 
     on(loop, test)
