@@ -157,9 +157,14 @@ def reported(by: Listens) -> list[str]:
 def everything_else(by: Listens) -> list[str]:
     """Without the event that says that something is still to be looked into.
 
-    Of changes that nothing else stands between only the last is certain.
+    Of changes that nothing else stands between only the last is certain, and not whether it came with the last report:
+    one that changes nothing is an event of its own for nobody.
     """
-    events = [event for event in by.heard if not isinstance(event, TurnEnding | UsageReported)]
+    events = [
+        replace(event, done=False) if isinstance(event, ContextChanged) else event
+        for event in by.heard
+        if not isinstance(event, TurnEnding | UsageReported)
+    ]
     followed = zip_longest(events, events[1:])
     return _timeless(event for event, then in followed if _changed(event) is None or _changed(event) != _changed(then))
 

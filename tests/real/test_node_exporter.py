@@ -32,8 +32,11 @@ def test_node_exporter_takes_every_family_and_has_nothing_to_complain_of(tmp_pat
         "--collector.textfile",
         f"--collector.textfile.directory={directory}",
     ]
-    address = f"http://127.0.0.1:{port}/metrics"
-    with started(command, address, log), urllib.request.urlopen(address, timeout=SECONDS) as answer:
+    address = f"http://127.0.0.1:{port}"  # asked until it answers: metrics that nobody reads to their end are an error
+    with (
+        started(command, f"{address}/", log),
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=SECONDS) as answer,
+    ):
         told = Scraped(answer.read())
     assert told.value("node_textfile_scrape_error") == 0
     assert written.names <= told.names
