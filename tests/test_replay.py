@@ -70,7 +70,7 @@ class Proxy:
     def turns(self) -> list[dict[str, Any]]:
         command = self.words("report", "--by", "turn", "--json")
         done = subprocess.run(command, env=self.environment, capture_output=True, check=True, timeout=120)
-        return sorted(json.loads(done.stdout)["rows"], key=lambda row: (row["started_at"], row["key"]))
+        return sorted(json.loads(done.stdout)["rows"], key=lambda row: (row["started_at"], row["ended_at"], row["key"]))
 
 
 def as_group(chain: list[Path]) -> Any:

@@ -139,7 +139,7 @@ def _served(model: Model, since: int) -> Turn:
 def _rows(home: Path, environment: dict[str, str]) -> list[dict[str, Any]]:
     command = [*PROXY, "report", "--ledger", _ledger(home), "--by", "turn", "--json"]
     done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=30)
-    return sorted(json.loads(done.stdout)["rows"], key=lambda row: (row["started_at"], row["key"]))
+    return sorted(json.loads(done.stdout)["rows"], key=lambda row: (row["started_at"], row["ended_at"], row["key"]))
 
 
 def _ledger(home: Path) -> str:
