@@ -75,7 +75,7 @@ class Dispatcher:
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
-        return self._admission.idle and may_stream(sender, head, self._passage.answers, self._admission.methods)
+        return not self._admission.held and may_stream(sender, head, self._passage.answers, self._admission.methods)
 
     def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:  # noqa: ARG002  the lane knows
         """Forward a piece of such a line; what its two ends say is accounted when it is through."""

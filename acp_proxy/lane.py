@@ -32,8 +32,8 @@ class Lane:
 
     def piece(self, data: bytes, last: bool) -> LongLine | None:
         """A piece of a line that is too long to be held; the line's two ends, when it is through."""
-        long = self._long = self._long or LongLine()
         self.outlet.write(data)
+        long = self._long = self._long or LongLine()
         long.keep(data)
         if not last:
             return None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from acp_proxy.core.events import Side
 from acp_proxy.core.framing import Framer, Part
 from acp_proxy.core.peek import NEWLINE
-from acp_proxy.core.traffic import Flow
+from acp_proxy.core.traffic import Traffic
 from acp_proxy.stdio import End
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 READ = 1 << 16  # a pipe's size: larger reads are slower
 HOLDING_AT_MOST = 4 << 20  # bytes of lines that the inspector holds back
-FLOOD = 20_000  # ns between two reads of one side; agents' bursts come every 50 us, a ping's answer takes longer
+FLOOD = 20_000  # ns between two reads of one side and none of the other; agents' bursts come every 50 us
 PIPE_AT_MOST = 1 << 20  # what a pipe can hold at all
 
 _nothing: Callable[[object], int] = ().count  # is taken, of whatever: 0, and quickly
@@ -146,7 +146,13 @@ class Pump:
     """Reads one side to its end and shows the inspector each run of lines."""
 
     def __init__(
-        self, sender: Side, source: End, outlet: Outlet, inspector: Inspector, on_end: Callable[[], None], flow: Flow
+        self,
+        sender: Side,
+        source: End,
+        outlet: Outlet,
+        inspector: Inspector,
+        on_end: Callable[[], None],
+        traffic: Traffic,
     ) -> None:
         self._sender = sender
         self._source = source
@@ -155,12 +161,13 @@ class Pump:
         self._inspector = inspector
         self._glance = inspector.glance(sender)
         self._on_end = on_end
-        self._flow = flow
+        self._flow, self._back = traffic.flows(sender)
         self._framer = Framer(partial(inspector.streams, sender))
         outlet.refill = self._refill
         self._at_once = READ  # bytes to read
         self._reading = False
-        self._last_read = 0
+        self._came_back = -1  # bytes from the other side up to the last read
+        self._last_read = 0  # since then nothing came from there
         self.ended = False
 
     def start(self) -> None:
@@ -185,9 +192,8 @@ class Pump:
         """The stream ends with what is in the pipe by now, which waits where the outlet is congested."""
         if not self.ended:
             for data in self._rest():
-                began = clock()
                 self._show(self._framer.feed(data))
-                self._flow.passed(len(data), clock() - began)
+                self._flow.bytes += len(data)
             self.finish()
 
     def finish(self) -> None:
@@ -218,11 +224,16 @@ class Pump:
         """
         read, glance = self._read, self._glance
         outlet, flow = self._outlet, self._flow
-        now = clock()
-        if now - self._last_read < FLOOD:
-            sched_yield()  # whoever writes line after line gets to write more of them: one read for many
+        if self._came_back != self._back.bytes:
+            self._came_back = self._back.bytes
+        else:
             now = clock()
-        self._last_read = now
+            if now - self._last_read < FLOOD:
+                sched_yield()  # whoever writes line after line gets to write more of them: one read for many
+                now = clock()
+            self._last_read = now
+        untimed = flow.untimed
+        began = 0 if untimed else clock()
         try:
             data = read(self._at_once)
         except BlockingIOError:
@@ -236,6 +247,8 @@ class Pump:
         if data[-1] != NEWLINE or not self._framer.between_lines:
             if self._framer.streaming and NEWLINE not in data:
                 self._inspector.part(self._sender, data, first=False, last=False)
+            elif size == READ and self._framer.begins(data):
+                self._inspector.part(self._sender, data, first=True, last=False)
             else:
                 self._cut_apart(data)
         elif glance(data):
@@ -247,10 +260,10 @@ class Pump:
             if taken < size:
                 outlet.write(data[taken:])
         flow.bytes += size
-        times = flow.times
-        times.append(clock() - now)
-        if len(times) >= flow.full_at:
-            flow.sort()
+        if untimed:
+            flow.untimed = untimed - 1
+        else:
+            flow.timed(clock() - began)
         if outlet.congested and self._reading:
             self.stop()
 

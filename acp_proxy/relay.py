@@ -95,12 +95,10 @@ class Relay:
         self._to_client = Outlet(shared_end(started.to_client, writes=True), self._agent_may_go_on)
         self._to_agent = Outlet(own_end(started.to_agent, writes=True), self._client_may_go_on)
         client, agent = shared_end(started.from_client, writes=False), own_end(started.from_agent, writes=False)
-        counted, inspector = self._traffic, self._inspector
+        traffic, inspector = self._traffic, self._inspector
         inspector.attach(self._to_client, self._to_agent)
-        self._from_client = Pump(
-            Side.CLIENT, client, self._to_agent, inspector, self._client_ended, counted.from_client
-        )
-        self._from_agent = Pump(Side.AGENT, agent, self._to_client, inspector, self._agent_ended, counted.from_agent)
+        self._from_client = Pump(Side.CLIENT, client, self._to_agent, inspector, self._client_ended, traffic)
+        self._from_agent = Pump(Side.AGENT, agent, self._to_client, inspector, self._agent_ended, traffic)
 
     def _close(self) -> None:
         self._agent.close()

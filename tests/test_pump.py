@@ -53,14 +53,14 @@ class Direction:
     """From a client's pipe to an agent's."""
 
     def __init__(self, inspector: Forwarding) -> None:
-        self.ended = asyncio.Event()
+        self.ended, self.traffic = asyncio.Event(), Traffic()
         source, self.client = os.pipe()
         self.agent, sink = os.pipe()
         os.set_blocking(self.client, False)
         self.outlet = Outlet(own_end(sink, writes=True), lambda: self.pump.balance())
         inspector.attach(self.outlet, self.outlet)
         self.pump = Pump(
-            Side.CLIENT, own_end(source, writes=False), self.outlet, inspector, self.ended.set, Traffic().from_client
+            Side.CLIENT, own_end(source, writes=False), self.outlet, inspector, self.ended.set, self.traffic
         )
         self.pump.start()
 
@@ -120,6 +120,27 @@ def test_lines_that_wait_for_admission_stop_nobody_once_the_agent_reads_no_more(
         assert not direction.outlet.congested
         held = inspector.holding()
         await direction.fill(lambda: inspector.holding() > held + READ)
+        direction.close()
+
+    on(loop, test)
+
+
+@LOOPS
+def test_one_chunk_in_eight_is_timed_and_so_is_the_first_after_a_rest(loop: Loop) -> None:
+    async def test() -> None:
+        direction = Direction(Forwarding())
+        flow = direction.traffic.from_client
+        timed = []
+        for number in range(20):
+            if number == 10:
+                direction.traffic.rest()
+            os.write(direction.client, LINE)
+            await settled()
+            assert flow.bytes == (number + 1) * len(LINE)
+            timed.append(sum(flow.buckets))
+            os.read(direction.agent, READ)
+        assert timed == [1] * 8 + [2] * 2 + [3] * 8 + [4] * 2
+        assert flow.nanoseconds > 0
         direction.close()
 
     on(loop, test)
@@ -269,7 +290,7 @@ class Both:
             self.to_agent,
             self.dispatcher,
             self.to_agent.finish,
-            traffic.from_client,
+            traffic,
         )
         self.from_agent = Pump(
             Side.AGENT,
@@ -277,7 +298,7 @@ class Both:
             self.to_client,
             self.dispatcher,
             self.to_client.finish,
-            traffic.from_agent,
+            traffic,
         )
         self.to_client.start()
         self.from_client.start()

@@ -52,6 +52,16 @@ class Framer:
         run = self._take(memoryview(chunk)[:end])
         return [run, *self._hold(chunk[end:])] if end < len(chunk) else [run]
 
+    def begins(self, chunk: bytes) -> bool:
+        """Whether a huge line begins with this chunk and passes as it comes: its first part, which is not to be fed.
+
+        `feed` says the same in other words; this is for the first byte of a long line, for which a person waits.
+        """
+        if not self.between_lines or len(chunk) <= self._held_at_most or b"\n" in chunk or not self._streams(chunk):
+            return False
+        self.streaming, self.between_lines = True, False
+        return True
+
     def finish(self) -> list[bytes | Part]:
         """The stream ended: the unterminated last line, if any."""
         if self.streaming:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
+
+from acp_proxy.core.events import Side
 
 # Nanoseconds from the read of a chunk until it was written; the last are above all.
 BOUNDS = (10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 10**6, 2_500_000, 5 * 10**6, 10**7, 25 * 10**6, 50 * 10**6)
 
-_TOGETHER = 256  # chunks
+_ONE_IN = 8  # chunks is timed: to look at the clock twice and to sort what it says takes a tenth of what a ping costs
 
 Error = Literal["interceptor", "rows_dropped"]
 Exit = Literal["ok", "failed", "signal", "stopped"]
@@ -19,46 +21,26 @@ EXITS: tuple[Exit, ...] = ("ok", "failed", "signal", "stopped")
 
 
 class Flow:
-    """What came from one side. What its chunks took is sorted many at a time: one alone would take longer."""
+    """What came from one side."""
 
-    __slots__ = ("_buckets", "_full", "_nanoseconds", "bytes", "full_at", "messages", "times")
+    __slots__ = ("_stirred", "buckets", "bytes", "messages", "nanoseconds", "untimed")
 
-    def __init__(self, full: Callable[[], object]) -> None:
-        """`full` is called after the chunk with which `times` has `full_at`."""
+    def __init__(self, stirred: Callable[[], object]) -> None:
+        """`stirred` is called with each chunk that is timed."""
         self.messages = 0
         self.bytes = 0
-        self.times: list[int] = []  # ns, of the latest chunks
-        self.full_at = _TOGETHER
-        self._full = full
-        self._buckets = [0] * (len(BOUNDS) + 1)
-        self._nanoseconds = 0
+        self.untimed = 0  # so many chunks pass until one is timed; whoever lets them pass counts down
+        self.buckets = [0] * (len(BOUNDS) + 1)
+        """How many of the timed took up to each of `BOUNDS` and more than the one before, or longer than all."""
+        self.nanoseconds = 0  # all of these together
+        self._stirred = stirred
 
-    def passed(self, size: int, took: int) -> None:
-        """A chunk of so many bytes. `pump.py` has these lines once more, where each call counts."""
-        self.bytes += size
-        self.times.append(took)
-        if len(self.times) >= self.full_at:
-            self.sort()
-
-    def sort(self) -> None:
-        self._sort()
-        self._full()
-
-    def took(self) -> tuple[Sequence[int], int]:
-        """How many chunks took up to each of `BOUNDS` and more than the one before, or longer; and all of them, ns."""
-        self._sort()
-        return self._buckets, self._nanoseconds
-
-    def _sort(self) -> None:
-        times, below = self.times, 0
-        times.sort()
-        for index, bound in enumerate(BOUNDS):
-            at = bisect_right(times, bound, below)
-            self._buckets[index] += at - below
-            below = at
-        self._buckets[-1] += len(times) - below
-        self._nanoseconds += sum(times)
-        times.clear()
+    def timed(self, took: int) -> None:
+        """A chunk, in nanoseconds."""
+        self.untimed = _ONE_IN - 1
+        self.buckets[bisect_left(BOUNDS, took)] += 1
+        self.nanoseconds += took
+        self._stirred()
 
 
 class Traffic:
@@ -72,17 +54,21 @@ class Traffic:
         self.errors: Counter[Error] = Counter()
         self.exits: Counter[Exit] = Counter()
 
+    def flows(self, sender: Side) -> tuple[Flow, Flow]:
+        """What comes from there, and what comes from the other side."""
+        there_and_back = self.from_client, self.from_agent
+        return there_and_back if sender is Side.CLIENT else there_and_back[::-1]
+
     def watch(self, stirred: Callable[[], object]) -> None:
         self._stirred = stirred
         self.rest()
 
     def rest(self) -> None:
         self._resting = True
-        self.from_client.full_at = self.from_agent.full_at = 1
+        self.from_client.untimed = self.from_agent.untimed = 0
 
     def _stir(self) -> None:
         if self._resting:
             self._resting = False
-            self.from_client.full_at = self.from_agent.full_at = _TOGETHER
             if self._stirred is not None:
                 self._stirred()

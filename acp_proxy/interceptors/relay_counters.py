@@ -103,6 +103,5 @@ def _of_flow(direction: str, flow: Flow) -> Iterator[tuple[_Key, tuple[int, int]
     """The sum of what chunks took stands with the lowest bucket: a histogram has one."""
     yield ("relay_messages", direction, 0), (flow.messages, 0)
     yield ("relay_bytes", direction, 0), (flow.bytes, 0)
-    buckets, nanoseconds = flow.took()
-    for index, (bound, count) in enumerate(zip((*BOUNDS, -1), buckets, strict=True)):
-        yield ("relay_seconds", direction, bound), (count, nanoseconds if index == 0 else 0)
+    for index, (bound, count) in enumerate(zip((*BOUNDS, -1), flow.buckets, strict=True)):
+        yield ("relay_seconds", direction, bound), (count, flow.nanoseconds if index == 0 else 0)

@@ -56,7 +56,7 @@ def _relayed(tallies: Iterable[Tally]) -> Iterator[Family | Histogram]:
         yield Family(f"acp_proxy_{family}_total", "counter", says, ("reason",), counts.items())
 
 
-_RELAY_SECONDS = "From the read of a chunk of lines until it was written to the other side, or waits for it to be read."
+_RELAY_SECONDS = "From the read of a chunk of lines until it was written, or waits for its reader; of one in eight."
 
 
 def _plain(tallies: Iterable[Tally], family: str) -> dict[Values, int]:

@@ -51,6 +51,15 @@ def test_parts_of_a_line_follow_each_other_from_the_first_to_the_last(chunks: li
     assert not within
 
 
+@given(chunks, st.booleans())
+def test_a_chunk_that_begins_a_huge_line_is_told_at_once_as_feeding_it_would(chunks: list[bytes], may: bool) -> None:
+    framer = Framer(lambda _: may, LIMIT)
+    pieces: list[bytes | Part] = []
+    for chunk in chunks:
+        pieces += [Part(chunk, first=True, last=False)] if framer.begins(chunk) else framer.feed(chunk)
+    assert pieces + framer.finish() == through(Framer(lambda _: may, LIMIT), chunks)
+
+
 @given(chunks)
 def test_without_leave_to_stream_nothing_but_whole_lines_comes_out(chunks: list[bytes]) -> None:
     assert not any(isinstance(piece, Part) for piece in through(Framer(lambda _: False, LIMIT), chunks))

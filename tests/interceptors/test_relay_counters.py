@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_proxy.core.traffic import BOUNDS, Traffic
+from acp_proxy.core.traffic import BOUNDS, Flow, Traffic
 from acp_proxy.interceptors.relay_counters import PERIOD, RelayCounters
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.tallies import NO_BOUND, Tally
@@ -68,6 +68,12 @@ class Relay:
             ledger.close()
 
 
+def _pass(flow: Flow, size: int, took: int) -> None:
+    """A chunk, which is timed."""
+    flow.bytes += size
+    flow.timed(took)
+
+
 @pytest.fixture
 def relay(tmp_path: Path) -> Relay:
     return Relay(tmp_path)
@@ -75,9 +81,9 @@ def relay(tmp_path: Path) -> Relay:
 
 async def test_what_passed_reaches_the_ledger_at_the_end(relay: Relay) -> None:
     relay.traffic.from_client.messages += 3
-    relay.traffic.from_client.passed(100, 9 * US)
-    relay.traffic.from_client.passed(50, 10 * US)
-    relay.traffic.from_agent.passed(7, 60_000 * US)
+    _pass(relay.traffic.from_client, 100, 9 * US)
+    _pass(relay.traffic.from_client, 50, 10 * US)
+    _pass(relay.traffic.from_agent, 7, 60_000 * US)
     relay.traffic.exits["stopped"] += 1
     await relay.end()
     assert relay.tallies() == {
@@ -92,7 +98,7 @@ async def test_what_passed_reaches_the_ledger_at_the_end(relay: Relay) -> None:
 
 async def test_the_sum_of_what_chunks_took_is_exact(relay: Relay) -> None:
     for took in (1, BOUNDS[3], BOUNDS[-1] + 1):
-        relay.traffic.from_agent.passed(1, took)
+        _pass(relay.traffic.from_agent, 1, took)
     await relay.end()
     ledger = open_ledger(relay.url, journals=())
     seconds = [tally for tally in ledger.tallied.tallies("default") if tally.family == "relay_seconds"]
@@ -102,12 +108,12 @@ async def test_the_sum_of_what_chunks_took_is_exact(relay: Relay) -> None:
 
 async def test_a_timer_is_set_by_what_passes_and_by_nothing_else(relay: Relay) -> None:
     assert relay.timers.set == []
-    relay.traffic.from_agent.passed(1, 1)
-    relay.traffic.from_agent.passed(1, 1)
+    _pass(relay.traffic.from_agent, 1, 1)
+    _pass(relay.traffic.from_agent, 1, 1)
     assert [seconds for seconds, _ in relay.timers.set] == [PERIOD]
     relay.timers.due()
     assert relay.timers.set == []
-    relay.traffic.from_client.passed(1, 1)
+    _pass(relay.traffic.from_client, 1, 1)
     assert len(relay.timers.set) == 1
     await relay.end()
     assert relay.timers.set == []
@@ -115,9 +121,9 @@ async def test_a_timer_is_set_by_what_passes_and_by_nothing_else(relay: Relay) -
 
 async def test_reports_add_up_to_what_passed(relay: Relay) -> None:
     for number in range(1, 4):
-        relay.traffic.from_agent.passed(number, 1)
+        _pass(relay.traffic.from_agent, number, 1)
         relay.timers.due()
-    relay.traffic.from_agent.passed(4, 1)
+    _pass(relay.traffic.from_agent, 4, 1)
     await relay.end()
     assert relay.tallies()["relay_bytes", "agent_to_client", 0] == 10
 
@@ -149,7 +155,7 @@ async def test_nothing_waits_but_one_report_while_the_ledger_is_out_of_reach(tmp
     (tmp_path / "ledger.db").mkdir()  # no file can be there
     relay = Relay(tmp_path)
     for _ in range(3):
-        relay.traffic.from_agent.passed(1, 1)
+        _pass(relay.traffic.from_agent, 1, 1)
         relay.timers.due()
     assert relay.counters.reports == 1
     (tmp_path / "ledger.db").rmdir()
