@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side, TurnEnding
-from acp_proxy.core.jsonrpc import Message, Request, parse
+from acp_proxy.core.jsonrpc import Message, parse
 from acp_proxy.core.meter import Meter
 from acp_proxy.glance import Tally, Told, Waits, folded
 from acp_proxy.interceptor import Interceptor
@@ -93,10 +93,14 @@ class Accounting:
         """The same of an agent's `usage_update` that came alone."""
         self._wait(line)
 
-    def prompt(self, prompt: Request, size: int) -> None:
-        """A client's prompt that was forwarded: an agent that answers at once need not wait for this."""
-        self._wait(partial(self._conversation.receive, Side.CLIENT, prompt, self._clock(), size))
+    def prompt(self, line: bytes) -> None:
+        """A client's prompt that was forwarded: an agent that answers at once need not wait until it is read."""
+        self._wait(partial(self._prompted, line, self._clock()))
         self._first = len(self._waiting)
+
+    def _prompted(self, line: bytes, at: int) -> list[Event]:
+        message = parse(line)
+        return [] if message is None else self._conversation.receive(Side.CLIENT, message, at, len(line))
 
     def _wait(self, what: Waits) -> None:
         self._waiting.append(what)

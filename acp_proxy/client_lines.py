@@ -44,7 +44,7 @@ class ClientLines:
         for head in heads:
             method = head.method
             if held or (method in passage.methods if method is not None else passage.answers(_CLIENT, head.id)):
-                return self._peek(run)
+                return self._matters(run, heads)
         self._flow.messages += len(heads)
         return True
 
@@ -52,7 +52,15 @@ class ClientLines:
         """Forwards and accounts for the last lines of a stream, of which the very last lacks its newline."""
         self._looked_into(run, peek_run(run))
 
-    def _peek(self, run: bytes) -> bool:
+    def _matters(self, run: bytes, heads: Sequence[Head | Peek]) -> bool:
+        """What `glance` says of a run in which something matters, or may."""
+        method = heads[0].method
+        if len(heads) == 1 and method is not None and self._passage.goes_on(method) and is_one_a_line(run, heads):
+            self._lane.forward(run)  # before it is read: the agent begins to answer sooner
+            self._flow.messages += 1
+            self._passage.gone_on(method, run)
+            self._accounting.settle()
+            return False
         peeked = peek_run(run)
         if self._next(peeked, 0) < len(peeked):
             self._looked_into(run, peeked)

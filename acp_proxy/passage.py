@@ -45,6 +45,16 @@ class Passage:
         """Whether a response with this id from this side means something to us."""
         return self._accounting.awaits(sender, id) or self._permissions.drops(sender, id)
 
+    def goes_on(self, method: str) -> bool:
+        """Whether a client's request or notification of this method waits for nobody; `gone_on` is told of it then."""
+        return not self.admission.held and method not in self.admission.methods
+
+    def gone_on(self, method: str, line: bytes) -> None:
+        if method == acp.PROMPT:
+            self._accounting.prompt(line)
+        elif (message := parse(line)) is not None:
+            self._accounting.message(Side.CLIENT, message, len(line))
+
     def line(self, sender: Side, line: bytes) -> None:
         """One line that matters now."""
         message = parse(line)
@@ -65,7 +75,7 @@ class Passage:
             pass  # too late: the agent has been answered
         elif isinstance(message, Request) and message.method == acp.PROMPT and sender is Side.CLIENT:
             self._lane(sender).forward(line)
-            self._accounting.prompt(message, len(line))
+            self._accounting.prompt(line)
         else:
             self._lane(sender).forward(line)
             self._accounting.message(sender, message, len(line))

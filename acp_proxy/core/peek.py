@@ -73,7 +73,7 @@ def peek_lines(run: bytes) -> list[Peek]:
     return [peek_line(line) for line in split_lines(run)]
 
 
-def is_one_a_line(run: bytes, peeked: Sequence[Peek]) -> bool:
+def is_one_a_line(run: bytes, peeked: Sequence[Head | Peek]) -> bool:
     """Whether there are as many messages as lines.
 
     Whitespace separates messages for the decoder, newlines for the protocol: blank lines, two messages on a line and
