@@ -114,7 +114,8 @@ class Alike:
 
     def _measure_each(self, run: bytes, each: Sequence[bytes]) -> Measured | None:
         """The same as `measure` of a run whose lines have these words, if any."""
-        if len(run) < self.least or self._joint.join(each) != run[self.begin : self.end]:
+        words = self._joint.join(each)  # with what stands between them
+        if len(words) + self.least != len(run) or not run.startswith(words, self.begin):
             return None
         if not (run.startswith(self.head) and run.endswith(self.tail) and _are_strings(each)):
             return None
