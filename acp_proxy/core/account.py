@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from acp_proxy.core.agent_cost import AgentCost, Increase
 from acp_proxy.core.agents import Profile
-from acp_proxy.core.counters import Cumulative
+from acp_proxy.core.counters import Cumulative, covers
 from acp_proxy.core.dialects import Call
 from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import Compacted, Counters, EarlierReport, Turn
@@ -247,17 +247,23 @@ class Account:
         return self.here and self.profile.cost != "restarts"
 
     def state(self, window: int | None) -> SessionState:
-        """`window` is the context size where the agent says none. Costs include what is reported but not booked."""
+        """`window` is the context size where the agent says none. What is reported but not booked is included."""
         return SessionState(
             context_used=self.used,
             context_size=self.size or window,
             context_estimated=self.estimated,
             costs=plus(self._booked, self.cost.pending),
             agent_cost=self.cost.last if self.cost.positive else None,
-            counters=self.tokens.last,
+            counters=self._counters,
             model=self.model,
             title=self.title,
         )
+
+    @property
+    def _counters(self) -> Counters | None:
+        """The session's cumulative counters as told last."""
+        last, heard = self.tokens.last, self.heard
+        return heard if heard is not None and (last is None or covers(heard, last)) else last
 
 
 def _nothing_like(costs: tuple[Money, ...]) -> Money:

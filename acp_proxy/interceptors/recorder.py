@@ -127,7 +127,9 @@ class Recorder(Interceptor):
         unfinished = self._unfinished.on_event(event)
         if unfinished is None:
             return
-        self._worker.keep_open(self._row(unfinished, None))
+        # With where the agent's counters stand: else who goes on with the session books the same again.
+        state = event.state if isinstance(event, ContextChanged) else None
+        self._worker.keep_open(self._row(unfinished, state))
         if self._later is not None and not self._pausing and isinstance(event, ContextChanged):
             self._pausing = True
             self._later(_PAUSE, self._go_on)

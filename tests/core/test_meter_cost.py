@@ -424,6 +424,27 @@ def test_vibes_cost_moves_with_the_model_without_anything_being_spent() -> None:
     assert story.end(turn, Counters(3440, 428, 3868, None, 1040))[-1].costs == (usd("0.00601"),)
 
 
+def test_what_a_killed_turn_is_booked_with_is_not_booked_again_when_its_session_goes_on() -> None:
+    so_far = [
+        {"promptTokens": prompt, "completionTokens": written, "totalTokens": prompt + written}
+        for prompt, written in ((1610, 207), (3440, 428), (5380, 656))
+    ]
+    story = Story(VIBE)
+    story.open()
+    turn = story.begin()
+    story.report(turn, cost="0.002186", meta=so_far[0])
+    story.end(turn, inclusive(1610, 207))
+    story.report(story.begin(), cost="0.004644", meta=so_far[1])
+    later = Story(VIBE)
+    later.open("load")
+    later.restore(story.changes[-1].state)
+    assert later.report(cost="0.004644", meta=so_far[1]) == []
+    turn = later.begin()
+    later.report(turn, cost="0.007238", meta=so_far[2])
+    row = later.end(turn, inclusive(5380, 656))[-1]
+    assert (row.usage.total, row.costs) == (2168, (usd("0.002594"),))
+
+
 # -- money by itself
 
 

@@ -122,6 +122,19 @@ async def test_a_turn_that_has_not_ended_is_in_the_journal_with_what_it_cost_so_
         assert [(row.entry.id, row.entry.costs) for row in ledger.rows(Query())] == [("t", (PARENT_COST,))]
 
 
+async def test_of_a_turn_that_never_ended_the_ledger_knows_where_its_agents_counter_stood(
+    environ: dict[str, str],
+) -> None:
+    made = Recording(environ)
+    made.see(TurnStarted(NOON, "s1", Turn("t", "s1", "turn", NOON)))
+    made.see(ContextChanged(NOON, "s1", SessionState(costs=(PARENT_COST,), agent_cost=PARENT_COST)))
+    await made.recorder.aclose()
+    with closing(open_ledger(sqlite_url(default_ledger(environ)), journals=journal_directories(environ))) as ledger:
+        state = ledger.state_of(IDENTITY, "s1")
+    assert state is not None
+    assert (state.costs, state.agent_cost) == ((PARENT_COST,), PARENT_COST)
+
+
 async def test_what_a_running_turn_costs_is_kept_once_in_a_while_and_then_the_latest(environ: dict[str, str]) -> None:
     due: list[Callable[[], object]] = []
     made = Recording(environ, later=lambda _, call: due.append(call))
