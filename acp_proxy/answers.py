@@ -1,7 +1,7 @@
 """Answers of `acp-proxy status` kept for as long as nothing that they were made of has changed.
 
-A status bar asks every few seconds, and what is asked imports nothing but `os`, `sys` and `time`: a kept answer costs
-little more than Python's own start. Whatever is wrong with a kept answer, it is only made anew.
+A status bar asks every few seconds, and what is asked imports nothing but `os`, `sys`, `time` and `_blake2`: a kept
+answer costs little more than Python's own start. Whatever is wrong with a kept answer, it is only made anew.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from _blake2 import blake2b  # `hashlib` loads OpenSSL, for 3 ms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _VARIABLES = ("HOME", "LOGNAME", "TZ", "USER", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
 _END = "\0"  # between the parts of a kept answer; no path and no answer has one
 _WHOLE = "whole"  # what a kept answer ends with
-_PRIME = 2**32 - 5  # what is left of a text by it is its name: nothing is imported for that
+_MOST = 500  # files; each directory that a prompt is shown in has one of its own
 
 
 def say_again(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
@@ -81,11 +82,24 @@ def write(file: str, text: str) -> None:
     new = f"{file}.{os.getpid()}"
     try:
         private_directory(Path(file).parent)
+        _make_room(os.path.dirname(file))  # noqa: PTH120
         with open(new, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as kept_in:
             kept_in.write(text)
         os.replace(new, file)  # noqa: PTH105
     except OSError:
         return  # a read-only or full disk
+
+
+def _make_room(directory: str) -> None:
+    """Nothing else ever removes an answer; all of them can be made anew."""
+    files = os.listdir(directory)  # noqa: PTH208
+    if len(files) < _MOST:
+        return
+    from contextlib import suppress
+
+    for name in files:
+        with suppress(FileNotFoundError):  # whoever asks beside us does the same
+            os.remove(f"{directory}/{name}")  # noqa: PTH107
 
 
 def _still(until: str) -> bool:
@@ -94,10 +108,10 @@ def _still(until: str) -> bool:
 
 
 def _question(argv: Sequence[str], environ: Mapping[str, str]) -> str:
-    """All that an answer depends on beside files and time."""
+    """Stands for all that an answer depends on beside files and time: some of it may be a path, or hold a password."""
     names = sorted(name for name in environ if name in _VARIABLES or name.startswith("ACP_PROXY_"))
     parts = (sys.prefix, _version(), _working_directory(), *argv, "", *(f"{name}={environ[name]}" for name in names))
-    return "\n".join(parts).replace(_END, "")
+    return _digest(_END.join(parts))
 
 
 def _version() -> str:
@@ -114,11 +128,14 @@ def _working_directory() -> str:
 
 
 def place(of: str, environ: Mapping[str, str], suffix: str = "") -> str:
-    """Where what belongs to a text is kept; two texts may share it."""
-    number = int.from_bytes(of.encode("utf-8", "surrogateescape"), "big") % _PRIME
+    """Where what belongs to a text is kept."""
     home, state = environ.get("HOME", ""), environ.get("XDG_STATE_HOME", "")
     directory = state if state.startswith("/") else f"{home}/.local/state"
-    return f"{directory}/acp-proxy/status/{number:08x}{suffix}"
+    return f"{directory}/acp-proxy/status/{_digest(of)}{suffix}"
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
 
 def _mark(path: str) -> str:

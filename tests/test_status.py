@@ -309,6 +309,21 @@ def test_a_kept_answer_is_for_its_environment_and_its_time_only(home: Home) -> N
     assert answers.kept(["status", "--format", "json"], environ) is None
 
 
+def test_what_is_kept_holds_no_password_and_no_directory_that_it_was_asked_in(home: Home) -> None:
+    asked, environ = ["status", "--ledger", "postgresql://u:hunter2@db/x"], {**home.environ, "ACP_PROXY_X": "hunter2"}
+    answers.keep(asked, environ, "kept\n", [], _soon())
+    assert answers.kept(asked, environ) == "kept\n"
+    (file,) = (home.path / ".local/state/acp-proxy/status").iterdir()
+    assert [word in file.read_text() for word in ("kept", "hunter2", str(Path.cwd()))] == [True, False, False]
+
+
+def test_answers_to_ever_new_questions_do_not_pile_up(home: Home) -> None:
+    for number in range(600):
+        answers.keep([str(number)], home.environ, "kept\n", [], _soon())
+    assert len(list((home.path / ".local/state/acp-proxy/status").iterdir())) <= 500
+    assert answers.kept(["599"], home.environ) == "kept\n"
+
+
 def test_a_damaged_kept_answer_is_made_anew(home: Home) -> None:
     first, _ = home.says()
     (file,) = (home.path / ".local/state/acp-proxy/status").iterdir()
