@@ -13,7 +13,7 @@ from acp_proxy.core.entry import Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import LedgerError, Query, open_ledger
-from acp_proxy.report import currencies_of, ordered, report, tables, turn_line
+from acp_proxy.report import ordered, report, tables, turn_line
 from acp_proxy.report.ranked import ranked_turns
 from acp_proxy.times import UTC_ZONE
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
@@ -31,9 +31,9 @@ def test_turns_are_in_the_order_of_any_report_whether_they_wait_on_disk_or_not(
 ) -> None:
     rows = [row(*lines, origin=origin) for lines, origin in made]
     lines = [turn_line(each) for each in rows]
-    currencies = currencies_of(cost for each in lines for cost in each.costs)
+    currencies = sorted({cost.currency for each in lines for cost in each.costs})
     ranked = ranked_turns(rows, currencies, turn_line, in_memory)
-    assert list(ranked) == ordered("turn", lines)
+    assert list(ranked) == ordered("turn", lines, currencies)
     assert (len(ranked), list(ranked)) == (len(rows), list(ranked))
 
 

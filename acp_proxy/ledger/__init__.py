@@ -126,12 +126,13 @@ class LedgerReader(Protocol):
         """
 
     def summed(self, query: Query, by: Sequence[str]) -> list[Sums]:
-        """Matching rows added up by dimensions, in no order; those of `Query`, "quarter_hour" and "day".
+        """Matching rows added up by dimensions, in no order; those of `Query`, "currency", "quarter_hour" and "day".
 
         A quarter hour is the number of 900 s since 1970 of a row's start (int), a day that of days of UTC. "day+4" are
         days that begin four quarter hours earlier, as those of Paris in winter, "day-20" such as begin later; their
         `started_at` and `ended_at` may be those of a day beside them.
-        By "model" a turn counts once for each of its models. An empty `by` is one group, or none without rows.
+        By "model" a turn counts once for each of its models, by "currency" with its first. An empty `by` is one group,
+        or none without rows.
         """
 
     def sessions(self, query: Query) -> Iterator[SessionInfo]:

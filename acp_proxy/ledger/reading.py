@@ -35,6 +35,7 @@ _COLUMNS = {
     "usage_source": "t.usage_source",
     "cost_source": "t.cost_source",
     "model": "l.model",
+    "currency": "l.currency",
 }
 _QUARTER = f"t.started_at / {QUARTER_HOUR} - CASE WHEN t.started_at % {QUARTER_HOUR} < 0 THEN 1 ELSE 0 END"
 _DAY = r"day(?:[+-]\d{1,2})?"  # and by how many quarter hours it begins before those of UTC
@@ -49,6 +50,7 @@ _SERIES = {
     "usage_source": "s.usage_source",
     "cost_source": "s.cost_source",
     "model": "s.model",
+    "currency": "s.currency",
 }
 _UNCOUNTED = "{0}.usage_source IN ('partial', 'none') AND {0}.cost_source NOT IN ('agent', 'parent')"
 _TOKENS = "l.input + l.cached_read + l.cached_write + l.output + l.thought"

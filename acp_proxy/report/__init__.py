@@ -5,8 +5,7 @@ Cost and tokens are of all kinds of rows, `turns` are rows of kind "turn".
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -65,37 +64,29 @@ def report(ledger: LedgerReader, by: str, query: Query, zone: Zone) -> Report:
     """`by` is one of `BY`. Raises LedgerError."""
     sums = next(iter(ledger.summed(query, ())), None)
     total = line_of("total", sums) if sums else Line("total")
+    currencies = currencies_of(total.costs, lambda: ledger.summed(query, ("currency",)))
+    lines = _ordered_lines(ledger, by, query, zone, sums, currencies)
+    return Report(by, query, zone, lines, total, currencies)
+
+
+def _ordered_lines(
+    ledger: LedgerReader, by: str, query: Query, zone: Zone, total: Sums | None, currencies: tuple[str, ...]
+) -> Collection[Line]:
+    if by not in ("turn", "session"):
+        return ordered(by, _lines(ledger, by, query, zone, total), currencies)
+    from acp_proxy.report.ranked import ranked_sessions, ranked_turns  # who asks for anything else need not import it
+
     if by == "turn":
-        return _by_turn(ledger, query, zone, total)
-    if by == "session":
-        return _by_session(ledger, query, zone, total)
-    lines = ordered(by, _lines(ledger, by, query, zone, sums))
-    return Report(by, query, zone, lines, total, currencies_of(cost for line in lines for cost in line.costs))
+        return ranked_turns(ledger.rows(query), currencies, turn_line)
+    return ranked_sessions(ledger.session_sums(query), currencies, session_line)
 
 
-def _by_turn(ledger: LedgerReader, query: Query, zone: Zone, total: Line) -> Report:
-    from acp_proxy.report.ranked import ranked_turns  # who asks for anything else need not import it
-
-    currencies = tuple(cost.currency for cost in total.costs)
-    if len(currencies) > 1:  # which is the commonest must be known before the first turn has its place
-        currencies = currencies_of(cost for row in ledger.rows(query) for cost in row.entry.costs)
-    return Report("turn", query, zone, ranked_turns(ledger.rows(query), currencies, turn_line), total, currencies)
-
-
-def _by_session(ledger: LedgerReader, query: Query, zone: Zone, total: Line) -> Report:
-    from acp_proxy.report.ranked import ranked_sessions
-
-    currencies = tuple(cost.currency for cost in total.costs)
-    if len(currencies) > 1:
-        currencies = currencies_of(cost for _, sums in ledger.session_sums(query) for cost in sums.costs)
-    lines = ranked_sessions(ledger.session_sums(query), currencies, session_line)
-    return Report("session", query, zone, lines, total, currencies)
-
-
-def currencies_of(costs: Iterable[Money]) -> tuple[str, ...]:
-    """The commonest first."""
-    counts = Counter(cost.currency for cost in costs)
-    return tuple(sorted(counts, key=lambda currency: (-counts[currency], currency)))
+def currencies_of(costs: Sequence[Money], by_currency: Callable[[], Iterable[Sums]]) -> tuple[str, ...]:
+    """Those of a sum's costs, the one of most rows first; `by_currency` is asked where there are several."""
+    if len(costs) < 2:
+        return tuple(cost.currency for cost in costs)
+    rows = {sums.key[0]: sums.rows for sums in by_currency()}
+    return tuple(sorted((cost.currency for cost in costs), key=lambda currency: (-rows.get(currency, 0), currency)))
 
 
 def query(since: int | None, until: int | None, filters: Iterable[tuple[str, str]]) -> Query:
@@ -184,19 +175,17 @@ def folded(lines: Iterable[Line]) -> Iterable[Line]:
     return by_key.values()
 
 
-def ordered(by: str, lines: Iterable[Line]) -> list[Line]:
+def ordered(by: str, lines: Iterable[Line], currencies: Sequence[str]) -> list[Line]:
     """Periods by time, all else by cost, the highest first.
 
-    Currencies are not compared: those in the commonest one come first. What has no known cost comes last.
+    Currencies are not compared: lines with the first one come first. What has no known cost comes last.
     """
     if by in PERIODS:
         return sorted(lines, key=lambda line: line.key)
-    found = list(lines)
-    currencies = currencies_of(cost for line in found for cost in line.costs)
 
     def rank(line: Line) -> tuple[object, ...]:
         amounts = {cost.currency: cost.nano for cost in line.costs}
         costs = [(currency not in amounts, -amounts.get(currency, 0)) for currency in currencies]
         return (*costs, -line.usage.total, line.key)
 
-    return sorted(found, key=rank)
+    return sorted(lines, key=rank)

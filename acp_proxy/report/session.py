@@ -68,9 +68,7 @@ def session_report(
     sums = _sums(ledger, info)
     total, count = (line_of("total", sums), sums.rows) if sums else (Line("total"), 0)
     lines = _Turns(ledger, query, count) if most is None else tuple(map(turn_line, latest))
-    currencies = tuple(cost.currency for cost in total.costs)
-    if len(currencies) > 1:
-        currencies = currencies_of(cost for line in lines for cost in line.costs)
+    currencies = currencies_of(total.costs, lambda: ledger.summed(query, ("currency",)))
     turns = Report("turn", query, zone, lines, total, currencies)
     return SessionReport(_named(total, info), info, turns, count, context, tuple(models))
 

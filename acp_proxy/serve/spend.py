@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.money import Money
 from acp_proxy.ledger import Sums
-from acp_proxy.report import DIMENSIONS, Line, folded, line_of, name_of, ordered
+from acp_proxy.report import DIMENSIONS, Line, currencies_of, folded, line_of, name_of, ordered
 from acp_proxy.report.formats import figures
 from acp_proxy.serve.periods import Interval, Step, Steps, begin_of, day_after, days, start_of, steps_of
 from acp_proxy.serve.sums import KeptSums
@@ -59,8 +59,9 @@ def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[st
     cards = {card: _totals(kept, _days(begin_of(card, zone, now), zone, now)) for card in _CARDS}
     total = ever if period == "all" else cards.get(period) or _totals(kept, chain.from_iterable(pieces))
     lines_by_step = _lines_by_hour(kept, by, steps) if steps.step == "hour" else _lines_by_step(kept, by, pieces)
-    lines = ordered(by, folded(line for lines in lines_by_step for line in lines))
     since = start_of(period, zone, now)
+    currencies = currencies_of(total.line.costs, lambda: kept.of(since, None, ("currency",)))
+    lines = ordered(by, folded(line for lines in lines_by_step for line in lines), currencies)
     prompt = total.line.usage.prompt
     return {
         "timezone": zone.name,
