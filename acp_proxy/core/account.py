@@ -127,7 +127,9 @@ class Account:
             self.told = self.used if self.grounded else None
         self.option = self.option or state.model
         if not forked or self.profile.fork_inherits:
-            self.cost.restore(state.agent_cost or _nothing_like(state.costs))
+            stood = state.agent_cost or _nothing_like(state.costs)
+            if stood is not None:
+                self.cost.restore(stood)
         if not forked:
             self.tokens.restore(state.counters)
             self.title = self.title or state.title
@@ -266,6 +268,9 @@ class Account:
         return heard if heard is not None and (last is None or covers(heard, last)) else last
 
 
-def _nothing_like(costs: tuple[Money, ...]) -> Money:
-    """A session that the ledger knows, and whose agent never reported a cost: it stood at 0."""
-    return Money(0, costs[0].currency if costs else "USD")
+def _nothing_like(costs: tuple[Money, ...]) -> Money | None:
+    """Where a cost stood that the agent never reported: at 0 when turns were priced without it.
+
+    Of a session that has cost nothing here nobody knows: it may have cost something before there was a ledger.
+    """
+    return Money(0, costs[0].currency) if costs else None

@@ -189,6 +189,17 @@ def test_a_session_that_the_ledger_does_not_know_is_priced_from_tokens_first() -
     assert story.turn(CALL, cost="5.52").costs == (usd("0.02"),)
 
 
+def test_what_a_session_cost_before_anybody_metered_it_is_not_booked_after_a_first_turn_that_failed() -> None:
+    first, second = Story(CLAUDE), Story(CLAUDE)
+    first.open("load", model="claude-opus-5-5")
+    first.restore(None)
+    first.turn(stop="error", updates=0)
+    second.open("load", model="claude-opus-5-5")
+    second.restore(first.metered.state)
+    assert second.turn(CALL, cost="20.010927").costs == (usd("0.010927"),)
+    assert second.booked() == "0.010927"
+
+
 def test_the_ledgers_answer_may_come_after_the_first_cost() -> None:
     story = Story(OPENCODE)
     story.open("load")
