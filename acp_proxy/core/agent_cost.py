@@ -80,11 +80,13 @@ class AgentCost:
             self._adopted, self._baseless, self._carried_over = None, False, True
 
     def report(self, value: Money) -> None:
+        if not value.nano and self.positive and not self._restarts:
+            return  # a gap in what the agent knows: where a cost stood is not 0, and what is spent now is still to come
         last, known, told = self.last, self._known, self._reported
         self._reported = True
-        if not value.nano and (not known or (self.positive and not self._restarts)):
-            self.last = last or value
-            return  # a gap in what the agent knows: where a cost stood, and from where it goes on, is not 0
+        if not value.nano and not known:
+            self.last = value
+            return  # nor is it 0 from where a cost goes on
         if last is not None and last.currency != value.currency:
             self._others[last.currency] = last
             last = self._others.get(value.currency)

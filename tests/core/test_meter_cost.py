@@ -116,6 +116,15 @@ def test_a_turn_priced_before_the_agent_told_its_cost_is_not_paid_twice() -> Non
     assert story.booked() == "0.06"
 
 
+def test_a_turn_of_which_the_agent_told_a_cost_of_zero_by_mistake_is_not_paid_twice() -> None:
+    story = Story(CLAUDE)
+    story.open(model="claude-opus-5-5")
+    story.turn(CALL, cost="0.02")
+    assert story.turn(CALL, cost="0").costs == (usd("0.010927"),)
+    assert story.turn(CALL, cost="0.06").costs == (usd("0.029073"),)
+    assert story.booked() == "0.06"
+
+
 def test_costs_that_each_come_while_the_next_prompt_runs_are_booked_once() -> None:
     story = Story(CLAUDE)
     story.open(model="claude-opus-5-5")
