@@ -118,6 +118,13 @@ def test_budgets_that_depend_on_what_was_not_given_are_named(ledger: BudgetLedge
     assert "others" not in answer.text
 
 
+def test_who_is_in_no_team_needs_no_model_to_be_outside_of_a_teams_budget(ledger: BudgetLedger) -> None:
+    loner = Subject("default", "alice", None, "web", "laptop", "")
+    core = budget("0 USD", name="core", scope=Scope(model=("opus*",), team=("core",)))
+    each = budget("0 USD", name="each", per="team", scope=Scope(model=("opus*",)))
+    assert checked(ledger, core, each, subject=loner).text == "A prompt would be admitted: no budget is about it.\n"
+
+
 def test_a_grant_is_in_the_unit_of_its_budget(ledger: BudgetLedger) -> None:
     assert granted(asked(amount="2.50"), budget("5 EUR")).amount == usd("2.5")
     assert granted(asked(amount="2.50"), budget("5 EUR")).unit == "EUR"

@@ -66,7 +66,7 @@ def _unasked(budgets: Iterable[Budget], subject: Subject) -> str:
     lines = "".join(
         f"Not asked: budget {clean(budget.name)}, which depends on {' and '.join(f'--{name}' for name in missing)}.\n"
         for budget in budgets
-        if (missing := _missing(budget, subject)) and _known_parts_match(budget, subject)
+        if (missing := _missing(budget, subject)) and _may_match(budget, subject, missing)
     )
     return f"\n{lines}" if lines else ""
 
@@ -77,5 +77,9 @@ def _missing(budget: Budget, subject: Subject) -> list[Dimension]:
     return [name for name in unknown if not subject.of(name) and (budget.scope.of(name) or budget.per == name)]
 
 
-def _known_parts_match(budget: Budget, subject: Subject) -> bool:
-    return all(budget.scope.accepts(name, value) for name in DIMENSIONS if (value := subject.of(name)))
+def _may_match(budget: Budget, subject: Subject, missing: Sequence[Dimension]) -> bool:
+    """Whether it matches by all that is known; only what is `missing` may still be anything."""
+    known = [name for name in DIMENSIONS if name not in missing]
+    if budget.per in known and subject.of(budget.per) is None:
+        return False
+    return all(budget.scope.accepts(name, subject.of(name)) for name in known)
