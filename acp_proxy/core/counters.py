@@ -65,6 +65,10 @@ class Cumulative:
     def stand_at(self, counters: Counters) -> None:
         self.last, self.known = counters, True
 
+    def fell(self, now: Counters) -> bool:
+        """Whether they stand lower than before, and not at nothing."""
+        return self.last is not None and not _is_nothing(now) and not covers(now, self.last)
+
     def restore(self, counters: Counters | None) -> None:
         """What the ledger knows, unless the agent itself has said where it stands."""
         if not self.known and counters is not None:
@@ -79,7 +83,9 @@ class Cumulative:
         return _merged(self.last, now, lambda old, new: None if new is None else new - (old or 0))
 
     def advance(self, now: Counters) -> Counters | None:
-        """The same, and from now on they stand there."""
+        """The same, and from now on they stand there. Nothing but zeros is a gap in what the agent knows."""
+        if self.last is not None and _is_nothing(now):
+            return now
         since, last = self.since(now), self.last
         self.stand_at(now if last is None else _merged(last, now, lambda old, new: old if new is None else new))
         return since
@@ -89,6 +95,10 @@ def covers(now: Counters, last: Counters) -> bool:
     """Whether no counter fell; one that is absent on a side says nothing."""
     pairs = ((getattr(now, name), getattr(last, name)) for name in _NAMES)
     return all(new >= old for new, old in pairs if new is not None and old is not None)
+
+
+def _is_nothing(counters: Counters) -> bool:
+    return not any(getattr(counters, name) for name in _NAMES)
 
 
 def _merged(last: Counters, now: Counters, of: Callable[[int | None, int | None], int | None]) -> Counters:

@@ -150,7 +150,8 @@ class Meter:
         apart = event.turn is None or (
             event.turn.kind == "turn" and not account.cost.pending and dialects.is_background(event.meta)
         )
-        if event.replayed and not account.continues:
+        rolled_back = counters is not None and account.tokens.fell(counters)
+        if event.replayed and (rolled_back or not account.continues):
             account.stand_at(event.cost, counters)
         elif event.cost is not None:
             account.notes.reported_cost = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_proxy.core.entry import SessionState
-from acp_proxy.core.events import Counters, ModelCounters
+from acp_proxy.core.events import Counters, ModelCounters, SessionRequested, UsageReported
 from acp_proxy.core.usage import NOTHING, Usage
 from tests.core.story import (
     CLAUDE,
@@ -43,6 +43,18 @@ def test_counters_persist_in_vibe_whose_baseline_comes_before_the_load_is_answer
     story.report(turn, used=1817, cost="0.027844", meta=vibe_so_far(20940, 2378, 5540))
     row = story.end(turn, inclusive(20940, 2378, 5540))[-1]
     assert (row.usage, row.costs) == (Usage(1100, 510, 0, 207), (usd("0.002186"),))
+
+
+def test_a_session_of_vibe_that_was_rolled_back_before_it_is_loaded_stands_where_it_says() -> None:
+    story = Story(VIBE)
+    story.tell(SessionRequested(story.now(), "load", "s"))
+    story.restore(SessionState(counters=inclusive(26430, 3041, 7130), agent_cost=usd("0.035218")))
+    far = vibe_so_far(19330, 2171, 5030)
+    story.tell(UsageReported(story.now(), "s", None, 2870, 102_400, usd("0.025658"), meta=far, replayed=True))
+    turn = story.begin()
+    story.report(turn, used=1817, cost="0.027844", meta=vibe_so_far(20940, 2378, 5540))
+    story.end(turn, inclusive(20940, 2378, 5540))
+    assert [(row.usage, row.costs) for row in story.rows] == [(Usage(1100, 510, 0, 207), (usd("0.002186"),))]
 
 
 def test_counters_restart_in_copilot_when_a_session_is_loaded_in_a_new_process() -> None:

@@ -103,6 +103,14 @@ def test_a_counter_that_falls_has_restarted_and_counts_in_full() -> None:
     assert counters.advance(inclusive(160, 9)) == inclusive(10, 4)
 
 
+def test_zeros_between_counters_of_a_session_are_a_gap_and_no_restart() -> None:
+    story = Story(COPILOT)
+    story.open()
+    story.turn(inclusive(1610, 207, 510, 21))
+    assert story.turn(inclusive(0, 0, 0, 0)).usage_source == "none"
+    assert story.turn(inclusive(3330, 421, 1030, 43)).usage == Usage(1200, 520, 0, 192, 22)
+
+
 def test_counters_that_persist_go_on_from_what_the_ledger_knows() -> None:
     first = Story(VIBE)
     first.open()
