@@ -71,6 +71,7 @@ class Account:
         self.cost = AgentCost(profile)
         self.tokens = Cumulative()
         self.heard: Counters | None = None  # the last cumulative ones, booked or not
+        self.charged_at: Counters | None = None  # those that came with the last cost
         self.before: Ended | None = None
         self.used: int | None = None
         self.size: int | None = None
@@ -94,7 +95,7 @@ class Account:
         if self.here:
             self.cost.begin(at_zero=True)
             self.tokens.begin(at_zero=True)
-            self.heard = self.before = self.told = self.used = None
+            self.heard = self.charged_at = self.before = self.told = self.used = None
             self.estimated = self.grounded = False
             self.from_start = True
 
@@ -163,7 +164,8 @@ class Account:
 
     def charge(self, cost: Money, counters: Counters | None) -> None:
         """The agent's cost so far, and the counters that came with it: no call was made while they stand still."""
-        moved = counters is None or counters != (self.heard or self.tokens.last)
+        moved = counters is None or counters != (self.charged_at or self.heard or self.tokens.last)
+        self.charged_at = counters
         if self.profile.repriced and not moved:
             self.cost.stand_at(cost)
         else:

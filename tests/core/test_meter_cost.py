@@ -444,6 +444,19 @@ def test_vibes_cost_moves_with_the_model_without_anything_being_spent() -> None:
     assert story.end(turn, Counters(3440, 428, 3868, None, 1040))[-1].costs == (usd("0.00601"),)
 
 
+def test_what_vibe_spent_while_it_told_no_cost_comes_with_its_next_cost() -> None:
+    story = Story(VIBE)
+    story.open()
+    before = {"promptTokens": 1610, "completionTokens": 207, "cachedTokens": 510, "totalTokens": 1817}
+    after = {"promptTokens": 3440, "completionTokens": 428, "cachedTokens": 1040, "totalTokens": 3868}
+    for cost, meta, counters in (("0.002186", before, (1610, 207, 510)), (None, after, (3440, 428, 1040))):
+        turn = story.begin()
+        story.report(turn, used=1817, cost=cost, meta=meta)
+        story.end(turn, inclusive(*counters))
+    (late,) = story.report(cost="0.004644", meta=after)
+    assert (late.costs, story.booked()) == ((usd("0.002458"),), "0.004644")
+
+
 def test_what_a_killed_turn_is_booked_with_is_not_booked_again_when_its_session_goes_on() -> None:
     so_far = [
         {"promptTokens": prompt, "completionTokens": written, "totalTokens": prompt + written}
