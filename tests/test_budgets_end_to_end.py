@@ -38,7 +38,10 @@ for line in sys.stdin:
                 update = {"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": cost}
                 say(method="session/update", params={"sessionId": "s", "update": update})
             if text.startswith("end"): say(id=asked["id"], result={"stopReason": "end_turn"})
-            else: say(method="working", params={})
+            else:
+                prompt = asked["id"]
+                say(method="working", params={})
+        case "_end": say(id=prompt, result={"stopReason": "end_turn"})
 """
 PATIENT = '[ledger]\nadmission_timeout = "20s"\n'  # whatever else the machine does
 BUDGET = '[[budget]]\nname = "cap"\nwindow = "day"\nlimit = { amount = "1", currency = "USD" }\nhold = "0.2"\n'
@@ -67,6 +70,12 @@ class Editor:
 
     def prompt(self, text: str) -> Any:
         return self.ask("session/prompt", sessionId="s", prompt=[{"type": "text", "text": text}])
+
+    def end_turn(self) -> None:
+        """Of the last prompt that was given no answer."""
+        send(self._process.stdin, b'{"jsonrpc": "2.0", "method": "_end"}\n')
+        while json.loads(line(self._process.stdout)).get("result") != {"stopReason": "end_turn"}:
+            pass
 
     def leave(self) -> int:
         send_and_close(self._process.stdin, b"")

@@ -126,8 +126,8 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
     def settle_dead(self, now: int) -> int:
         """Book turns whose owner died without a row, at what they held, `estimated`; how many those were.
 
-        Those of owners of this host that are gone, unless their journal still waits to be read, and of any host after
-        `open_turns.ABANDONED`. A journal knows better: recover journals first.
+        Those of owners of this host that are gone, unless their journal still waits to be read, and of other hosts
+        after `open_turns.ABANDONED`. A journal knows better: recover journals first.
         """
 
     def book_held(self, organisation: str, turn: str, now: int) -> bool:

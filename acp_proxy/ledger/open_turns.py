@@ -36,7 +36,8 @@ def dead_turns(read: Read, journals: Sequence[Path], now: int) -> list[tuple[Any
 
 def _is_dead(found: tuple[Any, ...], journals: Sequence[Path], now: int) -> bool:
     _, owner, expires_at = open_turn(found)
-    if expires_at < now - ABANDONED:
-        return True
-    # A journal that is still there is being read by another process, which will know better.
+    if owner.host != this_host():
+        return expires_at < now - ABANDONED
+    # Whatever the clock says: a machine may have slept for days. A journal that is still there is being read by
+    # another process, which will know better.
     return owner.is_gone and (expires_at <= now or not journal_of(owner, journals))

@@ -177,6 +177,7 @@ class TestExpiry:
     def test_a_living_owners_turn_is_never_booked_for_it(self, ledger: BudgetLedger) -> None:
         hold(ledger, "a", (CAP, "0.6"))
         assert ledger.settle_dead(NOON + EXPIRY) == 0
+        assert ledger.settle_dead(NOON + EXPIRY + ABANDONED + 1) == 0  # the machine slept, or its clock was set
         assert list(ledger.rows(Query())) == []
 
     def test_of_another_host_only_what_was_abandoned_long_ago_is_booked(self, ledger: BudgetLedger) -> None:
