@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from acp_proxy.core.agent_cost import AgentCost, Increase
 from acp_proxy.core.agents import Profile
-from acp_proxy.core.counters import Cumulative, covers
+from acp_proxy.core.counters import Cumulative, Reading, covers
 from acp_proxy.core.dialects import Call
 from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import Compacted, Counters, EarlierReport, Turn
@@ -33,13 +33,15 @@ class Notes(Struct):
     contexts_sum: int = 0
     first_used: int | None = None  # the context of the first call
     calls: Usage | None = None  # the sum, where an agent tells each call
+    lacking: str = ""  # what is missing of one of them
     subagents: dict[str, Call] = field(default_factory=dict)  # told once, by tool call
     subagent_calls: dict[str, Usage] = field(default_factory=dict)  # told call by call, by tool call
     cumulative: Counters | None = None  # the session's counters as of now
     status: Counters | None = None  # the turn's counters as of now
 
-    def add_call(self, usage: Usage) -> None:
-        self.calls = usage if self.calls is None else self.calls + usage
+    def add_call(self, reading: Reading) -> None:
+        self.calls = reading.usage if self.calls is None else self.calls + reading.usage
+        self.lacking = self.lacking or ("" if reading.whole else reading.detail)
 
     def add_subagent_call(self, tool_call: str, usage: Usage) -> None:
         key = tool_call if tool_call in self.subagent_calls or len(self.subagent_calls) < _SUBAGENTS else "others"

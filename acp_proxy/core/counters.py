@@ -20,14 +20,20 @@ _OVERLAPS = {  # (caches in input, thinking in output)
     (True, True): "caches inside input, thinking inside output, by totalTokens",
     (True, False): "caches inside input, thinking beside output, by totalTokens",
 }
+_NO_SUM = "totalTokens is no sum of its counters"
+_HALF = "input or output is not told"
 
 
 class Reading(Struct, frozen=True):
-    """A partition, and why it was read so. Not `certain`: the counters contradict each other and nobody decided."""
+    """A partition, and why it was read so. Not `certain`: the counters contradict each other and nobody decided.
+
+    Not `whole`: they contradict each other, or one is missing, but how the agent counts is known.
+    """
 
     usage: Usage
     detail: str = ""
     certain: bool = True
+    whole: bool = True
 
 
 def partition(counters: Counters, profile: Profile) -> Reading:
@@ -39,10 +45,16 @@ def partition(counters: Counters, profile: Profile) -> Reading:
         if _sum(counters, *overlap) == counters.total:
             return Reading(_split(counters, *overlap), "" if profile.known else _reason(counters, words))
     if profile.input is not None:
-        return Reading(_split(counters, caches_inside, profile.thought_inside))
+        usage = _split(counters, caches_inside, profile.thought_inside)
+        if counters.total is not None and not decided:
+            return Reading(usage, _NO_SUM, whole=False)
+        return Reading(usage) if _has_both(counters) else Reading(usage, _HALF, whole=False)
     if counters.total is None and not _has_parts(counters):
-        return Reading(_split(counters, False, False), "" if profile.known else _reason(counters, ""))
-    return Reading(_split(counters, True, True), "totalTokens is no sum of its counters", certain=False)
+        usage = _split(counters, False, False)
+        if not _has_both(counters):
+            return Reading(usage, _HALF, whole=False)
+        return Reading(usage, "" if profile.known else _reason(counters, ""))
+    return Reading(_split(counters, True, True), _NO_SUM, certain=False)
 
 
 def is_empty(counters: Counters | None) -> bool:
@@ -128,6 +140,10 @@ def _reason(counters: Counters, words: str) -> str:
     """Where no part is told any identity holds, and proves nothing."""
     told = any(part is not None for part in (counters.cached_read, counters.cached_write, counters.thought))
     return words if told else "neither caches nor thinking are told apart"
+
+
+def _has_both(counters: Counters) -> bool:
+    return counters.input is not None and counters.output is not None
 
 
 def _has_parts(counters: Counters) -> bool:

@@ -200,13 +200,13 @@ class Meter:
         return self._progressed(account, event.at) if moved else []
 
     def _call_seen(self, account: Account, event: UpdateSeen, call: Call) -> list[Event]:
-        usage = partition(call.counters, account.profile).usage
+        reading = partition(call.counters, account.profile)
         if event.turn is None:
-            return self._booked_between(account, event.at, usage, "subagent" if call.subagent else None)
+            return self._booked_between(account, event.at, reading.usage, "subagent" if call.subagent else None)
         if call.subagent is not None:
-            account.notes.add_subagent_call(call.subagent, usage)
+            account.notes.add_subagent_call(call.subagent, reading.usage)
         else:
-            account.notes.add_call(usage)
+            account.notes.add_call(reading)
         return self._progressed(account, event.at)
 
     def _progressed(self, account: Account, at: int) -> list[Event]:

@@ -65,7 +65,7 @@ def _reported(
     profile = account.profile
     counters = _counters_of(ended, notes)
     if profile.scope == "call" and notes.calls is not None:
-        return TurnUsage(notes.calls, "agent")
+        return TurnUsage(notes.calls, "partial" if notes.lacking else "agent", notes.lacking)
     if profile.scope == "session":
         return _since_last(ended.counters or notes.cumulative, account, profile)
     if counters is None:
@@ -93,7 +93,8 @@ def _reported(
 
 
 def _read(reading: Reading) -> TurnUsage:
-    return TurnUsage(reading.usage, "agent" if reading.certain else "partial", reading.detail, reading.certain)
+    source: UsageSource = "agent" if reading.certain and reading.whole else "partial"
+    return TurnUsage(reading.usage, source, reading.detail, reading.certain)
 
 
 def _counters_of(ended: TurnEnded, notes: Notes) -> Counters | None:

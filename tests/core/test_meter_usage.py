@@ -68,6 +68,25 @@ def test_without_an_identity_the_agents_row_decides(input: InputCounts, usage: U
     assert reading.certain
 
 
+@pytest.mark.parametrize(
+    "counters",
+    [Counters(None, 201, 6612, 51, 5010, 301), Counters(1100, None, 6612, None, 5010, 301), Counters(1100, None)],
+    ids=["no input", "no output", "no total either"],
+)
+def test_usage_of_which_a_part_is_missing_is_at_least_that(counters: Counters) -> None:
+    story = Story(CODEX)
+    story.open(model="claude-opus-5-5")
+    row = story.turn(counters)
+    assert (row.usage_source, row.cost_source, row.cost_at_least) == ("partial", "computed", True)
+
+
+def test_usage_without_output_of_an_agent_that_nobody_described_is_at_least_that() -> None:
+    story = Story()
+    story.open(model="mock")
+    row = story.turn(Counters(1100, None))
+    assert (row.usage, row.usage_source, row.cost_source) == (Usage(1100), "partial", "computed")
+
+
 def test_the_users_word_on_caches_is_not_overruled_by_an_identity() -> None:
     profile = Profile("turn", "includes_cache", decided=True)
     assert partition(Counters(10, 5, 10 + 5 + 4, None, 4), profile).usage == Usage(6, 4, 0, 5)
@@ -198,6 +217,16 @@ def test_calls_are_summed() -> None:
     story.update(turn, qwen_call(6220, 202, 5020))
     row = story.end(turn, tool_calls=1)[-1]
     assert (row.usage, row.usage_source) == (Usage(2300, 10030, 0, 403), "agent")
+
+
+def test_calls_of_which_one_misses_a_part_are_at_least_that() -> None:
+    story = Story(QWEN)
+    story.open()
+    turn = story.begin()
+    story.update(turn, {"usage": {"inputTokens": "6110", "outputTokens": 201, "totalTokens": 6311}})
+    story.update(turn, qwen_call(6220, 202, 5020))
+    row = story.end(turn, tool_calls=1)[-1]
+    assert (row.usage, row.usage_source) == (Usage(1200, 5020, 0, 403), "partial")
 
 
 def test_a_call_between_turns_is_work_of_its_own() -> None:
