@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.counters import partition
@@ -37,18 +38,40 @@ def spread(usage: Usage, rows: Sequence[Share], model: str | None) -> Spread:
     """A turn's usage over the rows, that of its main `model` first, then the largest.
 
     Rows that are larger hold more than the turn's own calls. Where they are smaller, a retried stream was counted
-    twice in `usage`, and the rows are right.
+    twice in `usage`, and the rows are right; but what no row tells at all, they leave out.
     """
     if not rows:
         return Spread(((model, usage),))
     own, beside, left = [], [], usage
-    ordered = sorted(rows, key=lambda row: (row[0] != model, -row[1].total))
+    ordered = _completed(sorted(rows, key=lambda row: (row[0] != model, -row[1].total)), usage)
+    usage_tells, rows_tell = bool(usage.thought), any(row.thought for _, row in rows)
     for name, row in ordered:
+        if rows_tell and not usage_tells:  # thinking apart, that is; else it is in the output
+            left = _apart(left, row.thought)
+        elif usage_tells and not rows_tell:
+            row = _apart(row, left.thought)
         part = _least(row, left)
         left = left.minus(part)
         own.append((name, part))
         beside.append((name, row.minus(part)))
     return Spread(_something(own) or ((model or ordered[0][0], NOTHING),), _something(beside), bool(left.total))
+
+
+def _completed(rows: Sequence[Share], usage: Usage) -> list[Share]:
+    """The first row with what is in `usage` and in none of them: they do not tell it."""
+    (model, first), *others = rows
+    for counter in ("input", "cached_read", "cached_write"):
+        if not any(getattr(row, counter) for _, row in rows):
+            first = replace(first, **{counter: getattr(usage, counter)})
+    if not any(row.completion for _, row in rows):
+        first = replace(first, output=usage.output, thought=usage.thought)
+    return [(model, first), *others]
+
+
+def _apart(usage: Usage, thought: int) -> Usage:
+    """With so much of what was written as thinking."""
+    thought = min(thought, usage.completion)
+    return replace(usage, output=usage.completion - thought, thought=thought)
 
 
 def without(shares: Iterable[Share], spent: Iterable[Share]) -> tuple[Share, ...]:

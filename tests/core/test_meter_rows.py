@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import (
     ChildSessionSeen,
@@ -86,6 +88,47 @@ def test_rows_that_are_smaller_than_the_usage_are_right() -> None:
     assert row.usage == Usage(1700, 5070, 307, 207)
     assert "retried" in row.detail
     assert len(story.rows) == 1
+
+
+def test_what_the_rows_leave_out_is_the_turns_all_the_same() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    rows = (ModelCounters("claude-opus-5-5", Counters(1700, 207)), ModelCounters("haiku", Counters(40, 5)))
+    row = story.turn(disjoint(1740, 5070, 307, 212), cost="0.026124", model_usage=rows)
+    assert {line.model: line.usage for line in row.lines} == {
+        "claude-opus-5-5": Usage(1700, 5070, 307, 207),
+        "haiku": Usage(40, 0, 0, 5),
+    }
+    assert len(story.rows) == 1
+    assert "retried" not in row.detail
+
+
+def test_a_row_that_only_names_a_model_takes_nothing_from_the_turn() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    row = story.turn(disjoint(1740, 5070, 307, 212), model_usage=(ModelCounters("haiku", Counters()),))
+    assert [(line.model, line.usage) for line in row.lines] == [("haiku", Usage(1740, 5070, 307, 212))]
+
+
+@pytest.mark.parametrize("told_by", ["usage", "rows"])
+def test_thinking_that_only_the_usage_or_only_the_rows_tell_apart_is_the_turns(told_by: str) -> None:
+    story = Story(CODEX)
+    story.open()
+    with_it, without = Counters(100, 60, 160, 40), Counters(100, 60, 160)
+    usage, row = (with_it, without) if told_by == "usage" else (without, with_it)
+    entry = story.turn(usage, model_usage=(ModelCounters("haiku", row),))
+    assert [line.usage for line in entry.lines] == [Usage(100, 0, 0, 20, 40)]
+    assert len(story.rows) == 1
+    assert "retried" not in entry.detail
+
+
+def test_thinking_of_a_title_is_not_the_turns_though_its_usage_tells_none_apart() -> None:
+    story = Story(CLAUDE)
+    story.open(model="claude-opus-5-5")
+    rows = (ModelCounters("claude-opus-5-5", Counters(100, 60, 160)), ModelCounters("haiku", Counters(50, 30, 80, 20)))
+    side, own = story.end(story.begin(), Counters(100, 60, 160), model_usage=rows)
+    assert [(line.model, line.usage) for line in own.lines] == [("claude-opus-5-5", Usage(100, 0, 0, 60))]
+    assert [(line.model, line.usage) for line in side.lines] == [("haiku", Usage(50, 0, 0, 10, 20))]
 
 
 def test_rows_beside_a_cancelled_turn_are_not_its_own() -> None:
