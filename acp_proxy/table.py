@@ -180,7 +180,7 @@ def _needed(widths: Sequence[int]) -> int:
 def _shortened(widths: list[int], names: Sequence[int], missing: int) -> list[int]:
     """Takes from the widest name first, a column at a time."""
     shorter = list(widths)
-    for _ in range(missing):
+    for _ in range(missing if names else 0):
         widest = max(names, key=lambda index: shorter[index])
         shorter[widest] = max(1, shorter[widest] - 1)
     return shorter

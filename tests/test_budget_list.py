@@ -179,6 +179,14 @@ def test_a_table_fits_its_terminal(ledger: BudgetLedger, width: int) -> None:
     assert max(width_of(line) for line in _uncoloured(shown).splitlines()) <= width
 
 
+def test_a_narrow_terminal_shows_what_is_left(ledger: BudgetLedger) -> None:
+    ledger.append([row(line(cost="1.25"))])
+    daily = budget("5 USD", name="developer-daily", per="user", mode="warn")
+    grant(ledger, "developer-daily", "2", "alice")
+    text = listing.coloured(standings(ledger, daily), 40, {"NO_COLOR": "1"})
+    assert ("$1.25" in text, "$5.75" in text) == (True, True)
+
+
 def test_a_bar_is_as_full_as_the_budget_is_used_and_held(ledger: BudgetLedger) -> None:
     half, over = budget("10 USD"), budget("2 USD", name="over")
     ledger.append([row(line(cost="5"))])

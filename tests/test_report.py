@@ -200,6 +200,18 @@ def test_currencies_are_never_compared_and_an_unknown_cost_comes_last(ledger: Le
     assert as_json(by_model)["total"]["cost"] == {"USD": "3", "credits": "900"}
 
 
+@pytest.mark.parametrize("by", BY)
+def test_the_currency_of_most_rows_decides_also_where_each_line_has_both(ledger: Ledger, by: str) -> None:
+    small, large = (row(line(model, "9", "EUR"), session=model) for model in ("small", "large"))
+    dollars = [
+        row(line(model, cost), session=model) for model, cost in (("small", "1"), ("large", "2"), ("large", "2"))
+    ]
+    one = found(ledger, by, small, large, *dollars, where=query(None, None, [("organisation", "default")]))
+    assert one.currencies == ("USD", "EUR")
+    if by in ("model", "session"):
+        assert [[cost.text for cost in each.costs] for each in one.lines] == [["9", "4"], ["9", "1"]]
+
+
 def test_what_the_sums_miss_is_counted(ledger: Ledger) -> None:
     rows = [
         row(line(None, None), cost_source="unknown"),
@@ -356,7 +368,7 @@ LONG = "a-very-long-name-of-a-model-behind-a-gateway-that-goes-on-and-on"
 
 
 @pytest.mark.parametrize("by", BY)
-@pytest.mark.parametrize("width", [20, 60, 80, 120, 200])
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 120, 200])
 def test_a_table_fits_its_terminal(ledger: Ledger, by: str, width: int) -> None:
     rows = [
         row(line(model, cost, currency, input=10**tokens), session=model, state=SessionState(title="日本語" * 30))
@@ -367,6 +379,14 @@ def test_a_table_fits_its_terminal(ledger: Ledger, by: str, width: int) -> None:
     text = "".join(tables.coloured(found(ledger, by, *rows), width, {}))
     assert max(width_of(_uncoloured(line)) for line in text.splitlines()) <= width
     assert "total" in text or width < 60
+
+
+@pytest.mark.parametrize("by", BY)
+def test_a_narrow_terminal_shows_what_it_is_about_and_what_it_cost(ledger: Ledger, by: str) -> None:
+    rows = [row(line("some-model", cost, currency)) for cost, currency in (("12.5", "USD"), ("3.25", "EUR"))]
+    text = "".join(tables.coloured(found(ledger, by, *rows), 40, {"NO_COLOR": "1"}))
+    assert {"day": "2026-11-21 ", "week": "2026-W47 ", "month": "2026-11 "}.get(by, "") in text
+    assert ("$12.50" in text, "€3.25" in text) == (True, True)
 
 
 def test_a_terminal_gets_a_bar_per_row_as_long_as_its_cost(ledger: Ledger) -> None:

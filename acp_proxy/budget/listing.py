@@ -70,23 +70,25 @@ def _columns(standings: Sequence[Standing]) -> list[Column]:
         *_unless_empty(
             "for", (clean(", ".join(whose(account).values())) for account in accounts), right=False, name=True
         ),
-        *(() if set(modes) == {"enforce"} else (Column("mode", modes, right=False),)),
-        Column("window", [account.budget.window.text for account in accounts], right=False, spare=4),
+        *(() if set(modes) == {"enforce"} else (Column("mode", modes, right=False, spare=3),)),
+        Column("window", [account.budget.window.text for account in accounts], right=False, spare=7),
         Column("used", [_used(standing) for standing in standings]),
         Column(
-            "%", [f"{standing.percent}" for standing in standings], spare=3, levels=[_level(each) for each in standings]
+            "%", [f"{standing.percent}" for standing in standings], spare=6, levels=[_level(each) for each in standings]
         ),
-        *_unless_empty("held", (_amount(standing, standing.held) for standing in standings)),
+        *_unless_empty("held", (_amount(standing, standing.held) for standing in standings), spare=2),
         Column("left", [amount_text(standing.left, standing.account.budget.limit) for standing in standings]),
-        Column("limit", [with_unit(account.limit, account.budget.limit) for account in accounts], spare=2),
-        *_unless_empty("granted", (_amount(standing, standing.granted) for standing in standings)),
-        Column("resets", [reset_text(account) for account in accounts], right=False),
+        Column("limit", [with_unit(account.limit, account.budget.limit) for account in accounts], spare=5),
+        *_unless_empty("granted", (_amount(standing, standing.granted) for standing in standings), spare=4),
+        Column("resets", [reset_text(account) for account in accounts], right=False, spare=1),
     ]
 
 
-def _unless_empty(title: str, cells: Iterable[str], *, right: bool = True, name: bool = False) -> list[Column]:
+def _unless_empty(
+    title: str, cells: Iterable[str], *, right: bool = True, name: bool = False, spare: int = 0
+) -> list[Column]:
     found = list(cells)
-    return [Column(title, found, right=right, name=name)] if any(found) else []
+    return [Column(title, found, right=right, name=name, spare=spare)] if any(found) else []
 
 
 def _used(standing: Standing) -> str:

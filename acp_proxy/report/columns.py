@@ -12,7 +12,7 @@ from acp_proxy.figures import clean, context_level, cost_text, cut, decimals_of,
 from acp_proxy.ledger import Row, SessionInfo
 from acp_proxy.report import Line, Report
 from acp_proxy.table import Column
-from acp_proxy.times import Zone
+from acp_proxy.times import PERIODS, Zone
 
 _LONGEST_NAME = 48
 
@@ -40,15 +40,15 @@ def figures_of(report: Report, lines: Sequence[Line]) -> list[Figure]:
     def figure(title: str, cell: Callable[[Line], str], spare: int = 0) -> Figure:
         return Figure(title, cell, cell(report.total), spare=spare)
 
-    per_group = [] if report.by == "turn" else [figure("turns", lambda line: tokens_text(line.turns))]
+    per_group = [] if report.by == "turn" else [figure("turns", lambda line: tokens_text(line.turns), spare=2)]
     return [
         *_names(report),
         *per_group,
-        figure("prompt", lambda line: tokens_text(line.usage.prompt), spare=4),
-        figure("cached", _cached, spare=6),
-        figure("completion", lambda line: tokens_text(line.usage.completion), spare=5),
-        figure("total", lambda line: tokens_text(line.usage.total)),
-        *([Figure("context", _context, spare=2, level=_level)] if report.by in ("session", "turn") else []),
+        figure("prompt", lambda line: tokens_text(line.usage.prompt), spare=6),
+        figure("cached", _cached, spare=8),
+        figure("completion", lambda line: tokens_text(line.usage.completion), spare=7),
+        figure("total", lambda line: tokens_text(line.usage.total), spare=1),
+        *([Figure("context", _context, spare=4, level=_level)] if report.by in ("session", "turn") else []),
         *_costs(report, decimals_of(cost for line in lines for cost in line.costs)),
     ]
 
@@ -57,10 +57,12 @@ def _names(report: Report) -> list[Figure]:
     """What a line is about."""
     match report.by:
         case "session" | "turn":
-            named = [_named("session", _session), _named("agent", _agent, spare=1)]
+            named = [_named("session", _session), _named("agent", _agent, spare=3)]
             if report.by == "turn":
-                named = [_named("agent", _agent, spare=1), _named("model", _model), _named("kind", _kind, spare=3)]
+                named = [_named("agent", _agent, spare=3), _named("model", _model), _named("kind", _kind, spare=5)]
             return [Figure("started", lambda line: _started(line, report.zone), "total", right=False), *named]
+    if report.by in PERIODS:  # what is left of a date that is cut is no date
+        return [Figure(report.by, lambda line: line.key, "total", right=False)]
     return [_named(report.by, lambda line: line.key, total="total")]
 
 
