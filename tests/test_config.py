@@ -276,6 +276,7 @@ def test_a_user_without_any_variable_is_still_named(tmp_path: Path) -> None:
         ),
         ("[ledger\n", "FILE:1: not valid TOML: expected ']' at the end of a table declaration"),
         ("[run]\nsummary = \n", "FILE:2: not valid TOML: invalid value"),
+        ("[run]\n[run]\n", "FILE:2: not valid TOML: cannot declare run twice"),
         ('[refusal]\nstyle = "errors"\n', 'FILE:2: refusal.style: expected message or error; did you mean "error"?'),
         (
             "[run]\nbudget = 5\n",
@@ -331,15 +332,37 @@ def test_a_mistake_in_the_administrators_file_names_that_file(machine: Machine) 
             {"ACP_PROXY_NOTIFY__URL": "https://example.com/secret"},
             "ACP_PROXY_NOTIFY__URL: channels stand in a file, [[notify]], whose url_file may name another",
         ),
-        ({}, {"ACP_PROXY_LEDGER__URI": "x"}, "ACP_PROXY_LEDGER__URI: unknown key; did you mean ledger.url?"),
+        (
+            {},
+            {"ACP_PROXY_LEDGER__URI": "x"},
+            "ACP_PROXY_LEDGER__URI: unknown key; did you mean ACP_PROXY_LEDGER__URL?",
+        ),
+        ({}, {"ACP_PROXY_LEDGER_URL": "x"}, "ACP_PROXY_LEDGER_URL: unknown key; did you mean ACP_PROXY_LEDGER__URL?"),
+        ({}, {"ACP_PROXY_TEAM": "x"}, "ACP_PROXY_TEAM: unknown key; did you mean ACP_PROXY_IDENTITY__TEAM?"),
+        (
+            {},
+            {"ACP_PROXY_LEDGER__URL__X": "x"},
+            "ACP_PROXY_LEDGER__URL__X: unknown key; did you mean ACP_PROXY_LEDGER__URL?",
+        ),
+        ({}, {"ACP_PROXY_ALIASES__A__B": "x"}, "ACP_PROXY_ALIASES__A__B: unknown key"),
+        (
+            {},
+            {"ACP_PROXY_PRICES__X__INPT": "1"},
+            "ACP_PROXY_PRICES__X__INPT: unknown key; did you mean prices.x.input?",
+        ),
         ({}, {"ACP_PROXY_RUN__SUMMARY": "maybe"}, "ACP_PROXY_RUN__SUMMARY: expected true or false, not text"),
-        ({}, {"ACP_PROXY_LEDGER": "x"}, "ACP_PROXY_LEDGER: expected a table, [ledger]"),
+        ({}, {"ACP_PROXY_LEDGER": "x"}, "ACP_PROXY_LEDGER: unknown key; did you mean ACP_PROXY_LEDGER__URL?"),
     ],
 )
 def test_a_mistake_elsewhere_names_the_flag_or_the_variable(
     machine: Machine, options: dict[str, str], environ: dict[str, str], expected: str
 ) -> None:
     assert machine.error(options, environ) == expected
+
+
+def test_whatever_a_variable_is_called_it_gets_one_line(machine: Machine) -> None:
+    known = machine.error({}, {"ACP_PROXY_XYZZY__A__B": "1"})
+    assert known.startswith("ACP_PROXY_XYZZY__A__B: unknown key; known are identity, run,")
 
 
 def test_a_file_that_was_named_must_be_there_and_readable(machine: Machine, tmp_path: Path) -> None:

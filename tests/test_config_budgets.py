@@ -124,7 +124,10 @@ def _with(line: str) -> str:
         ("scope = { team = [] }", "10: budget.scope.team: expected a name or a list of them, not an empty list"),
         ("scope = { team = 3 }", "10: budget.scope.team: expected text in quotes, not a number"),
         ('scope = { teem = "x" }', "10: budget.scope.teem: unknown key; did you mean budget.scope.team?"),
-        ('scope = "core"', "10: budget.scope: expected a table, [budget.scope]"),
+        (
+            'scope = "core"',
+            '10: budget.scope: expected { team = "core" } or the like; of user, team, project, agent and model',
+        ),
         ("hold = 0.5", "10: budget.hold: expected a whole number such as 200, not a number"),
         ("hold = 5", '10: budget.hold: expected "auto" or an amount of USD in quotes, such as "0.50"'),
         ('hold = "0"', '10: budget.hold: expected "auto", or what a turn may cost, above 0'),

@@ -13,6 +13,7 @@ from acp_proxy.core.windows import Window
 
 FLAG = "--budget"  # the name of the budget that the flag gives
 _LIMIT = 'expected { amount = "30", currency = "USD" }, { tokens = 2_000_000 } or { turns = 200 }'
+_SCOPE = 'expected { team = "core" } or the like; of user, team, project, agent and model'
 _PLAIN = ("per", "mode", "thresholds", "on_exceed", "on_unpriced", "on_unavailable", "hold")
 
 
@@ -21,7 +22,7 @@ def budgets_of(file: TomlFile, layer: Layer) -> tuple[Budget, ...]:
     named: dict[str, Budget] = {}
     for index, table in enumerate(tables(file, "budget")):
         place = Place(file, "budget", index)
-        values = checked(table, place, {("limit",): _LIMIT})
+        values = checked(table, place, {("limit",): _LIMIT, ("scope",): _SCOPE})
         if (hold := table.get("hold", "auto")) != "auto":
             values["hold is money"] = isinstance(hold, str)
         budget = _budget(values, layer, place)

@@ -120,8 +120,11 @@ def _path_of(statement: str) -> tuple[str, ...]:
 
 
 def _syntax_error(path: Path, message: str) -> str:
-    """tomllib ends its messages with `(at line 3, column 5)` or `(at end of document)`."""
+    """tomllib ends its messages with `(at line 3, column 5)` or `(at end of document)`, and shows keys as tuples."""
+    import re  # only an error pays for it
+
     reason, _, position = message.partition(" (at ")
     line = position.removeprefix("line ").partition(",")[0]
+    reason = re.sub(r"\('(.*?)',?\)", lambda key: key[1].replace("', '", "."), reason)
     where = f"{path}:{line}" if line.isdigit() else str(path)
     return f"{where}: not valid TOML: {reason[:1].lower()}{reason[1:]}"

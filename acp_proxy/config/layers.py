@@ -6,7 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from acp_proxy.config.files import ConfigError, TomlFile
-from acp_proxy.config.schema import PREFIX, Key, check_of, children, dotted, of_text, pattern_of, unknown
+from acp_proxy.config.schema import (
+    PREFIX,
+    Key,
+    check_of,
+    children,
+    dotted,
+    of_text,
+    pattern_of,
+    unknown,
+    variable_meant,
+)
 
 FLAGS: Mapping[str, Key] = {
     "ledger": ("ledger", "url"),
@@ -43,6 +53,8 @@ def of_environment(environ: Mapping[str, str]) -> Layer:
             if key[0] == "notify":
                 raise ConfigError(f"{variable}: channels stand in a file, [[notify]], whose url_file may name another")
             check = check_of(key)
+            if check is None and (meant := variable_meant(variable)):
+                raise ConfigError(f"{variable}: unknown key; did you mean {meant}?")
             layer[key] = _checked(key, of_text(check, value) if check else value, variable)
     return layer
 

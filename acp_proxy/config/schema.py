@@ -132,11 +132,24 @@ def of_text(check: Check, value: str) -> object:
 def unknown(key: Key) -> str:
     """What to say of a key that does not exist, with the one that was probably meant."""
     table, name = key[:-1], key[-1]
+    while table and not children(table):  # of the environment: a file has no key below one that is none
+        table, name = table[:-1], table[-1]
     around = {child: (*table, child) for child in children(table) if child != "*"}
     elsewhere = {known.rpartition(".")[2]: tuple(known.split(".")) for known in reversed(KEYS) if "*" not in known}
     if meant := around.get(closest(name, around)) or elsewhere.get(name):
         return f"unknown key; did you mean {dotted(meant)}?"
+    if not around:
+        return "unknown key"
     return f"unknown key; {f'[{dotted(table)}] has' if table else 'known are'} {listed(around, 'and')}"
+
+
+def variable_meant(variable: str) -> str:
+    """The variable of the environment that looks like one that is no key's; empty where none does."""
+    plain = (known for known in KEYS if "*" not in known and not known.startswith(("budget.", "notify.")))
+    known = [each.replace(".", "__").upper() for each in plain]
+    name = variable.removeprefix(PREFIX).upper()
+    meant = next((each for each in known if each.endswith(f"__{name}")), "") or closest(name, known)
+    return f"{PREFIX}{meant}" if meant else ""
 
 
 def dotted(key: Key) -> str:
