@@ -6,6 +6,8 @@ import codecs
 from io import TextIOWrapper
 from typing import TextIO
 
+from acp_proxy.figures import width_of
+
 _ERRORS = "acp_proxy.alike"
 _ALIKE = {
     "≥": ">",
@@ -28,7 +30,8 @@ def make_do(stream: TextIO | None) -> None:
 
 
 def _alike(error: UnicodeError) -> tuple[str, int]:
-    """One character for one, so that columns stay aligned."""
+    """A column for a column, so that tables stay aligned."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(_ALIKE.get(character, "?") for character in error.object[error.start : error.end]), error.end
+    lacking = error.object[error.start : error.end]
+    return "".join(_ALIKE.get(sign) or "?" * width_of(sign) for sign in lacking), error.end

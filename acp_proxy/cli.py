@@ -89,6 +89,11 @@ def _report(arguments: argparse.Namespace) -> int:
     ledger = open_reader(_config(arguments).ledger.url)
     try:
         found = report(ledger, arguments.by, wanted, zone)
+        if not (found.lines or arguments.json or arguments.csv):
+            from acp_proxy.report.nothing import nothing
+
+            sys.stdout.write(nothing(ledger, filters, of_a_time=(wanted.since, wanted.until) != (None, None)))
+            return 0
     finally:
         ledger.close()
     sys.stdout.writelines(_rendered(found, arguments))
@@ -100,8 +105,6 @@ def _rendered(found: Report, arguments: argparse.Namespace) -> Iterable[str]:
         return formats.as_json(found)
     if arguments.csv:
         return formats.as_csv(found)
-    if not found.lines:
-        return [tables.empty(filtered=found.query != Query())]
     if width := _width():
         return tables.coloured(found, width, os.environ)
     return tables.plain(found)

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy import __version__
 from acp_proxy.core.entry import SessionState
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.journal import open_journal
-from tests.ledger.rows import NOON, Warnings, line, row
+from tests.ledger.rows import ALICE, NOON, Warnings, line, row
 
 ROOT = Path(__file__).parents[1]
 COMMAND = [sys.executable, "-m", "acp_proxy"]
@@ -105,6 +106,11 @@ def test_help_lists_the_commands_and_run_has_help_of_its_own(machine: Machine) -
         (("report", "--nonsense"), "acp-proxy: unknown option --nonsense; see acp-proxy report --help"),
         (("report", "--sinc", "7d"), "acp-proxy: unknown option --sinc; did you mean --since?"),
         (("budget", "list", "--jsn"), "acp-proxy: unknown option --jsn; did you mean --json?"),
+        (("--confg", "x.toml", "report"), "acp-proxy: unknown option --confg; did you mean --config?"),
+        (
+            ("--ledger", "sqlite:////x", "--confg", "x", "report"),
+            "acp-proxy: unknown option --confg; did you mean --config?",
+        ),
         (("report", "model"), "acp-proxy: one word too many: 'model'; see acp-proxy report --help"),
         *(
             (
@@ -156,7 +162,7 @@ def test_a_ledger_that_cannot_be_read_is_one_line(machine: Machine) -> None:
 
 def test_a_mistake_in_the_environment_names_the_variable(machine: Machine) -> None:
     complaint = machine.complaint("report", environ={"ACP_PROXY_LEDGER__URI": "x"})
-    assert complaint == "acp-proxy: ACP_PROXY_LEDGER__URI: unknown key; did you mean ledger.url?"
+    assert complaint == "acp-proxy: ACP_PROXY_LEDGER__URI: unknown key; did you mean ACP_PROXY_LEDGER__URL?"
 
 
 def test_an_empty_ledger_is_no_error_in_any_form(machine: Machine) -> None:
@@ -201,6 +207,19 @@ def test_filters_and_times_reach_the_ledger(machine: Machine) -> None:
     )
     assert found["total"]["turns"] == 1
     assert json.loads(machine.answer("report", "--json", "--title", "other"))["total"]["turns"] == 0
+
+
+def test_a_name_that_the_ledger_does_not_know_is_told_with_the_one_that_was_meant(machine: Machine) -> None:
+    ledger = open_ledger(machine.url, journals=())
+    ledger.append([row(line("opus"), origin=replace(ALICE, agent="@org/claude-agent-acp"), at=NOON)])
+    ledger.close()
+    asked = ("--agent", "claude-agent-acp", "--model", "opsu", "--user", "xyz", "--title", "t", "--team", "core")
+    assert machine.answer("report", *asked).splitlines() == [
+        "Nothing in the ledger matches.",
+        'It has no agent "claude-agent-acp"; did you mean @org/claude-agent-acp?',
+        'It has no model "opsu"; did you mean opus?',
+        'It has no user "xyz".',
+    ]
 
 
 def test_a_report_has_the_rows_that_a_killed_proxy_left_in_its_journal(machine: Machine) -> None:
@@ -341,6 +360,15 @@ def test_where_there_is_no_utf_8_other_characters_are_written(machine: Machine, 
     said = [machine.run("report", environ={"PYTHONIOENCODING": code}).stdout for code in (encoding, "utf-8")]
     assert said[0] == said[1].replace("≥", ">")
     assert "> $1" in said[0]
+
+
+def test_wide_characters_that_cannot_be_written_leave_columns_where_they_are(machine: Machine) -> None:
+    ledger = open_ledger(machine.url, journals=())
+    ledger.append([row(line("模型", "1"), at=NOON), row(line("opus", "2"), at=NOON)])
+    ledger.close()
+    lines = machine.run("report", "--by", "model", environ={"PYTHONIOENCODING": "ascii"}).stdout.splitlines()
+    assert "????" in lines[2]
+    assert len({len(line) for line in lines}) == 1
 
 
 def in_terminal(machine: Machine, width: int, *arguments: str, **environ: str) -> str:

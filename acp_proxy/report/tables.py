@@ -26,12 +26,6 @@ def coloured(report: Report, width: int, environ: Mapping[str, str]) -> Iterator
     return table.coloured_parts(next(parts), parts, notes(report.total), width, environ)
 
 
-def empty(*, filtered: bool) -> str:
-    if filtered:
-        return "Nothing in the ledger matches.\n"
-    return "Nothing in the ledger yet. Put `acp-proxy run --` before an agent's command, and work with it.\n"
-
-
 def parts_of(report: Report, *, but: str) -> Iterator[Part]:
     """The same without bars, and without the column of that title."""
     lines = iter(report.lines)
