@@ -33,13 +33,19 @@ class Log:
 
 
 def _stream(file: Path | None) -> TextIO:
+    """The file, else stderr: what there is to say must not be lost with a path that is misspelt."""
     if file is None:
         return sys.stderr
     from acp_proxy.ledger.places import private_directory
 
-    private_directory(file.parent)
-    file.touch(mode=0o600, exist_ok=True)
-    return file.open("a", encoding="utf-8", buffering=1)
+    try:
+        private_directory(file.parent)
+        file.touch(mode=0o600, exist_ok=True)
+        return file.open("a", encoding="utf-8", buffering=1)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        sys.stderr.write(f"acp-proxy: log {file}: cannot be written: {reason}; it goes to stderr\n")
+        return sys.stderr
 
 
 def _logger(stream: TextIO) -> Any:

@@ -159,7 +159,8 @@ def _prctl() -> Callable[[int, int], int] | None:
 def not_started(command: str, error: OSError) -> NotStarted:
     """What an agent's `command` that the system refuses with `error` is called, by the shell's two numbers."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return NotStarted(127, f"agent not found: {command}")
+        hint = "; its arguments must be words of their own" if " " in command else ""
+        return NotStarted(127, f"agent not found: {command}{hint}")
     return NotStarted(126, f"agent cannot be executed: {command}: {error.strerror}")
 
 

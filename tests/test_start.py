@@ -122,6 +122,23 @@ def test_an_agent_that_is_not_found_is_said_so_with_127(home: dict[str, str]) ->
     assert (status, out, err) == (127, b"", b"acp-proxy: agent not found: no-such-agent\n")
 
 
+def test_a_command_line_in_one_word_is_told_what_is_wrong_with_it(home: dict[str, str]) -> None:
+    _, _, err = outcome("run", "--", "npx -y my-agent", env=home)
+    assert err == b"acp-proxy: agent not found: npx -y my-agent; its arguments must be words of their own\n"
+
+
+def test_a_log_that_cannot_be_written_goes_to_stderr_and_that_is_said_once(
+    home: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    log, ledger = tmp_path / "file/log", f"sqlite:////{tmp_path}/file/ledger.db"
+    status, _, err = outcome("run", "--log", str(log), "--ledger", ledger, "--", "true", env=home)
+    first, *others = err.decode().splitlines()
+    assert (status, first) == (0, f"acp-proxy: log {log}: cannot be written: not a directory; it goes to stderr")
+    assert others
+    assert all("level=warning" in each for each in others)
+
+
 def test_a_parent_that_ignores_its_children_hides_no_status_and_the_agent_inherits_that(home: dict[str, str]) -> None:
     def ignore() -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
