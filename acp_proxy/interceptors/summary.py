@@ -55,7 +55,7 @@ class Summary(Interceptor):
 
     def on_event(self, event: Event) -> Iterable[Effect]:
         if isinstance(event, TurnMetered):
-            self._turns += 1
+            self._turns += event.entry.kind == "turn"
             self._add(event.entry)
         return ()
 
@@ -73,14 +73,14 @@ class Summary(Interceptor):
         return aligned(lines, _RIGHT)
 
     def _add(self, entry: Entry) -> None:
-        """A turn of several models counts once for each of them."""
+        """A turn of several models counts once for each of them; what is reported beside turns is none."""
         incomplete = entry.cost_at_least
         for line in entry.lines:
             key = line.model or "unknown", entry.kind
             total = self._sums.get(key)
             if total is None:
                 total = self._sums[key] = _Sum()
-            total.turns += 1
+            total.turns += entry.kind == "turn"
             total.add(line, incomplete=incomplete)
 
     def _total(self) -> _Sum:

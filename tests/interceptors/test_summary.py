@@ -47,8 +47,8 @@ def test_models_and_kinds_have_a_line_each_and_a_turn_of_two_models_is_one_in_th
         "model  kind  turns  prompt  completion  total     cost\n"
         "opus   turn      2     909           0    909  $2.0000\n"
         "haiku  turn      1      90           0     90  $0.2500\n"
-        "haiku  side      1       1           0      1  $0.2500\n"
-        "total            3   1,000           0  1,000  $2.5000\n"
+        "haiku  side      0       1           0      1  $0.2500\n"
+        "total            2   1,000           0  1,000  $2.5000\n"
     )
 
 
