@@ -6,6 +6,7 @@ import re
 import shlex
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -33,6 +34,21 @@ def test_a_copy_of_an_sqlite_ledger_reports_the_same(tmp_path: Path) -> None:
         ledger.execute(statement.replace("copy.db", str(tmp_path / "copy.db")))
     assert Team(tmp_path, f"sqlite:///{tmp_path}/copy.db").report("turn") == reported
     assert reported["rows"] != []
+
+
+def test_a_copy_that_is_restored_is_whole_also_where_a_killed_process_left_its_log(tmp_path: Path) -> None:
+    team = Team(tmp_path, f"sqlite:///{tmp_path}/ledger.db")
+    team.play("claude-agent-acp-0.100.0/basic")
+    reported = team.report("turn")
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as ledger:
+        ledger.execute(f"VACUUM INTO '{tmp_path}/copy.db'")
+    writes = "db = sqlite3.connect('ledger.db'); db.execute('UPDATE line SET input = 0'); db.commit()"
+    dies = f"import os, sqlite3; {writes}; os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", dies], cwd=tmp_path, check=False)
+    assert (tmp_path / "ledger.db-wal").stat().st_size
+    subprocess.run(["sh", "-c", documented("mkdir ")], cwd=tmp_path, check=True)
+    assert team.report("turn") == reported
+    assert (tmp_path / "ledger.db").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_restored_dump_of_a_postgresql_ledger_reports_the_same(tmp_path: Path) -> None:
