@@ -10,8 +10,11 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import BudgetLedger
 from tests.core.accounts import budget, usd
+from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.rows import ALICE, MINUTE, NOON, line
 from tests.ledger.test_budgets import CAP, account, held, hold
+
+pytestmark = ONE_AT_A_TIME
 
 TOKENS = account(budget("1000 tokens", name="tokens"))
 TURNS = account(budget("9 turns", name="turns"))

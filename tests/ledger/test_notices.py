@@ -18,7 +18,7 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.notices import Backlog, Claimed, DeliveryCount, Subscription
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget, usd
-from tests.ledger.conftest import Open
+from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.ledger.test_budgets import account
 
@@ -50,6 +50,7 @@ def claim(ledger: BudgetLedger, now: int, wanted: Subscription = ALL) -> Claimed
     return claimed
 
 
+@ONE_AT_A_TIME
 class TestWhatIsNoted:
     def test_a_refusal_once_for_a_user_in_a_window(self, ledger: BudgetLedger) -> None:
         empty = budget("0 USD", per="team", zone="Europe/Berlin")
@@ -211,6 +212,7 @@ class TestWhoSends:
         assert noted(ledger, Subscription("another", ALL.channel, ALL.kinds)) == []
 
 
+@ONE_AT_A_TIME
 class TestCounts:
     def test_every_attempt_counts_once(self, ledger: BudgetLedger) -> None:
         ledger.outbox.note([a_notice(1), a_notice(2)])

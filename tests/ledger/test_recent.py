@@ -20,6 +20,7 @@ from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.recent import Recent
 from acp_proxy.ledger.session_keys import TABLES, session_key
 from acp_proxy.report import Line, line_of_all
+from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
@@ -30,6 +31,7 @@ def last_turn_of(ledger: BudgetLedger, user: str) -> str | None:
     return found.entry.id if found else None
 
 
+@ONE_AT_A_TIME
 def test_a_users_last_turn_is_the_one_that_began_last(ledger: BudgetLedger) -> None:
     rows = [row(session=f"s{number}", at=NOON + number * HOUR) for number in range(30)]
     ledger.append([*rows, row(session="later", origin=BOB, at=NOON + 40 * HOUR)])
@@ -53,6 +55,7 @@ def test_who_has_no_session_has_none_of_others_looked_through(tmp_path: Path) ->
     assert [step for step in plans if "(org_id=? AND user_id=?" not in step] == []
 
 
+@ONE_AT_A_TIME
 def test_a_long_turn_that_ends_last_did_not_begin_last(ledger: BudgetLedger) -> None:
     entry = Entry("long", "long", "turn", NOON, NOON + 5 * HOUR, "end_turn", (line(),), "agent", "computed")
     long = Row(ALICE, entry)
@@ -61,6 +64,7 @@ def test_a_long_turn_that_ends_last_did_not_begin_last(ledger: BudgetLedger) -> 
     assert last_turn_of(ledger, "alice") == short.entry.id
 
 
+@ONE_AT_A_TIME
 def test_rows_of_other_kinds_are_no_turns(ledger: BudgetLedger) -> None:
     turn = row(session="s1")
     others = [row(session="s1", at=NOON + HOUR, kind="compaction"), row(session="s2", at=NOON + HOUR, kind="side")]
@@ -68,11 +72,13 @@ def test_rows_of_other_kinds_are_no_turns(ledger: BudgetLedger) -> None:
     assert last_turn_of(ledger, "alice") == turn.entry.id
 
 
+@ONE_AT_A_TIME
 def test_the_last_turn_is_read_as_every_row_is(ledger: BudgetLedger) -> None:
     ledger.append([row()])
     assert ledger.recent.last_turn("default", "alice") == next(iter(ledger.rows(Query())))
 
 
+@ONE_AT_A_TIME
 def test_a_session_is_found_by_its_id_whoever_has_one_of_it(ledger: BudgetLedger) -> None:
     elsewhere = Origin("another", "alice", "core", "web", "laptop", ALICE.agent, None, None)
     ledger.append([row(session="same", origin=origin) for origin in (ALICE, BOB, elsewhere)])
@@ -82,6 +88,7 @@ def test_a_session_is_found_by_its_id_whoever_has_one_of_it(ledger: BudgetLedger
     assert not list(ledger.recent.named("none"))
 
 
+@ONE_AT_A_TIME
 def test_sessions_are_found_by_the_beginning_of_their_keys(ledger: BudgetLedger) -> None:
     origins = (ALICE, BOB, replace(ALICE, organisation="another"))
     ledger.append([row(session=f"s{number % 7}", origin=origin) for number in range(20) for origin in origins])
@@ -106,6 +113,7 @@ def test_sessions_of_a_ledger_from_before_keys_were_kept_are_found_by_them(tmp_p
         assert [found.session for found in ledger.recent.keyed(session_key(ALICE, "s1"))] == ["s1"]
 
 
+@ONE_AT_A_TIME
 @pytest.mark.parametrize("offset", [0, 4, -20, 23, 55, -48])
 @pytest.mark.parametrize("cut", [0, 7 * MINUTE])
 def test_days_begin_by_quarter_hours_before_those_of_utc(ledger: BudgetLedger, offset: int, cut: int) -> None:
@@ -125,6 +133,7 @@ def test_days_begin_by_quarter_hours_before_those_of_utc(ledger: BudgetLedger, o
         assert {sums.key[0]: sums.rows for sums in ledger.summed(query, (name,))} == expected
 
 
+@ONE_AT_A_TIME
 @pytest.mark.parametrize("by", [(), ("model",), ("user", "kind")])
 def test_local_days_add_up_to_what_their_quarter_hours_do(ledger: BudgetLedger, by: tuple[str, ...]) -> None:
     """Whole days, with nothing left of what is the neighbour's: no row, no currency, no line."""
@@ -157,6 +166,7 @@ def _any_row(chance: Random) -> Row:
     )
 
 
+@ONE_AT_A_TIME
 def test_sessions_come_with_what_their_rows_add_up_to(ledger: BudgetLedger) -> None:
     """As they are found and added up each by itself, also when there are more than are read at once."""
     chance = Random(7)  # noqa: S311  (any rows will do)

@@ -6,8 +6,10 @@ from msgspec.structs import replace
 
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.settings import DAY, KEPT, Settings
-from tests.ledger.conftest import Open
+from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.rows import NOON
+
+pytestmark = ONE_AT_A_TIME
 
 LAPTOP = Settings("default", "laptop", "alice", "admin", "d1", 1, NOON)
 

@@ -15,7 +15,7 @@ from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.tallied import Dimensions, Whole
 from acp_proxy.ledger.tallies import NO_BOUND, TABLES, Tally
-from tests.ledger.conftest import Open
+from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 ORGANISATION = ALICE.organisation
@@ -43,6 +43,7 @@ def fill(ledger: BudgetLedger) -> None:
     )
 
 
+@ONE_AT_A_TIME
 class TestTallies:
     def test_turns_fall_into_buckets_with_their_exact_sums(self, ledger: BudgetLedger) -> None:
         fill(ledger)
@@ -88,6 +89,7 @@ class TestTallies:
         assert ("turn_cost", (ALICE.agent, "other", "USD"), 10_000_000) in tallies(ledger)
 
 
+@ONE_AT_A_TIME
 class TestWholes:
     def test_they_add_up_to_what_rows_add_up_to(self, ledger: BudgetLedger) -> None:
         fill(ledger)
@@ -118,6 +120,7 @@ class TestWholes:
         assert everything == bounded
 
 
+@ONE_AT_A_TIME
 class TestLabels:
     def values(self, ledger: BudgetLedger, dimension: str) -> list[str]:
         return [label.value for label in ledger.tallied.labels(ORGANISATION) if label.dimension == dimension]
@@ -147,6 +150,7 @@ class TestLabels:
         assert tallies(ledger) == {("expected", ("codex-acp", None, "gpt-9"), 0): (0, 0)}
 
 
+@ONE_AT_A_TIME
 class TestActiveSessions:
     def test_those_with_a_row_that_ended_since_count(self, ledger: BudgetLedger) -> None:
         ledger.append([row(), row(session="s2", at=NOON - 10 * MINUTE), row(origin=replace(BOB, agent="codex"))])
