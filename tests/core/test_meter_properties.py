@@ -252,11 +252,13 @@ def test_spreading_over_rows_loses_no_token_of_the_rows_and_invents_none(
     parts = spread(usage, rows, model)
     own = sum((share for _, share in parts.own), NOTHING)
     beside = sum((share for _, share in parts.beside), NOTHING)
-    assert usage.covers(own)
-    if rows:
-        assert own + beside == sum((share for _, share in rows), NOTHING)
-    else:
-        assert own == usage
+    told = sum((share for _, share in rows), NOTHING)
+    for counter in ("input", "cached_read", "cached_write", "completion"):  # thinking is told apart by one side or both
+        in_own, in_usage, in_rows = (getattr(each, counter) for each in (own, usage, told))
+        assert in_own <= in_usage
+        assert in_own + getattr(beside, counter) == (in_rows or in_usage)
+    if bool(usage.thought) == bool(told.thought):
+        assert usage.covers(own)
 
 
 @given(st.lists(st.integers(0, 10**15), min_size=1, max_size=20).map(sorted))
