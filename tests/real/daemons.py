@@ -69,5 +69,8 @@ def _answers(url: str, process: subprocess.Popen[bytes], log: Path) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310  loopback
             return bool(answer.status == 200)
+    except urllib.error.HTTPError as error:  # not ready; it is an answer, and wants to be closed
+        error.close()
+        return False
     except (urllib.error.URLError, ConnectionError, TimeoutError):
         return False
