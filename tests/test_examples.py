@@ -13,6 +13,8 @@ from zipfile import ZipFile
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("examples")  # one wheel for all tests of it
+
 EXAMPLES = Path(__file__).parent.parent / "examples/acp-proxy-examples"
 PROMPT = {"sessionId": "demo-session", "prompt": [{"type": "text", "text": "hi"}]}
 MESSAGES = [

@@ -17,6 +17,8 @@ from acp_proxy.report import BY
 from tests.ledger.rows import ALICE, MINUTE, line, row
 from tests.serve.house import COMMAND, Home
 
+pytestmark = pytest.mark.xdist_group("terminal")  # one ledger for all tests of it
+
 TURNED = "\u202e\u2066\u200f\u061c"  # marks that turn the direction of writing
 ATTACK = (
     f"ev\x1b[5mil\x1b]0;owned\x07\x1b]52;c;cm0=\x1b\\\x1b[2J\x1b[1;1H\x9b6n\x90q\x9c\r\n\x08\x7f\0{TURNED}\u2028end"

@@ -19,6 +19,8 @@ from acp_proxy.serve.assets import page_assets
 from tests.ledger.rows import ALICE, BOB, Warnings, line, row
 from tests.serve.house import Home, Served
 
+pytestmark = pytest.mark.xdist_group("api")  # one server for all tests of it
+
 HOUR = 3600 * 10**9
 DAY = 24 * HOUR
 HOSTILE = '<script>alert(1)</script>"\u202e\x00</title>'

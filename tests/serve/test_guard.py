@@ -17,6 +17,8 @@ from acp_proxy.serve.connections import LARGEST_HEAD, LONGEST_HEAD, MOST_UNASKED
 from acp_proxy.serve.guard import Guard, Policy
 from tests.serve.house import Home, Served
 
+pytestmark = pytest.mark.xdist_group("guard")  # two servers for all tests of them
+
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -341,3 +343,4 @@ def test_a_token_is_nowhere_in_what_is_said(home: Home) -> None:
         assert served.process.stderr
         assert secret not in served.process.stderr.read()
     assert not [path for path in Path(home.path).rglob("*") if path.name != "token" and secret in str(path)]
+    assert secret not in repr(Policy.of(["localhost"], secret))
