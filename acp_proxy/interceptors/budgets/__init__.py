@@ -219,7 +219,7 @@ class Budgets(Interceptor):
         self._learn(entry.session, event)
         if running is None:
             return ()
-        running.charge(entry, self._rules.process)
+        self._turns.charge(running, entry, self._rules.process)
         if running.id != entry.id:
             return ()
         self._turns.end(running)

@@ -40,15 +40,19 @@ class Running(Struct):
     held: dict[str, int] = field(default_factory=dict)  # in the ledger
     leased: dict[str, int] = field(default_factory=dict)  # of what other turns of this process left
     charged: Counter[str] = field(default_factory=Counter)
+    beside: Counter[str] = field(default_factory=Counter)  # by other turns of this process, since the ledger told
     started: bool = False
     ended: bool = False  # its row is on its way
     stopped: MidTurn = "nothing"
 
-    def charge(self, entry: Entry, process: str | None) -> None:
-        """Add a row that the turn caused."""
-        for account in self.accounts:
-            hold = self.held.get(account.key, 0)
-            self.charged[account.key] += charge(account, self.origin, entry, hold=hold, process=process)
+    def charge(self, entry: Entry, process: str | None) -> Mapping[str, int]:
+        """Add a row that the turn caused; what it charges."""
+        amounts = {
+            account.key: charge(account, self.origin, entry, hold=self.held.get(account.key, 0), process=process)
+            for account in self.accounts
+        }
+        self.charged.update(amounts)
+        return amounts
 
     def stand(self, standings: Sequence[Standing]) -> None:
         """As the ledger says now, this turn's own holds among the rest."""
@@ -56,12 +60,15 @@ class Running(Struct):
             replace(standing, held=max(0, standing.held - self.held.get(standing.account.key, 0)))
             for standing in standings
         )
+        self.beside.clear()
 
     def with_spend(self, costs: Mapping[str, int]) -> Iterator[tuple[Standing, int]]:
         """How each account stands, and what the turn adds: what was charged, or costs so far by currency."""
         for standing in self.standings:
             account = standing.account
-            yield standing, self.charged[account.key] or costs.get(account.unit, 0)
+            meanwhile = self.beside[account.key]
+            now = replace(standing, spent=standing.spent + meanwhile) if meanwhile else standing
+            yield now, self.charged[account.key] or costs.get(account.unit, 0)
 
     @property
     def may_be_stopped(self) -> bool:
@@ -125,6 +132,13 @@ class Turns:
         turn.ended = True
         if current is turn or current is None:
             self.costs.begin(turn.session)
+
+    def charge(self, turn: Running, entry: Entry, process: str | None) -> None:
+        """Add a row that the turn caused, of which the others hear before the ledger tells them."""
+        amounts = turn.charge(entry, process)
+        for other in self._turns.values():
+            if other is not turn:
+                other.beside.update(amounts)
 
     def lease(self, account: str, now: int) -> int:
         """What this process holds in the ledger for the account, and no turn of it may still use."""

@@ -136,6 +136,23 @@ async def test_each_threshold_is_told_once(tmp_path: Path) -> None:
         assert [text[:4] for text in made.texts()] == ["50 %"]
 
 
+async def test_what_another_session_of_the_process_has_used_meanwhile_is_part_of_what_is_told(tmp_path: Path) -> None:
+    """The ledger is asked how it stands every ten seconds, and turns may be shorter."""
+    async with house(tmp_path, daily("1")) as made:
+        made.ends.client_says(request(20, "session/new", cwd="/w"))
+        made.ends.agent_says(answer(20, sessionId="other"))
+        made.forget()
+        assert await made.prompt(2)
+        assert await made.prompt(3, "other")
+        cost = {"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": {"amount": 0.3, "currency": "USD"}}
+        said = {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "other", "update": cost}}
+        made.ends.agent_says(said, answer(3, stopReason="end_turn"))
+        assert made.texts() == []
+        made.finish(2, "0.25")
+        (text,) = made.texts()
+        assert text.startswith('50 % of budget "daily" is reached. Used: 0.55 of 1 USD')
+
+
 async def test_another_process_does_not_tell_it_again(tmp_path: Path) -> None:
     async with house(tmp_path, daily("1")) as one:
         assert await one.prompt(2)
