@@ -44,7 +44,8 @@ class Warnings:
                 key = (standing.account.notice_key, percent)
                 if key not in self._claims:
                     try:
-                        self._claims[key] = "ours" if self._announce(ledger, standing, percent) else "done"
+                        ours = self._announce(ledger, standing, percent, self._clock())
+                        self._claims[key] = "ours" if ours else "done"
                     except LedgerError:
                         return
 
@@ -86,23 +87,26 @@ class Warnings:
         if claim == "done" or (claim != "ours" and not at_once):
             return False
         if claim is None:
-            self._worker.do(lambda ledger: self._announce(ledger, standing, percent))
+            at = self._clock()  # the ledger may get to it when something later has been noted
+            self._worker.do(lambda ledger: self._announce(ledger, standing, percent, at))
         self._claims[key] = "done"
         return True
 
     def _claiming(self, standing: Standing, percent: int) -> Callable[[BudgetLedger], None]:
+        at = self._clock()
+
         def claim(ledger: BudgetLedger) -> None:
-            ours = self._announce(ledger, standing, percent)
+            ours = self._announce(ledger, standing, percent, at)
             key = (standing.account.notice_key, percent)
             if self._claims[key] == "asked":
                 self._claims[key] = "ours" if ours else "done"
 
         return claim
 
-    def _announce(self, ledger: BudgetLedger, standing: Standing, percent: int) -> bool:
+    def _announce(self, ledger: BudgetLedger, standing: Standing, percent: int, at: int) -> bool:
         """Whether it is ours to tell the user. For people elsewhere the highest that is reached is noted."""
         highest = percent == max(standing.crossed(0, standing.spent))
-        notice = threshold_reached(standing, percent, self._clock()) if highest else None
+        notice = threshold_reached(standing, percent, at) if highest else None
         return ledger.announce(standing.account, percent, notice)
 
     def _warning(self, session: str, standing: Standing, percent: int, *, first: bool = False) -> Send:

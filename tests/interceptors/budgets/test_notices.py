@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from acp_proxy.core.windows import Window
 from acp_proxy.ledger.notices import Subscription
 from tests.core.story import PRICES
 from tests.ends import SESSION, answer, request
-from tests.interceptors.budgets.house import House, daily, house, validator
+from tests.interceptors.budgets.house import SECONDS, House, daily, house, validator
 from tests.ledger.rows import NOON
 
 
@@ -151,6 +152,23 @@ async def test_what_another_session_of_the_process_has_used_meanwhile_is_part_of
         made.finish(2, "0.25")
         (text,) = made.texts()
         assert text.startswith('50 % of budget "daily" is reached. Used: 0.55 of 1 USD')
+
+
+async def test_a_threshold_is_noted_at_the_time_at_which_it_was_reached(tmp_path: Path) -> None:
+    """And not when the ledger got to it, which may be later than the next refusal."""
+    async with house(tmp_path, daily("1")) as made:
+        assert await made.prompt(2)
+        await made.settled()
+        go_on, reached = threading.Event(), made.clock.now
+        made.worker.do(lambda _: go_on.wait(30))
+        made.finish(2, "0.85")
+        made.clock.now += 10 * SECONDS
+        go_on.set()
+        await made.settled()
+        with closing(made.ledger()) as ledger:
+            claimed = ledger.outbox.claim(Subscription("default", "team", KINDS), NOON + DAY, NOON + DAY)
+        assert claimed is not None
+        assert reached < claimed.notice.at < reached + SECONDS
 
 
 async def test_another_process_does_not_tell_it_again(tmp_path: Path) -> None:
