@@ -17,7 +17,7 @@ from acp_proxy.ledger.migrations import MIGRATIONS, check_version
 from acp_proxy.ledger.places import sqlite_url
 from acp_proxy.ledger.sql import SqlLedger
 from acp_proxy.ledger.sqlite_connection import SqliteConnection
-from acp_proxy.ledger.sqlite_file import LedgerDamagedError, now_and_then_checkpoint, patiently, translated
+from acp_proxy.ledger.sqlite_file import LedgerDamagedError, now_and_then_checkpoint, patiently, queue_of, translated
 from acp_proxy.ledger.totals import Run
 from acp_proxy.ledger.turnstile import Turnstile
 
@@ -38,7 +38,7 @@ class SqliteLedger(SqlLedger):
         self._patience = patience
         self._database = SqliteConnection(path, patience, warn, self._known_series.clear)
         with translated(path):
-            self._turnstile = Turnstile(path.with_name(f"{path.name}-queue"), patience)
+            self._turnstile = Turnstile(queue_of(path), patience)
 
     def check(self) -> str:
         self._write(lambda _: None)

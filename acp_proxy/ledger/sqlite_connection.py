@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from acp_proxy.ledger import Warn
+from acp_proxy.ledger import LedgerError, Warn
 from acp_proxy.ledger.sqlite_file import (
     Identity,
     LedgerDamagedError,
@@ -16,6 +16,7 @@ from acp_proxy.ledger.sqlite_file import (
     patiently,
     set_aside,
     translated,
+    was_ledger,
 )
 
 _NO_FILE: Identity = (-1, -1)
@@ -71,6 +72,8 @@ class SqliteConnection:
         return connection
 
     def _set_aside(self, error: LedgerDamagedError, damaged: Identity | None) -> None:
+        if not was_ledger(self.path):  # a file of the user's, named by mistake
+            raise LedgerError(f"ledger {self.path}: this file is no ledger, and is left as it is") from error
         moved = set_aside(self.path, damaged, self._patience)
         if moved:
             self._warn("ledger.damaged", error=str(error), moved_to=str(moved))

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError
 from acp_proxy.ledger.places import network_file_system, private_directory
-from acp_proxy.ledger.version import is_up_to_date
+from acp_proxy.ledger.version import APPLICATION_ID, is_up_to_date
 
 T = TypeVar("T")
 
@@ -33,6 +33,7 @@ RETRY_BETWEEN = (0.0002, 0.004)  # seconds, drawn anew each time: whoever waits 
 RETRY_GROWTH, RETRY_GROWN = 1.5, 16.0
 
 _LEAST_LIBRARY = (3, 37)  # STRICT tables
+_MARK = slice(68, 72)  # of a file's header: the application id (https://www.sqlite.org/fileformat.html)
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _PASSING = _BUSY | {
@@ -181,6 +182,23 @@ def identity(path: Path) -> Identity | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def was_ledger(path: Path) -> bool:
+    """Whether a damaged file was one: by the mark in its header, or by the queue that whoever writes leaves beside it.
+
+    True where it cannot be looked at. Whatever locks this process has on it are dropped: it is of no use any more.
+    """
+    try:
+        with path.open("rb") as file:
+            header = file.read(_MARK.stop)
+    except OSError:
+        return True
+    return header[_MARK] == APPLICATION_ID.to_bytes(4, "big") or queue_of(path).exists()
+
+
+def queue_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-queue")
 
 
 def set_aside(path: Path, damaged: Identity | None, patience: float) -> Path | None:

@@ -214,7 +214,11 @@ class TestManyWriters:
 
 
 class TestDamage:
-    def test_a_file_that_is_no_database_is_set_aside_and_reported(self, path: Path, warnings: Warnings) -> None:
+    def test_a_ledger_that_is_no_database_any_more_is_set_aside_and_reported(
+        self, path: Path, warnings: Warnings
+    ) -> None:
+        with opened(path):
+            pass
         path.write_bytes(b"not a database" * 1000)
         with opened(path, warn=warnings) as ledger:
             ledger.append([row(id="a")])
@@ -222,6 +226,40 @@ class TestDamage:
         assert aside.read_bytes() == b"not a database" * 1000
         assert [(event, fields["moved_to"]) for event, fields in warnings.told] == [("ledger.damaged", str(aside))]
         assert ids(path) == ["a"]
+
+    @pytest.mark.parametrize("text", [b"n\n", b"# Notes\n", b"not a database" * 1000])
+    def test_a_file_that_never_was_a_ledger_stays_where_and_as_it_is(
+        self, path: Path, warnings: Warnings, text: bytes
+    ) -> None:
+        path.write_bytes(text)
+        said = rf"^ledger {path}: this file is no ledger, and is left as it is$"
+        with pytest.raises(LedgerError, match=said), opened(path, warn=warnings):
+            pass
+        assert path.read_bytes() == text
+        assert (list(path.parent.iterdir()), warnings.told) == ([path], [])
+
+    def test_the_damaged_database_of_another_program_stays_where_it_is(self, path: Path) -> None:
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("CREATE TABLE note (text TEXT)")
+        with path.open("r+b") as file:
+            file.seek(100)
+            file.write(b"\xff" * 100)
+        with pytest.raises(LedgerError, match="this file is no ledger"), opened(path):
+            pass
+        assert list(path.parent.iterdir()) == [path]
+
+    def test_a_damaged_ledger_is_known_by_its_header_alone(self, path: Path, warnings: Warnings) -> None:
+        """As a copy of it, beside which there is no queue."""
+        with opened(path) as ledger:
+            ledger.append([row(id=f"{number:04}") for number in range(1000)])
+        path.with_name("ledger.db-queue").unlink()
+        overwrite_pages(path)
+        with path.open("r+b") as file:
+            file.seek(100)
+            file.write(b"\xff" * 3996)
+        with opened(path, warn=warnings):
+            pass
+        assert warnings.events == ["ledger.damaged"]
 
     def test_damage_that_shows_while_appending_begins_a_new_file_with_that_row(
         self, path: Path, warnings: Warnings
@@ -254,6 +292,8 @@ class TestDamage:
         assert path.read_bytes() == b"sound"
 
     def test_what_is_sound_again_is_not_set_aside_by_who_comes_second(self, path: Path) -> None:
+        with opened(path):
+            pass
         path.write_bytes(b"not a database" * 1000)
         processes = [Process("first_open", f"sqlite:///{path}") for _ in range(4)]
         for process in processes:

@@ -86,7 +86,7 @@ def test_a_log_is_private_and_so_are_the_directories_that_are_made_for_it(tmp_pa
 
 def test_a_damaged_ledger_that_is_set_aside_stays_private(home: Home) -> None:
     file = home.path / ".local/state/acp-proxy/ledger.db"
-    home.run("report")
+    home.run("doctor")
     file.write_bytes(b"not a database" * 100)
     subprocess.run([*OPEN_TO_ALL, *COMMAND, "report"], env=home.environ, capture_output=True, check=True, timeout=60)
     assert list(file.parent.glob("*.corrupt-*"))
