@@ -73,14 +73,15 @@ class Summary(Interceptor):
         return aligned(lines, _RIGHT)
 
     def _add(self, entry: Entry) -> None:
-        """A turn of several models counts once for each of them; what is reported beside turns is none."""
-        incomplete = entry.cost_at_least
+        """A turn of several models counts once for each, in whatever currencies; what is beside turns is none."""
+        incomplete, counted = entry.cost_at_least, set[str | None]()
         for line in entry.lines:
             key = line.model or "unknown", entry.kind
             total = self._sums.get(key)
             if total is None:
                 total = self._sums[key] = _Sum()
-            total.turns += entry.kind == "turn"
+            total.turns += entry.kind == "turn" and line.model not in counted
+            counted.add(line.model)
             total.add(line, incomplete=incomplete)
 
     def _total(self) -> _Sum:

@@ -29,7 +29,9 @@ def sums_of_days(select: Select, keys: int, day: int, ahead: int) -> str:
     names = [f"k{number}" for number in range(keys)]
     columns = ", ".join([*names, "currency", *_COUNTS, "first_at", "last_at", "lines"])
     moved = [f"{name} + side.days" if number == day else name for number, name in enumerate(names)]
-    lines = ", sum(line_count)"  # of a group without any nothing is left
+    lines = ", sum(line_count)"
+    # Of a group without any nothing is left but what they cost in another currency.
+    left = " OR ".join(f"sum({name}) <> 0" for name in ("lines", *_COUNTS))
     return f"""
         WITH whole ({columns}) AS ({select("t.bucket", "", lines)}),
             part ({columns}) AS ({select(f"(t.bucket - {hour}) / {_DAY}", f"AND {neighbours}", lines)}),
@@ -45,5 +47,5 @@ def sums_of_days(select: Select, keys: int, day: int, ahead: int) -> str:
             FROM part CROSS JOIN side
         ) found
         WHERE k{day} >= ? AND k{day} < ?
-        GROUP BY {", ".join(str(number) for number in range(1, keys + 2))} HAVING sum(lines) > 0
+        GROUP BY {", ".join(str(number) for number in range(1, keys + 2))} HAVING {left}
     """

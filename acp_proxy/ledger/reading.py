@@ -15,7 +15,7 @@ from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Query, SessionInfo, Sums
 from acp_proxy.ledger.dialects import Dialect, same
-from acp_proxy.ledger.totals import EVER, LEVELS, QUARTER_HOUR, Cover, cover
+from acp_proxy.ledger.totals import EVER, LEVELS, QUARTER_HOUR, REPEATED, Cover, cover
 
 Read = Callable[[str, Sequence[Any]], list[Any]]  # SQL and parameters -> all rows, in one short transaction
 
@@ -189,9 +189,9 @@ def _counted(
     few = " || ''" if (query.since, query.until) != (None, None) else ""
     groups = [_time(dimension) if _is_time(dimension) else f"{_COLUMNS[dimension]}{few}" for dimension in by]
     conditions, values = where_of(query, dialect)
-    # Everything of a turn is counted at its first line; at each when lines are told apart, for models do not repeat.
+    # Everything of a turn is counted at its first line; where models are told apart, at the first of each.
     lines = _by_line(query, by)
-    counted = "1 = 1" if lines else "l.position = 0"
+    counted = f"NOT {REPEATED}" if lines else "l.position = 0"
     by_line = f"l.cost_nano IS NULL AND {_TOKENS} > 0 AND t.cost_source <> 'parent'"
     unpriced = by_line if lines else "t.unpriced = 1"
     sql = f"""

@@ -29,7 +29,7 @@ _MOST_AT_ONCE = 200  # rows of one statement
 # Money is kept as units and nano-units, for the sum of a column must not overflow.
 COUNTS = (
     "row_count",  # rows whose first line is in the series
-    "line_count",
+    "line_count",  # rows whose first line of that model is
     "unpriced_rows",
     "unpriced_lines",
     "input",
@@ -60,10 +60,17 @@ SERIES = (
     "currency",
 )
 
+# A line of a model that another line of its turn has already, for a cost in another currency. Few turns have any.
+REPEATED = """
+(l.position > 0 AND EXISTS (
+    SELECT 1 FROM line e WHERE e.org_id = l.org_id AND e.turn = l.turn AND e.position < l.position
+        AND (e.model = l.model OR (e.model IS NULL AND l.model IS NULL))
+))
+"""
 _COUNT_ROWS = f"""
 SELECT t.user_id, t.team, t.project, t.agent, l.model, t.kind, t.stop_reason, t.usage_source, t.cost_source, l.currency,
     t.started_at / {QUARTER_HOUR} - CASE WHEN t.started_at % {QUARTER_HOUR} < 0 THEN 1 ELSE 0 END AS quarter,
-    sum(CASE WHEN l.position = 0 THEN 1 ELSE 0 END), count(*),
+    sum(CASE WHEN l.position = 0 THEN 1 ELSE 0 END), sum(CASE WHEN {REPEATED} THEN 0 ELSE 1 END),
     sum(CASE WHEN l.position = 0 AND t.unpriced = 1 THEN 1 ELSE 0 END),
     sum(CASE WHEN l.cost_nano IS NULL AND t.cost_source <> 'parent'
         AND l.input + l.cached_read + l.cached_write + l.output + l.thought > 0 THEN 1 ELSE 0 END),
@@ -96,11 +103,12 @@ class Additions(Struct):
         return additions
 
     def add(self, row: Row) -> None:
-        origin, entry = row.origin, row.entry
+        origin, entry, models = row.origin, row.entry, set[str | None]()
         sources = (entry.kind, entry.stop_reason, entry.usage_source, entry.cost_source)
         for position, line in enumerate(entry.lines or (UsageLine(None, Usage()),)):
             usage, cost = line.usage, line.cost
-            first = int(position == 0)
+            first, of_model = int(position == 0), int(line.model not in models)
+            models.add(line.model)
             unpriced = int(cost is None and usage.total > 0 and entry.cost_source != "parent")
             units, nano = split(cost.nano) if cost else (0, 0)
             self._add(
@@ -115,7 +123,7 @@ class Additions(Struct):
                     cost.currency if cost else None,
                 ),
                 entry.started_at // QUARTER_HOUR,
-                (first, 1, first and int(entry.unpriced), unpriced, *_parts(usage), units, nano),
+                (first, of_model, first and int(entry.unpriced), unpriced, *_parts(usage), units, nano),
                 (entry.started_at, entry.ended_at),
             )
 

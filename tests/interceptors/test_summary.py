@@ -52,6 +52,11 @@ def test_models_and_kinds_have_a_line_each_and_a_turn_of_two_models_is_one_in_th
     )
 
 
+def test_a_turn_that_costs_two_currencies_is_one() -> None:
+    *_, opus = after(turn(line("opus", "1", input=9), line("opus", "2", "credits", input=0))).splitlines()
+    assert opus.split() == ["opus", "turn", "1", "9", "0", "9", "$1.0000", "+", "2.0000", "credits"]
+
+
 def test_a_cost_that_misses_a_price_is_at_least_that() -> None:
     entries = (turn(line("opus", "1")), turn(line("opus", None)), turn(line(None, None, input=1)))
     *_, opus, unknown, total = after(*entries).splitlines()

@@ -11,11 +11,13 @@ from acp_proxy.core.events import Counters
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Ledger, Query, Row, RowRefusedError, Sums
+from acp_proxy.ledger.budgets import BudgetLedger
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.ledger.strategies import any_row
 
 DOLLARS = Money.of("1.5", "USD")
+DAY = 24 * 60 * MINUTE
 
 
 def rows(ledger: Ledger, **where: str | None) -> list[Row]:
@@ -218,6 +220,24 @@ class TestSums:
         }
         by_model = {key: (sums.turns, sums.unpriced) for key, sums in summed(ledger, "model").items()}
         assert by_model == {("opus",): (2, 0), ("haiku",): (1, 1)}
+
+    def test_a_turn_that_costs_two_currencies_is_one_of_its_model(self, ledger: BudgetLedger) -> None:
+        ledger.append(
+            [row(line("opus", "1.5"), line("haiku", "3"), line("opus", "2", "credits"), usage_source="partial")]
+        )
+        ledger.append([row(line(None, "1.5"), line(None, "2", "credits"))])
+        costs = (DOLLARS, Money.of("2", "credits"))
+        for _ in range(2):
+            for where in ({}, {"session": "s1"}):  # from totals, and from rows
+                found = summed(ledger, "model", **where)
+                counts = {key: (sums.rows, sums.turns, sums.partial) for (key,), sums in found.items()}
+                assert counts == {"opus": (1, 1, 1), "haiku": (1, 1, 1), None: (1, 1, 0)}
+                assert found["opus",].costs == found[None,].costs == costs
+            assert {key: sums.turns for key, sums in summed(ledger, "day+4").items()} == {(NOON // DAY,): 2}
+            assert [sums.costs for sums in summed(ledger, "day+4", kind="turn").values()] == [
+                (Money.of("6", "USD"), Money.of("4", "credits"))
+            ]
+            ledger.rebuild()
 
     def test_what_the_parent_paid_for_is_not_unpriced(self, ledger: Ledger) -> None:
         ledger.append([row(line("opus", None), kind="subagent", cost_source="parent")])
