@@ -80,6 +80,7 @@ def test_the_json_is_as_documented(ledger: BudgetLedger) -> None:
             "spent": "1.25",
             "held": "0.1",
             "left": "3.65",
+            "at_least": False,
             "not_counted": {"EUR": "2"},
         }
     ]
@@ -90,6 +91,20 @@ def test_turns_without_a_price_are_not_counted_and_that_is_said(ledger: BudgetLe
     money, tokens = told(ledger, budget("5 USD"), budget("1000 tokens", name="tokens"))
     assert (money["spent"], money["not_counted"]) == ("0", {"EUR": "2", "turns": "2"})
     assert tokens["not_counted"] == {}
+
+
+def test_what_an_agent_told_in_part_or_not_at_all_is_at_least_that(ledger: BudgetLedger) -> None:
+    budgets = budget("5 USD"), budget("1000 tokens", name="tokens"), budget("9 turns", name="turns")
+    ledger.append([row(line(cost="1"), usage_source="partial", cost_source="agent")])
+    assert [found["at_least"] for found in told(ledger, *budgets)] == [False, True, False]
+    ledger.append([row(line(cost="1"), usage_source="partial"), row(line(None, None, input=0), usage_source="none")])
+    assert [found["at_least"] for found in told(ledger, *budgets)] == [True, True, False]
+    text = listing.plain(standings(ledger, *budgets))
+    assert [line.split()[2:4] for line in text.splitlines()[1:3]] == [["≥", "$2.00"], ["≥", "220"]]
+    assert [line for line in text.splitlines() if line.startswith("≥")] == [
+        '≥ at least: agents told less than all of what 2 turns used under budget "daily".',
+        '≥ at least: agents told less than all of what 3 turns used under budget "tokens".',
+    ]
 
 
 def test_counts_are_decimal_strings_too_and_a_window_without_end_is_null(ledger: BudgetLedger) -> None:

@@ -12,7 +12,7 @@ from acp_proxy.budget import amount_text, exact_text, reset_text, whose, with_un
 from acp_proxy.core.budget import Standing
 from acp_proxy.core.money import summed
 from acp_proxy.core.refusal import uncounted_text
-from acp_proxy.figures import AT_LEAST, clean
+from acp_proxy.figures import AT_LEAST, clean, counted
 from acp_proxy.report.formats import as_json_text
 from acp_proxy.table import Column
 from acp_proxy.times import rfc3339
@@ -47,6 +47,7 @@ def described(standing: Standing) -> dict[str, object]:
         "spent": exact_text(standing.spent, account.unit),
         "held": exact_text(standing.held, account.unit),
         "left": exact_text(standing.left, account.unit),
+        "at_least": standing.at_least,
         "not_counted": _not_counted(standing),
     }
 
@@ -93,7 +94,7 @@ def _unless_empty(
 
 def _used(standing: Standing) -> str:
     text = amount_text(standing.spent, standing.account.budget.limit)
-    return f"{AT_LEAST}{text}" if standing.unpriced else text
+    return f"{AT_LEAST}{text}" if standing.at_least else text
 
 
 def _amount(standing: Standing, amount: int) -> str:
@@ -120,7 +121,15 @@ def _bar(standing: Standing, width: int) -> str:
 def _notes(standings: Sequence[Standing]) -> list[str]:
     """What the figures leave out, a line for each budget."""
     by_budget = groupby(standings, key=lambda standing: (standing.account.budget.layer, standing.account.budget.name))
-    return [clean(text) for _, group in by_budget if (text := uncounted_text(_together(list(group))))]
+    together = [_together(list(group)) for _, group in by_budget]
+    return [clean(text) for each in together for text in (uncounted_text(each), _untold_text(each)) if text]
+
+
+def _untold_text(standing: Standing) -> str | None:
+    if not standing.untold:
+        return None
+    turns, name = counted(standing.untold, "turn"), standing.account.budget.name
+    return f'{AT_LEAST}at least: agents told less than all of what {turns} used under budget "{name}".'
 
 
 def _together(standings: Sequence[Standing]) -> Standing:
@@ -128,4 +137,9 @@ def _together(standings: Sequence[Standing]) -> Standing:
     account = standings[0].account
     nobodys = replace(account, budget=replace(account.budget, per=None), value=None)
     uncounted = summed(money for standing in standings for money in standing.not_counted)
-    return Standing(nobodys, not_counted=uncounted, unpriced=sum(standing.unpriced for standing in standings))
+    return Standing(
+        nobodys,
+        not_counted=uncounted,
+        unpriced=sum(standing.unpriced for standing in standings),
+        untold=sum(standing.untold for standing in standings),
+    )

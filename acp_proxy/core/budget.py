@@ -129,7 +129,8 @@ class Standing(Struct, frozen=True):
     """An account with what a ledger knows of it; amounts in the account's unit.
 
     `spent` is committed, `held` what running turns may still cost, `granted` on top of the limit. `not_counted` is
-    spend in other currencies, and `unpriced` a number of rows whose price is unknown: `spent` is then a lower bound.
+    spend in other currencies. It is a lower bound where rows have no known price, `unpriced`, or their agent told less
+    than all of what they used, `untold`: each a number of rows.
     """
 
     account: Account
@@ -138,6 +139,11 @@ class Standing(Struct, frozen=True):
     granted: int = 0
     not_counted: tuple[Money, ...] = ()
     unpriced: int = 0
+    untold: int = 0
+
+    @property
+    def at_least(self) -> bool:
+        return self.unpriced > 0 or self.untold > 0
 
     @property
     def allowed(self) -> int:

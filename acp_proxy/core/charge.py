@@ -41,6 +41,16 @@ def is_lost(entry: Entry) -> bool:
     return entry.stop_reason in _LOST and not entry.usage.total and not entry.costs
 
 
+def is_untold(entry: Entry, unit: str) -> bool:
+    """Whether a row used more than it says, as far as anybody knows, in an account's unit."""
+    match unit:
+        case "turns":
+            return False
+        case "tokens":
+            return entry.usage_untold
+    return entry.cost_untold
+
+
 class SoFar(Struct, frozen=True):
     """What a turn that runs adds to an account, in its unit; with `estimated` at least that, by its tokens."""
 

@@ -67,8 +67,17 @@ class Entry(Struct, frozen=True):
     @property
     def cost_at_least(self) -> bool:
         """Whether `costs` miss something: a price, or tokens that nobody counted and no cost of the agent covers."""
-        uncounted = self.usage_source in ("partial", "none") and self.cost_source not in ("agent", "parent")
-        return uncounted or self.unpriced
+        return self.cost_untold or self.unpriced
+
+    @property
+    def usage_untold(self) -> bool:
+        """Whether its tokens are a lower bound, which may be 0."""
+        return self.usage_source in ("partial", "none")
+
+    @property
+    def cost_untold(self) -> bool:
+        """Whether tokens may be missing that its cost does not cover."""
+        return self.usage_untold and self.cost_source not in ("agent", "parent")
 
     @property
     def model(self) -> str | None:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from acp_proxy.core.budget import Account
-from acp_proxy.core.charge import lines_in
+from acp_proxy.core.charge import is_untold, lines_in
 from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import HOUR
@@ -111,6 +111,8 @@ def _count(total: Spent, what: What, entry: Entry, lines: Sequence[UsageLine]) -
             for cost in (line.cost for line in lines if line.cost is not None):
                 total.nano[cost.currency] = total.nano.get(cost.currency, 0) + cost.nano
             total.unpriced += _unpriced(what.scope, entry, lines)
+    if is_untold(entry, what.unit):
+        total.untold += len({line.model for line in lines}) if what.scope.model else 1
 
 
 def _unpriced(scope: Scope, entry: Entry, lines: Iterable[UsageLine]) -> int:
@@ -124,8 +126,8 @@ def _asked_for(unit: str, total: Spent) -> Spent:
         case "turns":
             return Spent(turns=total.turns)
         case "tokens":
-            return Spent(tokens=total.tokens)
-    return Spent(nano=total.nano, unpriced=total.unpriced)
+            return Spent(tokens=total.tokens, untold=total.untold)
+    return Spent(nano=total.nano, unpriced=total.unpriced, untold=total.untold)
 
 
 def _until(account: Account, kept: Kept, now: int) -> int:
@@ -137,7 +139,7 @@ def _until(account: Account, kept: Kept, now: int) -> int:
 
 
 def _fits(total: Spent) -> bool:
-    numbers = (total.tokens, total.turns, total.unpriced, *total.nano.values())
+    numbers = (total.tokens, total.turns, total.unpriced, total.untold, *total.nano.values())
     return min(numbers) > -_MOST and max(numbers) < _MOST
 
 

@@ -31,6 +31,7 @@ TABLES = (
     """,
     "CREATE INDEX kept_sum_by_end ON kept_sum (org_id, kept_until)",
 )
+ANEW = ("DELETE FROM kept_sum",)
 
 # By which dimensions, beside the organisation, sums are found from the rows that they count. Who changes these, or what
 # a sum counts, adds a step to the migrations that empties the table: older versions then write no more.
@@ -96,9 +97,9 @@ def whose_are(origin: Origin, session: str, process: str | None) -> tuple[str, .
 
 
 def read(index: int, account: Account, kept: Kept, now: int) -> Asked:
-    """Finds one row of ten columns, or none; the first says 'kept', the ninth has what `spent_of` reads."""
+    """Finds one row of eleven columns, or none; the first says 'kept', the tenth has what `spent_of` reads."""
     sql = f"""
-        SELECT 'kept', '{index}', '', 0, 0, 0, 0, 0, spent, ''
+        SELECT 'kept', '{index}', '', 0, 0, 0, 0, 0, 0, spent, ''
         FROM kept_sum WHERE org_id = ? AND whose = ? AND what = ? AND kept_until >= ?
     """
     return sql, [organisation_of(account), kept.whose, kept.what, now]

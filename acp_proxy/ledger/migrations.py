@@ -237,6 +237,7 @@ MIGRATIONS: tuple[Step, ...] = (
     overshoot.WATCHED,
     kept_sums.TABLES,
     session_keys.TABLES,
+    kept_sums.ANEW,
 )
 
 

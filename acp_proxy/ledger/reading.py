@@ -52,7 +52,8 @@ _SERIES = {
     "model": "s.model",
     "currency": "s.currency",
 }
-_UNCOUNTED = "{0}.usage_source IN ('partial', 'none') AND {0}.cost_source NOT IN ('agent', 'parent')"
+USAGE_UNTOLD = "{0}.usage_source IN ('partial', 'none')"
+COST_UNTOLD = f"{USAGE_UNTOLD} AND {{0}}.cost_source NOT IN ('agent', 'parent')"
 _TOKENS = "l.input + l.cached_read + l.cached_write + l.output + l.thought"
 SESSION_KEY = "org_id, user_id, host, agent, session"
 OF_SESSION = " AND ".join(f"{column} = ?" for column in SESSION_KEY.split(", "))
@@ -121,7 +122,7 @@ def _sql_of_totals(query: Query, by: Sequence[str], bucket: str, condition: str 
             sum({unpriced}), sum(CASE WHEN s.usage_source = 'partial' THEN {rows} ELSE 0 END),
             sum(CASE WHEN s.usage_source = 'estimated' OR s.cost_source = 'estimated' THEN {rows} ELSE 0 END),
             sum(CASE WHEN s.usage_source = 'none' THEN {rows} ELSE 0 END),
-            sum(CASE WHEN {_UNCOUNTED.format("s")} THEN {rows} ELSE {unpriced} END),
+            sum(CASE WHEN {COST_UNTOLD.format("s")} THEN {rows} ELSE {unpriced} END),
             min(first_at), max(last_at) {more}
         FROM series s CROSS JOIN total t
         WHERE s.org_id = ? {conditions} AND t.org_id = s.org_id AND t.level = ? AND t.series = s.id
@@ -202,7 +203,7 @@ def _counted(
             {_count(counted, unpriced)}, {_count(counted, "t.usage_source = 'partial'")},
             {_count(counted, "(t.usage_source = 'estimated' OR t.cost_source = 'estimated')")},
             {_count(counted, "t.usage_source = 'none'")},
-            {_count(counted, f"(({_UNCOUNTED.format('t')}) OR {unpriced})")},
+            {_count(counted, f"(({COST_UNTOLD.format('t')}) OR {unpriced})")},
             min(t.started_at), max(t.ended_at)
         FROM {of[0]} CROSS JOIN line l
         WHERE t.org_id = ? {of[1]} {conditions} AND l.org_id = t.org_id AND l.turn = t.id

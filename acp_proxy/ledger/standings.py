@@ -125,14 +125,14 @@ def _together(parts: Iterable[Asked]) -> Asked:
 
 
 def _others(accounts: Sequence[Account], now: int, turn: str, expired_at: int) -> Iterator[Asked]:
-    """All but what is spent; each row that is found has ten columns, the first says what it is."""
+    """All but what is spent; each row that is found has eleven columns, the first says what it is."""
     organisation = organisation_of(accounts[0])
     yield _holds(organisation, accounts, turn)
     yield _expired(organisation, accounts, expired_at, turn)
     yield _granted(organisation, now)
     yield _surcharges(organisation, accounts)
     if turn:
-        booked = "SELECT 'booked', '', '', 1, 0, 0, 0, 0, '', '' FROM turn WHERE org_id = ? AND id = ?"
+        booked = "SELECT 'booked', '', '', 1, 0, 0, 0, 0, 0, '', '' FROM turn WHERE org_id = ? AND id = ?"
         yield booked, [organisation, turn]
 
 
@@ -145,7 +145,8 @@ class _Sums(Struct):
     def standing(self, account: Account) -> Standing:
         match account.unit:
             case "tokens":
-                return Standing(account, self.spent.tokens + self.extra, self.held, self.granted)
+                tokens = self.spent.tokens + self.extra
+                return Standing(account, tokens, self.held, self.granted, untold=self.spent.untold)
             case "turns":
                 return Standing(account, self.spent.turns, self.held, self.granted)
         others = sorted(
@@ -158,6 +159,7 @@ class _Sums(Struct):
             self.granted,
             tuple(Money(nano, currency) for currency, nano in others),
             self.spent.unpriced,
+            self.spent.untold,
         )
 
 
@@ -165,7 +167,7 @@ def _holds(organisation: str, accounts: Sequence[Account], turn: str) -> Asked:
     """What others hold, expired or not, and what the turn does; one row for each account, however many hold."""
     sql = f"""
         SELECT 'hold', account, '', sum(CASE WHEN turn = ? THEN 0 ELSE amount END),
-            sum(CASE WHEN turn = ? THEN amount ELSE 0 END), min(under), max(under), 0, '', ''
+            sum(CASE WHEN turn = ? THEN amount ELSE 0 END), min(under), max(under), 0, 0, '', ''
         FROM hold WHERE org_id = ? AND account IN ({", ".join("?" * len(accounts))}) GROUP BY account
     """
     return sql, [turn, turn, organisation, *(account.key for account in accounts)]
@@ -174,7 +176,7 @@ def _holds(organisation: str, accounts: Sequence[Account], turn: str) -> Asked:
 def _expired(organisation: str, accounts: Sequence[Account], now: int, turn: str) -> Asked:
     """Those that count no longer: most of the time there are none."""
     sql = f"""
-        SELECT 'expired', h.account, '', h.amount, o.owner_pid, 0, 0, 0, o.owner_host, o.owner_started
+        SELECT 'expired', h.account, '', h.amount, o.owner_pid, 0, 0, 0, 0, o.owner_host, o.owner_started
         FROM open_turn o CROSS JOIN hold h
         WHERE o.org_id = ? AND o.expires_at <= ? AND o.turn <> ?
             AND h.org_id = o.org_id AND h.turn = o.turn AND h.account IN ({", ".join("?" * len(accounts))})
@@ -195,7 +197,7 @@ def owners_of(run: Run, accounts: Sequence[Account]) -> set[Owner]:
 
 def _granted(organisation: str, now: int) -> Asked:
     sql = """
-        SELECT 'grant', layer, budget, amount, 0, 0, 0, 0, coalesce(value, ''), unit
+        SELECT 'grant', layer, budget, amount, 0, 0, 0, 0, 0, coalesce(value, ''), unit
         FROM granted WHERE org_id = ? AND ends_at > ? AND starts_at <= ?
     """
     return sql, [organisation, now, now]
@@ -203,7 +205,7 @@ def _granted(organisation: str, now: int) -> Asked:
 
 def _surcharges(organisation: str, accounts: Sequence[Account]) -> Asked:
     sql = f"""
-        SELECT 'extra', account, '', amount, started_at, 0, 0, 0, '', ''
+        SELECT 'extra', account, '', amount, started_at, 0, 0, 0, 0, '', ''
         FROM surcharge WHERE org_id = ? AND account IN ({", ".join("?" * len(accounts))})
     """
     return sql, [organisation, *(account.key for account in accounts)]

@@ -16,7 +16,8 @@ from acp_proxy.core.money import NANO
 from acp_proxy.core.scope import DIMENSIONS
 from acp_proxy.core.windows import Bounds
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.totals import LEVELS, Cover, cover
+from acp_proxy.ledger.reading import COST_UNTOLD, USAGE_UNTOLD
+from acp_proxy.ledger.totals import LEVELS, REPEATED, Cover, cover
 
 _COLUMNS = {"user": "user_id", "session": "session", "turn": "id", "process": "process"}  # others are called the same
 _IN_TOTALS = frozenset({"organisation", "user", "team", "project", "agent"})
@@ -33,15 +34,17 @@ class Spent(Struct, omit_defaults=True):
     tokens: int = 0
     turns: int = 0
     unpriced: int = 0  # rows with tokens whose price is unknown, or lines where only those of some models count
+    untold: int = 0  # rows that are lower bounds, or models of them
 
     def add(self, found: tuple[Any, ...]) -> None:
         """A row that a question of `spent` found."""
-        _, _, currency, units, nano, tokens, turns, unpriced, _, _ = found
+        _, _, currency, units, nano, tokens, turns, unpriced, untold, _, _ = found
         if currency:
             self.nano[currency] = self.nano.get(currency, 0) + int(units or 0) * NANO + int(nano or 0)
         self.tokens += int(tokens or 0)
         self.turns += int(turns or 0)
         self.unpriced += int(unpriced or 0)
+        self.untold += int(untold or 0)
 
     def add_all(self, other: Spent) -> None:
         for currency, nano in other.nano.items():
@@ -49,6 +52,7 @@ class Spent(Struct, omit_defaults=True):
         self.tokens += other.tokens
         self.turns += other.turns
         self.unpriced += other.unpriced
+        self.untold += other.untold
 
 
 def organisation_of(account: Account) -> str:
@@ -58,7 +62,7 @@ def organisation_of(account: Account) -> str:
 def spent(index: int, account: Account, bounds: Bounds, dialect: Dialect) -> Iterable[Asked]:
     """Questions that together find it, for rows that began within `bounds`, whatever the account's are.
 
-    Each finds rows of ten columns; the first says 'spent', the second has the index.
+    Each finds rows of eleven columns; the first says 'spent', the second has the index.
     """
     if bounds.start is not None and bounds.start == bounds.end:
         return
@@ -76,12 +80,13 @@ def spent(index: int, account: Account, bounds: Bounds, dialect: Dialect) -> Ite
 
 def _from_totals(index: int, account: Account, interval: Cover, dialect: Dialect) -> Asked:
     conditions, values = _conditions(account, dialect, "s", "s")
-    rows, unpriced = "t.row_count", "t.unpriced_lines" if account.filter.scope.model else "t.unpriced_rows"
+    unpriced, those = ("unpriced_lines", "line_count") if account.filter.scope.model else ("unpriced_rows", "row_count")
     ranges = [*interval.ranges, *[(0, 0, 0)] * (_MOST_RANGES - len(interval.ranges))]
     bounds = ", ".join(["(CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))"] * _MOST_RANGES)
     sql = f"""
         SELECT 'spent', '{index}', s.currency, sum(t.units), sum(t.nano), sum({_TOKENS.format("t")}),
-            sum(CASE WHEN s.kind = 'turn' THEN {rows} ELSE 0 END), sum({unpriced}), '', ''
+            sum(CASE WHEN s.kind = 'turn' THEN t.row_count ELSE 0 END), sum(t.{unpriced}),
+            sum(CASE WHEN {_untold(account.unit, "s")} THEN t.{those} ELSE 0 END), '', ''
         FROM series s CROSS JOIN (VALUES {bounds}) r CROSS JOIN total t
         WHERE s.org_id = ? {conditions} AND t.org_id = s.org_id AND t.level = r.column1 AND t.series = s.id
             AND t.bucket >= r.column2 AND t.bucket < r.column3
@@ -97,18 +102,29 @@ def _from_rows(index: int, account: Account, start: int | None, end: int | None,
             conditions += f" AND t.started_at {operator} ?"
             values.append(bound)
     turns = account.unit == "turns"
-    unpriced = "l.position = 0 AND t.unpriced = 1"
+    unpriced, those = "l.position = 0 AND t.unpriced = 1", "l.position = 0"
     if account.filter.scope.model:
+        those = f"NOT {REPEATED}"
         unpriced = f"l.cost_nano IS NULL AND t.cost_source <> 'parent' AND {_TOKENS.format('l')} > 0"
     sql = f"""
         SELECT 'spent', '{index}', {"''" if turns else "l.currency"}, sum(l.cost_nano / {NANO}),
             sum(l.cost_nano % {NANO}), sum({_TOKENS.format("l")}),
-            count(DISTINCT CASE WHEN t.kind = 'turn' THEN t.id END), sum(CASE WHEN {unpriced} THEN 1 ELSE 0 END), '', ''
+            count(DISTINCT CASE WHEN t.kind = 'turn' THEN t.id END), sum(CASE WHEN {unpriced} THEN 1 ELSE 0 END),
+            sum(CASE WHEN {_untold(account.unit, "t")} AND {those} THEN 1 ELSE 0 END), '', ''
         FROM turn t JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
         WHERE t.org_id = ? {conditions}
         {"" if turns else "GROUP BY l.currency"}
     """
     return sql, [organisation_of(account), *values]
+
+
+def _untold(unit: str, alias: str) -> str:
+    match unit:
+        case "turns":
+            return "1 = 0"
+        case "tokens":
+            return USAGE_UNTOLD.format(alias)
+    return COST_UNTOLD.format(alias)
 
 
 def _conditions(account: Account, dialect: Dialect, alias: str, model_alias: str) -> tuple[str, list[Any]]:

@@ -224,6 +224,29 @@ class TestStandings:
         assert (standing.spent, standing.not_counted) == (usd("1"), (Money.of("2", "credits"),))
         assert standing.unpriced == 1
 
+    @pytest.mark.parametrize("window", ["day", "rolling:1h", "session", "total"])
+    def test_rows_of_which_not_all_was_told_are_reported_beside_the_sum(
+        self, ledger: BudgetLedger, window: str
+    ) -> None:
+        """From totals, from rows and, once something is held, from sums that are kept."""
+        accounts = [
+            account(budget(limit, window, f"{limit} {models}", scope=Scope(model=models)))
+            for limit in ("9 USD", "9000 tokens", "9 turns")
+            for models in ((), ("opus",))
+        ]
+        told = ledger.standing(accounts, NOON)
+        assert [each.untold for each in told] == [0] * 6
+        ledger.append([row(line("opus"), line("opus", "1", "credits"), line("haiku"), usage_source="partial")])
+        ledger.append([row(line("haiku"), usage_source="partial", cost_source="agent")])
+        ledger.append([row(line(None, None, input=0), usage_source="none", cost_source="unknown"), row()])
+        for _ in range(2):
+            assert [each.untold for each in ledger.standing(accounts, NOON)] == [2, 1, 3, 1, 0, 0]
+            for each in accounts:
+                hold(ledger, "kept", (each, 1), owner=ELSEWHERE)
+            ledger.release("default", "kept")
+        ledger.append([row(line("opus"), usage_source="partial")])
+        assert [each.untold for each in ledger.standing(accounts, NOON)] == [3, 2, 4, 2, 0, 0]
+
     def test_many_accounts_are_answered_one_by_one(self, ledger: BudgetLedger) -> None:
         ledger.append([row(), row(origin=BOB)])
         each = budget("9 USD", per="user")

@@ -19,7 +19,7 @@ from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.kept_sums import TABLES
+from acp_proxy.ledger.kept_sums import ANEW, TABLES
 from acp_proxy.ledger.migrations import MIGRATIONS
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import Open
@@ -173,6 +173,18 @@ class TestFile:
             keep(ledger, CAP)
             ledger.append([row(line(cost="2"))])
             assert standing(ledger, CAP).spent == usd("5")
+
+    def test_one_from_before_it_said_of_how_many_rows_not_all_was_told_is_made_anew(self, path: Path) -> None:
+        url = f"sqlite:///{path}"
+        with closing(open_ledger(url, journals=())) as ledger:
+            ledger.append([row(line(cost="3"), usage_source="partial")])
+            keep(ledger, CAP)
+        with database(path) as connection:
+            connection.execute('UPDATE kept_sum SET spent = \'{"nano":{"USD":3000000000}}\'')
+            connection.execute(f"PRAGMA user_version = {MIGRATIONS.index(ANEW)}")
+        with closing(open_ledger(url, journals=())) as ledger:
+            keep(ledger, CAP)
+            assert (standing(ledger, CAP).spent, standing(ledger, CAP).untold) == (usd("3"), 1)
 
 
 @pytest.fixture

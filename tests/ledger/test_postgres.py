@@ -14,6 +14,7 @@ import asyncpg
 import pytest
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
+from acp_proxy.ledger.kept_sums import ANEW
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import canonical_url
 from acp_proxy.ledger.postgres import PostgresLedger
@@ -45,6 +46,15 @@ class TestSchema:
             process.go_on()
         assert [process.wait() for process in processes] == [0] * 6
         with closing(open_ledger(empty, journals=())) as ledger:
+            assert f"schema {len(MIGRATIONS)}" in ledger.check()
+
+    def test_a_ledger_of_the_version_before_is_brought_up_with_its_rows(self, postgres: Server, empty: str) -> None:
+        with closing(open_ledger(empty, journals=())) as ledger:
+            ledger.append([row(id="a")])
+        before = f"UPDATE acp_proxy_schema SET version = {MIGRATIONS.index(ANEW)}"  # noqa: S608  a number of ours
+        postgres.execute(name_of(empty), before)
+        with closing(open_ledger(empty, journals=())) as ledger:
+            assert [found.entry.id for found in ledger.rows(Query())] == ["a"]
             assert f"schema {len(MIGRATIONS)}" in ledger.check()
 
     def test_a_ledger_of_a_newer_version_is_refused_in_one_line(self, postgres: Server, empty: str) -> None:
