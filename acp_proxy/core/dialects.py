@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from acp_proxy.core.acp import STATE_UPDATE, count, counters, mapping, text
+from acp_proxy.core.acp import STATE_UPDATE, count, counters, label, mapping, text
 from acp_proxy.core.counters import is_empty
 from acp_proxy.core.events import Counters, Meta, UpdateSeen
 from acp_proxy.core.money import Money
@@ -31,7 +31,7 @@ class Call(Struct, frozen=True):
 
 def claude_model(meta: Meta) -> str | None:
     """The concrete model, on a `usage_update` of claude-agent-acp from 0.90 on."""
-    return text(meta.get("_claude/model"))
+    return label(meta.get("_claude/model"))
 
 
 def is_background(meta: Meta) -> bool:
@@ -110,7 +110,7 @@ def _claude_subagent(update: UpdateSeen) -> Call | None:
     if is_empty(found) or response.get("agentId") is None:
         return None
     complete = not count(response.get("totalToolUseCount"))
-    return Call(found, _tool_call(update), text(response.get("resolvedModel")), complete)
+    return Call(found, _tool_call(update), label(response.get("resolvedModel")), complete)
 
 
 def _qwen_subagent(update: UpdateSeen) -> Call | None:

@@ -143,6 +143,14 @@ def test_any_text_is_written_on_one_line(session: str, text: str, meta: dict[str
         json.loads(line)
 
 
+@pytest.mark.parametrize(
+    ("given", "booked"),
+    [("claude", "claude"), ("cut \ud83d\0", "cut \ufffd\ufffd"), ("\ud83d\ude00", "😀"), ("", None), (7, None)],
+)
+def test_what_is_booked_is_text_that_every_ledger_takes(given: Any, booked: str | None) -> None:
+    assert acp.label(given) == booked
+
+
 def test_a_session_with_half_a_surrogate_pair_is_named_as_it_was() -> None:
     assert json.loads(acp.usage_update_line("a\ud83d", 1, 2))["params"]["sessionId"] == "a\ud83d"
 

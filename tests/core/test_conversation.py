@@ -273,7 +273,7 @@ def test_session_info_is_told_as_the_merged_state() -> None:
 def test_a_title_that_was_cut_inside_of_an_emoji_can_be_kept() -> None:
     talk = Talk()
     told = the(SessionInfoChanged, talk.update("session_info_update", title="Fix \ud83d\0"))
-    assert told.title == "Fix ??"
+    assert told.title == "Fix \ufffd\ufffd"
 
 
 def test_a_fork_has_updates_of_its_own() -> None:

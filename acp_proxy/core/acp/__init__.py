@@ -73,7 +73,7 @@ from acp_proxy.core.acp.reading import (
     update_of,
     wanted_model,
 )
-from acp_proxy.core.acp.values import count, mapping, text
+from acp_proxy.core.acp.values import count, label, mapping, text
 from acp_proxy.core.acp.writing import (
     answer_to,
     cancel_line,
@@ -137,6 +137,7 @@ __all__ = [
     "hello",
     "idle_session",
     "info_after",
+    "label",
     "listed_sessions",
     "mapping",
     "message_id",

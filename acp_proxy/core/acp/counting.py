@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from acp_proxy.core.acp.names import ENDED, FAILED, OUTPUT_UPDATES, THOUGHT_UPDATES
 from acp_proxy.core.acp.reading import Update, meta_of
-from acp_proxy.core.acp.values import count, mapping, text
+from acp_proxy.core.acp.values import count, label, mapping, text
 from acp_proxy.core.events import Counters, Meta, ModelCounters
 from acp_proxy.core.jsonrpc import decode
 from acp_proxy.core.money import Money
@@ -68,7 +68,7 @@ def ending(fields: Any) -> Ending:
     """The end of a turn from a prompt's result or an idle state. Any reason is kept, none is `end_turn`."""
     fields = mapping(fields)
     meta = meta_of(fields)
-    reason = text(fields.get("stopReason")) or (FAILED if fields.get("error") else ENDED)
+    reason = label(fields.get("stopReason")) or (FAILED if fields.get("error") else ENDED)
     used = counters(fields.get("usage")) or counters(meta.get("usage"))
     quota = meta.get("quota")
     if not isinstance(quota, dict):
@@ -91,7 +91,7 @@ def count_in(json: bytes) -> int | None:
 def cost_of(fields: Mapping[str, Any]) -> Money | None:
     """The cumulative cost of a `usage_update`."""
     cost = mapping(fields.get("cost"))
-    amount, currency = cost.get("amount"), text(cost.get("currency"))
+    amount, currency = cost.get("amount"), label(cost.get("currency"))
     if currency is None or isinstance(amount, bool) or not isinstance(amount, int | Decimal):
         return None
     try:
@@ -150,7 +150,7 @@ def tool_chars(fields: Mapping[str, Any], size: int) -> tuple[int, int]:
 
 def _model_rows(rows: list[Any]) -> Iterator[ModelCounters]:
     for row in rows:
-        if isinstance(row, dict) and (model := text(row.get("model"))):
+        if isinstance(row, dict) and (model := label(row.get("model"))):
             yield ModelCounters(model, _token_count(row) or _NO_COUNTERS)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from acp_proxy.core.acp.names import IDLE, STATE_UPDATE, SUBAGENT_UPDATE
-from acp_proxy.core.acp.values import first_object, mapping, storable, text
+from acp_proxy.core.acp.values import first_object, label, mapping, storable, text
 from acp_proxy.core.events import Implementation, Meta
 from acp_proxy.core.jsonrpc import Message, Notification, Response
 
@@ -49,7 +49,7 @@ def hello(fields: Any) -> Hello:
     version = fields.get("protocolVersion")
     return Hello(
         version if isinstance(version, int) and not isinstance(version, bool) else None,
-        Implementation(text(who.get("name")), text(who.get("version"))),
+        Implementation(label(who.get("name")), label(who.get("version"))),
         mapping(capabilities.get("session")).get("notices") not in (None, False),
     )
 
@@ -81,19 +81,19 @@ def model_of(fields: Any) -> str | None:
         if (
             isinstance(option, dict)
             and option.get("category") == "model"
-            and (model := text(option.get("currentValue")))
+            and (model := label(option.get("currentValue")))
         ):
             found.setdefault(text(option.get("id") or option.get("configId")), model)  # v1, v2
     return (
         found.get("model")
         or next(iter(found.values()), None)
-        or text(mapping(fields.get("models")).get("currentModelId"))
+        or label(mapping(fields.get("models")).get("currentModelId"))
     )
 
 
 def wanted_model(params: Mapping[str, Any]) -> str | None:
     """The model that a `session/set_model` asks for."""
-    return text(params.get("modelId"))
+    return label(params.get("modelId"))
 
 
 def listed_sessions(result: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -171,7 +171,7 @@ def has_tool_output(fields: Mapping[str, Any]) -> bool:
 
 def message_id(fields: Mapping[str, Any]) -> str | None:
     """The id of the user's message, in a prompt's params or its result."""
-    return text(fields.get("messageId")) or text(fields.get("userMessageId"))
+    return label(fields.get("messageId")) or label(fields.get("userMessageId"))
 
 
 def permitted_tool_call(params: Mapping[str, Any]) -> str | None:

@@ -14,9 +14,15 @@ def text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def label(value: Any) -> str | None:
+    """A string that is not empty, as it is booked."""
+    found = text(value)
+    return found if found is None or found.isprintable() else storable(found)
+
+
 def storable(text: str) -> str:
-    """Without what no ledger takes: NUL, and half a surrogate pair, as of a title that was cut inside of an emoji."""
-    return text.encode("utf-8", "replace").decode().replace("\0", "?")
+    """With U+FFFD for what no ledger takes: NUL, and half a surrogate pair, as of a title that was cut in an emoji."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
 
 
 def count(value: Any) -> int | None:

@@ -96,6 +96,17 @@ async def test_another_currency_is_not_counted_and_that_is_said(tmp_path: Path) 
         assert made.texts() == ['Not counted by budget "daily", which counts EUR: 5 USD.']
 
 
+async def test_names_that_were_cut_inside_of_an_emoji_are_booked_like_others(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1")) as made:
+        made.open(model="model \ud83d", agent="agent \ud83d")
+        assert await made.prompt(2)
+        made.finish(2, "0.5")
+        await made.settled()
+        (row,) = made.rows()
+        assert (row.origin.agent, row.entry.model) == ("agent \ufffd", "model \ufffd")
+        assert made.warnings.events == []
+
+
 async def test_of_several_budgets_each_must_pass_and_the_binding_one_is_named(tmp_path: Path) -> None:
     month = replace(daily("0.5"), name="monthly", window=Window("month"))
     await spend(tmp_path, "0.5", daily("5"), month)
