@@ -294,6 +294,15 @@ def test_a_turns_row_has_the_turns_id_and_every_other_row_one_of_its_own() -> No
     assert (side.started_at, side.ended_at) == (own.started_at, own.ended_at) == (turn.started_at, story.metered.at)
 
 
+def test_a_turn_during_which_the_clock_was_set_back_began_no_later_than_it_ended() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    turn = story.begin()
+    story.at = 0
+    own = story.end(turn, disjoint(10, 0, 0, 1))[-1]
+    assert own.started_at == own.ended_at == story.metered.at < turn.started_at
+
+
 # -- model
 
 
