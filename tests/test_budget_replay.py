@@ -86,6 +86,13 @@ def test_each_user_has_their_own() -> None:
     assert tally(rows, budget("2 USD", hold=usd("1"))).refused == 2
 
 
+def test_a_sessions_budget_counts_what_it_did_before_it_had_a_team() -> None:
+    rows = turns(3)
+    rows[0] = replace(rows[0], origin=replace(ALICE, team=None))
+    found = tally(rows, budget("2 USD", "session", per="team", hold=usd("1")))
+    assert (found.turns, found.refused) == (2, 1)
+
+
 def test_only_turns_in_scope_are_asked_about_and_only_their_models_are_charged() -> None:
     rows = [row(line("opus", "1"), line("haiku", "5")), row(line("haiku", "1"), at=NOON + HOUR, session="s2")]
     found = tally([*rows, *turns(1, at=NOON + 2 * HOUR)], budget("2 USD", scope=Scope(model=("opus*",)), hold=usd("1")))

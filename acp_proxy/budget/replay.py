@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Budget, Standing, account_of
 from acp_proxy.core.charge import charge
@@ -89,6 +90,8 @@ class _Past:
         self.turns = self.refused = 0
         self.first: int | None = None
         self._budgets, self._zones = budgets, zones
+        # A budget of sessions counts all of a session, also what it did before it had a team or a project.
+        self._charging = [replace(each, per=None) if each.window.name == "session" else each for each in budgets]
         self._units = {budget.limit.unit for budget in budgets}
         self._spent: defaultdict[str, _Spent] = defaultdict(_Spent)  # by the keys of accounts, as the next
         self._held: Counter[str] = Counter()
@@ -122,7 +125,7 @@ class _Past:
         self.turns += 1
         self.first = at if self.first is None else self.first
         model = self._models.get(_session(row), row.entry.model)
-        accounts = list(self._accounts(row, model))
+        accounts = list(self._accounts(self._budgets, row, model))
         standings = [self._standing(account) for account in accounts]
         sizes = [self._size(account.budget, row, model) for account in accounts]
         admission = decide(standings, sizes, unpriced=row.entry.unpriced)
@@ -155,12 +158,13 @@ class _Past:
     def _charged(self, row: Row) -> Iterable[Account]:
         """Whatever was expected when it began: by the models that it used."""
         models = dict.fromkeys(line.model for line in row.entry.lines)
-        return {account.key: account for model in models for account in self._accounts(row, model)}.values()
+        accounts = (account for model in models for account in self._accounts(self._charging, row, model))
+        return {account.key: account for account in accounts}.values()
 
-    def _accounts(self, row: Row, model: str | None) -> Iterator[Account]:
+    def _accounts(self, budgets: Iterable[Budget], row: Row, model: str | None) -> Iterator[Account]:
         """As `accounts_for`; those that last are kept, which halves a long replay."""
         subject, at = _subject(row, model), row.entry.started_at
-        for budget in self._budgets:
+        for budget in budgets:
             if not budget.matches(subject):
                 continue
             kept = (budget.layer, budget.name, subject.organisation, subject.of(budget.per) if budget.per else None)
