@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -145,6 +146,13 @@ def test_config_names_a_file_in_place_of_the_users_and_the_administrators_still_
     config = machine.load({"config": "~/other.toml"})
     assert (config.identity.user, config.identity.team, config.identity.organisation) == ("other", None, "acme")
     assert config.files == (other, machine.admin_file)
+
+
+def test_a_tilde_before_a_name_is_that_users_home_and_else_a_name_like_others(machine: Machine) -> None:
+    me = pwd.getpwuid(os.getuid())
+    config = machine.load({"log": f"~{me.pw_name}/acp.log", "ledger": "sqlite:///~nobody-is-called-so/l.db"})
+    assert config.log.file == Path(me.pw_dir) / "acp.log"
+    assert config.ledger.url == f"sqlite:///{Path.cwd()}/~nobody-is-called-so/l.db"
 
 
 def test_the_directories_of_xdg_are_followed_when_they_are_absolute(machine: Machine, tmp_path: Path) -> None:

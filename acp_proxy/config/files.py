@@ -85,10 +85,14 @@ def user_file(environ: Mapping[str, str]) -> Path:
 
 
 def expanded(path: str, environ: Mapping[str, str]) -> Path:
-    """A path as a user writes it, with `~` for the home directory."""
-    if path == "~" or path.startswith("~/"):
-        return home(environ) / path[2:]
-    return Path(path)
+    """A path as a user writes it: with `~` for the home directory, `~name` for that of a user if there is one."""
+    whose, _, rest = path.partition("/")
+    if whose == "~":
+        return home(environ) / rest
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # a file may be called so
+        return Path(path)
 
 
 def _key_of(line: str) -> tuple[str, ...]:
