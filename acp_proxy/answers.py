@@ -21,29 +21,24 @@ _WHOLE = "whole"  # what a kept answer ends with
 _MOST = 500  # files; each directory that a prompt is shown in has one of its own
 
 
-def say_again(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
-    """Write a kept answer to stdout; whether there was one."""
-    answer = kept(argv, environ)
-    if answer is None:
-        return False
-    say(answer)
-    return True
-
-
-def say(answer: str) -> None:
-    """Write it to stdout."""
+def say(answer: str) -> str | None:
+    """Write it to stdout. Where that cannot be done, why, in one line for the user."""
     if not sys.stdout:  # fd 1 came closed
-        return
+        return None
     try:
-        sys.stdout.write(answer)
-        sys.stdout.flush()
-    except UnicodeEncodeError:  # nothing was written yet
-        from acp_proxy.charset import make_do
+        try:
+            sys.stdout.write(answer)
+        except UnicodeEncodeError:  # nothing was written yet
+            from acp_proxy.charset import make_do
 
-        make_do(sys.stdout)
-        sys.stdout.write(answer)
-    except BrokenPipeError:  # whoever asked is gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            make_do(sys.stdout)
+            sys.stdout.write(answer)
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still to be flushed
+        if not isinstance(error, BrokenPipeError):  # else whoever asked is gone
+            return f"the answer cannot be written: {(error.strerror or str(error)).lower()}"
+    return None
 
 
 def kept(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:

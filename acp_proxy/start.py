@@ -174,10 +174,10 @@ def _load(options: Mapping[str, str]) -> Config:
 
 def _status(argv: Sequence[str]) -> int | None:
     """The exit status of `status`; None where the parser of all commands is needed, for help or for what is wrong."""
-    from acp_proxy.answers import say_again
+    from acp_proxy.answers import kept, say
 
-    if say_again(argv, os.environ):
-        return 0
+    if (answer := kept(argv, os.environ)) is not None:
+        return _complain(wrong, 2) if (wrong := say(answer)) else 0
     options: dict[str, str] = {}
     try:
         if _options(argv, 1, (*COMMON, "--format"), (), options) < len(argv):

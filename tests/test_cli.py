@@ -264,8 +264,11 @@ def test_who_has_closed_stdout_and_stderr_is_answered_by_the_status_alone(machin
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("command", ["report", "doctor", "metrics", "setup --list", "budget list"])
-def test_a_full_disk_is_one_line(machine: Machine, command: str) -> None:
+@pytest.mark.parametrize("command", ["report", "doctor", "metrics", "setup --list", "budget list", "status"])
+@pytest.mark.parametrize("before", [False, True])  # a status is kept, once it could be said
+def test_a_full_disk_is_one_line(machine: Machine, command: str, before: bool) -> None:
+    if before:
+        machine.answer(*command.split())
     with Path("/dev/full").open("w") as full:
         asked = [*COMMAND, *command.split()]
         done = subprocess.run(asked, env=machine.environ, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)

@@ -24,7 +24,7 @@ _KEPT_REMOTE = 10 * SECOND  # nobody tells that rows came to a database
 
 
 def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str, str]) -> str | None:
-    """Says the line, and keeps it for the next who asks the same: a failure to do so is none to tell of.
+    """Says the line, and keeps it for the next who asks the same: a failure to keep it is none to tell of.
 
     `options` are "config", "ledger" and "format" as given. What the user must correct is returned, in one line.
     """
@@ -39,7 +39,8 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
     except (ConfigError, LedgerError) as error:
         return clean(str(error))
     text = _rendered(found, form)
-    say(text)
+    if wrong := say(text):
+        return wrong
     keep(asked, environ, text, watched, _until(found, is_postgres(config.ledger.url)))
     return None
 
