@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -34,7 +34,18 @@ def main(asked: Asked, environ: Mapping[str, str], *, colours: bool) -> str:
     if not files:
         raise SetupError(f"{editor.title}: {editor.none}, nothing was done")
     changes = [_planned(editor, file, asked, environ) for file in files]  # all of them, before the first is made
-    return "".join(_made(editor, change, asked, environ, colours=colours) for change in changes)
+    answers, done = list[str](), list[str]()
+    for change in changes:
+        try:
+            answers.append(_made(editor, change, asked, environ, colours=colours))
+        except SettingsError as error:
+            raise SetupError(_in_part(str(error), done) if done else str(error)) from error
+        done += [str(change.file.path)] if change.after != change.before and not asked.dry_run else []
+    return "".join(answers)
+
+
+def _in_part(error: str, done: Sequence[str]) -> str:
+    return f"{error.removesuffix(', nothing was done')}; done already: {', '.join(done)}"
 
 
 def _to_paste(editor: Pasted, asked: Asked) -> str:
@@ -68,10 +79,7 @@ def _made(editor: Editor, change: Change, asked: Asked, environ: Mapping[str, st
     shown = diff(change.file.path, change.before, change.after, colours=colours)
     if asked.dry_run:
         return shown
-    try:
-        change.make()
-    except SettingsError as error:
-        raise SetupError(str(error)) from error
+    change.make()
     outlook = "" if asked.undo else _outlook(editor, environ)
     afterwards = f"{editor.afterwards}\n" if editor.afterwards else ""
     return f"{shown}\n{change.said}{outlook}{afterwards}"

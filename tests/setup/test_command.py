@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.setup import NAMES
-from acp_proxy.setup.changes import set_up
+from acp_proxy.setup.changes import SetupError, set_up
 from acp_proxy.setup.editors import EDITORS
 from acp_proxy.setup.originals import Original
 from acp_proxy.setup.settings_file import SettingsError, SettingsFile
@@ -266,6 +266,18 @@ def test_settings_that_are_gone_since_are_gone_after_an_undo_too(machine: Machin
     machine.setup("zed", "claude")
     machine.setup("zed", undo=True)
     assert not path.exists()
+
+
+def test_a_file_that_cannot_be_changed_after_others_were_is_told_with_them(machine: Machine) -> None:
+    for name in ("Notes", "Work"):
+        plugin = machine.vault(name) / ".obsidian/plugins/agent-client/data.json"
+        plugin.write_text('{"customAgents": [{"id": "mine", "displayName": "Mine", "command": "agent", "args": []}]}')
+    first, second = EDITORS["obsidian"].files(machine.environ)
+    in_the_way = Original(machine.home / ".local/state/acp-proxy/setup", second)._bytes
+    in_the_way.mkdir(parents=True)
+    with pytest.raises(SetupError, match=f"/setup: cannot be written: .*; done already: {first}$"):
+        machine.setup("obsidian")
+    assert ("acp-proxy" in first.read_text(), "acp-proxy" in second.read_text()) == (True, False)
 
 
 def test_without_a_setup_there_is_nothing_to_undo(machine: Machine) -> None:
