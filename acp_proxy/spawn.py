@@ -18,6 +18,7 @@ else:
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_DESCRIPTORS = 20  # of a relay between two sockets; with fewer that are left its ledger is out of reach, and it says so
 _IGNORED_BY_PYTHON = (_signal.SIGPIPE, _signal.SIGXFSZ)  # all other dispositions are inherited, as nohup wants it
 
 
@@ -95,6 +96,20 @@ def hold_standard_descriptors() -> None:
     while (fd := os.open("/dev/null", os.O_RDWR)) <= 2:
         os.set_inheritable(fd, True)
     os.close(fd)
+
+
+def look_for_descriptors() -> None:
+    """Raises NotStarted where too few are free: the relay's event loop ends the process where it finds none."""
+    free = list[int]()
+    try:
+        while len(free) < _DESCRIPTORS:
+            free.append(os.dup(2))
+    except OSError as error:
+        reason = f"{len(free)} file descriptors are free, and {_DESCRIPTORS} are needed; ulimit -n allows more"
+        raise NotStarted(126, f"agent not started: {reason}") from error
+    finally:
+        for descriptor in free:
+            os.close(descriptor)
 
 
 def become(agent: list[str]) -> NoReturn:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from acp_proxy.spawn import NotStarted, become, hold_standard_descriptors, spawn
+from acp_proxy.spawn import NotStarted, become, hold_standard_descriptors, look_for_descriptors, spawn
 
 TYPE_CHECKING = False  # `typing` is not imported yet
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ def run(options: Mapping[str, str], agent: list[str]) -> int:
         if terminal:
             _say("terminal: not relayed, not metered")
             become(agent)
+        look_for_descriptors()
         started = spawn(agent)
     except UsageError as error:
         return _complain(str(error), 2)

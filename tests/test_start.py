@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import re
+import shlex
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -153,6 +156,41 @@ def test_an_agent_that_is_not_executable_is_said_so_with_126(home: dict[str, str
     status, out, err = outcome("run", "--", str(tmp_path / "agent"), env=home)
     assert (status, out) == (126, b"")
     assert err == f"acp-proxy: agent cannot be executed: {tmp_path}/agent: Permission denied\n".encode()
+
+
+def test_too_few_descriptors_are_told_in_one_line_before_the_agent_is_started(
+    home: dict[str, str], tmp_path: Path
+) -> None:
+    few = f"ulimit -n 12; exec {shlex.join([*COMMAND, 'run', '--', 'touch', str(tmp_path / 'started')])}"
+    done = subprocess.run(
+        ["sh", "-c", few], stdin=subprocess.DEVNULL, capture_output=True, check=False, env=home, timeout=30
+    )
+    assert (done.returncode, done.stdout) == (126, b"")
+    assert re.fullmatch(
+        rb"acp-proxy: agent not started: \d file descriptors are free, and 20 are needed; ulimit -n allows more\n",
+        done.stderr,
+    )
+    assert not (tmp_path / "started").exists()
+
+
+def test_as_few_descriptors_as_are_needed_do_for_a_relay_between_sockets(home: dict[str, str]) -> None:
+    with contextlib.ExitStack() as ends:
+        client, stdin = (ends.enter_context(end) for end in socket.socketpair())
+        stdout, reader = (ends.enter_context(end) for end in socket.socketpair())
+        client.sendall(b'{"x":1}\n')
+        client.shutdown(socket.SHUT_WR)
+        enough = f"ulimit -n {3 + 20}; exec {shlex.join([*COMMAND, 'run', '--', 'cat'])}"
+        done = subprocess.run(
+            ["sh", "-c", enough],
+            stdin=stdin.fileno(),
+            stdout=stdout.fileno(),
+            stderr=subprocess.PIPE,
+            check=False,
+            env=home,
+            timeout=30,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert reader.recv(100) == b'{"x":1}\n'
 
 
 def test_usage_errors_are_one_line_with_status_2(home: dict[str, str]) -> None:
