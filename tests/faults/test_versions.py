@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import random
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from acp_proxy.ledger import LedgerError, Query, open_ledger
+from acp_proxy.ledger import open_ledger
 from tests.faults.trial import BUDGET, Home
 from tests.faults.troubles import newer_ledger_is_there, newer_version_comes
-from tests.ledger.rows import row
-from tests.ledger.server import running
 
 
 @pytest.mark.parametrize("config", ["", BUDGET.replace("closed", "open").replace("20s", "1s")])
@@ -34,14 +31,3 @@ def test_with_a_newer_ledger_the_relay_goes_on_and_commands_end_with_one_line(tm
     assert verdict.defects == []
     assert len(verdict.acked) == 60
     assert verdict.stderr.count("ledger.unavailable") == 1
-
-
-def test_on_postgresql_too_an_open_ledger_notices_a_newer_version() -> None:
-    with running() as server, closing(open_ledger(server.create("versions"), journals=())) as ledger:
-        ledger.append([row(id="before")])
-        server.execute("versions", "UPDATE acp_proxy_schema SET version = version + 1")
-        with pytest.raises(LedgerError, match=r"written by a newer acp-proxy: update it$"):
-            ledger.append([row(id="meanwhile")])
-        server.execute("versions", "UPDATE acp_proxy_schema SET version = version - 1")
-        ledger.append([row(id="after")])
-        assert {found.entry.id for found in ledger.rows(Query())} == {"before", "after"}

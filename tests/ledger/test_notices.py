@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from contextlib import closing
 from typing import Any
@@ -21,6 +22,8 @@ from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.ledger.test_budgets import account
+from tests.notify.house import channel, desk
+from tests.notify.receiver import receiving
 
 LEASE = MINUTE
 ALL = Subscription("default", "team", KINDS)
@@ -160,6 +163,16 @@ class TestWhoSends:
             thread.join(30)
         assert sorted(claimed) == sorted(a_notice(number).id for number in range(12))
 
+    async def test_of_two_notifiers_one_sends(self, url: str) -> None:
+        async with receiving() as receiver:
+            to = channel(receiver.url)
+            async with desk(url, to, patience=20) as one, desk(url, to, patience=20) as other:
+                await asyncio.to_thread(one.note, *map(a_notice, range(4)))  # PostgreSQL brings its loop
+                await asyncio.gather(one.round(), other.round())
+                await asyncio.gather(one.round(), other.round())
+                assert sorted(body["threshold"] for body in receiver.bodies) == [0, 1, 2, 3]
+                assert await asyncio.to_thread(one.counts) == {"sent": 4}
+
     def test_what_was_sent_or_given_up_is_never_due_again(self, ledger: BudgetLedger) -> None:
         ledger.outbox.note([a_notice(1), a_notice(2)])
         ledger.outbox.settle(ALL, "team", claim(ledger, NOON), "sent", NOON)
@@ -199,7 +212,7 @@ class TestWhoSends:
         ledger.append([row(line("new", cost=None))])
         of_web, of_core = budget("1 USD", name="[web] 100%"), budget("1 USD", name="core")
         ledger.outbox.note([a_notice(1, of=of_web), a_notice(2, of=of_core)])
-        for channel, kinds, budgets, expected in (
+        for name, kinds, budgets, expected in (
             ("a", KINDS, (), [None, "[web] 100%", "core"]),
             ("b", ("threshold",), (), ["[web] 100%", "core"]),
             ("c", KINDS, ("[web]*",), [None, "[web] 100%"]),
@@ -207,7 +220,7 @@ class TestWhoSends:
             ("e", ("threshold",), ("core", "x*"), ["core"]),
             ("f", ("ledger",), (), []),
         ):
-            found = noted(ledger, Subscription("default", channel, kinds, budgets))  # type: ignore[arg-type]
+            found = noted(ledger, Subscription("default", name, kinds, budgets))  # type: ignore[arg-type]
             assert sorted((notice.budget for notice in found), key=str) == sorted(expected, key=str)
         assert noted(ledger, Subscription("another", ALL.channel, ALL.kinds)) == []
 

@@ -63,6 +63,16 @@ class TestSchema:
         with pytest.raises(LedgerError, match=r"written by a newer acp-proxy.*update it$"):
             open_ledger(empty, journals=())
 
+    def test_an_open_ledger_notices_that_a_newer_version_changed_it(self, postgres: Server, empty: str) -> None:
+        with closing(open_ledger(empty, journals=())) as ledger:
+            ledger.append([row(id="before")])
+            postgres.execute(name_of(empty), "UPDATE acp_proxy_schema SET version = version + 1")
+            with pytest.raises(LedgerError, match=r"written by a newer acp-proxy: update it$"):
+                ledger.append([row(id="meanwhile")])
+            postgres.execute(name_of(empty), "UPDATE acp_proxy_schema SET version = version - 1")
+            ledger.append([row(id="after")])
+            assert {found.entry.id for found in ledger.rows(Query())} == {"before", "after"}
+
     def test_tables_of_another_program_are_left_alone(self, postgres: Server, empty: str) -> None:
         postgres.execute(name_of(empty), "CREATE TABLE turn (precious TEXT)")
         with pytest.raises(LedgerError, match="already exists"):

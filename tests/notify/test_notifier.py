@@ -42,17 +42,6 @@ async def test_a_notice_is_posted_once(tmp_path: Path) -> None:
         assert made.counts() == {"sent": 1}
 
 
-async def test_of_two_that_share_a_ledger_one_sends(url: str) -> None:
-    async with receiving() as receiver:
-        to = channel(receiver.url)
-        async with desk(url, to, patience=20) as one, desk(url, to, patience=20) as other:
-            await asyncio.to_thread(one.note, *(notice(number) for number in range(4)))  # PostgreSQL brings its loop
-            await asyncio.gather(one.round(), other.round())
-            await asyncio.gather(one.round(), other.round())
-            assert sorted(body["threshold"] for body in receiver.bodies) == [0, 1, 2, 3]
-            assert await asyncio.to_thread(one.counts) == {"sent": 4}
-
-
 async def test_what_a_killed_one_had_claimed_another_sends_when_the_claim_has_run_out(tmp_path: Path) -> None:
     async with receiving(HANG) as receiver:
         to = channel(receiver.url)
