@@ -46,7 +46,7 @@ export function amountText(currency, amount, decimals) {
 }
 
 /**
- * One text for each currency; `?` where no part is known, `–` where there is none to know.
+ * One text for each currency, as they stand apart; `?` where no part is known, `–` where there is none to know.
  * @param {Cost} cost
  * @param {{decimals?: number, atLeast?: boolean}} [how]
  * @returns {string[]}
@@ -54,10 +54,7 @@ export function amountText(currency, amount, decimals) {
 export function costTexts(cost, { decimals = decimalsOf([cost]), atLeast = false } = {}) {
   const currencies = Object.keys(cost).sort();
   if (currencies.length === 0) return [atLeast ? "?" : "–"];
-  return currencies.map((currency, place) => {
-    const text = amountText(currency, cost[currency], decimals);
-    return atLeast && place === 0 ? `≥ ${text}` : text;
-  });
+  return currencies.map((currency) => `${atLeast ? "≥ " : ""}${amountText(currency, cost[currency], decimals)}`);
 }
 
 /**

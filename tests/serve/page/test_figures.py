@@ -121,7 +121,7 @@ def test_currencies_stand_side_by_side_and_small_amounts_are_not_nothing(empty_h
     )
     with empty_home.serving() as served:
         page = open_page(f"{served.address}#/all/model")
-        assert amounts(page, "#total") == "≥ <€0.01 + $1,234.50 + 3.00 credits"
+        assert amounts(page, "#total") == "≥ <€0.01 + ≥ $1,234.50 + ≥ 3.00 credits"
         assert amounts(page, "#spend-table tbody tr:last-child") == "?"
         assert "1 without a price" in page.locator("#spend-table").inner_text()
         page.goto("about:blank")
@@ -198,8 +198,9 @@ def prompt_of(sums: Mapping[str, Any]) -> int:
 
 
 def spent(costs: Sequence[Money], decimals: int, *, at_least: bool = False) -> str:
-    """As reports have it, but for the dash where there was nothing to spend: early in a day, there may be none."""
-    text = cost_text(costs, decimals, at_least=at_least)
+    """As columns have it, but for the dash where there was nothing to spend: early in a day, there may be none."""
+    each = [[cost] for cost in sorted(costs, key=lambda cost: cost.currency)] or [[]]
+    text = " + ".join(cost_text(cost, decimals, at_least=at_least) for cost in each)
     return "–" if text == "-" else text
 
 
