@@ -108,11 +108,16 @@ def _name(host: str) -> str:
 
 
 def _is_foreign(headers: Headers, host: str) -> bool:
-    """Whether a browser says that another site asks. Who follows a link to here may see the page."""
+    """Whether a browser says that another site asks. Who follows a link to here may see the page.
+
+    What it says of sites is true also behind a proxy that asks by another name than it was asked for itself.
+    """
+    if headers.get("sec-fetch-site") == "same-origin":
+        return False
     origin = headers.get("origin")
     if origin is not None and origin.lower().partition("://")[2] != host.lower():
         return True
-    if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
+    if headers.get("sec-fetch-site", "none") == "none":
         return False
     return (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) != ("navigate", "document")
 
