@@ -170,12 +170,13 @@ class Recorder(Interceptor):
 
     def _meet(self, event: Initialized) -> None:
         self._origins.clear()
-        self._origin = replace(
+        named = replace(
             self._origin,
             agent=self._agent or event.agent.name or self._origin.agent,
             agent_version=event.agent.version,
             client=event.client.name,
         )
+        self._origin = _storable(named)
 
     def _open(self, event: SessionOpened) -> None:
         if event.how in ("new", "fork"):  # agents reuse ids, and a fork goes on from its parent
@@ -210,6 +211,6 @@ class Recorder(Interceptor):
 
 
 def _storable(origin: Origin) -> Origin:
-    """Names from the system may hold bytes that are no UTF-8, which no ledger keeps."""
+    """Names of the system may hold bytes that are no UTF-8, those of agents half a surrogate pair: no ledger may."""
     names = {name: getattr(origin, name) for name in Origin.__struct_fields__}
     return replace(origin, **{name: text.encode("utf-8", "replace").decode() for name, text in names.items() if text})

@@ -303,6 +303,14 @@ async def test_names_that_are_no_text_are_kept_as_well_as_they_can_be(environ: d
         assert [found.origin.project for found in ledger.rows(Query())] == ["caf?"]
 
 
+async def test_an_agent_whose_name_is_cut_inside_of_a_character_has_rows_all_the_same(environ: dict[str, str]) -> None:
+    half = Implementation("agent \ud83d", "1.0 \ud83d")
+    async with recording(environ) as made:
+        made.see(Initialized(1, 1, half, half, False), metered())
+        [found] = await made.rows()
+        assert (found.origin.agent, found.origin.agent_version, found.origin.client) == ("agent ?", "1.0 ?", "agent ?")
+
+
 async def test_an_answer_after_the_end_of_the_loop_is_dropped(environ: dict[str, str]) -> None:
     warnings = Warnings()
     worker = LedgerWorker.at(sqlite_url(default_ledger(environ)), environ, warnings)
