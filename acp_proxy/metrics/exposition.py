@@ -7,9 +7,10 @@ prometheus_client's writer takes five times as long and more for the same sample
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+from msgspec import Struct
 
 from acp_proxy.core.money import NANO, decimal_text
 from acp_proxy.ledger.tallies import NO_BOUND
@@ -19,8 +20,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Values = tuple[str, ...]  # of the labels, in their order
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     name: str
     kind: Literal["counter", "gauge"]
     says: str
@@ -29,8 +29,7 @@ class Family:
     nano: bool = False  # the samples are nano-units
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """A family whose samples are written already, but for their numbers."""
 
     name: str
@@ -41,16 +40,14 @@ class Written:
     nano: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Buckets:
+class Buckets(Struct, frozen=True):
     """What fell into each bucket, by upper bounds (nano-units, `NO_BOUND`), and the sum of it (nano-units)."""
 
     counts: Mapping[int, int]
     sum: int
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(Struct, frozen=True):
     name: str
     says: str
     labels: tuple[str, ...]

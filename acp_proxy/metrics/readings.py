@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from acp_proxy.core.budget import Budget, Standing
 from acp_proxy.ledger.budgets import DecisionCount, Overshoot
@@ -13,8 +14,7 @@ from acp_proxy.ledger.tallies import Tally
 from acp_proxy.metrics.labels import Labels
 
 
-@dataclass(frozen=True, slots=True)
-class Readings:
+class Readings(Struct, frozen=True):
     """`series` has those of `wholes`, and may have more."""
 
     labels: Labels

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.resources import files
+
+from msgspec import Struct
 
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -21,8 +22,7 @@ _START = "index.html"
 _NO_PAGE = b"<!doctype html><html lang=en><meta charset=utf-8><title>acp-proxy</title><p>This build has no page.\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Asset:
+class Asset(Struct, frozen=True):
     body: bytes
     zipped: bytes
     type: str

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hmac
 from base64 import b64decode
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
+from msgspec import Struct
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -32,12 +32,14 @@ _HEADERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """`hosts` are the names that the server answers to, beside `localhost` and the address that it was reached at."""
 
     hosts: frozenset[str] = frozenset()
     token: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Policy({self.hosts!r})"
 
     @classmethod
     def of(cls, hosts: Iterable[str], token: str | None) -> Policy:

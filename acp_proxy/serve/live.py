@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import fcntl
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money
@@ -22,8 +23,7 @@ from acp_proxy.report.formats import figures
 from acp_proxy.times import milliseconds
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     """A turn and what is known of it by now; times are Unix ns."""
 
     id: str
