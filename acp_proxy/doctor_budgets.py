@@ -28,7 +28,7 @@ def budget_troubles(config: Config, ledger: Ledger) -> Iterator[tuple[Budget, li
 
 
 def in_words(budget: Budget) -> str:
-    """`30 USD a day for each user, in Europe/Berlin`."""
+    """`30 USD, day for each user, Europe/Berlin, enforce`."""
     limit = budget.limit
     amount = decimal_text(limit.amount) if limit.is_money else f"{limit.amount:,}"
     per = f" for each {budget.per}" if budget.per else ""

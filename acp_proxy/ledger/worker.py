@@ -260,7 +260,7 @@ class LedgerWorker:
                 case _Ask(origin, session, reply):
                     reply(self._ledger.state_of(origin, session))
                 case _Do(job):
-                    job(self._ledger)  # every backend is one
+                    job(self._ledger)
             self._jobs.popleft()
 
     def _give_up(self, error: LedgerError) -> None:
