@@ -77,10 +77,8 @@ from acp_proxy.core.acp.values import count, label, mapping, text
 from acp_proxy.core.acp.writing import (
     answer_to,
     cancel_line,
-    error_line,
     message_line,
     notice_line,
-    response_line,
     usage_update_line,
 )
 
@@ -132,7 +130,6 @@ __all__ = [
     "cwd_of",
     "ending",
     "ends",
-    "error_line",
     "has_tool_output",
     "hello",
     "idle_session",
@@ -149,7 +146,6 @@ __all__ = [
     "permission_outcome",
     "permitted_tool_call",
     "prompt_chars",
-    "response_line",
     "session_of",
     "state_of",
     "subagent_of",

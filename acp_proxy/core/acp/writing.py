@@ -48,19 +48,6 @@ def cancel_line(session: str) -> bytes:
     return orjson.dumps({"jsonrpc": "2.0", "method": CANCEL, "params": {"sessionId": _exact(session)}})
 
 
-def response_line(id: Any, result: Any) -> bytes:
-    """A response; `id` as it was decoded."""
-    return orjson.dumps({"jsonrpc": "2.0", "id": _exact(id), "result": result})
-
-
-def error_line(id: Any, code: int, message: str, data: Any = None) -> bytes:
-    """An error response; `data` is left out when it is None."""
-    error = {"code": code, "message": message}
-    return orjson.dumps(
-        {"jsonrpc": "2.0", "id": _exact(id), "error": error if data is None else error | {"data": data}}
-    )
-
-
 def answer_to(line: bytes, result: Any = None, error: Mapping[str, Any] | None = None) -> bytes:
     """A response to the request on `line`, with the id's own digits. `error` wins over `result`."""
     answer = {"error": dict(error)} if error is not None else {"result": result}
