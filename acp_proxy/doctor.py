@@ -20,7 +20,7 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
 from acp_proxy.configured import profiles_of
 from acp_proxy.core.agents import how_it_counts, profile_of
-from acp_proxy.core.windows import HOUR, SECOND
+from acp_proxy.core.windows import DAY, SECOND
 from acp_proxy.doctor_budgets import budget_troubles, in_words
 from acp_proxy.doctor_channels import channel_troubles
 from acp_proxy.doctor_machines import machines_that_differ
@@ -31,7 +31,6 @@ from acp_proxy.ledger.places import journal_directories, network_file_system
 from acp_proxy.ledger.recovery import left
 
 _OLD = 120  # days; prices of models change a few times a year
-_A_DAY = 24 * HOUR
 
 
 class Finding(Struct, frozen=True):
@@ -181,7 +180,7 @@ def _machines(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Findin
 def _latest_detail(ledger: Ledger, seen: Sums) -> str:
     """Why the agent's last row was counted as it was."""
     name, version = (None if value is None else str(value) for value in seen.key)
-    query = Query(since=seen.ended_at - _A_DAY, where=(("agent", name), ("agent_version", version)))
+    query = Query(since=seen.ended_at - DAY, where=(("agent", name), ("agent_version", version)))
     detail = ""
     for row in ledger.rows(query):
         detail = row.entry.detail or detail

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-SECOND = 1_000_000_000
+from acp_proxy.core.windows import SECOND as SECOND
+
 _MOST = 2**63 - 1  # what a ledger column holds: the year 2262
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}

@@ -11,13 +11,12 @@ from msgspec.structs import replace
 from acp_proxy.core.budget import Account, Budget, Standing, account_of
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.scope import DIMENSIONS, Subject
+from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import LedgerReader, Query
-from acp_proxy.times import SECOND
 
 if TYPE_CHECKING:
     from acp_proxy.ledger.budgets import BudgetReader
 
-_A_DAY = 86_400 * SECOND
 _NO_TURN = ""
 _TOGETHER = 50
 
@@ -74,7 +73,7 @@ def _seen(ledger: LedgerReader, budget: Budget, own: Subject) -> Iterator[Subjec
 def _last_sessions(ledger: LedgerReader, budget: Budget, own: Subject, now: int) -> list[Subject]:
     """The last of each user, host and agent."""
     last: dict[tuple[str, str, str], Subject] = {}
-    recent = Query(since=now - _A_DAY, where=(("organisation", own.organisation),))
+    recent = Query(since=now - DAY, where=(("organisation", own.organisation),))
     for session in sorted(ledger.sessions(recent), key=lambda session: session.ended_at):
         subject = _subject(session.origin, session.session)
         if _may_match(budget, subject):

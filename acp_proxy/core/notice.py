@@ -13,13 +13,12 @@ from msgspec import Struct
 
 from acp_proxy.core.budget import Account, Layer, Per, Standing
 from acp_proxy.core.entry import Entry, Origin
-from acp_proxy.core.windows import HOUR
+from acp_proxy.core.windows import DAY
 
 Kind = Literal["threshold", "refusal", "stop", "unpriced", "ledger", "test"]
 KINDS: tuple[Kind, ...] = ("threshold", "refusal", "stop", "unpriced", "ledger")  # that a channel may want
 Detail = Literal["used_up", "unpriced", "deny_next_tool", "cancel", "away", "back"]
 
-DAY = 24 * HOUR
 _LONGEST = 200  # characters of a name, which may be anything that an agent reports
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 SECOND = 1_000_000_000
 HOUR = 3600 * SECOND
+DAY = 24 * HOUR
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 _LONGEST = 87_600  # hours, ten years: the start stays far inside of what a ledger column holds

@@ -96,6 +96,20 @@ class Query(Struct, frozen=True):
     until: int | None = None
     where: tuple[tuple[str, str | None], ...] = ()
 
+    @classmethod
+    def of_session(cls, session: SessionInfo) -> Query:
+        """All rows of one session. It is known by all five: agents reuse their ids, and so do two users or machines."""
+        origin = session.origin
+        return cls(
+            where=(
+                ("organisation", origin.organisation),
+                ("user", origin.user),
+                ("host", origin.host),
+                ("agent", origin.agent),
+                ("session", session.session),
+            )
+        )
+
 
 class Sums(Struct, frozen=True):
     """What the rows of one group add up to; the counts are rows of every kind, but for `turns`."""

@@ -15,14 +15,14 @@ from acp_proxy.core.budget import Account
 from acp_proxy.core.charge import is_untold, lines_in
 from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.scope import Scope
-from acp_proxy.core.windows import HOUR
+from acp_proxy.core.windows import DAY, HOUR
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.kept_sums import Kept, What, kept_of, spent_of, what_of, whose_are
 from acp_proxy.ledger.summing import Spent, organisation_of, spent
 from acp_proxy.ledger.totals import Run, Statement, execute, insert
 
-_LONGEST = 7 * 24 * HOUR  # then it is made anew: most of those of sessions and processes nobody asks for again
+_LONGEST = 7 * DAY  # then it is made anew: most of those of sessions and processes nobody asks for again
 _MOST = 2**62  # beyond that nothing is kept: a row must never be refused because of a sum
 _MOST_AT_ONCE = 500
 _CHANGE = " ON CONFLICT (org_id, whose, what) DO UPDATE SET spent = excluded.spent"

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Query, SessionInfo, Sums
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.reading import (
@@ -28,7 +29,6 @@ _KEY = "user_id, host, agent, session"
 _BY = ("user", "host", "agent", "session")
 # An expression, lest SQLite look for users between the first and the last one, and not for a session.
 _THEIRS = "AND t.user_id = s.user_id || '' AND t.host = s.host AND t.agent = s.agent AND t.session = s.session"
-_DAY = 24 * 3600 * 10**9  # no clock is set back further in a turn, which then ends before it began
 
 
 def read_sessions(read: Read, query: Query, dialect: Dialect) -> Iterator[SessionInfo]:
@@ -75,7 +75,8 @@ def _conditions(query: Query, dialect: Dialect) -> tuple[str, list[Any]]:
     sql, values = "", list[Any]()
     if query.since is not None:
         sql += " AND s.ended_at >= ?"
-        values.append(max(query.since - _DAY, -(2**63)))
+        # No clock is set back further in a turn, which then ends before it began.
+        values.append(max(query.since - DAY, -(2**63)))
     if query.until is not None:
         sql += " AND s.started_at < ?"
         values.append(query.until)

@@ -14,7 +14,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from acp_proxy.core.notice import DAY, Kind, Notice, unpriced
+from acp_proxy.core.notice import Kind, Notice, unpriced
+from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.reading import Read

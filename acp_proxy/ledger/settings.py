@@ -6,14 +6,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from acp_proxy.core.windows import HOUR
+from acp_proxy.core.windows import DAY
 from acp_proxy.ledger.reading import Read
 from acp_proxy.ledger.totals import Run, insert
 
 Layer = Literal["admin", "user"]
 LAYERS: tuple[Layer, ...] = ("admin", "user")
 
-DAY = 24 * HOUR
 KEPT = 30 * DAY  # after which a machine that was not seen again is forgotten
 
 TABLES = (

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from acp_proxy.core import traffic
 from acp_proxy.core.digest import digest
 from acp_proxy.core.money import NANO
-from acp_proxy.core.windows import HOUR
+from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Row, labels
 from acp_proxy.ledger.totals import COUNTS, SERIES, WHOLE, Run, Series, Statement, execute, insertions, split
 
@@ -109,7 +109,7 @@ WHERE relayed.sequence < excluded.sequence
 RETURNING sequence
 """
 _LARGEST_RATIO = 1000 * NANO  # of a context that is used; what agents say need not make sense
-_FORGET_AFTER = 24 * HOUR  # a report is repeated within seconds
+_FORGET_AFTER = DAY  # a report is repeated within seconds
 
 _Key = tuple[str, str, tuple[str | None, ...], int]  # organisation, family, labels, slot
 

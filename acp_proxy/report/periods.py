@@ -8,16 +8,15 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
-from acp_proxy.core.windows import Window
+from acp_proxy.core.windows import DAY, HOUR, Window
 from acp_proxy.ledger import LedgerReader, Query, Sums
+from acp_proxy.ledger.totals import QUARTER_HOUR
 from acp_proxy.times import PERIODS, SECOND, Zone
 
-_QUARTER_HOUR = 900 * SECOND
 _LAST = 2**63 - 1  # of what a ledger's column holds
 _MOST = 60  # periods that are asked for one by one: of a year the weeks, and not the days
 _EPOCH = datetime(1970, 1, 1)  # a local day has no zone
-_HOUR = 3600 * SECOND
-_LOOKED_AT = 7 * 24 * _HOUR  # how far apart: a zone keeps its distance to UTC for weeks
+_LOOKED_AT = 7 * DAY  # how far apart: a zone keeps its distance to UTC for weeks
 _AT_ONCE = timedelta(days=7)  # whose sums are in memory
 
 
@@ -65,7 +64,7 @@ def _week_after(zone: Zone, at: int) -> int:
     day = _midnight(zone.local(at)) + _AT_ONCE
     while True:
         midnight = int(day.timestamp()) * SECOND
-        if zone.local(midnight + 2 * _HOUR) - zone.local(midnight - 2 * _HOUR) == timedelta(hours=4):
+        if zone.local(midnight + 2 * HOUR) - zone.local(midnight - 2 * HOUR) == timedelta(hours=4):
             return midnight
         day += timedelta(days=1)
 
@@ -74,13 +73,13 @@ def _by_day(
     ledger: LedgerReader, query: Query, zone: Zone, start: int, end: int, by: Sequence[str]
 ) -> Iterator[tuple[datetime, Sums]]:
     steady = list(_steady(zone, start, end))
-    if steady and not any(offset % _QUARTER_HOUR for _, _, offset in steady):
+    if steady and not any(offset % QUARTER_HOUR for _, _, offset in steady):
         for since, until, offset in steady:
             for sums in ledger.summed(_within(query, since, until), (_days(offset), *by)):
                 yield _EPOCH + timedelta(days=int(sums.key[0] or 0)), sums
         return
     for sums in ledger.summed(_within(query, start, end), ("quarter_hour", *by)):
-        yield _midnight(zone.local(int(sums.key[0] or 0) * _QUARTER_HOUR)).replace(tzinfo=None), sums
+        yield _midnight(zone.local(int(sums.key[0] or 0) * QUARTER_HOUR)).replace(tzinfo=None), sums
 
 
 def _midnight(moment: datetime) -> datetime:
@@ -123,7 +122,7 @@ def _of_days(ledger: LedgerReader, by: str, query: Query, zone: Zone, total: Sum
     """Days of UTC, or such as begin some quarter hours before; a day is in parts where clocks change in it."""
     found: list[tuple[str, Sums]] = []
     for start, end, offset in _steady(zone, total.started_at, total.ended_at + 1):
-        if offset % _QUARTER_HOUR:
+        if offset % QUARTER_HOUR:
             return ()
         days = ledger.summed(_within(query, start, end), (_days(offset),))
         found += [(PERIODS[by](_EPOCH + timedelta(days=int(sums.key[0] or 0))), sums) for sums in days]
@@ -132,7 +131,7 @@ def _of_days(ledger: LedgerReader, by: str, query: Query, zone: Zone, total: Sum
 
 def _days(offset: int) -> str:
     """What a ledger calls days of clocks that are so many ns ahead of UTC: whole quarter hours."""
-    return f"day{offset // _QUARTER_HOUR:+d}" if offset else "day"
+    return f"day{offset // QUARTER_HOUR:+d}" if offset else "day"
 
 
 def _steady(zone: Zone, start: int, end: int) -> Iterator[tuple[int, int, int]]:
@@ -166,7 +165,7 @@ def _offset(zone: Zone, at: int) -> int:
 def _of_quarter_hours(ledger: LedgerReader, by: str, query: Query, zone: Zone) -> Sequence[tuple[str, Sums]]:
     period = PERIODS[by]
     groups = ledger.summed(query, ("quarter_hour",))
-    return sorted(((period(zone.local(int(sums.key[0] or 0) * _QUARTER_HOUR)), sums) for sums in groups), key=_first)
+    return sorted(((period(zone.local(int(sums.key[0] or 0) * QUARTER_HOUR)), sums) for sums in groups), key=_first)
 
 
 def _first(period: tuple[str, Sums]) -> str:

@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from acp_proxy.core.windows import DAY, HOUR
 from acp_proxy.ledger import Context, LedgerReader, Query, Row, SessionInfo, Sums
 from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.report import Line, Report, currencies_of, line_of, session_key, turn_line
 from acp_proxy.report.context import Point, context_of, points, thinned
-from acp_proxy.times import SECOND, Zone
+from acp_proxy.times import Zone
 
-_HOUR = 3600 * SECOND
-_BACK = (_HOUR, 24 * _HOUR, 14 * 24 * _HOUR, None)  # how far the last session is looked for, step by step
+_BACK = (HOUR, DAY, 14 * DAY, None)  # how far the last session is looked for, step by step
 _SHORTEST_KEY = 4
 _MOST_NAMED = 5
 
@@ -62,7 +62,7 @@ def session_report(
     the ledger is open. Raises NoSuchSession and LedgerError.
     """
     info = session_called(ledger, name, mine, now)
-    query = _query(info)
+    query = Query.of_session(info)
     latest, models = deque[Row](maxlen=most or 0), dict[str, None]()
     context, _ = thinned(points(_seen(ledger.rows(query), latest, models)))
     sums = _sums(ledger, info)
@@ -86,24 +86,11 @@ def session_line(ledger: LedgerReader, info: SessionInfo) -> Line:
 
 def session_rows(ledger: LedgerReader, info: SessionInfo) -> Iterator[Row]:
     """In the order of time."""
-    return ledger.rows(_query(info))
-
-
-def _query(info: SessionInfo) -> Query:
-    origin = info.origin
-    return Query(
-        where=(
-            ("organisation", origin.organisation),
-            ("user", origin.user),
-            ("host", origin.host),
-            ("agent", origin.agent),
-            ("session", info.session),
-        )
-    )
+    return ledger.rows(Query.of_session(info))
 
 
 def _sums(ledger: LedgerReader, info: SessionInfo) -> Sums | None:
-    return next(iter(ledger.summed(_query(info), ())), None)
+    return next(iter(ledger.summed(Query.of_session(info), ())), None)
 
 
 def _named(total: Line, info: SessionInfo) -> Line:

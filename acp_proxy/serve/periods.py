@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from msgspec import Struct
+
+from acp_proxy.core.windows import HOUR
 from acp_proxy.times import SECOND, Zone
 
 RANGES = ("today", "week", "month", "year", "all")
@@ -16,8 +18,7 @@ Interval = tuple[int | None, int | None]  # half-open, Unix ns; None is open
 Step = Literal["hour", "day", "month"]
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """`starts` are Unix ns, ascending; each step ends where the next one starts, the last one does not end."""
 
     step: Step
@@ -50,7 +51,7 @@ def steps_of(period: str, zone: Zone, now: int, first: int | None) -> Steps:
     """The steps from the period's start to now. `first` is the first row's start, for all time."""
     match period:
         case "today":
-            return Steps("hour", tuple(range(begin_of(period, zone, now), now + 1, 3600 * SECOND)))
+            return Steps("hour", tuple(range(begin_of(period, zone, now), now + 1, HOUR)))
         case "week" | "month":
             return Steps("day", days(begin_of(period, zone, now), zone, now))
         case "year":

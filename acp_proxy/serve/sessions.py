@@ -59,7 +59,7 @@ class RecentSessions:
         """Raises BadQuestionError where there is none of this key."""
         session = self._find(key)
         turns = self._ledger.recent.rows(session, MOST_TURNS)
-        sums = next(iter(self._ledger.summed(Query(where=_where(session)), ())), None)
+        sums = next(iter(self._ledger.summed(Query.of_session(session), ())), None)
         total = line_of(key, sums) if sums else Line(key)
         omitted = max(0, sums.rows - len(turns)) if sums else 0
         return {
@@ -88,7 +88,7 @@ class RecentSessions:
         }
 
     def _added_up(self, key: str, session: SessionInfo) -> Line:
-        found = self._ledger.summed(Query(where=_where(session)), ())
+        found = self._ledger.summed(Query.of_session(session), ())
         self._totals[key] = next((line_of(key, sums) for sums in found), Line(key))
         return self._totals[key]
 
@@ -123,17 +123,6 @@ def _cursor(session: SessionInfo) -> str:
     origin = session.origin
     parts = (session.ended_at, origin.user, origin.host, origin.agent, session.session)
     return urlsafe_b64encode(msgspec.json.encode(parts)).decode()
-
-
-def _where(session: SessionInfo) -> tuple[tuple[str, str | None], ...]:
-    origin = session.origin
-    return (
-        ("organisation", origin.organisation),
-        ("user", origin.user),
-        ("host", origin.host),
-        ("agent", origin.agent),
-        ("session", session.session),
-    )
 
 
 def _about(session: SessionInfo) -> dict[str, Any]:

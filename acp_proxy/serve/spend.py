@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from acp_proxy.core.money import Money
+from acp_proxy.core.money import decimal_text
+from acp_proxy.core.windows import DAY, HOUR
 from acp_proxy.ledger import Sums
+from acp_proxy.ledger.totals import QUARTER_HOUR
 from acp_proxy.report import DIMENSIONS, Line, currencies_of, folded, line_of, name_of, ordered
 from acp_proxy.report.formats import figures
 from acp_proxy.serve.periods import Interval, Step, Steps, begin_of, day_after, days, start_of, steps_of
@@ -22,16 +24,12 @@ MOST_LINES = 200  # of a table
 MOST_SERIES = 8  # of a chart
 OTHER = "other"
 
-_HOUR = 3600 * SECOND
-_UTC_DAY = 24 * _HOUR
-_QUARTER_HOUR = 900 * SECOND
 _SOURCES = ("usage_source", "cost_source")
 _SOMETIMES = ("team", "user", "kind")  # worth looking at where there is more than one
 _CARDS = ("today", "week", "month")
 
 
-@dataclass(slots=True)
-class Totals:
+class Totals(Struct):
     """What a period's rows add up to, and how many of them are known how well."""
 
     line: Line = field(default_factory=lambda: Line("total"))
@@ -96,7 +94,7 @@ def _source(usage_source: object, cost_source: object) -> str:
 def _days(since: int, zone: Zone, now: int) -> list[Interval]:
     """Day by day, for but today are known from before; so is what comes later, in days of UTC that have no rows yet."""
     starts = days(since, zone, now)
-    later = -(-day_after(starts[-1], zone) // _UTC_DAY) * _UTC_DAY
+    later = -(-day_after(starts[-1], zone) // DAY) * DAY
     return [*zip(starts, (*starts[1:], later), strict=True), (later, None)]
 
 
@@ -120,7 +118,7 @@ def _lines_by_hour(kept: KeptSums, by: str, steps: Steps) -> list[list[Line]]:
     first = steps.starts[0]
     found: list[list[Line]] = [[] for _ in steps.starts]
     for sums in kept.of(first, None, (by, "quarter_hour")):
-        hour = (int(sums.key[1] or 0) * _QUARTER_HOUR - first) // _HOUR
+        hour = (int(sums.key[1] or 0) * QUARTER_HOUR - first) // HOUR
         found[max(0, min(hour, len(found) - 1))].append(line_of(name_of(by, sums.key[0]), sums))
     return [list(folded(lines)) for lines in found]
 
@@ -185,4 +183,4 @@ def _series(by_key: Mapping[str, list[int | None]]) -> list[dict[str, Any]]:
 
 
 def _texts(values: Iterable[int | None]) -> list[str | None]:
-    return [None if nano is None else Money(nano, "").text for nano in values]
+    return [None if nano is None else decimal_text(nano) for nano in values]

@@ -15,6 +15,7 @@ from acp_proxy.budget.own import here, own_subject
 from acp_proxy.config import Config
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories
+from acp_proxy.ledger.totals import QUARTER_HOUR
 from acp_proxy.serve import asked as questions
 from acp_proxy.serve.asked import choice, number, only
 from acp_proxy.serve.dead import Dead
@@ -66,7 +67,7 @@ class Views:
         period, by = choice(asked, "range", RANGES), choice(asked, "by", BY)
         zone, now = questions.zone(asked, self._zone), self._clock()
         return self._unless_kept(
-            ("spend", period, by, zone.name, now // (900 * times.SECOND)),
+            ("spend", period, by, zone.name, now // QUARTER_HOUR),
             lambda: _json(spend(self._sums, period, by, zone, now)),
         )
 
