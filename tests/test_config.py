@@ -136,7 +136,9 @@ def test_what_the_administrator_set_is_final_and_the_rest_is_free(machine: Machi
 def test_an_administrators_price_is_final_as_a_whole(machine: Machine) -> None:
     machine.admin('[prices.m]\ninput = "5"\noutput = "25"\n')
     machine.user('[prices.m]\ncached_read = "0"\n[prices.other]\ninput = "1"\n')
-    assert machine.load().pricing.prices == {"m": Price("5", "25"), "other": Price("1")}
+    config = machine.load()
+    assert config.pricing.prices == {"m": Price("5", "25"), "other": Price("1")}
+    assert config.overruled == ("prices.m.cached_read",)
 
 
 def test_config_names_a_file_in_place_of_the_users_and_the_administrators_still_applies(machine: Machine) -> None:

@@ -78,7 +78,7 @@ def _settled(
         files=tuple(file.path for file in (own, admin) if file),
         final=frozenset(map(dotted, final)),
         by_file={"admin": final, "user": users},
-        overruled=tuple(dotted(key) for key in lower if key in final and lower[key] != settings[key]),
+        overruled=tuple(dotted(key) for key in lower if settings.get(key) != lower[key]),
     )
 
 

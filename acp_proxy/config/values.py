@@ -98,4 +98,4 @@ class Config(Struct, frozen=True):
     files: tuple[Path, ...]  # that were read, the administrator's last
     final: frozenset[str]  # keys that the administrator set
     by_file: Mapping[Literal["admin", "user"], Layer]  # what each file sets, but for its arrays of tables
-    overruled: tuple[str, ...]  # keys that were set, but differently by the administrator
+    overruled: tuple[str, ...]  # keys that were set, and do not count for what the administrator set
