@@ -73,6 +73,12 @@ def decimal_text(nano: int) -> str:
     return f"{sign}{units}.{fraction}" if fraction else f"{sign}{units}"
 
 
+def budget_text(nano: int, allowed: int) -> str:
+    """Nano-units of a budget that allows so many, in units: rounded for people, finer where that is little."""
+    decimals = 2 if allowed >= 100 * NANO else 4 if allowed >= NANO // 10 else 9
+    return decimal_text(round(nano, decimals - 9))
+
+
 def summed(amounts: Iterable[Money]) -> tuple[Money, ...]:
     """One amount per currency, in the order in which the currencies first came."""
     sums: dict[str, int] = {}

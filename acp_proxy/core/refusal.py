@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.hold_size import HoldSize
-from acp_proxy.core.money import NANO, decimal_text
+from acp_proxy.core.money import budget_text
 from acp_proxy.core.windows import SECOND
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -128,11 +128,9 @@ def _least(standing: Standing) -> str:
 
 
 def _amount(amount: int, standing: Standing) -> str:
-    """Rounded for people, finer where the limit is small."""
     if not standing.account.budget.limit.is_money:
         return f"{amount:,}"
-    decimals = 2 if standing.allowed >= 100 * NANO else 4 if standing.allowed >= NANO // 10 else 9
-    return decimal_text(round(amount, decimals - 9))
+    return budget_text(amount, standing.allowed)
 
 
 def _how_to_get_more(account: Account) -> str:

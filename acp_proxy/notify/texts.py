@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from acp_proxy import times
-from acp_proxy.core.money import NANO, decimal_text
+from acp_proxy.core.money import budget_text
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.windows import SECOND
 from acp_proxy.figures import clean
@@ -88,14 +88,11 @@ def _figures(notice: Notice) -> str:
 
 
 def _amount(notice: Notice, amount: int | None) -> str:
-    """Rounded for people, finer where the limit is small."""
     if amount is None:
         return "?"
     if notice.unit in ("tokens", "turns"):
         return f"{amount:,}"
-    limit = notice.limit or 0
-    decimals = 2 if limit >= 100 * NANO else 4 if limit >= NANO // 10 else 9
-    return decimal_text(round(amount, decimals - 9))
+    return budget_text(amount, notice.limit or 0)
 
 
 def _reset(notice: Notice) -> str:
