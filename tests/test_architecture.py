@@ -20,25 +20,19 @@ CORE_MAY_IMPORT = {
     "bisect",
     "collections",
     "contextlib",
-    "dataclasses",
     "datetime",
     "decimal",
     "enum",
-    "fractions",
     "functools",
     "hashlib",
     "io",  # BytesIO, a buffer that grows
     "itertools",
     "json",
-    "math",
     "msgspec",
     "operator",
     "orjson",
     "re",
-    "string",
-    "types",
     "typing",
-    "uuid",
 }
 
 # What a bare interpreter (without `site`) loads in no time, or has built in.
