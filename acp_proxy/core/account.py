@@ -208,12 +208,10 @@ class Account:
 
     def compact(self, event: Compacted) -> None:
         self.compacted = event.turn is None
-        if event.after:
-            self.shrink(event.after, estimated=False)
 
-    def shrink(self, used: int, *, estimated: bool) -> None:
-        """The context after a compaction."""
-        self.stand(used, estimated=estimated)
+    def shrink(self, used: int) -> None:
+        """The context after a compaction, by the agent's own estimate."""
+        self.stand(used, estimated=True)
         self.notes.compacted = True
 
     def stand(self, used: int, *, estimated: bool = False) -> None:

@@ -187,13 +187,11 @@ class UpdateSeen(Struct, frozen=True):
 
 
 class Compacted(Struct, frozen=True):
-    """A `compaction_update`, or an agent's own sign of one. Context sizes in tokens where known."""
+    """A `compaction_update`, with its `status`."""
 
     at: int
     session: str
     turn: Turn | None
-    before: int | None = None
-    after: int | None = None
     status: str | None = None
 
 

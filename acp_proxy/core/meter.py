@@ -175,7 +175,7 @@ class Meter:
         if (run := dialects.child_usage(event)) is not None:
             return self._call_seen(account, event, run)
         if after := dialects.compacted_to(event.meta):
-            account.shrink(after, estimated=True)
+            account.shrink(after)
         if event.turn is not None:
             before = account.notes.status
             account.notes.status = dialects.status_line(event.meta) or before

@@ -155,7 +155,7 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(SessionClosed, at, sessions, st.booleans()),
     st.builds(ModelSelected, at, sessions, models),
     st.builds(SessionInfoChanged, at, sessions, st.none() | st.text(max_size=3), st.none(), st.just({})),
-    st.builds(Compacted, at, sessions, maybe_turn, maybe, maybe),
+    st.builds(Compacted, at, sessions, maybe_turn),
     st.builds(ConnectionClosed, at, st.sampled_from(Side)),
     st.builds(
         Initialized,
