@@ -23,9 +23,7 @@ def budgets_of(file: TomlFile, layer: Layer) -> tuple[Budget, ...]:
     for index, table in enumerate(tables(file, "budget")):
         place = Place(file, "budget", index)
         values = checked(table, place, {("limit",): _LIMIT, ("scope",): _SCOPE})
-        if (hold := table.get("hold", "auto")) != "auto":
-            values["hold is money"] = isinstance(hold, str)
-        budget = _budget(values, layer, place)
+        budget = _budget(values, table.get("hold", "auto"), layer, place)
         if budget.name in named:
             raise place.wrong("name", f'"{budget.name}" is the name of another budget of this file')
         named[budget.name] = budget
@@ -37,13 +35,14 @@ def flag_budget(nano: int) -> Budget:
     return Budget(FLAG, "flag", Window("total"), Limit(nano, "USD"))
 
 
-def _budget(values: Mapping[str, Any], layer: Layer, place: Place) -> Budget:
+def _budget(values: Mapping[str, Any], hold: object, layer: Layer, place: Place) -> Budget:
+    """`hold` is as it was written: text is an amount of money."""
     if "name" not in values:
         raise place.wrong("name", "expected a name; each budget needs one of its own")
     if "window" not in values:
         raise place.wrong("window", "expected a window, such as day or month")
     limit = _limit(values, place)
-    if values.get("hold is money", limit.is_money) is not limit.is_money:
+    if hold != "auto" and isinstance(hold, str) is not limit.is_money:
         of = f'an amount of {limit.unit} in quotes, such as "0.50"' if limit.is_money else f"a number of {limit.unit}"
         raise place.wrong("hold", f'expected "auto" or {of}')
     return Budget(
