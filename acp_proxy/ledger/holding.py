@@ -106,7 +106,7 @@ def end(run: Run, organisation: str, turns: Sequence[str]) -> tuple[list[tuple[A
 
 def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: int) -> Row:
     """The row of a turn whose owner died and left no figure: what it held. `found` is of `OPEN_TURNS`."""
-    turn, _, expires_at = open_turn(found)
+    turn, expires_at = open_turn(found)
     most: dict[str, int] = {}  # by unit: each budget held for the same turn
     for amount, unit in holds:
         most[unit] = max(most.get(unit, 0), amount)

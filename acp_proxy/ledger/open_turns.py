@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from acp_proxy.core.entry import Origin
-from acp_proxy.core.windows import SECOND
+from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import OpenTurn
 from acp_proxy.ledger.owners import Owner, this_host
 from acp_proxy.ledger.places import journal_of
 from acp_proxy.ledger.reading import Read
 
-ABANDONED = 24 * 3600 * SECOND  # after its expiry a turn of another host is booked by whoever finds it
+ABANDONED = DAY  # after its expiry a turn of another host is booked by whoever finds it
 OPEN_TURNS = """
 SELECT org_id, user_id, team, project, host, agent, agent_version, client,
     turn, session, started_at, model, process, owner_host, owner_pid, owner_started, expires_at
@@ -21,11 +21,11 @@ FROM open_turn
 """
 
 
-def open_turn(found: tuple[Any, ...]) -> tuple[OpenTurn, Owner, int]:
-    """A row of `OPEN_TURNS`, with its owner and expiry."""
+def open_turn(found: tuple[Any, ...]) -> tuple[OpenTurn, int]:
+    """A row of `OPEN_TURNS`, with when its holds expire (Unix ns)."""
     turn, session, started_at, model, process, host, pid, started, expires_at = found[8:]
     owner = Owner(host, pid, started)
-    return OpenTurn(turn, Origin(*found[:8]), session, started_at, owner, model, process), owner, expires_at
+    return OpenTurn(turn, Origin(*found[:8]), session, started_at, owner, model, process), expires_at
 
 
 def dead_turns(read: Read, journals: Sequence[Path], now: int) -> list[tuple[Any, ...]]:
@@ -35,7 +35,8 @@ def dead_turns(read: Read, journals: Sequence[Path], now: int) -> list[tuple[Any
 
 
 def _is_dead(found: tuple[Any, ...], journals: Sequence[Path], now: int) -> bool:
-    _, owner, expires_at = open_turn(found)
+    turn, expires_at = open_turn(found)
+    owner = turn.owner
     if owner.host != this_host():
         return expires_at < now - ABANDONED
     # Whatever the clock says: a machine may have slept for days. A journal that is still there is being read by

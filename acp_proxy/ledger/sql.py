@@ -127,7 +127,7 @@ class SqlLedger(SqlReader):
         return bool(found) and self._book(found[0], now)
 
     def _book(self, found: tuple[Any, ...], now: int) -> bool:
-        turn, _, _ = open_turn(found)
+        turn, _ = open_turn(found)
         holds = self._read(holding.HOLDS_OF_TURN, (turn.origin.organisation, turn.id))
         if holds:  # else it was settled or released meanwhile, or held nothing of anything
             self.append([holding.last_known(found, holds, now)])
