@@ -90,19 +90,20 @@ def _bookkeepers(
         config.ledger.url, os.environ, partial(log, "warning"), partial(_note_settings, config), loop.call_later
     )
     process = uuid7(time.time_ns())
+    counted_by = None if config.run.budget is None else process  # of a budget for one run alone rows name the run
     recorder = Recorder(
         worker,
         _origin(config, command),
         announce,
         agent=config.run.agent,
         project_of=None if config.identity.project else project_of,
-        process=process if config.run.budget is not None else None,
+        process=counted_by,
         titles=config.share_titles or not is_postgres(config.ledger.url),
         later=loop.call_later,
     )
     counters = RelayCounters(worker, traffic, organisation, process, later=loop.call_later)
     expected = ExpectedSeries(worker, recorder.origin_of, catalog.concrete)
-    budgets = _budgets(config, catalog, worker, recorder, process if config.run.budget is not None else None)
+    budgets = _budgets(config, catalog, worker, recorder, counted_by)
     return [counters, recorder], [*budgets, expected]
 
 
