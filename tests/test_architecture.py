@@ -37,6 +37,7 @@ CORE_MAY_IMPORT = {
 
 # What a bare interpreter (without `site`) loads in no time, or has built in.
 CHEAP = {"__future__", "_collections_abc", "_signal", "_stat", "abc", "genericpath", "os", "posixpath", "stat", "_abc"}
+CHEAP |= {"errno"}  # is built in, and Python 3.14 starts with it
 
 # Commands that people read; everywhere else stdout is the wire.
 MAY_WRITE_TO_STDOUT = {"answers.py", "cli.py", "demo.py", "demo_agent.py"}

@@ -143,7 +143,7 @@ def test_nothing_granted_is_no_error(machine: Machine) -> None:
          'no budget is called "dayly"; did you mean "daily"?'),
         (("grant", "daily", "--amount", "-5", "--for", "2h", "--reason", "x"),
          "--amount: expected an amount of USD above 0, such as 5 or 0.50, not '-5'"),
-        (("grant", "daily", "--amount", "5", "--for", "-2h", "--reason", "x"),
+        (("grant", "daily", "--amount", "5", "--reason", "x", "--for"),
          "argument --for: expected one argument; see acp-proxy budget grant --help"),
         (("grant", "daily", "--amount", "5", "--for", "2h", "--reason", ""),
          "--reason: expected why, in 1 to 500 characters"),
