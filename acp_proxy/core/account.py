@@ -88,6 +88,7 @@ class Account:
         self.compacted = False  # between turns, and what it used is not booked yet
         self.paid_otherwise = False  # what its agent tells next of the last turn, the user's prices have paid
         self.restorable = True  # nothing was booked here that the ledger's answer would hold too
+        self.awaited = False  # ... but it was asked for before anything was
         self._booked: tuple[Money, ...] = ()  # in other processes, too
 
     # -- what happens to it
@@ -98,14 +99,14 @@ class Account:
             self.cost.begin(at_zero=True)
             self.tokens.begin(at_zero=True)
             self.heard = self.charged_at = self.before = self.told = self.used = None
-            self.estimated = self.grounded = False
+            self.estimated = self.grounded = self.awaited = False
             self.from_start = True
 
     def reopen(self) -> None:
         """Loaded or resumed. Had by another process before, its counters stand where the agent or the ledger says."""
         if self.here:
             return
-        self.here, self.from_start = True, False
+        self.here, self.from_start, self.awaited = True, False, self.restorable
         self.cost.begin(at_zero=self.profile.cost == "restarts")
         self.tokens.begin(at_zero=self.profile.counters_restart)
 
@@ -137,6 +138,13 @@ class Account:
             self.tokens.restore(state.counters)
             self.title = self.title or state.title
             self._booked = state.costs
+
+    def settle(self, state: SessionState) -> tuple[Counters | None, Money | None]:
+        """The ledger's word, when rows were booked without it: what the agent's first figures held beyond these."""
+        stood = state.agent_cost or _nothing_like(state.costs)
+        self._booked = plus(state.costs, self._booked)
+        self.title = self.title or state.title
+        return self.tokens.settle(state.counters), self.cost.settle(stood) if stood is not None else None
 
     def begin_turn(self, turn: Turn) -> None:
         if not self.open:

@@ -31,7 +31,9 @@ class AgentCost:
         "_adopted",
         "_ahead",
         "_baseless",
+        "_booked_for_first",
         "_carried_over",
+        "_first",
         "_goes_on",
         "_known",
         "_others",
@@ -50,6 +52,8 @@ class AgentCost:
         self._ahead: Money | None = None  # booked from the catalog, and still to come in the agent's cost
         self.pending: tuple[Money, ...] = ()  # reported, and not taken yet
         self._adopted: Money | None = None  # a first value that nothing could be compared with
+        self._first: Money | None = None  # the same once it was taken, for `settle`
+        self._booked_for_first: tuple[Money, ...] = ()  # in its place, by tokens and prices
         self._reported = self._baseless = self._carried_over = False
 
     @property
@@ -61,6 +65,7 @@ class AgentCost:
         """A session is opened: at 0, or at what it cost in another process, which somebody must tell."""
         self.last, self._known = None, at_zero
         self._others.clear()
+        self._first = None
         self._ahead = None  # of a counter that says nothing any more
 
     def inherit(self, value: Money) -> None:
@@ -78,6 +83,21 @@ class AgentCost:
         elif (first := self._adopted) is not None and first.currency == value.currency and first.nano >= value.nano:
             self._add(first.minus(value))
             self._adopted, self._baseless, self._carried_over = None, False, True
+
+    def book_for_first(self, costs: tuple[Money, ...] | None) -> None:
+        """What was priced in place of a first value. None: the user's prices stand, whatever it holds."""
+        self._booked_for_first = costs or ()
+        if costs is None:
+            self._first = None
+
+    def settle(self, value: Money) -> Money | None:
+        """What the first value held beyond what was booked for it, once it is known where the counter stood."""
+        first, self._first = self._first, None
+        if first is None or any(money.currency != value.currency for money in (first, *self._booked_for_first)):
+            return None
+        booked = sum(cost.nano for cost in self._booked_for_first)
+        missing = first.nano - value.nano - booked
+        return Money(missing, value.currency) if missing * 100 > booked else None  # 1 % is two price lists, not spend
 
     def report(self, value: Money) -> None:
         if not value.nano and self.positive and not self._restarts:
@@ -111,6 +131,8 @@ class AgentCost:
     def take(self) -> Increase:
         increase = Increase(self.pending, self._reported, self._baseless, self._carried_over and bool(self.pending))
         self._carried_over = self._carried_over and not self._reported
+        if self._adopted is not None:
+            self._first, self._booked_for_first = self._adopted, ()
         self.pending, self._adopted = (), None
         self._reported = self._baseless = False
         return increase

@@ -65,14 +65,15 @@ def is_empty(counters: Counters | None) -> bool:
 class Cumulative:
     """One session's counters that only grow, and restart. What was counted before is never counted again."""
 
-    __slots__ = ("known", "last")
+    __slots__ = ("_first", "known", "last")
 
     def __init__(self) -> None:
         self.last: Counters | None = None
         self.known = True  # where they stood: at `last`, or at 0. False after a load, until somebody says
+        self._first: Counters | None = None  # told when nobody had said, for `settle`
 
     def begin(self, *, at_zero: bool) -> None:
-        self.last, self.known = None, at_zero
+        self.last, self.known, self._first = None, at_zero, None
 
     def stand_at(self, counters: Counters) -> None:
         self.last, self.known = counters, True
@@ -86,19 +87,27 @@ class Cumulative:
         if not self.known and counters is not None:
             self.stand_at(counters)
 
+    def settle(self, counters: Counters | None) -> Counters | None:
+        """What the first ones held that nobody could tell, once it is known where they stood."""
+        first, self._first = self._first, None
+        if first is None or counters is None or not covers(first, counters):
+            return None
+        return _difference(counters, first)
+
     def since(self, now: Counters) -> Counters | None:
         """What came since the last time, all of it after a restart. None when it is not known where they stood."""
         if not self.known:
             return None
         if self.last is None or not covers(now, self.last):
             return now
-        return _merged(self.last, now, lambda old, new: None if new is None else new - (old or 0))
+        return _difference(self.last, now)
 
     def advance(self, now: Counters) -> Counters | None:
         """The same, and from now on they stand there. Nothing but zeros is a gap in what the agent knows."""
         if self.last is not None and _is_nothing(now):
             return now
         since, last = self.since(now), self.last
+        self._first = self._first if self.known else now
         self.stand_at(now if last is None else _merged(last, now, lambda old, new: old if new is None else new))
         return since
 
@@ -107,6 +116,10 @@ def covers(now: Counters, last: Counters) -> bool:
     """Whether no counter fell; one that is absent on a side says nothing."""
     pairs = ((getattr(now, name), getattr(last, name)) for name in _NAMES)
     return all(new >= old for new, old in pairs if new is not None and old is not None)
+
+
+def _difference(last: Counters, now: Counters) -> Counters:
+    return _merged(last, now, lambda old, new: None if new is None else new - (old or 0))
 
 
 def _is_nothing(counters: Counters) -> bool:

@@ -99,10 +99,10 @@ class Meter:
                 self._account(session).reopen()
             case SessionOpened():
                 self._opened(event)
-            case SessionClosed(session=session, deleted=True):
-                self._accounts.pop(session, None)
-            case SessionClosed(session=session) if session in self._accounts:
+            case SessionClosed(session=session, deleted=deleted) if session in self._accounts:
                 self._accounts[session].close()
+                if deleted and not self._accounts[session].awaited:
+                    del self._accounts[session]
 
     def _opened(self, event: SessionOpened) -> None:
         account = self._account(event.session)
@@ -120,10 +120,24 @@ class Meter:
     def _restored(self, event: SessionRestored) -> list[Event]:
         account = self._account(event.session)
         forked = event.parent is not None
-        if event.state is None or not (forked or account.restorable):
+        awaited, account.awaited = account.awaited, account.awaited and forked
+        if event.state is None:
             return []
+        if not (forked or account.restorable):
+            return self._settled(account, event.state, event.at) if awaited else []
         account.restore(event.state, forked=forked)
         return [ContextChanged(event.at, account.session, self._state(account), restored=True)]
+
+    def _settled(self, account: Account, state: SessionState, at: int) -> list[Event]:
+        """The answer of a ledger that was slower than the first turn."""
+        since, cost = account.settle(state)
+        usage = partition(since, account.profile).usage if since is not None else NOTHING
+        increase, why = Increase((cost,) if cost is not None else ()), "known when the ledger had answered"
+        entry = self._rows.between_turns(account, at, usage, increase, "autonomous", why)
+        changed: list[Event] = [ContextChanged(at, account.session, self._state(account), restored=True)]
+        if entry is not None:
+            changed.append(self._metered(account, entry, reported=True, reported_cost=True))
+        return changed
 
     def _account(self, session: str) -> Account:
         """Updates may name a session before the response that opens it."""

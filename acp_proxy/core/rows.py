@@ -18,6 +18,7 @@ from acp_proxy.core.estimate import Estimate, estimate
 from acp_proxy.core.events import TurnEnded
 from acp_proxy.core.guess import ScopeGuess
 from acp_proxy.core.model_rows import Share, Spread, read_rows, spread, without
+from acp_proxy.core.money import summed
 from acp_proxy.core.pricing import Pricer
 from acp_proxy.core.turn_cost import Bill, Prices, computed_lines, turn_bill, unpaid_lines
 from acp_proxy.core.turn_usage import TurnUsage, turn_usage
@@ -70,10 +71,21 @@ class Rows:
         retried = "a retried stream, by the agent's rows" if parts.retried else ""
         hidden = "cached input is not told, and priced in full" if _overpriced(account, bill) else ""
         detail = "; ".join(filter(None, (used.detail, retried, hidden, bill.detail)))
-        own = self._row(ended, account, ended.turn.kind, bill.lines, used.source, bill.source, detail, own=True)
-        return [*rows, own]
+        rows.append(self._row(ended, account, ended.turn.kind, bill.lines, used.source, bill.source, detail, own=True))
+        if increase.baseless:
+            booked = () if increase.amounts else summed(cost for row in rows for cost in row.costs)
+            account.cost.book_for_first(None if bill.by_user else booked)
+        return rows
 
-    def between_turns(self, account: Account, at: int, usage: Usage, increase: Increase, kind: Kind) -> Entry | None:
+    def between_turns(
+        self,
+        account: Account,
+        at: int,
+        usage: Usage,
+        increase: Increase,
+        kind: Kind,
+        why: str = "reported while no prompt ran",
+    ) -> Entry | None:
         """What was used while no prompt ran, or told after its turn had ended. None when that is nothing."""
         model = account.model
         cost_source: CostSource = "agent"
@@ -94,7 +106,7 @@ class Rows:
             lines=lines,
             usage_source="agent" if usage.total else "none",
             cost_source=cost_source,
-            detail="reported while no prompt ran",
+            detail=why,
             context_used=account.used,
             context_size=self._size(account),
         )

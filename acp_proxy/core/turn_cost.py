@@ -32,6 +32,7 @@ class Bill(Struct, frozen=True):
     ahead: Money | None = None
     pays_beside: bool = False  # the agent's cost holds what subagents and titles cost
     instead: bool = False
+    by_user: bool = False  # the user's prices stand, whatever the agent tells
 
 
 class Prices(Struct, frozen=True):
@@ -64,7 +65,7 @@ def turn_bill(
     ahead = _total(priced) if to_come and not increase.baseless else None
     lines, source, detail = _computed(own, priced, estimated=used.source == "estimated")
     instead = told and configured and not increase.reported
-    return Bill(lines, source, detail, ahead=ahead, pays_beside=to_come, instead=instead)
+    return Bill(lines, source, detail, ahead=ahead, pays_beside=to_come, instead=instead, by_user=configured)
 
 
 def computed_lines(shares: Sequence[Share], prices: Prices) -> tuple[tuple[UsageLine, ...], CostSource]:

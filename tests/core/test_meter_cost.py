@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from acp_proxy.core.agent_cost import AgentCost, split, weights_of
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.entry import SessionState
-from acp_proxy.core.events import Counters, ModelCounters, UsageReported
+from acp_proxy.core.events import Counters, ModelCounters, SessionClosed, UsageReported
 from acp_proxy.core.money import Money
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.usage import Usage
@@ -218,10 +218,48 @@ def test_the_ledgers_answer_may_come_after_the_first_cost() -> None:
     assert story.end(turn, inclusive(100, 10))[-1].costs == (usd("0.002186"),)
 
 
-def test_the_ledgers_answer_is_nothing_once_rows_were_booked_here() -> None:
+def test_a_ledger_that_is_slower_than_the_first_turn_says_what_it_had_cost() -> None:
     story = Story(OPENCODE)
     story.open("load")
+    assert story.turn(inclusive(100, 10), cost="0.02798").costs == ()
+    (late,) = story.restore(known("0.025794", "0.025794"))
+    assert (late.kind, late.usage.total, late.costs) == ("autonomous", 0, (usd("0.002186"),))
+    assert story.metered.state.costs == (usd("0.02798"),)
+    assert story.turn(inclusive(100, 10), cost="0.03").costs == (usd("0.00202"),)
+
+
+def test_a_slow_ledger_adds_only_what_the_first_turn_was_not_priced_at() -> None:
+    story = Story(CLAUDE)
+    story.open("load", model="claude-opus-5-5")
+    assert story.turn(CALL, cost="0.084777").costs == (usd("0.010927"),)
+    story.tell(SessionClosed(story.now(), "s", deleted=True))
+    (late,) = story.restore(known("0.058226", "0.058226"))
+    assert late.costs == (usd("0.015624"),)
+    assert story.metered.state.costs == (usd("0.084777"),)
+
+
+def test_a_slow_ledger_adds_nothing_that_was_booked_beside_the_first_turn() -> None:
+    story = Story(CLAUDE)
+    story.open("load", model="claude-opus-5-5")
+    rows = (ModelCounters("claude-opus-5-5", CALL), ModelCounters("haiku", disjoint(100, 0, 0, 10)))
+    story.turn(CALL, cost="0.069303", model_usage=rows)
+    assert [row.costs for row in story.rows] == [(usd("0.00015"),), (usd("0.010927"),)]
+    assert story.restore(known("0.058226", "0.058226")) == []
+
+
+def test_a_slow_ledger_adds_nothing_to_the_users_price() -> None:
+    story = Story(CLAUDE, replace(PRICES, configured=frozenset({"mock"})))
+    story.open("load", model="mock")
+    assert story.turn(inclusive(100, 10), cost="0.084777").costs == (usd("0.000002"),)
+    assert story.restore(known("0.058226", "0.058226")) == []
+
+
+def test_a_later_answer_of_the_ledger_is_nothing_once_rows_were_booked_here() -> None:
+    story = Story(OPENCODE)
+    story.open("load")
+    story.restore(None)
     story.turn(inclusive(100, 10), cost="0.02798")
+    story.open("load")
     assert story.restore(known("0.025794", "0.025794")) == []
     assert story.turn(inclusive(100, 10), cost="0.03").costs == (usd("0.00202"),)
 

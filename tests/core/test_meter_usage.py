@@ -162,6 +162,16 @@ def test_where_persistent_counters_stood_is_not_guessed() -> None:
     assert story.end(turn)[-1].usage == Usage(500, 0, 0, 20)
 
 
+def test_a_ledger_that_is_slower_than_the_first_turn_says_what_it_had_used() -> None:
+    story = Story(OPENHANDS)
+    story.open("load")
+    turn = story.begin()
+    story.update(turn, openhands(9000, 500))
+    assert story.end(turn)[-1].usage_source == "none"
+    (late,) = story.restore(SessionState(counters=Counters(8000, 400)))
+    assert (late.kind, late.usage, late.usage_source) == ("autonomous", Usage(1000, 0, 0, 100), "agent")
+
+
 def test_hermes_counts_from_zero_after_another_model_is_chosen() -> None:
     story = Story(HERMES)
     story.open(model="mock")
