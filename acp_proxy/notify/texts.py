@@ -53,8 +53,7 @@ def text(notice: Notice) -> str:
             sentences = [f"It was a turn of {_who(notice, 'with')}.", _figures(notice), _reset(notice)]
         case "unpriced", _:
             what = "Its tokens are counted, their cost is not, and no budget of money counts them."
-            how = "A price can be set in the configuration: [prices]."
-            sentences = [f"It was used in a turn of {_who(notice, 'with')}.", what, how]
+            sentences = [f"It was used in a turn of {_who(notice, 'with')}.", what, _to_price(notice)]
         case "test", _:
             sentences = [f"Somebody on {_name(notice.host)} tries this channel: nothing has happened."]
         case _, "back":
@@ -72,6 +71,12 @@ def _budget(notice: Notice) -> str:
 
 def _model(notice: Notice) -> str:
     return f'model "{_name(notice.model)}"' if notice.model else "a model without a name"
+
+
+def _to_price(notice: Notice) -> str:
+    if notice.model:
+        return "A price can be set in the configuration: [prices]."
+    return "Which model the agent means can be said under its name in the configuration: [aliases]."
 
 
 def _who(notice: Notice, joint: str = "to") -> str:

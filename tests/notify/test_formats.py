@@ -106,6 +106,13 @@ class TestWords:
                 next(unpriced(ALICE, row(line(None, cost=None)).entry)),
                 "No price is known for a model without a name",
                 "It was used in a turn of alice (team core, project web) with claude-agent-acp. Its tokens are "
+                "counted, their cost is not, and no budget of money counts them. Which model the agent means can be "
+                "said under its name in the configuration: [aliases].",
+            ),
+            (
+                next(unpriced(ALICE, row(line("my-model", cost=None)).entry)),
+                'No price is known for model "my-model"',
+                "It was used in a turn of alice (team core, project web) with claude-agent-acp. Its tokens are "
                 "counted, their cost is not, and no budget of money counts them. A price can be set in the "
                 "configuration: [prices].",
             ),
