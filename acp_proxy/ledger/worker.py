@@ -56,6 +56,7 @@ class _Do(Struct, frozen=True):
 
     job: Callable[[BudgetLedger], object]
     failed: Callable[[LedgerError], None] | None
+    anyway: bool = False  # tried also when what is before it cannot be done now
 
 
 class _Stop(Struct, frozen=True):
@@ -170,9 +171,14 @@ class LedgerWorker:
         """
         self._put(_Do(job, None))
 
-    def ask(self, job: Callable[[BudgetLedger], object], failed: Callable[[LedgerError], None]) -> None:
-        """The same, but tried once: `failed` is called in the worker's thread when the ledger is out of reach."""
-        self._put(_Do(job, failed))
+    def ask(
+        self, job: Callable[[BudgetLedger], object], failed: Callable[[LedgerError], None], *, anyway: bool = False
+    ) -> None:
+        """The same, but tried once: `failed` is called in the worker's thread when the ledger is out of reach.
+
+        With `anyway` it is also tried when what was given before cannot be done now.
+        """
+        self._put(_Do(job, failed, anyway))
 
     def close(self, timeout: float) -> int:
         """Write what is left, for at most `timeout` seconds. The rows that the journal keeps for the next start."""
@@ -264,11 +270,13 @@ class LedgerWorker:
             self._jobs.popleft()
 
     def _give_up(self, error: LedgerError) -> None:
-        """Nobody waits for what is tried only once."""
-        asked = [job for job in self._jobs if isinstance(job, _Do) and job.failed]
+        """Nobody waits for what is tried only once; what is tried anyway comes before what could not be done."""
+        first, asked = self._jobs[0], [job for job in self._jobs if isinstance(job, _Do) and job.failed]
         for job in asked:
             self._jobs.remove(job)
-            if job.failed:
+            if job.anyway and job is not first:
+                self._jobs.appendleft(job)
+            elif job.failed:
                 job.failed(error)
 
     def _skip(self, why: str) -> None:

@@ -14,15 +14,18 @@ import pytest
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.money import Money
 from acp_proxy.directories import default_ledger
-from acp_proxy.ledger import Query, open_ledger
+from acp_proxy.ledger import LedgerError, Query, log_warning, open_ledger
 from acp_proxy.ledger.journal import Journal, open_journal
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import canonical_url, sqlite_url
+from acp_proxy.ledger.postgres import PostgresLedger
 from acp_proxy.ledger.sqlite import SqliteLedger
+from acp_proxy.ledger.totals import Run
 from acp_proxy.ledger.worker import LedgerWorker
 from tests.ledger.conftest import make_writable
 from tests.ledger.processes import Process
 from tests.ledger.rows import ALICE, NOON, Warnings, line, row
+from tests.ledger.server import Server
 
 WAIT = 30  # seconds after which a test has failed
 
@@ -225,6 +228,27 @@ class TestTrouble:
         assert answer(make(path))
         assert ids(path) == ["a"]
         assert len(list(journals.iterdir())) == 1  # that of the second worker
+
+    def test_what_is_tried_anyway_is_done_while_a_row_has_to_wait(self, postgres: Server, journals: Path) -> None:
+        """A hold would expire, and its budget admit somebody else, before the row that takes its place is there."""
+        url = postgres.create("waiting_row")
+        journal = open_journal([journals], url, log_warning)
+        worker = LedgerWorker(partial(open_ledger, url, patience=0.3, journals=()), journal, log_warning)
+        done, failed = SimpleQueue[str](), SimpleQueue[LedgerError]()
+        with closing(PostgresLedger(url)) as holder:
+
+            def locked(run: Run) -> None:
+                run("LOCK TABLE turn IN SHARE MODE", ())
+                worker.append(row(id="a"))
+                worker.ask(lambda _: done.put("asked"), failed.put)
+                worker.ask(lambda _: done.put("anyway"), failed.put, anyway=True)
+                assert done.get(timeout=WAIT) == "anyway"
+                assert "no answer in time" in str(failed.get(timeout=WAIT))
+                assert worker.pending == 1
+
+            holder._write(locked)
+            assert worker.close(WAIT) == 0
+            assert [found.entry.id for found in holder.rows(Query())] == ["a"]
 
     def test_each_kind_of_trouble_is_told_once(self, make: Make, path: Path, warnings: Warnings) -> None:
         worker = make(path)

@@ -60,7 +60,7 @@ class Pulse:
             standings = ledger.standing(accounts, now)
             self.in_loop(loop, lambda: _stand(turns, standings, now + EXPIRY))
 
-        self._worker.ask(beat, _missed)
+        self._worker.ask(beat, _missed, anyway=True)  # a row that has to wait is still held for
 
 
 def _stand(turns: Sequence[Running], standings: Sequence[Standing], until: int) -> None:
