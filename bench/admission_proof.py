@@ -236,9 +236,18 @@ def _settle(ledger: BudgetLedger, journal: Journal, turn: str, nano: int) -> Non
     lines = (UsageLine("model", Usage(input=10), Money(nano, "USD")),)
     row = Row(ORIGIN, Entry(turn, f"session {os.getpid()}", "turn", now, now, "end_turn", lines, "agent", "computed"))
     slot = journal.write(row)
-    _patiently(lambda: ledger.append([row]))
+    _patiently(lambda: _book(ledger, row))
     if slot is not None:
         journal.done(slot)
+
+
+def _book(ledger: BudgetLedger, row: Row) -> None:
+    """As a proxy does: a turn holds what it holds until its row is there, however long that takes."""
+    try:
+        ledger.append([row])
+    except LedgerUnavailableError:
+        ledger.beat(row.origin.organisation, [row.entry.id], time.time_ns() + EXPIRY)
+        raise
 
 
 def _patiently(call: Callable[[], T], seconds: float = 90) -> T:
