@@ -1,7 +1,7 @@
 """How sums that are kept come about: the first hold that misses one makes it from totals or rows. From then on whoever
 appends rows adds them to every sum that counts them, in the same transaction and whatever budgets it knows itself.
 
-That is exact only where those who write come one after the other. Nothing is ever taken from a sum.
+Where writers do not come one after the other that is put off (`unsummed.py`). Nothing is ever taken from a sum.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import DAY, HOUR
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.kept_sums import Kept, What, kept_of, spent_of, what_of, whose_are
-from acp_proxy.ledger.summing import Spent, organisation_of, spent
+from acp_proxy.ledger.kept_sums import Kept, What, kept_of, spent_of, unsummed, what_of, whose_are
+from acp_proxy.ledger.summing import Spent, organisation_of, spent, together
 from acp_proxy.ledger.totals import Run, Statement, execute, insert
 
 _LONGEST = 7 * DAY  # then it is made anew: most of those of sessions and processes nobody asks for again
@@ -31,18 +31,25 @@ _REPLACE = f"{_CHANGE}, kept_until = excluded.kept_until"
 
 
 def make(run: Run, accounts: Iterable[Account], now: int, dialect: Dialect) -> None:
-    """Make the sums of accounts anew, and forget those that nobody will ask for."""
+    """Make the sums of accounts anew, and forget those that nobody will ask for; nobody else may do so meanwhile."""
     for account in accounts:
         if kept := kept_of(account):
-            organisation, total = organisation_of(account), Spent()
+            organisation, total = organisation_of(account), _added_up(run, account, kept, dialect)
             run("DELETE FROM kept_sum WHERE org_id = ? AND kept_until < ?", (organisation, now))
-            for sql, values in spent(0, account, kept.bounds, dialect):
-                for found in run(sql, values):
-                    total.add(found)
             if _fits(total):
                 total = _asked_for(account.unit, total)
                 made = (organisation, kept.whose, kept.what, _until(account, kept, now), _encoded(total))
                 insert(run, "kept_sum", [made], _REPLACE)
+
+
+def _added_up(run: Run, account: Account, kept: Kept, dialect: Dialect) -> Spent:
+    """All that is spent but what is still to be added, both of one moment."""
+    total, later = Spent(), Spent()
+    if parts := list(spent(0, account, kept.bounds, dialect)):
+        for found in run(*together([*parts, *unsummed(1, account, kept, dialect)])):
+            (later if found[1] == "1" else total).add(found)
+    total.add_all(later, times=-1)
+    return total
 
 
 class Concerned(Struct, frozen=True):

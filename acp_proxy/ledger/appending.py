@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acp_proxy.ledger import Row, adding_up, holding, overshoot, tallies
+from acp_proxy.ledger import Row, adding_up, holding, overshoot, tallies, unsummed
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import note_unpriced
 from acp_proxy.ledger.overshoot import Lock
@@ -23,6 +23,7 @@ class Appending:
         self._additions = Additions.of(rows)
         self._tallies = Tallies(rows).statements()
         self._concerned = adding_up.concerned(rows)
+        self.due: list[str] = []  # organisations whose rows are to be added up when these are committed
 
     def write(self, run: Run, known: set[tuple[str, str]], dialect: Dialect, lock: Lock) -> set[tuple[str, str]]:
         """The ids of series that are there now, with their organisations; `known` ones were before."""
@@ -38,5 +39,7 @@ class Appending:
         execute(run, counted)
         if dialect.serial:
             adding_up.add(run, concerned)
+        else:
+            self.due = unsummed.note(run, written.rows)
         overshoot.count(run, ended, written.rows, dialect, lock)
         return set(additions.series)

@@ -5,6 +5,7 @@ Which sum an account is read from; `adding_up.py` makes them. One that is not th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 import msgspec
@@ -15,7 +16,8 @@ from acp_proxy.core.compact import compact
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import Bounds
-from acp_proxy.ledger.summing import Asked, Spent, organisation_of
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.summing import Asked, Spent, organisation_of, spent, spent_in_rows
 from acp_proxy.ledger.totals import QUARTER_HOUR
 
 TABLES = (
@@ -38,6 +40,9 @@ ANEW = ("DELETE FROM kept_sum",)
 _SHAPES = ((), ("user",), ("team",), ("project",), ("agent",), ("user", "host", "agent", "session"))
 _OF_PROCESSES = tuple((*shape, "process") for shape in _SHAPES)
 _ALL = frozenset((*_SHAPES, *_OF_PROCESSES))
+_NUL = r"\u0000"  # in JSON
+# Where writers do not come one after the other: rows that no sum has yet (`unsummed.py`).
+_UNSUMMED = "unsummed u JOIN turn t ON t.org_id = u.org_id AND t.id = u.turn"
 
 
 class Kept(Struct, frozen=True):
@@ -67,6 +72,8 @@ def kept_of(account: Account) -> Kept | None:
         start = -(-bounds.start // QUARTER_HOUR) * QUARTER_HOUR
         bounds, edge = Bounds(start), Bounds(bounds.start, start)
     what = msgspec.json.encode(What(account.unit, bounds, account.filter.scope)).decode()
+    if _NUL in what or any("\0" in value for _, value in where):
+        return None  # PostgreSQL has another text in its rows
     return Kept(_whose(where), what, bounds, edge)
 
 
@@ -96,13 +103,25 @@ def whose_are(origin: Origin, session: str, process: str | None) -> tuple[str, .
     return tuple(_whose(where) for where in named if all(value is not None for _, value in where))
 
 
-def read(index: int, account: Account, kept: Kept, now: int) -> Asked:
-    """Finds one row of eleven columns, or none; the first says 'kept', the tenth has what `spent_of` reads."""
+def read(index: int, account: Account, kept: Kept, now: int, dialect: Dialect) -> Iterator[Asked]:
+    """Questions that together find what is spent, as `spent` does, if one finds a row of eleven columns saying 'kept'.
+
+    The tenth has what `spent_of` reads. Without that row there is no sum, and nothing of this is to be used.
+    """
     sql = f"""
         SELECT 'kept', '{index}', '', 0, 0, 0, 0, 0, 0, spent, ''
         FROM kept_sum WHERE org_id = ? AND whose = ? AND what = ? AND kept_until >= ?
     """
-    return sql, [organisation_of(account), kept.whose, kept.what, now]
+    yield sql, [organisation_of(account), kept.whose, kept.what, now]
+    yield from unsummed(index, account, kept, dialect)
+    if kept.edge is not None:
+        yield from spent(index, account, kept.edge, dialect)
+
+
+def unsummed(index: int, account: Account, kept: Kept, dialect: Dialect) -> Iterator[Asked]:
+    """What is spent in rows that no sum has yet, as `spent` finds it."""
+    if not dialect.serial:
+        yield spent_in_rows(index, account, kept.bounds, dialect, _UNSUMMED)
 
 
 def spent_of(text: str) -> Spent:

@@ -238,6 +238,7 @@ MIGRATIONS: tuple[Step, ...] = (
     kept_sums.TABLES,
     session_keys.TABLES,
     kept_sums.ANEW,
+    (),  # PostgreSQL's alone: `unsummed.TABLES`
 )
 
 

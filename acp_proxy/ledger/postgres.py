@@ -32,6 +32,7 @@ T = TypeVar("T")
 
 _RETRY_BETWEEN = (0.0005, 0.01)  # seconds, drawn anew each time
 _CONFLICTS = ("40001", "40P01")
+_SUMS = "sums"  # beside the keys of accounts, which are JSON
 # Two that make a ledger's first table at once: whoever comes second finds it made.
 _FIRST_TABLE = ("23505", "42P07")
 _NO_STATEMENT = ("26000", "42P05")  # a pooler gave the connection to somebody else
@@ -105,9 +106,7 @@ class PostgresLedger(SqlLedger):
         """
         keys = sorted({account.key for account in accounts if account.budget.window.name != "turn"})
         if keys:
-            rows = ", ".join(["(?, ?, 1)"] * len(keys))
-            sql = f"INSERT INTO account VALUES {rows} ON CONFLICT (org_id, key) DO UPDATE SET holds = account.holds + 1"
-            run(sql, [value for key in keys for value in (organisation_of(accounts[0]), key)])
+            _change(run, organisation_of(accounts[0]), keys)
 
     def _insert(self, run: Run, inserts: Sequence[holding.Insert]) -> None:
         """In one statement: each that is saved is a journey less while a budget is locked."""
@@ -120,6 +119,10 @@ class PostgresLedger(SqlLedger):
                 values += [value for row in rows for value in row]
         if parts:
             run(f"WITH {', '.join(parts)} SELECT 1", values)
+
+    def _lock_sums(self, run: Run, organisation: str) -> None:
+        """The last lock of each transaction that wants it, so that nobody waits crosswise."""
+        _change(run, organisation, [_SUMS])
 
     def _lock_totals(self, run: Run) -> None:
         run("LOCK TABLE total IN EXCLUSIVE MODE", ())
@@ -206,6 +209,12 @@ class PostgresLedger(SqlLedger):
 
     def _wait(self, doing: Coroutine[Any, Any, T], seconds: float) -> T:
         return self._loop.run_until_complete(asyncio.wait_for(doing, max(seconds, 0.01)))
+
+
+def _change(run: Run, organisation: str, keys: Sequence[str]) -> None:
+    rows = ", ".join(["(?, ?, 1)"] * len(keys))
+    sql = f"INSERT INTO account VALUES {rows} ON CONFLICT (org_id, key) DO UPDATE SET holds = account.holds + 1"
+    run(sql, [value for key in keys for value in (organisation, key)])
 
 
 @lru_cache(maxsize=256)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from acp_proxy.ledger import unsummed
 from acp_proxy.ledger.migrations import MIGRATIONS, Step, refuse_newer
 from acp_proxy.ledger.totals import Run
 
@@ -27,7 +28,7 @@ CREATE TABLE account (
     PRIMARY KEY (org_id, key)
 ) WITH (fillfactor = 50)
 """
-_OWN: dict[int, Step] = {2: (_ACCOUNT,)}  # what only PostgreSQL needs, by step
+_OWN: dict[int, Step] = {2: (_ACCOUNT,), 11: unsummed.TABLES}  # what only PostgreSQL needs, by step
 
 
 def migrate(transact: Transact[int]) -> int:

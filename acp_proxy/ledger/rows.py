@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
+
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.money import Money
@@ -108,6 +110,15 @@ def read_last_rows(read: Read, session: SessionInfo, most: int, also: str = "") 
         ) t {LINES}
     """
     return list(_rows_of(iter([sorted(read(sql, key_values(session.origin, session.session)), key=_order_of)])))
+
+
+def read_some(read: Read, organisation: str, ids: Sequence[str]) -> list[Row]:
+    """Those with these ids, by time, and with `process`."""
+    turns = f"SELECT * FROM turn WHERE org_id = ? AND id IN ({', '.join('?' * len(ids))})"
+    found = read(f"SELECT {_ROW}, t.process FROM ({turns}) t {LINES}", (organisation, *ids))
+    processes = {each[_ID]: each[-1] for each in found}
+    chunk = sorted((each[:-1] for each in found), key=_order_of)
+    return [replace(row, process=processes[row.entry.id]) for row in _rows_of(iter([chunk]))]
 
 
 def read_contexts(read: Read, session: SessionInfo) -> Iterator[Context]:

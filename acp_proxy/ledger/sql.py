@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +18,20 @@ from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.verdict import decide
-from acp_proxy.ledger import OpenTurn, Row, Warn, adding_up, holding, overshoot, settings, standings, tallies, totals
+from acp_proxy.ledger import (
+    LedgerError,
+    OpenTurn,
+    Row,
+    Warn,
+    adding_up,
+    holding,
+    overshoot,
+    settings,
+    standings,
+    tallies,
+    totals,
+    unsummed,
+)
 from acp_proxy.ledger.appending import Appending
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
@@ -58,6 +73,10 @@ class SqlLedger(SqlReader):
             totals.insert(run, *insert)
 
     @abstractmethod
+    def _lock_sums(self, run: Run, organisation: str) -> None:
+        """Let nobody else make sums of this organisation, or add to them, before this transaction ends."""
+
+    @abstractmethod
     def _lock_totals(self, run: Run) -> None:
         """Let nobody else write totals before this transaction ends."""
 
@@ -69,6 +88,13 @@ class SqlLedger(SqlReader):
         self._known_series |= self._write(
             lambda run: appending.write(run, self._known_series, self.dialect, self._lock)
         )
+        for organisation in appending.due:
+            with suppress(LedgerError):  # the rows are there, and count: whoever is next adds them up
+                self._write(partial(self._add_up, organisation))
+
+    def _add_up(self, organisation: str, run: Run) -> None:
+        self._lock_sums(run, organisation)
+        unsummed.add_up(run, organisation)
 
     def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
         self._write(lambda run: run(NOTE_TITLE, title_values(origin, session, title, at)))
@@ -89,7 +115,7 @@ class SqlLedger(SqlReader):
 
         def hold(run: Run, *, look_for_dead: bool) -> Held:
             self._lock(run, accounts)
-            found = question.ask(run, lambda run, missing: adding_up.make(run, missing, now, self.dialect))
+            found = question.ask(run, partial(self._make_sums, now))
             held = taking.decide(run, found, self.dialect, self._insert)
             # Asking the system costs 20 µs an owner, so only when it matters: a hold that would be forgotten unbooked,
             # or one that is in the way.
@@ -103,6 +129,10 @@ class SqlLedger(SqlReader):
         except _OwnersGoneError:
             self.settle_dead(now)
         return self._write(lambda run: hold(run, look_for_dead=False))
+
+    def _make_sums(self, now: int, run: Run, accounts: Sequence[Account]) -> None:
+        self._lock_sums(run, organisation_of(accounts[0]))
+        adding_up.make(run, accounts, now, self.dialect)
 
     def release(self, organisation: str, turn: str) -> None:
         self._write(lambda run: holding.end(run, organisation, [turn]))
@@ -187,6 +217,8 @@ class SqlLedger(SqlReader):
         def work(run: Run) -> None:
             self._lock_totals(run)
             organisations = [organisation for (organisation,) in run("SELECT DISTINCT org_id FROM session", ())]
+            for organisation in sorted(organisations):
+                self._lock_sums(run, organisation)
             totals.rebuild(run, organisations)
             tallies.rebuild(run, organisations)
             adding_up.forget(run)

@@ -83,5 +83,8 @@ class SqliteLedger(SqlLedger):
     def _lock(self, run: Run, accounts: Sequence[Account]) -> None:
         """BEGIN IMMEDIATE has locked everything."""
 
+    def _lock_sums(self, run: Run, organisation: str) -> None:
+        """BEGIN IMMEDIATE has locked everything."""
+
     def _lock_totals(self, run: Run) -> None:
         """BEGIN IMMEDIATE has locked everything."""

@@ -18,7 +18,7 @@ from acp_proxy.ledger import kept_sums
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.kept_sums import kept_of
 from acp_proxy.ledger.owners import Owner
-from acp_proxy.ledger.summing import Asked, Spent, organisation_of, spent
+from acp_proxy.ledger.summing import Asked, Spent, organisation_of, spent, together
 from acp_proxy.ledger.totals import Run
 
 
@@ -49,11 +49,11 @@ class Question:
         self._now = now
         self._dialect = dialect
         self._others = list(_others(accounts, now, turn, now if expired_at is None else expired_at))
-        self._kept = [kept_of(account) if dialect.serial else None for account in accounts]
+        self._kept = list(map(kept_of, accounts))
         self._by_key: dict[str, list[int]] = {}  # several turns may ask for one account
         for index, account in enumerate(accounts):
             self._by_key.setdefault(account.key, []).append(index)
-        self._quick = _together([*chain.from_iterable(map(self._kept_or_spent, range(len(accounts)))), *self._others])
+        self._quick = together([*chain.from_iterable(map(self._kept_or_spent, range(len(accounts)))), *self._others])
 
     def ask(self, run: Run, make: Callable[[Run, list[Account]], None] | None = None) -> Found:
         """`make` keeps sums that are missing, where the transaction may write."""
@@ -65,7 +65,7 @@ class Question:
             return found
         accounts = enumerate(self._accounts)
         spend = (spent(index, account, account.bounds, self._dialect) for index, account in accounts)
-        return self._answer(run(*_together([*chain.from_iterable(spend), *self._others])))
+        return self._answer(run(*together([*chain.from_iterable(spend), *self._others])))
 
     def _ask_for_kept(self, run: Run) -> tuple[Found, list[Account]]:
         """With the accounts of which the sum is missing."""
@@ -77,10 +77,8 @@ class Question:
         account, kept = self._accounts[index], self._kept[index]
         if kept is None:
             yield from spent(index, account, account.bounds, self._dialect)
-            return
-        yield kept_sums.read(index, account, kept, self._now)
-        if kept.edge is not None:
-            yield from spent(index, account, kept.edge, self._dialect)
+        else:
+            yield from kept_sums.read(index, account, kept, self._now, self._dialect)
 
     def _answer(self, found: Iterable[tuple[Any, ...]]) -> Found:
         accounts, by_key = self._accounts, self._by_key
@@ -117,11 +115,6 @@ class Question:
                     result.booked = True
         result.standings = [each.standing(account) for account, each in zip(accounts, sums, strict=True)]
         return result
-
-
-def _together(parts: Iterable[Asked]) -> Asked:
-    some = list(parts)
-    return " UNION ALL ".join(sql for sql, _ in some), [value for _, values in some for value in values]
 
 
 def _others(accounts: Sequence[Account], now: int, turn: str, expired_at: int) -> Iterator[Asked]:

@@ -46,13 +46,13 @@ class Spent(Struct, omit_defaults=True):
         self.unpriced += int(unpriced or 0)
         self.untold += int(untold or 0)
 
-    def add_all(self, other: Spent) -> None:
+    def add_all(self, other: Spent, times: int = 1) -> None:
         for currency, nano in other.nano.items():
-            self.nano[currency] = self.nano.get(currency, 0) + nano
-        self.tokens += other.tokens
-        self.turns += other.turns
-        self.unpriced += other.unpriced
-        self.untold += other.untold
+            self.nano[currency] = self.nano.get(currency, 0) + nano * times
+        self.tokens += other.tokens * times
+        self.turns += other.turns * times
+        self.unpriced += other.unpriced * times
+        self.untold += other.untold * times
 
 
 def organisation_of(account: Account) -> str:
@@ -70,12 +70,18 @@ def spent(index: int, account: Account, bounds: Bounds, dialect: Dialect) -> Ite
     told_apart = {dimension for dimension, _ in account.filter.where} <= _IN_TOTALS
     # A turn of two models in scope is one turn: totals by model would count it twice.
     if not told_apart or (by_model and account.unit == "turns"):
-        yield _from_rows(index, account, bounds.start, bounds.end, dialect)
+        yield spent_in_rows(index, account, bounds, dialect)
         return
     interval = cover(bounds.start, bounds.end)
     yield _from_totals(index, account, interval, dialect)
     for start, end in interval.edges:
-        yield _from_rows(index, account, start, end, dialect)
+        yield spent_in_rows(index, account, Bounds(start, end), dialect)
+
+
+def together(parts: Iterable[Asked]) -> Asked:
+    """Several questions as one, of one moment."""
+    some = list(parts)
+    return " UNION ALL ".join(sql for sql, _ in some), [value for _, values in some for value in values]
 
 
 def _from_totals(index: int, account: Account, interval: Cover, dialect: Dialect) -> Asked:
@@ -95,25 +101,26 @@ def _from_totals(index: int, account: Account, interval: Cover, dialect: Dialect
     return sql, [*chain.from_iterable(ranges), organisation_of(account), *values]
 
 
-def _from_rows(index: int, account: Account, start: int | None, end: int | None, dialect: Dialect) -> Asked:
+def spent_in_rows(index: int, account: Account, bounds: Bounds, dialect: Dialect, turns: str = "turn t") -> Asked:
+    """The same from rows alone; `turns` is SQL for those to look at."""
     conditions, values = _conditions(account, dialect, "t", "l")
-    for bound, operator in ((start, ">="), (end, "<")):
+    for bound, operator in ((bounds.start, ">="), (bounds.end, "<")):
         if bound is not None:
             conditions += f" AND t.started_at {operator} ?"
             values.append(bound)
-    turns = account.unit == "turns"
+    of_turns = account.unit == "turns"
     unpriced, those = "l.position = 0 AND t.unpriced = 1", "l.position = 0"
     if account.filter.scope.model:
         those = f"NOT {REPEATED}"
         unpriced = f"l.cost_nano IS NULL AND t.cost_source <> 'parent' AND {_TOKENS.format('l')} > 0"
     sql = f"""
-        SELECT 'spent', '{index}', {"''" if turns else "l.currency"}, sum(l.cost_nano / {NANO}),
+        SELECT 'spent', '{index}', {"''" if of_turns else "l.currency"}, sum(l.cost_nano / {NANO}),
             sum(l.cost_nano % {NANO}), sum({_TOKENS.format("l")}),
             count(DISTINCT CASE WHEN t.kind = 'turn' THEN t.id END), sum(CASE WHEN {unpriced} THEN 1 ELSE 0 END),
             sum(CASE WHEN {_untold(account.unit, "t")} AND {those} THEN 1 ELSE 0 END), '', ''
-        FROM turn t JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
+        FROM {turns} JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
         WHERE t.org_id = ? {conditions}
-        {"" if turns else "GROUP BY l.currency"}
+        {"" if of_turns else "GROUP BY l.currency"}
     """
     return sql, [organisation_of(account), *values]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 APPLICATION_ID = 0x41435050  # "ACPP", in the header of every ledger file
-STEPS = 10  # that there are
+STEPS = 11  # that there are
 
 
 def is_up_to_date(connection: sqlite3.Connection) -> bool:

@@ -22,6 +22,7 @@ TABLES = ["turn", "line", "session", "series", "total", "open_turn", "hold", "su
 TABLES += ["decision", "overshoot", "account", "settings"]
 TABLES += ["notice", "delivery", "delivery_count"]
 TABLES += ["tally", "relayed", "label", "label_count"]
+TABLES += ["session_key", "kept_sum", "unsummed"]
 
 Open = Callable[[], BudgetLedger]
 
