@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import growth_holds, growth_ledgers, growth_relays
+from bench import growth_holds, growth_ledgers, growth_postgres, growth_relays
 from bench.documents import MEASURED, machine, put, put_json, put_picture, today
 from bench.growth_ledgers import Costs
 from bench.ledgers import DIRECTORY
@@ -55,7 +55,7 @@ def _ledgers(options: argparse.Namespace) -> dict[str, Any]:
     larger = (LARGEST,) if any(DIRECTORY.glob(f"{LARGEST}/made")) else ()
     found = {}
     for turns in options.turns or (*SIZES, *larger):
-        found[str(turns)] = growth_ledgers.measured(turns)
+        found[str(turns)] = growth_ledgers.on_sqlite(turns)
         sys.stderr.write(f"measured: a ledger of {turns:,} turns\n")
     return found
 
@@ -65,12 +65,22 @@ def _of_relays(part: Callable[[Path], Iterable[tuple[int, Costs]]], options: arg
 
 
 def _holds(_: argparse.Namespace) -> dict[str, Any]:
-    return {str(size): costs for size, costs in growth_holds.holds()}
+    return {str(size): costs for size, costs in growth_holds.on_sqlite()}
+
+
+def _ledgers_on_postgres(options: argparse.Namespace) -> dict[str, Any]:
+    return {str(turns): costs for turns, costs in growth_postgres.ledgers(options.turns or SIZES)}
+
+
+def _holds_on_postgres(_: argparse.Namespace) -> dict[str, Any]:
+    return {str(size): costs for size, costs in growth_postgres.holds()}
 
 
 _PARTS: Mapping[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "ledgers": _ledgers,
     "holds": _holds,
+    "postgresql": _ledgers_on_postgres,
+    "postgresql-holds": _holds_on_postgres,
     "messages": partial(_of_relays, growth_relays.messages),
     "turns": partial(_of_relays, growth_relays.turns),
     "proxies": partial(_of_relays, growth_relays.proxies),
@@ -86,6 +96,9 @@ def report(found: Figures) -> list[str]:
         text += _asked(ledgers, "cpu ms")
         text += ["", "Memory of the commands in MB, but never less than that of the process that starts them:", ""]
         text += [line for line in _asked(ledgers, "MB") if line.startswith(("|--", "| |", *_COMMAND_LINES))]
+    if ledgers := _by_size(found, "postgresql"):
+        text += ["", "On PostgreSQL on the same machine, milliseconds until the answer, by turns in the ledger:", ""]
+        text += _asked(ledgers, "ms")
     for part, title in _TITLES.items():
         if by_size := _by_size(found, part):
             text += ["", title, "", *_grown(by_size)]
@@ -96,6 +109,7 @@ def report(found: Figures) -> list[str]:
 _COMMAND_LINES = tuple(f"| {name} " for name in (*growth_ledgers.COMMANDS, *growth_ledgers.ONCE))
 _TITLES = {
     "holds": "A turn on two budgets, by the combinations of user, model and agent that share one of them:",
+    "postgresql-holds": "The same on PostgreSQL, on the same machine:",
     "messages": "One session by its messages:",
     "turns": "One session by its turns:",
     "proxies": "Proxies on one ledger with a budget, four turns a second each:",

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -25,24 +26,25 @@ COMBINATIONS = (30, 300, 3000)  # of user, model and agent, each with a row in t
 _REPEATED = 300
 
 
-def holds() -> Iterator[tuple[int, Costs]]:
-    """Microseconds of processor time, the medians of many; on two budgets, one of all and one of each user."""
+def on_sqlite() -> Iterator[tuple[int, Costs]]:
+    """Microseconds of processor time."""
     for count in COMBINATIONS:
-        with (
-            tempfile.TemporaryDirectory() as directory,
-            closing(open_ledger(f"sqlite:///{directory}/ledger.db", journals=())) as ledger,
-        ):
-            ledger.append([_row(number) for number in range(count)])
-            first, _ = _turn(ledger)
-            times = [_turn(ledger) for _ in range(_REPEATED)]
-            yield (
-                count,
-                {
-                    "a hold, cpu us": statistics.median(hold for hold, _ in times),
-                    "a turn's row, cpu us": statistics.median(settle for _, settle in times),
-                    "the first hold, cpu us": first,
-                },
-            )
+        with tempfile.TemporaryDirectory() as directory:
+            yield count, measured(f"sqlite:///{directory}/ledger.db", count, "cpu us", time.process_time_ns)
+
+
+def measured(url: str, count: int, unit: str, clock: Callable[[], int]) -> Costs:
+    """The medians of many turns on two budgets, one of all and one of each user; of a new ledger."""
+    with closing(open_ledger(url, journals=())) as ledger:
+        ledger.append([_row(number) for number in range(count)])
+        turn = partial(_turn, ledger, clock)
+        first, _ = turn()
+        times = [turn() for _ in range(_REPEATED)]
+    return {
+        f"a hold, {unit}": statistics.median(hold for hold, _ in times),
+        f"a turn's row, {unit}": statistics.median(settle for _, settle in times),
+        f"the first hold, {unit}": first,
+    }
 
 
 def _row(number: int) -> Row:
@@ -50,12 +52,12 @@ def _row(number: int) -> Row:
     return _ended(uuid7(time.time_ns()), origin, f"model {number // 2 % 5}")
 
 
-def _turn(ledger: BudgetLedger) -> tuple[float, float]:
+def _turn(ledger: BudgetLedger, clock: Callable[[], int]) -> tuple[float, float]:
     now = time.time_ns()
     opened = OpenTurn(uuid7(now), ORIGIN, "session", now, Owner.this())
     wants = [(account, HoldSize(HOLD, 1)) for account in accounts(10**6)]
-    held = _used(lambda: ledger.hold(opened, wants, now, now + EXPIRY))
-    return held, _used(lambda: ledger.append([_ended(opened.id, ORIGIN, "model")]))
+    held = _took(clock, lambda: ledger.hold(opened, wants, now, now + EXPIRY))
+    return held, _took(clock, lambda: ledger.append([_ended(opened.id, ORIGIN, "model")]))
 
 
 def _ended(turn: str, origin: Origin, model: str) -> Row:
@@ -64,7 +66,7 @@ def _ended(turn: str, origin: Origin, model: str) -> Row:
     return Row(origin, Entry(turn, "session", "turn", now, now, "end_turn", lines, "agent", "computed"))
 
 
-def _used(call: Callable[[], object]) -> float:
-    used = time.process_time_ns()
+def _took(clock: Callable[[], int], call: Callable[[], object]) -> float:
+    began = clock()
     call()
-    return (time.process_time_ns() - used) / 1e3
+    return (clock() - began) / 1e3

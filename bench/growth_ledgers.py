@@ -53,10 +53,14 @@ _LEFT = 100  # rows in the journal of a process that is gone
 _REPEATED = 40
 
 
-def measured(turns: int) -> dict[str, Costs]:
-    """By what was asked."""
+def on_sqlite(turns: int) -> dict[str, Costs]:
     home = ledger_of(turns)
-    with closing(open_ledger(_url(home), journals=())) as ledger:
+    return measured(home, f"sqlite:///{home / LEDGER}", turns)
+
+
+def measured(home: Path, url: str, turns: int) -> dict[str, Costs]:
+    """By what was asked of the ledger at `url`, which is the one that commands find in `home`."""
+    with closing(open_ledger(url, journals=())) as ledger:
         old = ledger.recent.sessions("default", 500)[-1]
     words = {"{id}": old.session, "{key}": session_key(old.origin, old.session)}
     found = {
@@ -65,8 +69,8 @@ def measured(turns: int) -> dict[str, Costs]:
     for name, command in ONCE.items():
         if turns <= _GREATEST.get(name, turns):
             found[name] = command_cost(home, command, times=1)
-    inside = subprocess.run([sys.executable, "-m", "bench.growth_ledgers", str(home)], check=True, capture_output=True)
-    asked: dict[str, Costs] = json.loads(inside.stdout)
+    command = [sys.executable, "-m", "bench.growth_ledgers", str(home), url]
+    asked: dict[str, Costs] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     return found | asked
 
 
@@ -92,16 +96,16 @@ def command_cost(home: Path, command: Sequence[str], times: int = _TIMES) -> Cos
     return {"cpu ms": statistics.median(cpu), "ms": statistics.median(wall), "MB": memory}
 
 
-def inside(home: Path) -> dict[str, Costs]:
+def inside(home: Path, url: str) -> dict[str, Costs]:
     """In this process, so that no start of Python is in it. What is measured adds a few hundred rows."""
     found: dict[str, Costs] = {}
     with tempfile.TemporaryDirectory() as directory:
-        _die_with_rows(Path(directory), _url(home))
+        _die_with_rows(Path(directory), url)
         found[f"start-up that recovers {_LEFT} rows"] = _cost(
-            lambda: open_ledger(_url(home), journals=[Path(directory)]).close()
+            lambda: open_ledger(url, journals=[Path(directory)]).close()
         )
     chance, now = random.Random(), time.time_ns()  # noqa: S311
-    with closing(open_ledger(_url(home), journals=())) as ledger:
+    with closing(open_ledger(url, journals=())) as ledger:
         rows = iter([_row(now, chance) for _ in range(_REPEATED)])
         owner, wanted = Owner.this(), [(account, HoldSize(HOLD, 1)) for account in accounts(10**6)]
 
@@ -112,7 +116,7 @@ def inside(home: Path) -> dict[str, Costs]:
         found["admission: a hold on two budgets"] = _median(hold)
         found["a turn's row"] = _median(lambda: ledger.append([next(rows)]))
         environ = {"HOME": str(home), "USER": "alice"}
-        exporter = Exporter(load({}, environ, admin_file=Path("/nowhere")), Catalog.load(), journals=())
+        exporter = Exporter(load({"ledger": url}, environ, admin_file=Path("/nowhere")), Catalog.load(), journals=())
         found["scrape"] = _median(lambda: exporter.scrape(ledger))
         ledger.settle_dead(time.time_ns())
     return found
@@ -145,9 +149,5 @@ def _cost(call: Callable[[], object]) -> Costs:
     return costs | {"MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
-def _url(home: Path) -> str:
-    return f"sqlite:///{home / LEDGER}"
-
-
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(inside(Path(sys.argv[1]))))
+    sys.stdout.write(json.dumps(inside(Path(sys.argv[1]), sys.argv[2])))
