@@ -133,7 +133,7 @@ def _start(
     try:
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd, env=env)
     except OSError as error:
-        raise not_started(error.filename or command[0], error) from error  # it may be `cwd` that is not there
+        raise not_started(os.fsdecode(error.filename or command[0]), error) from error  # or `cwd` is not there
 
 
 def _around(process: subprocess.Popen[bytes], client: socket.socket | None) -> Started:
