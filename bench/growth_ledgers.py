@@ -55,10 +55,14 @@ _REPEATED = 40
 
 def on_sqlite(turns: int) -> dict[str, Costs]:
     home = ledger_of(turns)
-    return measured(home, f"sqlite:///{home / LEDGER}", turns)
+    found = measured(home, f"sqlite:///{home / LEDGER}")
+    for name, command in ONCE.items():
+        if turns <= _GREATEST.get(name, turns):
+            found[name] = command_cost(home, command, times=1)
+    return found
 
 
-def measured(home: Path, url: str, turns: int) -> dict[str, Costs]:
+def measured(home: Path, url: str) -> dict[str, Costs]:
     """By what was asked of the ledger at `url`, which is the one that commands find in `home`."""
     with closing(open_ledger(url, journals=())) as ledger:
         old = ledger.recent.sessions("default", 500)[-1]
@@ -66,9 +70,6 @@ def measured(home: Path, url: str, turns: int) -> dict[str, Costs]:
     found = {
         name: command_cost(home, [words.get(word, word) for word in command]) for name, command in COMMANDS.items()
     }
-    for name, command in ONCE.items():
-        if turns <= _GREATEST.get(name, turns):
-            found[name] = command_cost(home, command, times=1)
     command = [sys.executable, "-m", "bench.growth_ledgers", str(home), url]
     asked: dict[str, Costs] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     return found | asked

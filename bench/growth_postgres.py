@@ -33,7 +33,7 @@ def ledgers(sizes: Sequence[int]) -> Iterator[tuple[int, dict[str, Costs]]]:
                 config = Path(home) / ".config/acp-proxy/config.toml"
                 config.parent.mkdir(parents=True)
                 config.write_text(f'[ledger]\nurl = "{url}"\n', encoding="utf-8")
-                yield turns, growth_ledgers.measured(Path(home), url, turns)
+                yield turns, growth_ledgers.measured(Path(home), url)
 
 
 def holds() -> Iterator[tuple[int, Costs]]:
