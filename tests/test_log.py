@@ -1,0 +1,21 @@
+"""The proxy's own log, where its file cannot be had."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_proxy.log import Log
+
+
+def test_a_log_that_cannot_be_written_goes_to_stderr_and_that_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    log = Log("warning", tmp_path / "file/log")
+    for event in ("ledger.unavailable", "journal.full"):
+        log("warning", event)
+    said, *events = capsys.readouterr().err.splitlines()
+    assert said == f"acp-proxy: log {tmp_path}/file/log: cannot be written: not a directory; it goes to stderr"
+    assert [line.partition(" event=")[2] for line in events] == ["ledger.unavailable", "journal.full"]
