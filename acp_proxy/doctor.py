@@ -136,10 +136,19 @@ def _journals(directories: Sequence[Path]) -> Iterator[Finding]:
 def _usable(directory: Path) -> bool:
     """Whether a journal can be made there, or the directory for it."""
     try:
-        existing = next(path for path in (directory, *directory.parents) if path.exists())
+        existing = next(path for path in (directory, *directory.parents) if _is_there(path))
         return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) and not network_file_system(directory)
     except OSError:  # one of those above it may not be entered
         return False
+
+
+def _is_there(path: Path) -> bool:
+    """Raises OSError where that cannot be told; from Python 3.14 on `exists` does not."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _agents(ledger: Ledger, config: Config) -> Iterator[Finding]:

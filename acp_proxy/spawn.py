@@ -18,7 +18,9 @@ else:
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_DESCRIPTORS = 20  # of a relay between two sockets; with fewer that are left its ledger is out of reach, and it says so
+# Of a relay between two sockets; newer versions of libffi keep one. With fewer that are left its ledger is out of
+# reach, and it says so.
+_DESCRIPTORS = 21
 _IGNORED_BY_PYTHON = (_signal.SIGPIPE, _signal.SIGXFSZ)  # all other dispositions are inherited, as nohup wants it
 
 

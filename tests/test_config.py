@@ -305,6 +305,12 @@ def test_a_mistake_in_a_file_gets_one_line_with_file_line_key_and_what_was_expec
     assert machine.error() == expected
 
 
+def test_an_administrators_file_of_which_nobody_can_tell_whether_it_is_there_is_a_mistake(tmp_path: Path) -> None:
+    """As one in a directory that the user may not enter, which is no obstacle to root."""
+    with pytest.raises(ConfigError, match=r"(?i)file name too long"):
+        load({}, {"HOME": str(tmp_path)}, admin_file=tmp_path / ("x" * 300) / "config.toml")
+
+
 def test_a_mistake_in_the_administrators_file_names_that_file(machine: Machine) -> None:
     machine.admin("[run]\nsummary = 1\n")
     assert machine.error() == "ADMIN:2: run.summary: expected true or false, not a number"

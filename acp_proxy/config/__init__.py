@@ -92,9 +92,12 @@ def _own_file(options: Mapping[str, str], environ: Mapping[str, str], parse: Par
 def _exists(path: Path) -> bool:
     """Also true where it cannot be told: an error is better than rules that silently do not apply."""
     try:
-        return path.exists()
+        path.stat()  # not `exists`, which in Python 3.14 is False where it cannot be told
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     except OSError:
-        return True
+        pass
+    return True
 
 
 def _defaults(environ: Mapping[str, str]) -> Layer:
