@@ -173,7 +173,7 @@ class Machine(RuleBasedStateMachine):
     def beats(self, id: str) -> None:
         if turn := self.model.open.get(id):
             self.ledger.beat(self.organisation, [id], self.now + EXPIRY)
-            turn.until = self.now + EXPIRY
+            turn.until = max(turn.until, self.now + EXPIRY)
 
     @rule(time=st.sampled_from([1, EXPIRY // 2, EXPIRY, HOUR, 13 * HOUR, DAY, 2 * DAY, -HOUR]))
     def time_passes(self, time: int) -> None:
