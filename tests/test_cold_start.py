@@ -25,6 +25,8 @@ WRITING = {
     )
 }
 HEAVY = {"asyncio", "csv", "dataclasses", "difflib", "inspect", "logging", "orjson", "rich", "socket", "subprocess"}
+if sys.version_info >= (3, 14):
+    HEAVY -= {"dataclasses", "inspect"}  # argparse takes them along, for its colours
 RELAYING = {f"acp_proxy.{name}" for name in ("app", "dispatch", "interceptors", "relay", "wiring", "core.pricing")}
 
 
