@@ -116,9 +116,11 @@ def test_a_compaction_is_marked_whether_the_agent_says_so_or_not(ledger: BudgetL
         turn(None, at=4),
         turn(350, at=5, kind="compaction"),
         turn(360, at=6),
+        turn(180, at=7),  # a half of it
+        turn(89, at=8),
     )
     report = told(found(ledger, "s1", *rows))
-    assert [row["compacted"] for row in report["turns"]] == [False, False, True, False, True, False]
+    assert [row["compacted"] for row in report["turns"]] == [False, False, True, False, True, False, False, True]
 
 
 def test_people_get_what_it_is_about_the_plot_and_the_turns(ledger: BudgetLedger) -> None:
