@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +21,7 @@ from bench.svg import Axis, Points, lines
 SIZES = (10_000, 100_000, 1_000_000)
 LARGEST = 10_000_000  # takes minutes to make and 6 GB: measured where it is there already, or asked for
 
-Figures = dict[str, dict[str, Any]]  # part -> when it was measured, and what by size
+Figures = dict[str, dict[str, Any]]  # part -> when it was measured, the load at its end, and what by size
 
 
 def main() -> int:
@@ -38,7 +39,8 @@ def main() -> int:
             continue
         began = time.monotonic()
         by_size = _PARTS[part](options)
-        found[part] = {"measured": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "by_size": by_size}
+        load = round(os.getloadavg()[0], 1)  # by whoever else works on this machine, too
+        found[part] = {"measured": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "load": load, "by_size": by_size}
         put_json(kept, found)
         sys.stderr.write(f"measured: {part}, in {time.monotonic() - began:.0f} s\n")
     text = report(found)
@@ -97,7 +99,8 @@ def report(found: Figures) -> list[str]:
         text += ["", "Memory of the commands in MB, but never less than that of the process that starts them:", ""]
         text += [line for line in _asked(ledgers, "MB") if line.startswith(("|--", "| |", *_COMMAND_LINES))]
     if ledgers := _by_size(found, "postgresql"):
-        text += ["", "On PostgreSQL on the same machine, milliseconds until the answer, by turns in the ledger:", ""]
+        load = f"the server, and others' work beside it, at a load of {found['postgresql']['load']:.0f}"
+        text += ["", f"On PostgreSQL on the same machine, {load}; milliseconds until the answer:", ""]
         text += _asked(ledgers, "ms")
     for part, title in _TITLES.items():
         if by_size := _by_size(found, part):
@@ -109,7 +112,7 @@ def report(found: Figures) -> list[str]:
 _COMMAND_LINES = tuple(f"| {name} " for name in (*growth_ledgers.COMMANDS, *growth_ledgers.ONCE))
 _TITLES = {
     "holds": "A turn on two budgets, by the combinations of user, model and agent that share one of them:",
-    "postgresql-holds": "The same on PostgreSQL, on the same machine:",
+    "postgresql-holds": "The same on PostgreSQL, in microseconds until the answer, beside the same load:",
     "messages": "One session by its messages:",
     "turns": "One session by its turns:",
     "proxies": "Proxies on one ledger with a budget, four turns a second each:",
