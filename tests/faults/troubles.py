@@ -18,6 +18,7 @@ from pathlib import Path
 from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.migrations import MIGRATIONS
+from acp_proxy.ledger.sqlite_file import queue_of
 from tests.faults.parties import AT_ONCE
 from tests.faults.trial import Home, Trial, Verdict, until
 from tests.ledger.conftest import make_writable
@@ -179,7 +180,12 @@ def limited(trial: Trial, what: int, most: int) -> Iterator[None]:
 
 
 def _damaged(path: Path) -> bool:
-    """Whether its first page could be spoiled, which everybody who opens it reads: not while somebody writes."""
+    """Whether its first page could be spoiled, which everybody who opens it reads: not while somebody writes.
+
+    Nor before anybody has: what never was a ledger stays where it is.
+    """
+    if not queue_of(path).exists():
+        return False
     with closing(sqlite3.connect(path, timeout=0.1)) as connection:
         try:
             ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
