@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from acp_proxy import times
 from acp_proxy.core.entry import SessionState
-from acp_proxy.ledger import Row, open_ledger
+from acp_proxy.ledger import Query, Row, open_ledger, open_reader
 from acp_proxy.ledger.journal import open_journal
+from acp_proxy.report import formats, report
 from acp_proxy.serve.assets import page_assets
 from tests.ledger.rows import ALICE, BOB, Warnings, line, row
 from tests.serve.house import Home, Served
@@ -87,8 +91,7 @@ def as_reported(figures: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu", "America/St_Johns"])
 def test_spend_is_what_the_report_says(home: Home, served: Served, by: str, period: str, zone: str) -> None:
     found = served.json(f"/api/spend?range={period}&by={by}&tz={zone}")
-    since = ["--since", found["since"]] if found["since"] else []
-    reported = home.json("report", "--by", by, "--tz", zone, *since)
+    reported = report_of(home, by, zone, found["since"])
     assert [as_reported(each) for each in found["rows"]] == reported["rows"]
     assert as_reported(found["total"]) == reported["total"]
     assert (found["timezone"], found["range"], found["by"]) == (zone, period, by)
@@ -98,6 +101,14 @@ def test_spend_is_what_the_report_says(home: Home, served: Served, by: str, peri
         for currency, some in series.items()
     }
     assert in_chart == summed([each["cost"] for each in found["rows"]])
+
+
+def report_of(home: Home, by: str, zone: str, since: str | None) -> Any:
+    """What `report --json` prints, without a process for each."""
+    calendar = times.zone(zone)
+    start = None if since is None else times.parse(since, calendar, time.time_ns())
+    with closing(open_reader(home.url, journals=())) as ledger:
+        return json.loads("".join(formats.as_json(report(ledger, by, Query(start), calendar))))
 
 
 def test_a_zone_of_a_browser_is_known_though_the_system_does_not_have_it(home: Home) -> None:
