@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from acp_proxy.ledger import Query, open_reader
+from acp_proxy.ledger.places import journal_directories
+from acp_proxy.report import formats, report
+from acp_proxy.times import UTC_ZONE
 from tests.replay import Replay, play, recorded
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
@@ -68,9 +72,11 @@ class Proxy:
         return play(self.words("run", "--"), recording, seed=seed, environment=self.environment)
 
     def turns(self) -> list[dict[str, Any]]:
-        command = self.words("report", "--by", "turn", "--json")
-        done = subprocess.run(command, env=self.environment, capture_output=True, check=True, timeout=120)
-        return sorted(json.loads(done.stdout)["rows"], key=lambda row: (row["started_at"], row["ended_at"], row["key"]))
+        """What `report --by turn --json` prints, without a process for each recording."""
+        url, journals = f"sqlite:///{self.home / 'ledger.db'}", journal_directories(self.environment)
+        with closing(open_reader(url, journals=journals)) as ledger:
+            printed = "".join(formats.as_json(report(ledger, "turn", Query(), UTC_ZONE)))
+        return sorted(json.loads(printed)["rows"], key=lambda row: (row["started_at"], row["ended_at"], row["key"]))
 
 
 def as_group(chain: list[Path]) -> Any:
