@@ -158,6 +158,14 @@ def test_a_mistake_is_one_line_and_status_2(machine: Machine, arguments: tuple[s
     assert json.loads(machine.answer("budget", "grants", "--json")) == {"grants": []}
 
 
+def test_check_asks_for_the_agent_that_the_configuration_names(machine: Machine) -> None:
+    of_mine = '[[budget]]\nname = "none"\nwindow = "total"\nlimit = { turns = 0 }\nscope = { agent = "mine" }\n'
+    configure(machine, of_mine + '[run]\nagent = "mine"\n')
+    assert machine.run("budget", "check").returncode == 3
+    configure(machine, of_mine + '[run]\nagent = "other"\n')
+    assert machine.run("budget", "check").returncode == 0
+
+
 def test_simulate_plays_the_ledger_of_the_user_against_the_file_that_is_proposed(machine: Machine) -> None:
     spend(machine, "1", "1", "1", "1")
     proposed = machine.home / "proposed.toml"
