@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy.core.entry import Origin
-from acp_proxy.core.notice import DAY, ledger_is, refused, stopped, threshold_reached
-from acp_proxy.core.windows import HOUR
+from acp_proxy.core.notice import ledger_is, refused, stopped, threshold_reached
+from acp_proxy.core.windows import DAY, HOUR
 from tests.core.accounts import ALICE as SUBJECT
 from tests.core.accounts import NOW, account, budget, standing
 

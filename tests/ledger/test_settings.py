@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from acp_proxy.core.windows import DAY
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.settings import DAY, KEPT, Settings
+from acp_proxy.ledger.settings import KEPT, Settings
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.rows import NOON
 

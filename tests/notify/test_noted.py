@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_proxy.core.notice import DAY, KINDS, Notice
+from acp_proxy.core.notice import KINDS, Notice
+from acp_proxy.core.windows import DAY
 from acp_proxy.ledger.notices import Subscription
 from tests.interceptors.budgets.house import House, daily, house
 

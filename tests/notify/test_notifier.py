@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from acp_proxy.config.channels import Secret
 from acp_proxy.core.budget import Standing
-from acp_proxy.core.notice import DAY, Notice, threshold_reached
+from acp_proxy.core.notice import Notice, threshold_reached
+from acp_proxy.core.windows import DAY
 from tests.core.accounts import budget, usd
 from tests.ledger.rows import NOON
 from tests.ledger.test_budgets import account

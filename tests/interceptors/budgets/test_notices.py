@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy.core.notice import DAY, KINDS
+from acp_proxy.core.notice import KINDS
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.scope import Scope
-from acp_proxy.core.windows import Window
+from acp_proxy.core.windows import DAY, Window
 from acp_proxy.ledger.notices import Subscription
 from tests.core.story import PRICES
 from tests.ends import SESSION, answer, request
