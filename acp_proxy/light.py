@@ -52,6 +52,8 @@ def import_lightly(*, only_to_look: bool = False) -> None:
         "msgspec._json_schema": _Later("msgspec._json_schema", "schema", "schema_components"),
         **{name: _Later(name) for name in ("msgspec.inspect", "msgspec.toml", "msgspec.yaml")},
     }
+    if sys.version_info[:2] == (3, 12):
+        del stand_ins["fnmatch"]  # whose pathlib calls it at once
     if only_to_look:
         stand_ins |= {"uuid": _Unknown("UUID", "SafeUUID"), "decimal": _Unknown("Decimal")}
     new = {name: stand_in for name, stand_in in stand_ins.items() if name not in sys.modules}
