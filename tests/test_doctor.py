@@ -19,7 +19,6 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.config import load
 from acp_proxy.config.digest import FORM, digest
 from acp_proxy.core.windows import DAY
-from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.journal import open_journal
 from acp_proxy.ledger.settings import Settings
