@@ -73,9 +73,14 @@ class Machine:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("days", [1, -1, 3])
-def test_a_turn_over_which_the_clock_is_set_is_charged_once_at_its_cost(days: int, tmp_path: Path) -> None:
-    """Somebody who asks in the turn, before its proxy has said again that it lives, leaves it alone."""
+@pytest.mark.parametrize(("days", "first", "both"), [(1, "0.25", "0.75"), (-1, "0", "0.5"), (3, "0.25", "0.75")])
+def test_a_turn_over_which_the_clock_is_set_is_charged_once_at_its_cost(
+    days: int, first: str, both: str, tmp_path: Path
+) -> None:
+    """Somebody who asks in the turn, before its proxy has said again that it lives, leaves it alone.
+
+    `first` and `both` are of this day: where the clock was set back, the first turn was yesterday's.
+    """
     machine = Machine(tmp_path)
     with proxy(machine.environ) as process:
         editor = Editor(process)
@@ -86,12 +91,11 @@ def test_a_turn_over_which_the_clock_is_set_is_charged_once_at_its_cost(days: in
         editor.end_turn()
         machine.set_clock(0)
         editor.prompt("hang 0.75")  # in all
-        assert machine.spent() == dict.fromkeys(("day", "total"), ("0.25", "1"))
-        assert machine.today() == {"USD": "0.25"}
+        assert machine.spent() == {"day": (first, "1"), "total": ("0.25", "1")}
         editor.end_turn()
         assert editor.leave() == 0
     rows = sorted(machine.asked("report", "--by", "turn", "--json")["rows"], key=lambda row: row["started_at"])
     assert [(row["cost"], row["cost_source"]) for row in rows] == [({"USD": cost}, "agent") for cost in ("0.25", "0.5")]
     assert {row["started_at"][11:13] for row in rows} == {"12"}
-    assert machine.spent() == dict.fromkeys(("day", "total"), ("0.75", "0"))
-    assert machine.today() == {"USD": "0.75"}
+    assert machine.spent() == {"day": (both, "0"), "total": ("0.75", "0")}
+    assert machine.today() == {"USD": both}
