@@ -43,7 +43,7 @@ function item(budget, timeZone) {
   const level = levelOf(used);
   const amount = (/** @type {string} */ text) => amountIn(budget, text);
   const facts = [
-    `${amount(budget.spent)} spent`,
+    `${budget.at_least ? "≥ " : ""}${amount(budget.spent)} spent`,
     units(budget.held) ? `${amount(budget.held)} held` : null,
     `of ${amount(budget.limit)}`,
     units(budget.granted) ? `+ ${amount(budget.granted)} granted` : null,

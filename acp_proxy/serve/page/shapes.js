@@ -89,6 +89,7 @@
  * @property {string} spent
  * @property {string} held
  * @property {string} left
+ * @property {boolean} at_least whether agents told less than all that was used
  * @property {Cost} not_counted other currencies, and as `turns` how many have no known price
  */
 

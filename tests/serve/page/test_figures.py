@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from acp_proxy.core.money import Money
-from acp_proxy.figures import cost_text, counted, decimals_of, tokens_text
+from acp_proxy.figures import AT_LEAST, cost_text, counted, decimals_of, tokens_text
 from tests.ledger.rows import ALICE, BOB, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import ZONE, Open
@@ -70,10 +70,11 @@ def test_budgets_are_those_of_budget_list(home: Home, address: str, open_page: O
     listed = home.json("budget", "list")["budgets"]
     items = page.locator("#budget-list li")
     assert items.locator("bdi").all_inner_texts() == [budget["name"] for budget in listed]
+    assert {budget["at_least"] for budget in listed} == {True, False}
     for place, budget in enumerate(listed):
         spent, left = (amount_of(budget, budget[name].removeprefix("-")) for name in ("spent", "left"))
         text = items.nth(place).inner_text()
-        assert f"{spent} spent" in text
+        assert f"{AT_LEAST if budget['at_least'] else ''}{spent} spent" in text
         assert f"{left} {'over' if budget['left'].startswith('-') else 'left'}" in text
 
 
