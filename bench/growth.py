@@ -99,8 +99,8 @@ def report(found: Figures) -> list[str]:
         text += ["", "Memory of the commands in MB, but never less than that of the process that starts them:", ""]
         text += [line for line in _asked(ledgers, "MB") if line.startswith(("|--", "| |", *_COMMAND_LINES))]
     if ledgers := _by_size(found, "postgresql"):
-        load = f"the server, and others' work beside it, at a load of {found['postgresql']['load']:.0f}"
-        text += ["", f"On PostgreSQL on the same machine, {load}; milliseconds until the answer:", ""]
+        load = f"{found['postgresql']['load']:.0f}"
+        text += ["", f"On PostgreSQL, milliseconds until the answer; its server on the same machine, of load {load}:", ""]
         text += _asked(ledgers, "ms")
     for part, title in _TITLES.items():
         if by_size := _by_size(found, part):
@@ -112,7 +112,7 @@ def report(found: Figures) -> list[str]:
 _COMMAND_LINES = tuple(f"| {name} " for name in (*growth_ledgers.COMMANDS, *growth_ledgers.ONCE))
 _TITLES = {
     "holds": "A turn on two budgets, by the combinations of user, model and agent that share one of them:",
-    "postgresql-holds": "The same on PostgreSQL, in microseconds until the answer, beside the same load:",
+    "postgresql-holds": "The same on PostgreSQL, in microseconds until the answer:",
     "messages": "One session by its messages:",
     "turns": "One session by its turns:",
     "proxies": "Proxies on one ledger with a budget, four turns a second each:",
