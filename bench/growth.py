@@ -99,8 +99,8 @@ def report(found: Figures) -> list[str]:
         text += ["", "Memory of the commands in MB, but never less than that of the process that starts them:", ""]
         text += [line for line in _asked(ledgers, "MB") if line.startswith(("|--", "| |", *_COMMAND_LINES))]
     if ledgers := _by_size(found, "postgresql"):
-        load = f"{found['postgresql']['load']:.0f}"
-        text += ["", f"On PostgreSQL, milliseconds until the answer; its server on the same machine, of load {load}:", ""]
+        where = f"its server on the same machine, of load {found['postgresql']['load']:.0f}"
+        text += ["", f"On PostgreSQL, milliseconds until the answer; {where}:", ""]
         text += _asked(ledgers, "ms")
     for part, title in _TITLES.items():
         if by_size := _by_size(found, part):
