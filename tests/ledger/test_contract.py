@@ -99,7 +99,7 @@ class TestRows:
 
     def test_more_rows_than_a_chunk_come_once_each(self, ledger: Ledger) -> None:
         # Many start at once, so that the end of a chunk falls between them.
-        given_rows = [row(line(), line("haiku"), at=NOON + number // 700, id=f"{number:05}") for number in range(4500)]
+        given_rows = [row(line(), line("haiku"), at=NOON + number // 700, id=f"{number:05}") for number in range(2600)]
         ledger.append(given_rows)
         assert rows(ledger) == given_rows
         session = (("session", given_rows[0].entry.session),)
