@@ -18,6 +18,16 @@ for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
+_LONGEST_NAME = 200  # of a parameter
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Workers tell all names to each other, and tests theirs to what they start: a text of 20 MB is no name."""
+    if isinstance(val, str | bytes) and len(val) > _LONGEST_NAME:
+        return f"{argname} of {len(val)}"
+    return None
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Tests of a group share what takes long to start: they pass as well when it is started in every worker."""
     if session.config.getoption("loadgroup", default=False):

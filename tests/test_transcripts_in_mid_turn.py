@@ -6,12 +6,11 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import ContextChanged, TurnEnded, TurnStarted
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.usage import NOTHING, Usage
+from tests.cases import each_of
 from tests.core.story import PRICES
 from tests.test_transcripts_metering import IN_PLACE, events_of, truth_of
 
@@ -22,12 +21,14 @@ TELL_IN_MID_TURN = {
     "claude-agent-acp-0.100.0",
     "claude-agent-acp-0.101.0",
     "claude-agent-acp-0.49.0",
+    "codex-acp-1.10.0",
     "codex-acp-2.6.0",
     "fast-agent-0.10.46",
     "goose-anthropic-1.52.0",
     "goose-openai-1.52.0",
     "mistral-vibe-3.0.2",
     "openhands-1.16.0",
+    "qwen-code-0.10.1",
     "qwen-code-0.24.4",
     "zed-codex-acp-0.16.0",
 }
@@ -63,7 +64,7 @@ def real(calls: list[dict[str, Any]]) -> tuple[int, int]:
     return sum((usage for _, usage in usages), NOTHING).total, sum(price.nano for price in prices if price)
 
 
-@pytest.mark.parametrize("recording", IN_PLACE, ids=str)
+@each_of(IN_PLACE)
 def test_no_turn_is_said_to_have_used_more_than_it_did(recording: Path) -> None:
     turns = told_in(recording)
     for (_, told), truth in zip(turns, sorted(truth_of(recording), key=lambda turn: str(turn["session"])), strict=True):

@@ -9,6 +9,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,10 @@ from acp_proxy.core.meter import Meter
 from acp_proxy.core.money import Money
 from acp_proxy.core.pricing import Pricer
 from acp_proxy.core.usage import NOTHING, Usage
+from tests.cases import each_of
 from tests.core.story import PRICES
+
+pytestmark = pytest.mark.xdist_group("metered")  # each recording once for all tests of it
 
 HERE = Path(__file__).parent
 RECORDINGS = sorted(path.relative_to(HERE / "transcripts") for path in (HERE / "transcripts").glob("*/*.jsonl"))
@@ -74,11 +78,17 @@ def events_of(recording: Path) -> Iterator[Event]:
         yield from conversation.close(Side.AGENT, BEGIN + int(line["t"] * 1e9))
 
 
-def metered(recording: Path, pricer: Pricer = PRICES) -> Metered:
+@cache
+def metered(recording: Path) -> Metered:
+    """Made once for all tests, which only look at it."""
+    return metered_by(PRICES, recording)
+
+
+def metered_by(pricer: Pricer, recording: Path) -> Metered:
     """A recording, after the one whose sessions it loads: the ledger knows them."""
     first = CONTINUES.get(recording.stem)
     earlier = recording.with_name(f"{first}.jsonl")
-    known = metered(earlier, pricer).states if first and earlier in RECORDINGS else {}
+    known = metered_by(pricer, earlier).states if first and earlier in RECORDINGS else {}
     numbers = itertools.count(1)
     meter, result = Meter(pricer, lambda at: f"row{next(numbers)}"), Metered()
     for event in events_of(recording):
@@ -121,21 +131,21 @@ def possible(calls: list[dict[str, Any]]) -> list[Usage]:
 
 def told(usage: Usage, agent: str) -> tuple[int, ...]:
     """As much of a partition as the agent tells apart."""
-    if agent.startswith(("goose", "fast-agent", "nanocoder")):
+    if agent.startswith(("goose", "fast-agent", "nanocoder", "codex-acp-1.")):
         return (usage.prompt, usage.completion)
     if agent.startswith("mistral"):
         return (usage.input, usage.cached_read, usage.completion)
     return (usage.input, usage.cached_read, usage.cached_write, usage.output, usage.thought)
 
 
-@pytest.mark.parametrize("recording", RECORDINGS, ids=str)
+@each_of(RECORDINGS)
 def test_each_prompt_makes_one_row_of_kind_turn(recording: Path) -> None:
     rows = [row for row in metered(recording).rows if row.kind == "turn"]
     assert len({row.id for row in rows}) == len(rows)
     assert sorted(row.session for row in rows) == sorted(turn["session"] for turn in truth_of(recording))
 
 
-@pytest.mark.parametrize("recording", IN_PLACE, ids=str)
+@each_of(IN_PLACE)
 def test_each_turn_used_what_its_model_calls_used_or_at_least_that_is_said(recording: Path) -> None:
     for row, turn in side_by_side(recording):
         agent, happened = recording.parts[0], possible(turn["calls"])
@@ -149,7 +159,7 @@ def test_each_turn_used_what_its_model_calls_used_or_at_least_that_is_said(recor
                 assert row.usage == NOTHING
 
 
-@pytest.mark.parametrize("recording", IN_PLACE, ids=str)
+@each_of(IN_PLACE)
 def test_no_turn_that_was_paid_is_silently_nothing(recording: Path) -> None:
     for row, turn in side_by_side(recording):
         if used(turn["calls"], "main").total and not row.usage.total:
@@ -157,7 +167,7 @@ def test_no_turn_that_was_paid_is_silently_nothing(recording: Path) -> None:
             assert row.detail, turn["text"]
 
 
-@pytest.mark.parametrize("recording", [path for path in IN_PLACE if path.stem != "concurrent"], ids=str)
+@each_of([path for path in IN_PLACE if path.stem != "concurrent"])
 def test_an_estimate_that_knows_the_context_is_no_more_than_what_was_used_and_no_less_than_a_call(
     recording: Path,
 ) -> None:
@@ -174,7 +184,7 @@ def test_where_each_call_tells_its_context_an_estimate_has_the_right_total(scena
         assert row.usage.total == used(turn["calls"], "main").total
 
 
-@pytest.mark.parametrize("recording", RECORDINGS, ids=str)
+@each_of(RECORDINGS)
 def test_the_rows_of_a_session_cost_what_its_agent_says_to_the_nano(recording: Path) -> None:
     result = metered(recording)
     inherits = recording.parts[0].startswith("opencode")
@@ -219,14 +229,14 @@ def test_the_rows_of_two_processes_cost_what_an_agent_says_that_goes_on_counting
 
 
 def test_what_claude_spent_unseen_before_a_load_is_told_apart_by_the_catalogs_prices() -> None:
-    result = metered(Path("claude-agent-acp-0.100.0/reload.jsonl"), Catalog.load())
+    result = metered_by(Catalog.load(), Path("claude-agent-acp-0.100.0/reload.jsonl"))
     unseen, turn, *_ = result.rows
     assert (unseen.kind, unseen.costs) == ("autonomous", (Money(15_624_000, "USD"),))
     assert (turn.kind, turn.costs, turn.cost_source) == ("turn", (Money(10_927_000, "USD"),), "agent")
 
 
 def test_the_catalog_agrees_with_what_claude_says_its_calls_cost() -> None:
-    for row in metered(Path("claude-agent-acp-0.100.0/basic.jsonl"), Catalog.load()).rows[:1]:
+    for row in metered_by(Catalog.load(), Path("claude-agent-acp-0.100.0/basic.jsonl")).rows[:1]:
         (line,) = row.lines
         assert Catalog.load().price(line.model, line.usage, row.ended_at).cost == line.cost
 
@@ -250,14 +260,15 @@ def tokens(usage: Usage) -> str:
     return f"{usage.input}/{usage.cached_read}/{usage.cached_write}/{usage.output}/{usage.thought}"
 
 
+@cache
 def written() -> dict[str, list[str]]:
     sections = ROWS.read_text().split("\n\n")
     return {name: rows for name, *rows in (section.splitlines() for section in sections if section.strip())}
 
 
-@pytest.mark.parametrize(("recording", "rows"), written().items() if ROWS.exists() else [])
-def test_a_recording_makes_the_rows_that_were_reviewed(recording: str, rows: list[str]) -> None:
-    assert lines_of(Path(recording)) == rows
+@each_of(RECORDINGS)
+def test_a_recording_makes_the_rows_that_were_reviewed(recording: Path) -> None:
+    assert lines_of(recording) == written()[str(recording)]
 
 
 if __name__ == "__main__":

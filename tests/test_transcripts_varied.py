@@ -15,6 +15,7 @@ from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import SessionRequested, SessionRestored, Side, TurnMetered
 from acp_proxy.core.jsonrpc import parse
 from acp_proxy.core.meter import Meter
+from tests.cases import each_of
 from tests.core.story import PRICES
 from tests.test_transcripts_metering import (
     BEGIN,
@@ -28,11 +29,13 @@ from tests.test_transcripts_metering import (
     used,
 )
 
+pytestmark = pytest.mark.xdist_group("varied")  # each recording is metered once for all tests of it
+
 Line = tuple[Side, float, dict[str, Any]]
 
-# A stranger who tells neither caches nor thinking, or counts a session with a context of its own estimate, misleads,
-# and so does one who repeats the usage of the turn before when a turn fails.
-UNKNOWABLE = ("gemini-cli", "hermes-agent")
+# A stranger who counts a session with a context of its own estimate misleads, and so does one who repeats the usage of
+# the turn before when a turn fails.
+UNKNOWABLE = "hermes-agent"
 STRANGERS = [
     path
     for path in RECORDINGS
@@ -81,19 +84,19 @@ def figures(rows: Iterable[Entry], suffix: str = "") -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("recording", RECORDINGS, ids=str)
+@each_of(RECORDINGS)
 def test_ids_may_be_strings(recording: Path) -> None:
     changed = [(side, at, message | _with_id(message, "id-")) for side, at, message in lines_of(recording)]
     assert figures(rows_of(changed, known_before(recording))) == figures(metered(recording).rows)
 
 
-@pytest.mark.parametrize("recording", RECORDINGS, ids=str)
+@each_of(RECORDINGS)
 def test_what_an_agent_says_twice_counts_once(recording: Path) -> None:
     changed = itertools.chain.from_iterable([line] * (2 if _is_usage(line[2]) else 1) for line in lines_of(recording))
     assert figures(rows_of(changed, known_before(recording))) == figures(metered(recording).rows)
 
 
-@pytest.mark.parametrize("recording", RECORDINGS, ids=str)
+@each_of(RECORDINGS)
 def test_sessions_that_alternate_in_one_process_do_not_touch_each_other(recording: Path) -> None:
     known = known_before(recording)
     both = {name + suffix: state for name, state in known.items() for suffix in "AB"}
@@ -103,7 +106,7 @@ def test_sessions_that_alternate_in_one_process_do_not_touch_each_other(recordin
         assert [row for row in figures(rows, suffix) if row[0] != "no-such-session"] == expected
 
 
-@pytest.mark.parametrize("recording", STRANGERS, ids=str)
+@each_of(STRANGERS)
 def test_of_an_agent_under_a_name_that_nobody_knows_no_figure_is_said_to_be_exact_that_is_not(recording: Path) -> None:
     rows = [row for row in rows_of(_under_another_name(lines_of(recording)), {}) if row.kind == "turn"]
     truth = sorted(truth_of(recording), key=lambda turn: str(turn["session"]))
@@ -142,6 +145,7 @@ def _under_another_name(lines: list[Line]) -> Iterator[Line]:
     for side, at, message in lines:
         result = message.get("result")
         if isinstance(result, dict):
-            names = {name: {"name": "stranger", "version": "1"} for name in ("agentInfo", "info") if name in result}
+            said = {name: result[name] for name in ("agentInfo", "info") if isinstance(result.get(name), dict)}
+            names = {name: who | {"name": "stranger", "version": "1"} for name, who in said.items()}
             message = message | {"result": result | names}
         yield side, at, message

@@ -7,8 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from acp_proxy.core.events import (
     Initialized,
     ModelSelected,
@@ -20,6 +18,7 @@ from acp_proxy.core.events import (
     UpdateSeen,
     UsageReported,
 )
+from tests.cases import each_of
 from tests.core.talk import AGENT, CLIENT, Talk
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts"
@@ -67,7 +66,7 @@ def briefly(recording: str) -> list[str]:
     return [key for key, _ in itertools.groupby(told)]
 
 
-@pytest.mark.parametrize("recording", RECORDINGS)
+@each_of(RECORDINGS)
 def test_every_prompt_is_one_turn_with_the_end_that_it_had(recording: str) -> None:
     truth = json.loads((TRANSCRIPTS / f"{recording}.truth.json").read_text())["turns"]
     talk = replay(recording)
@@ -85,7 +84,7 @@ def end_of(turn: Any) -> str:
 
 
 # zed's codex-acp 0.16.0 shows nothing of a call to a tool that it does not know, as the recorded one is.
-@pytest.mark.parametrize("recording", [name for name in RECORDINGS if not name.startswith("zed-codex-acp-0.16.0/")])
+@each_of([name for name in RECORDINGS if not name.startswith("zed-codex-acp-0.16.0/")])
 def test_a_turn_of_several_model_calls_shows_a_tool_call(recording: str) -> None:
     """What lets the last call of a turn without one stand for the whole turn."""
     truth = json.loads((TRANSCRIPTS / f"{recording}.truth.json").read_text())["turns"]

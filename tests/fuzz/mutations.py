@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ HERE = Path(__file__).parent
 TRANSCRIPTS = HERE.parent / "transcripts"
 _RECORDED = 12  # lines of each recording, spread over it
 _LONGEST = 2000  # bytes; longer lines are left to tests that are about length
+_LONGEST_CHANGE = 30  # bytes
 
 _ODD = st.sampled_from(
     [
@@ -28,7 +30,24 @@ _ODD = st.sampled_from(
             b"\x1b]0;x\x07",
             "\u202e".encode(),
         ),
-        *(b"{", b"}", b"[", b"]", b'"', b":", b",", b"null", b"{}", b"[]", b"-0", b"1e999", b"1E-400", b"NaN"),
+        *(
+            b"{",
+            b"}",
+            b"[",
+            b"]",
+            b'"',
+            b":",
+            b",",
+            b"null",
+            b"{}",
+            b"[]",
+            b'"x"',
+            b"true",
+            b"-0",
+            b"1e999",
+            b"1E-400",
+            b"NaN",
+        ),
         *(b"9" * 20, b"9" * 400, b"-1", b"0.1", b"[" * 2000, b'{"a":' * 2000, b"/../", b"%00", b"%ff", b"' OR 1=1 --"),
     ]
 )
@@ -53,14 +72,19 @@ def recorded_lines() -> list[bytes]:
 
 def mutated(samples: Sequence[bytes]) -> st.SearchStrategy[bytes]:
     """Some of the samples as they are, most of them changed in up to four places."""
-    changes = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 30), _ODD | st.sampled_from(samples)), max_size=4)
+    changes = st.lists(
+        st.tuples(st.floats(0, 1), st.integers(0, 2 * _LONGEST_CHANGE), _ODD | st.sampled_from(samples)), max_size=4
+    )
     return st.builds(_changed, st.sampled_from(samples), changes)
 
 
 def _changed(sample: bytes, changes: Sequence[tuple[float, int, bytes]]) -> bytes:
-    """Each puts something in the place of so many bytes, at that share of the whole."""
+    """Each puts something in the place of so many bytes, at that share of the whole; of many, of the value there."""
     for where, length, piece in changes:
         at = int(where * len(sample))
+        if length > _LONGEST_CHANGE:
+            at = sample.rfind(b":", 0, at) + 1
+            length = len(re.split(rb"[]},]", sample[at:], maxsplit=1)[0])
         sample = sample[:at] + piece + sample[at + length :]
     return sample
 

@@ -46,14 +46,17 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
     ledger.close()
 
 
-@pytest.mark.parametrize("target", ALL_TARGETS, ids=lambda target: target.name)
-def test_a_query_finds_something_and_its_legend_names_labels(before: Past, target: Target) -> None:
-    since = SINCE if target.time_from == "now/M" else NOW - 8 * HOUR
-    found = _asked(before.server, target, since, NOW, HOUR)
-    assert found
-    assert any(not value.is_nan() for each in found for value in _values(each))
-    named = set(re.findall(r"\{\{(\w+)\}\}", target.legend))
-    assert all(named <= each.labels.keys() for each in found)
+def test_a_query_finds_something_and_its_legend_names_labels(before: Past) -> None:
+    nothing, unnamed = [], []
+    for target in ALL_TARGETS:
+        since = SINCE if target.time_from == "now/M" else NOW - 8 * HOUR
+        found = _asked(before.server, target, since, NOW, HOUR)
+        if all(value.is_nan() for each in found for value in _values(each)):
+            nothing.append(target.name)
+        named = set(re.findall(r"\{\{(\w+)\}\}", target.legend))
+        if not all(named <= each.labels.keys() for each in found):
+            unnamed.append(target.name)
+    assert (nothing, unnamed) == ([], [])
 
 
 def test_families_and_their_labels_are_those_that_the_dashboards_are_made_from(before: Past) -> None:

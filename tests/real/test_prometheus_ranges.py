@@ -52,7 +52,7 @@ def exposition(port: int, turns: int) -> str:
     return text if sum(map(int, counted)) == turns else ""
 
 
-def test_the_increase_over_hours_is_within_a_hundredth_of_the_report(
+def test_the_increase_over_hours_is_within_two_hundredths_of_the_report(
     snapshots: tuple[list[str], list[dict[str, Any]]], tmp_path: Path
 ) -> None:
     exposed, reported = snapshots
@@ -65,7 +65,8 @@ def test_the_increase_over_hours_is_within_a_hundredth_of_the_report(
                 wanted[key] -= amount
             wanted = {key: amount for key, amount in wanted.items() if amount}
             assert len(wanted) >= len(SESSIONS)
-            assert shown == pytest.approx(wanted, rel=0.01)
+            # Prometheus 3 leaves a window's first sample out and makes up for it: 59 minutes are taken for 60.
+            assert shown == pytest.approx(wanted, rel=0.02)
 
 
 def history(exposed: list[str]) -> str:
