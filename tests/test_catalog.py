@@ -230,16 +230,20 @@ def _faults(row: PriceRow) -> list[str]:
     ]
 
 
+def test_who_makes_a_model_is_known_of_labs_and_not_of_who_only_sells_it(catalog: Catalog) -> None:
+    makers = {
+        "claude-opus-5-5[1m]": "anthropic",
+        "openai/gpt-6.1-sol": "openai",
+        "openrouter/anthropic/claude-opus-5.5": None,
+        "nobody/knows-it": None,
+    }
+    assert {model: catalog.lab(model) for model in makers} == makers
+
+
 def test_the_table_is_read_at_the_first_question_only() -> None:
     catalog = Catalog.load().with_overrides({"a": Price("1", "1")}, {"b": "a"})
     assert "_table" not in vars(catalog)
     catalog.window("claude-opus-5-5")
-    assert "_table" in vars(catalog)
-
-
-def test_a_catalog_can_be_read_before_the_first_question() -> None:
-    catalog = Catalog.load().with_overrides({"a": Price("1", "1")}, {"b": "a"})
-    catalog.warm()
     assert "_table" in vars(catalog)
 
 

@@ -1,6 +1,6 @@
 """Prices and context windows of models: data that scripts/build-catalog makes, and the user's own above it.
 
-Read at the first question, or when somebody wants it `warm`; never at start, and never from the network.
+Read at the first question, never at start, and never from the network.
 """
 
 from __future__ import annotations
@@ -66,10 +66,6 @@ class Catalog:
         """The packaged catalog, read when it is first asked."""
         return cls()
 
-    def warm(self) -> None:
-        """Read the table now, so that no question waits for it: 2 ms. May be called in any thread."""
-        _ = self._table
-
     def with_overrides(
         self,
         prices: Mapping[str, OwnPrice] | None = None,
@@ -106,6 +102,11 @@ class Catalog:
             return model
         found = self.find(model)
         return None if found is None else found.name.partition("/")[2] or found.name
+
+    def lab(self, model: str) -> str | None:
+        """Who makes the model that an id names; None where that is not known, or only who sells it is."""
+        found = self.find(model)
+        return models.lab_and_model(found.name)[0] if found else None
 
     def find(self, model: str | None) -> Found | None:
         """The row that a reported id resolves to; None when there is none."""
@@ -198,8 +199,8 @@ class WirePeak(msgspec.Struct, frozen=True):
 
 
 def _without_lab(row: str | None) -> str | None:
-    lab, _, name = (row or "").partition("/")
-    return name if lab in models.LABS else None
+    lab, name = models.lab_and_model(row or "")
+    return name if lab else None
 
 
 def _configured(name: str, price: OwnPrice, row: PriceRow | None) -> Found:

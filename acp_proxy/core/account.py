@@ -41,7 +41,7 @@ class Notes(Struct):
 
     def add_call(self, reading: Reading) -> None:
         self.calls = reading.usage if self.calls is None else self.calls + reading.usage
-        self.lacking = self.lacking or ("" if reading.whole else reading.detail)
+        self.lacking = self.lacking or ("" if reading.whole and reading.certain else reading.detail)
 
     def add_subagent_call(self, tool_call: str, usage: Usage) -> None:
         key = tool_call if tool_call in self.subagent_calls or len(self.subagent_calls) < _SUBAGENTS else "others"
@@ -60,6 +60,7 @@ class Ended(Struct):
     partition: Usage
     context: int | None  # as the agent told it in that turn
     calls: int = 1  # at most so many model calls: one, and one after each tool call
+    cumulative: bool = False  # its counters were taken as the session's
 
 
 class Account:

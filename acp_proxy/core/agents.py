@@ -31,9 +31,10 @@ class Profile(Struct, frozen=True):
     scope: Scope
     input: InputCounts | None = None  # None: only an identity of the total can tell
     thought_inside: bool = True  # thinking is part of output
+    thought_unsure: bool = False  # ... with some providers; its total counts it beside output with all of them
     cost: CostCounter = "none"
     known: bool = True  # in the table
-    decided: bool = False  # `input` is the user's word, which an identity of the total does not overrule
+    decided: bool = False  # an identity of the total does not overrule `input`: the user's word, or a wrong total
     counters_restart: bool = False  # scope session: counters begin at 0 in a new process
     restarts_on_model: bool = False  # scope session: and whenever another model is chosen
     repriced: bool = False  # the cost of the whole session moves with the model, without a call
@@ -78,6 +79,7 @@ _OPENCODE = Profile(
     cost_at_end=True,
     unreported="titles; all but the last call of a turn with tools; cancelled turns (the cost has the rest)",
 )
+_OPENCODE_DOUBLED = replace(_OPENCODE, thought_inside=True, thought_unsure=True)
 _CODEX = Profile(
     "turn",
     "excludes_cache",
@@ -85,6 +87,14 @@ _CODEX = Profile(
     used_in_turn=True,
     contexts_a_call=1,
     unreported="titles and reviewers; turns cut short or failed",
+)
+_VIBE = Profile(
+    "session",
+    "includes_cache",
+    cost="carried",
+    repriced=True,
+    used_includes_output=True,
+    unreported="titles; calls cut short",
 )
 _SILENT = Profile("none", used_includes_output=True, unreported="everything")
 _SILENT_BUT_USED = replace(_SILENT, used_in_turn=True)
@@ -99,7 +109,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
     "@zed-industries/claude-code-acp": (("0.16.2", _SILENT),),
     "@zed-industries/claude-agent-acp": (("0.23.1", replace(_CLAUDE, slips=True, contexts_a_call=0)),),
     "@agentclientprotocol/codex-acp": (
-        ("2.1.1", replace(_CODEX, scope="last_call")),
+        ("2.1.1", replace(_CODEX, scope="last_call", repeats=True)),  # recorded is 1.10.0
         ("2.2.1", _CODEX),  # by its code; recorded is 2.6.0
     ),
     "codex-acp": (("0.16.0", replace(_SILENT_BUT_USED, contexts_a_call=1)),),
@@ -119,7 +129,13 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
     "qwen-code": (
         ("0.24.4", Profile("call", "includes_cache", unreported="background subagents, suggestions, compression")),
     ),
-    "OpenCode": (("1.18.33", _OPENCODE),),
+    "OpenCode": (  # the bounds by its code
+        ("1.0.152", _SILENT),
+        ("1.1.58", _OPENCODE_DOUBLED),
+        ("1.15.3", _OPENCODE),  # recorded is 1.18.33
+        ("7.0", _OPENCODE_DOUBLED),  # this is Kilo 7.0.33, which went by the other's name
+        ("7.1", _OPENCODE),
+    ),
     "Kilo": (("7.7.7", replace(_OPENCODE, fork_inherits=False)),),
     "goose": (
         (
@@ -138,21 +154,10 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
         ),
     ),
     "Copilot": (
-        ("1.0.102", Profile("session", "includes_cache", counters_restart=True, unreported="cancelled calls")),
+        ("1.0.71", _SILENT),  # this and the next by their code; recorded is 1.0.102
+        ("1.0.83", Profile("session", "includes_cache", counters_restart=True, unreported="cancelled calls")),
     ),
-    "@mistralai/mistral-vibe": (
-        (
-            "3.0.2",
-            Profile(
-                "session",
-                "includes_cache",
-                cost="carried",
-                repriced=True,
-                used_includes_output=True,
-                unreported="titles; calls cut short",
-            ),
-        ),
-    ),
+    "@mistralai/mistral-vibe": (("2.5.0", _SILENT), ("2.6.0", _VIBE)),  # by their code; recorded is 3.0.2
     "hermes-agent": (
         (
             "0.19.0",
@@ -179,17 +184,27 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
             ),
         ),
     ),
+    # Its input holds caches, and its total counts them a second time.
+    "pydantic-acp": (("1.10.0", Profile("turn", "includes_cache", decided=True)),),
     "pi-acp": (("0.0.34", _SILENT_BUT_USED),),
     "Kimi Code CLI": (("1.51.0", _SILENT), ("2.1.0", replace(_SILENT, used_after_turn=True))),
     "cline": (("3.0.65", _SILENT),),
 }
 
+_BY_TITLE = {"Pydantic ACP": "pydantic-acp"}  # where the name is that of the agent that somebody has built
+
 
 def profile_of(
-    name: str | None, version: str | None, overrides: Mapping[str, ProfileOverride] | None = None
+    name: str | None,
+    version: str | None,
+    overrides: Mapping[str, ProfileOverride] | None = None,
+    title: str | None = None,
 ) -> Profile:
-    """The profile of an agent by the name and version of its `initialize`; `UNKNOWN` for a name not in the table."""
-    profile = _in_table(name, version)
+    """The profile of an agent by the name and version of its `initialize`; `UNKNOWN` for a name not in the table.
+
+    By its title where that tells the framework that it was built with.
+    """
+    profile = _in_table(name if name in _TABLE else _BY_TITLE.get(title or ""), version)
     override = (overrides or {}).get(name or "")
     if override is None:
         return profile

@@ -22,6 +22,8 @@ _OVERLAPS = {  # (caches in input, thinking in output)
 }
 _NO_SUM = "totalTokens is no sum of its counters"
 _HALF = "input or output is not told"
+_UNSURE = "thinking may be in the output or beside it"
+_NOTHING_NEW = Counters(0, 0, 0)
 
 
 class Reading(Struct, frozen=True):
@@ -39,6 +41,8 @@ class Reading(Struct, frozen=True):
 def partition(counters: Counters, profile: Profile) -> Reading:
     """Which counters overlap follows from the total, by the first identity that holds; else from the profile."""
     caches_inside, decided = profile.input == "includes_cache", profile.decided
+    if profile.thought_unsure and counters.thought:
+        return Reading(_split(counters, caches_inside, profile.thought_inside), _UNSURE, whole=False)
     for overlap, words in _OVERLAPS.items():
         if decided and overlap[0] != caches_inside:
             continue
@@ -103,13 +107,23 @@ class Cumulative:
         return _difference(self.last, now)
 
     def advance(self, now: Counters) -> Counters | None:
-        """The same, and from now on they stand there. Nothing but zeros is a gap in what the agent knows."""
-        if self.last is not None and _is_nothing(now):
+        """The same, and from now on they stand there.
+
+        Nothing but zeros is a gap in what the agent knows, unless its session begins: after a load it is not at 0.
+        """
+        if _is_nothing(now) and (self.last is not None or not self.known):
             return now
         since, last = self.since(now), self.last
         self._first = self._first if self.known else now
         self.stand_at(now if last is None else _merged(last, now, lambda old, new: old if new is None else new))
         return since
+
+
+def completed(told: Counters, earlier: Counters | None) -> Counters:
+    """With the parts of its input and output that only an earlier report of the same input and output tells."""
+    if earlier is None or (earlier.input, earlier.output) != (told.input, told.output):
+        return told
+    return _merged(earlier, told, lambda old, new: old if new is None else new)
 
 
 def covers(now: Counters, last: Counters) -> bool:
@@ -119,7 +133,9 @@ def covers(now: Counters, last: Counters) -> bool:
 
 
 def _difference(last: Counters, now: Counters) -> Counters:
-    return _merged(last, now, lambda old, new: None if new is None else new - (old or 0))
+    """Where neither input nor output grew, nothing was used: a part of them is only told now."""
+    grown = _merged(last, now, lambda old, new: None if new is None else new - (old or 0))
+    return grown if grown.input or grown.output else _NOTHING_NEW
 
 
 def _is_nothing(counters: Counters) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from acp_proxy.core.acp import STATE_UPDATE, count, counters, label, mapping, text
+from acp_proxy.core.agents import Profile
 from acp_proxy.core.counters import is_empty
 from acp_proxy.core.events import Counters, Meta, UpdateSeen
 from acp_proxy.core.money import Money
@@ -58,9 +59,10 @@ def cumulative_cost(meta: Meta) -> Money | None:
     if isinstance(amount, bool) or not isinstance(amount, int | Decimal):
         return None
     try:
-        return Money.of(amount, "USD")
+        cost = Money.of(amount, "USD")
     except ValueError:
         return None
+    return cost if cost.nano >= 0 else None
 
 
 def status_line(meta: Meta) -> Counters | None:
@@ -78,8 +80,10 @@ def compacted_to(meta: Meta) -> int | None:
     return count(compression.get("newTokenCount")) if compression.get("phase") == "done" else None
 
 
-def call_usage(update: UpdateSeen) -> Call | None:
-    """qwen-code: one model call, on a chunk with empty text."""
+def call_usage(update: UpdateSeen, profile: Profile) -> Call | None:
+    """qwen-code, and who goes by its code: one model call, on a chunk with empty text."""
+    if profile.scope != "call" and (profile.known or mapping(update.fields.get("content")).get("text") != ""):
+        return None
     found = counters(update.meta.get("usage"))
     if found is None or is_empty(found):
         return None

@@ -45,6 +45,7 @@ class Implementation(Struct, frozen=True):
 
     name: str | None = None
     version: str | None = None
+    title: str | None = None
 
 
 class Initialized(Struct, frozen=True):

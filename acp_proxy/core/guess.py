@@ -6,13 +6,15 @@ from typing import Literal
 
 from acp_proxy.core.account import Ended
 
+PER_TURN = "unknown agent: counters taken per turn"
+
 
 class ScopeGuess:
     """One agent, over all its sessions. Begins with `turn`; `reason` says why it is what it is."""
 
     def __init__(self) -> None:
         self.scope: Literal["turn", "session"] = "turn"
-        self.reason = "unknown agent: counters taken per turn"
+        self.reason = PER_TURN
         self._settled = False
 
     def judge(self, before: Ended | None, now: Ended, *, loaded: bool) -> Literal["turn", "session"]:

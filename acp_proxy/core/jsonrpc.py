@@ -6,6 +6,7 @@ A line that is no single message is None. Only what is looked at is decoded; the
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SAFE = 2**53  # integers above it come back rounded from peers that know only doubles
+_MOST_DIGITS = 4000
+_DEEPEST = 100
+_STRUCTURE = r'(?s:"(?:[^"\\]|\\.)*+"|[\[{]+|[\]}]+)'  # a text, or brackets in a row
+_BLANK = "".join(map(chr, (*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B)))) + (
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+_BLANK_BYTES = _BLANK.encode() + b"\xff\xfe\0"  # also of UTF-16 and UTF-32
 
 
 class Request(Struct, frozen=True):
@@ -51,10 +59,13 @@ def decode(json: bytes) -> Any:
     """A JSON value with its numbers as in `parse`; None for what is none."""
     try:
         return _decode(json)
-    except RecursionError:
-        return None
-    except (msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return _decode_leniently(json)
+
+
+def may_be_object(line: bytes) -> bool:
+    """Whether a line, or one that begins so, may be read as an object by anybody."""
+    return line.lstrip(_BLANK_BYTES)[:1] in (b"{", b"")
 
 
 def message_of(value: Any) -> Message | None:
@@ -157,11 +168,49 @@ def _rounds_to(open_key: tuple[Side, str, Any], key: tuple[Side, str, Any]) -> b
 
 
 def _decode_leniently(line: bytes) -> Any:
-    """What JavaScript peers take though it is no proper UTF-8: half a surrogate pair, bytes that are no text."""
+    """What peers take though it is no proper JSON: whoever is read by an agent and not by us gets past a budget.
+
+    JavaScript and Rust trim every kind of blank, JavaScript takes bytes that are no text, half a surrogate pair and
+    any depth, Python guesses the encoding.
+    """
+    line = line.strip()
+    text = line.decode(json.detect_encoding(line), "replace").strip(_BLANK)
     try:
-        return json.loads(line.decode("utf-8", "replace"), parse_float=exact)
+        return _loads(text)
+    except ValueError:
+        return None
+    except RecursionError:
+        pass
+    try:
+        return _loads(_shallow(text))
     except (ValueError, RecursionError):
         return None
+
+
+def _loads(text: str) -> Any:
+    return json.loads(text, parse_float=exact, parse_int=_whole)
+
+
+def _whole(digits: str) -> int | Decimal:
+    """Python makes no integer of more digits."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else exact(digits)
+
+
+def _shallow(text: str) -> str:
+    """JSON with null in place of what is nested deeper than anybody looks."""
+    kept, start, depth = list[str](), 0, 0
+    for token in re.finditer(_STRUCTURE, text):
+        at, end = token.span()
+        match text[at]:
+            case "[" | "{":
+                if depth < _DEEPEST <= depth + end - at:
+                    kept += text[start : at + _DEEPEST - depth - 1], "null"
+                depth += end - at
+            case "]" | "}":
+                if depth - end + at < _DEEPEST <= depth:
+                    start = at + depth - _DEEPEST + 1
+                depth -= end - at
+    return "".join((*kept, text[start:])) if depth < _DEEPEST else ""
 
 
 def exact(text: str) -> Decimal:

@@ -15,7 +15,7 @@ from typing import Any
 
 from acp_proxy.core import acp
 from acp_proxy.core.events import Side
-from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, parse
+from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, may_be_object, parse
 
 END = 1 << 16  # bytes at either end that are looked at
 WHOLE = 1 << 20  # up to this size a line is read as a whole all the same, when it is through
@@ -65,19 +65,22 @@ class LongLine:
 def may_stream(sender: Side, head: bytes, answers: Callable[[Side, Any], bool], admitted: Collection[str]) -> bool:
     """Whether a line may go out as it comes, from its head: all but what must be accounted or admitted first.
 
-    `answers` tells whether a response with an id means something to us; `admitted` are methods that may have to wait.
+    `answers` tells whether a response with an id means something to us; `admitted` are methods that may have to wait:
+    where there are any no object of the client's streams.
     """
-    if head.lstrip()[:1] not in (b"{", b""):
+    if not may_be_object(head):
         return True  # no message, whatever is still to come
+    if sender is Side.CLIENT and admitted:
+        return False  # of two methods in one line the last one counts: only its end tells that it need not wait
     if head.startswith(_UPDATE) or isinstance(peek_head(head[:_SHORT]), Notification):  # 13 us in place of 60
         return True
     match peek_head(head):
         case Response(id=id):
             return not answers(sender, id)
-        case Request(method=acp.PROMPT, params=params) if sender is Side.CLIENT and acp.PROMPT not in admitted:
+        case Request(method=acp.PROMPT, params=params) if sender is Side.CLIENT:
             return isinstance(params.get("sessionId"), str)
         case Request(method=method) if sender is Side.CLIENT:
-            return method not in acp.CLIENT_METHODS and method not in admitted
+            return method not in acp.CLIENT_METHODS
         case Request(method=method):
             return method not in acp.AGENT_METHODS
         case Notification():

@@ -93,7 +93,8 @@ class Meter:
     def _session_changed(self, event: Event) -> None:
         match event:
             case Initialized(agent=agent):
-                self._profile = profile_of(self._agent_name or agent.name, agent.version, self._profiles)
+                title = None if self._agent_name else agent.title
+                self._profile = profile_of(self._agent_name or agent.name, agent.version, self._profiles, title)
                 self._unnamed = self._aliases.get(self._agent_name or agent.name or "")
             case SessionRequested(how="load" | "resume", session=session):
                 self._account(session).reopen()
@@ -184,7 +185,7 @@ class Meter:
             return self._cumulative_seen(account, event)
         if event.replayed:
             return []
-        if account.profile.scope == "call" and (call := dialects.call_usage(event)) is not None:
+        if (call := dialects.call_usage(event, account.profile)) is not None:
             return self._call_seen(account, event, call)
         if (run := dialects.child_usage(event)) is not None:
             return self._call_seen(account, event, run)

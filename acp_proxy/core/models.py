@@ -169,6 +169,12 @@ def _row_names(name: str) -> Iterator[str]:
         yield from _row_names(f"{provider}/{model}")
 
 
+def lab_and_model(row: str) -> tuple[str | None, str]:
+    """The two parts of the name of a lab's row; None, and all of it, of a gateway's."""
+    lab, _, model = row.partition("/")
+    return (lab, model) if lab in LABS else (None, row)
+
+
 def _spellings(name: str) -> Iterator[str]:
     yield name
     plain = canonical(name)

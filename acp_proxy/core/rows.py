@@ -119,9 +119,10 @@ class Rows:
         model = notes.model
         if model is None or self._pricer.is_alias(model):
             model = account.model
-        if not ended.model_usage or used.source == "estimated" or account.profile.scope == "session":
+        profile = account.profile
+        if not ended.model_usage or used.source == "estimated" or used.repeated or profile.scope == "session":
             return Spread(((model, used.usage),))
-        rows = read_rows(ended.model_usage, account.profile, self._pricer.is_alias)
+        rows = read_rows(ended.model_usage, profile, self._pricer.is_alias)
         return spread(used.usage, rows, model)
 
     def _beside_row(self, ended: TurnEnded, account: Account, row: _Beside, bill: Bill, prices: Prices) -> Entry:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -63,6 +62,16 @@ class Subject(Struct, frozen=True):
 
 def fits(pattern: str, value: str) -> bool:
     """Whether `value` is `pattern`, where each `*` stands for any text, also none."""
-    if "*" not in pattern:
+    first, *middle = pattern.split("*")
+    if not middle:
         return pattern == value
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), value, re.DOTALL) is not None
+    last = middle.pop()
+    if len(value) < len(first) + len(last) or not (value.startswith(first) and value.endswith(last)):
+        return False
+    at, end = len(first), len(value) - len(last)
+    for part in middle:  # the first place is the best, and a pattern of `re` would try all
+        at = value.find(part, at, end)
+        if at < 0:
+            return False
+        at += len(part)
+    return True

@@ -11,26 +11,31 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.account import Account, Ended, Notes
+from acp_proxy.core.acp import CANCELLED
 from acp_proxy.core.agent_cost import Increase
 from acp_proxy.core.agents import Profile
-from acp_proxy.core.counters import Reading, is_empty, partition
+from acp_proxy.core.counters import Reading, completed, is_empty, partition
 from acp_proxy.core.dialects import status_line
 from acp_proxy.core.entry import UsageSource
 from acp_proxy.core.estimate import Estimate, answered, cut_short
 from acp_proxy.core.events import Counters, TurnEnded
-from acp_proxy.core.guess import ScopeGuess
+from acp_proxy.core.guess import PER_TURN, ScopeGuess
 from acp_proxy.core.usage import NOTHING, Usage
 
 Guess = Callable[[], Estimate | None]  # None where nothing may be guessed
 
 
 class TurnUsage(Struct, frozen=True):
-    """Not `priceable`: the counters contradict each other, so that no price follows from them."""
+    """Not `priceable`: the counters contradict each other, so that no price follows from them.
+
+    `repeated`: what the message says, its rows by model too, is the turn's before.
+    """
 
     usage: Usage
     source: UsageSource
     detail: str = ""
     priceable: bool = True
+    repeated: bool = False
 
 
 def turn_usage(
@@ -64,10 +69,12 @@ def _reported(
     """What the agent said; None when it said nothing that can be counted."""
     profile = account.profile
     counters = _counters_of(ended, notes)
-    if profile.scope == "call" and notes.calls is not None:
-        return TurnUsage(notes.calls, "partial" if notes.lacking else "agent", notes.lacking)
+    if notes.calls is not None and (profile.known or counters is None):
+        why = "" if profile.known else "unknown agent: usage told call by call"
+        return TurnUsage(notes.calls, "partial" if notes.lacking else "agent", _joined(why, notes.lacking))
     if profile.scope == "session":
-        return _since_last(ended.counters or notes.cumulative, account, profile)
+        told = ended.counters
+        return _since_last(completed(told, notes.cumulative) if told else notes.cumulative, account, profile)
     if counters is None:
         return None
     reading = partition(counters, profile)
@@ -75,11 +82,11 @@ def _reported(
     calls = ended.tool_calls + 1
     before, account.before = account.before, Ended(ended.at, counters, reading.usage, context, calls)
     if not profile.known:
-        reading = _guessed(reading, account, before, scope)
+        reading = _guessed(reading, account, before, scope, by_model=bool(ended.model_usage))
     if not reading.usage.total and not _is_zero(ended, profile, increase):
         return None
-    if not increase.amounts and _repeats(ended, reading.usage, before, notes, profile):
-        return TurnUsage(NOTHING, "none", "the agent repeats the usage of the turn before")
+    if not increase.amounts and _repeats(ended, counters, before, notes, profile):
+        return TurnUsage(NOTHING, "none", "the agent repeats the usage of the turn before", repeated=True)
     proven = notes.contexts if profile.used_in_turn else 0  # calls; not all are of tools that show
     if profile.scope == "last_call" and (ended.tool_calls or proven > 1 or account.open):  # what waits may be in it
         return TurnUsage(reading.usage, "partial", "the last of several model calls")
@@ -87,8 +94,9 @@ def _reported(
         return TurnUsage(reading.usage, "partial", _joined(reading.detail, "no more than one of several model calls"))
     if profile.slips and before is not None and ended.turn.started_at < before.at:
         reading = replace(reading, usage=_without(reading.usage, before.partition))
-    if profile.loses_thought and counters.thought is None:
-        return TurnUsage(reading.usage, "partial", "thinking is not told")
+    as_gemini = not profile.known and counters is ended.quota and counters.total is None
+    if (profile.loses_thought or as_gemini) and counters.thought is None:
+        return TurnUsage(reading.usage, "partial", _joined(reading.detail, "thinking is not told"))
     return _read(reading)
 
 
@@ -114,13 +122,18 @@ def _since_last(now: Counters | None, account: Account, profile: Profile) -> Tur
     return _read(reading) if reading.usage.total else None
 
 
-def _guessed(reading: Reading, account: Account, before: Ended | None, scope: ScopeGuess) -> Reading:
-    """An agent that is not in the table counts per turn, until its counters show that they go on."""
+def _guessed(reading: Reading, account: Account, before: Ended | None, scope: ScopeGuess, *, by_model: bool) -> Reading:
+    """An agent that is not in the table counts per turn, until its counters show that they go on.
+
+    Who tells them by model, too, counts per turn: a sudden growth is then a stream that was retried.
+    """
     now = account.before
-    if now is not None and scope.judge(before, now, loaded=not account.from_start) == "session":
-        if account.tokens.last is None and before is not None:
+    if by_model or now is None:
+        return replace(reading, detail=_joined(PER_TURN, reading.detail))
+    if scope.judge(before, now, loaded=not account.from_start) == "session":
+        if before is not None and not before.cumulative:
             account.tokens.stand_at(before.counters)
-        since = account.tokens.advance(now.counters)
+        since, now.cumulative = account.tokens.advance(now.counters), True
         reading = Reading(NOTHING) if since is None else partition(since, account.profile)
     return replace(reading, detail=_joined(scope.reason, reading.detail))
 
@@ -132,16 +145,19 @@ def _is_zero(ended: TurnEnded, profile: Profile, increase: Increase) -> bool:
     return not answered(ended) or (profile.known and not profile.loses_thought)
 
 
-def _repeats(ended: TurnEnded, usage: Usage, before: Ended | None, notes: Notes, profile: Profile) -> bool:
+def _repeats(ended: TurnEnded, now: Counters, before: Ended | None, notes: Notes, profile: Profile) -> bool:
     """Whether a last call's usage is that of the turn before: sent again for a failed one, or for a queued one.
 
-    After a load the turn before is not known here; then its context gives it away, which is sent again, too.
+    After a load the turn before is not known here; then its context gives it away, which is sent again, too. Of an
+    agent that nobody described only a cancelled turn is taken for one: no call of it has to have ended.
     """
     if profile.repeats and notes.used and not notes.contexts:
         return True
-    if profile.scope != "last_call" or before is None or usage != before.partition:
+    if before is None or now != before.counters:
         return False
-    return profile.repeats or ended.turn.started_at < before.at
+    if not profile.known:
+        return ended.stop_reason == CANCELLED
+    return profile.scope == "last_call" and (profile.repeats or ended.turn.started_at < before.at)
 
 
 def _without(sum_of_both: Usage, first: Usage) -> Usage:

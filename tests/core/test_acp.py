@@ -172,9 +172,14 @@ def test_a_session_with_half_a_surrogate_pair_is_named_as_it_was() -> None:
             {"inputTokens": 1, "cachedInputTokens": 2, "cacheWriteInputTokens": 3, "reasoningOutputTokens": 4},
             Counters(1, None, None, 4, 2, 3),
         ),
+        (
+            {"promptTokens": 1, "completionTokens": 2, "thoughtsTokens": 3, "totalTokens": 6, "cachedTokens": 4},
+            Counters(1, 2, 6, 3, 4),
+        ),
+        ({"reasoningTokens": 3, "cacheCreationTokens": 5}, Counters(thought=3, cached_write=5)),
         ({"cachedWriteTokens": 0}, Counters(cached_write=0)),
         ({"inputTokens": "12", "input_tokens": 12}, Counters(12)),
-        ({"inputTokens": 2**53, "outputTokens": 2**53 + 1}, Counters(2**53)),
+        ({"inputTokens": 10**12, "outputTokens": 10**12 + 1}, Counters(10**12)),
         ({"inputTokens": -1, "outputTokens": True, "totalTokens": Decimal("1.5"), "thoughtTokens": None}, None),
         ({"inputTokens": Decimal("300.0"), "outputTokens": Decimal("3E+2")}, Counters(300, 300)),
         ({"inputTokens": Decimal("NaN"), "outputTokens": Decimal("-1.0"), "totalTokens": Decimal("1E+99")}, None),
@@ -368,3 +373,15 @@ def test_readers_take_any_json(value: Any) -> None:
         look(fields)
     acp.tool_chars(fields, 1)
     acp.info_after(acp.Info(), {"title": value, "_meta": value}, 1)
+
+
+def test_of_the_models_of_a_turn_so_many_are_told_apart_as_any_turn_has() -> None:
+    rows = [{"model": f"m{number}", "token_count": {"input_tokens": 1}} for number in range(5000)]
+    found = acp.ending({"_meta": {"quota": {"token_count": {}, "model_usage": rows}}}).model_usage
+    assert [row.model for row in found] == [f"m{number}" for number in range(100)]
+
+
+def test_of_a_name_of_any_length_the_beginning_is_booked() -> None:
+    assert acp.label("m" * 300) == "m" * 300
+    assert acp.label("m" * 5000) == "m" * 300
+    assert acp.label("\0" + "m" * 5000) == "\ufffd" + "m" * 299

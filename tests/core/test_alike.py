@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
 from acp_proxy.core.alike import Alike
 from acp_proxy.core.peek import ABSENT, peek_line, split_lines
+from tests.cases import each_of
 
 TRANSCRIPTS = Path(__file__).parent.parent / "transcripts"
 Said = tuple[str | None, str | None, int]  # session, kind, bytes of `content`
@@ -166,9 +167,7 @@ def test_of_a_long_run_only_what_differs_is_decoded() -> None:
     assert [piece for piece, measured in alike.sift(run) if measured is None] == [USAGE]
 
 
-@pytest.mark.parametrize(
-    "path", sorted(TRANSCRIPTS.glob("*/*.jsonl")), ids=lambda path: f"{path.parent.name}-{path.stem}"
-)
+@each_of(sorted(TRANSCRIPTS.glob("*/*.jsonl")), lambda path: f"{path.parent.name}-{path.stem}")
 def test_of_recorded_lines_nothing_is_claimed_that_the_decoder_does_not_say(path: Path) -> None:
     alike = Alike()
     for record in map(json.loads, path.read_text(encoding="utf-8").splitlines()):

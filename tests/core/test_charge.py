@@ -134,3 +134,10 @@ def test_in_mid_turn_the_agents_cost_counts_else_what_its_tokens_cost_at_least(
 def test_in_mid_turn_a_model_without_a_price_proves_no_money() -> None:
     assert charge_so_far(account(budget()), {}, "opus", Usage(input=10), Priced(None)).amount == 0
     assert charge_so_far(account(budget()), {}, "opus", Usage(), None).amount == 0
+
+
+def test_what_a_model_out_of_scope_has_used_at_least_is_nothing_in_mid_turn() -> None:
+    opus = budget(scope=Scope(model=("opus",)))
+    priced = Priced(Money.of("0.5", "USD"))
+    amounts = [charge_so_far(account(opus), {}, model, Usage(input=10), priced).amount for model in ("opus", "haiku")]
+    assert amounts == [usd("0.5"), 0]

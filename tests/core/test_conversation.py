@@ -63,6 +63,11 @@ def test_a_v1_client_shows_notices_when_it_says_so(capabilities: Any, notices: b
     assert the(Initialized, Talk().call("initialize", params, {"protocolVersion": 1})).client_notices is notices
 
 
+def test_an_agent_that_answers_no_version_has_the_clients() -> None:
+    assert the(Initialized, Talk().call("initialize", {"protocolVersion": 2}, {})).protocol_version == 2
+    assert the(Initialized, Talk().call("initialize", {}, {})).protocol_version == 1
+
+
 def test_the_version_is_the_one_that_the_agent_answers() -> None:
     talk = Talk()
     assert (
@@ -448,6 +453,13 @@ def test_a_connection_closes_once_for_each_side() -> None:
     assert talk.turns == [("t1", "disconnected")]
     assert talk.close(AGENT) == [ConnectionClosed(1, AGENT)]
     assert talk.answer(1, {"stopReason": "end_turn"}) == []
+
+
+def test_an_answer_that_comes_when_a_side_is_gone_opens_no_session() -> None:
+    talk = Talk()
+    talk.ask("session/new", {"cwd": "/home/me"}, 7)
+    talk.close(CLIENT)
+    assert talk.answer(7, {"sessionId": "s"}) == []
 
 
 def test_counters_of_a_result_reach_the_end_of_the_turn() -> None:

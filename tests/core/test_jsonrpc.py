@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_proxy.core.events import Side
-from acp_proxy.core.jsonrpc import Notification, Pairing, Request, Response, id_key, parse
+from acp_proxy.core.jsonrpc import Notification, Pairing, Request, Response, id_key, may_be_object, parse
+from acp_proxy.core.peek import peek_line
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -59,6 +60,38 @@ def test_text_that_is_no_text_does_not_hide_a_message(text: str) -> None:
     message = parse(f'{{"id":1,"method":"m","params":{{"text":"{text}"}}}}'.encode("latin-1"))
     assert isinstance(message, Request)
     assert message.method == "m"
+
+
+@pytest.mark.parametrize(
+    "before", ["\t", "\v", "\f", "\x1c", "\x85", "\xa0", "\u2003", "\u2028", "\u3000", "\ufeff", " \ufeff\xa0"]
+)
+def test_blanks_that_a_peer_trims_do_not_hide_a_message(before: str) -> None:
+    for line in (f'{before}{{"id":1,"method":"m"}}\n', f'{{"id":1,"method":"m"}}{before}\n'):
+        assert parse(line.encode()) == Request(1, "m", {})
+        assert peek_line(line.encode()).method == "m"
+        assert may_be_object(line.encode())
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_what_python_would_guess_the_encoding_of_is_read(encoding: str) -> None:
+    line = '{"id":1,"method":"m","params":{"text":"ä"}}'.encode(encoding) + b"\n"
+    assert parse(line) == Request(1, "m", {"text": "ä"})
+    assert peek_line(line).method == "m"
+
+
+def test_numbers_of_any_length_hide_no_message() -> None:
+    message = parse(b'{"id":1,"method":"m","params":{"n":%s,"f":0.%s}}' % (b"9" * 6000, b"9" * 6000))
+    assert isinstance(message, Request)
+    assert message.params["n"] == Decimal("9" * 6000)
+
+
+@pytest.mark.parametrize("depth", [99, 100, 101, 1000, 5000, 100_000])
+def test_what_is_nested_as_deep_as_anyone_likes_hides_no_message(depth: int) -> None:
+    for opening, closing in ((b"[", b"]"), (b'{"]":', b"}"), (b'[ "\\"[", {"a":', b"}, 1]")):
+        deep = opening * depth + b"1" + closing * depth
+        message = parse(b'{"id":7,"params":{"a":%s,"sessionId":"s"},"method":"m"}' % deep)
+        assert isinstance(message, Request)
+        assert (message.id, message.method, message.params["sessionId"]) == (7, "m", "s")
 
 
 @pytest.mark.parametrize(

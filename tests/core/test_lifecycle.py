@@ -274,6 +274,16 @@ def test_closing_a_session_ends_its_run() -> None:
     assert talk.turns == [("t1", "cancelled")]
 
 
+def test_a_session_that_could_not_be_closed_goes_on() -> None:
+    talk = Talk(2)
+    talk.prompt(1)
+    talk.state("running")
+    talk.ask("session/close", {"sessionId": "s"}, 2)
+    talk.fail(2)
+    talk.state("idle")
+    assert talk.turns == [("t1", "end_turn")]
+
+
 def test_a_prompt_to_a_subagent_is_a_turn_of_its_root() -> None:
     talk = Talk(2)
     talk.update("subagent_update", sessionId="kid")

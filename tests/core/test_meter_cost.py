@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from acp_proxy.core.agent_cost import AgentCost, split, weights_of
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.entry import SessionState
-from acp_proxy.core.events import Counters, ModelCounters, SessionClosed, UsageReported
+from acp_proxy.core.events import Counters, EarlierReport, ModelCounters, SessionClosed, UsageReported
 from acp_proxy.core.money import Money
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.usage import Usage
@@ -90,6 +90,17 @@ def test_openhands_writes_its_cost_beside_its_counters() -> None:
         assert story.end(turn)[-1].costs == (usd("0.25"),)
 
 
+def test_a_cost_below_nothing_is_none_wherever_it_is_told() -> None:
+    """Else one session could take away what others have spent."""
+    story = Story(OPENHANDS)
+    story.open(model="nobody/knows")
+    for cost in (Decimal(-5), -7):
+        turn = story.begin()
+        metrics = {"input_tokens": 100, "output_tokens": 1, "cost": cost}
+        story.update(turn, {"field_meta": {"openhands.dev/metrics": metrics}})
+        assert story.end(turn)[-1].costs == ()
+
+
 def test_a_cancelled_turn_costs_what_the_agent_says_though_its_tokens_are_not_told() -> None:
     story = Story(CLAUDE)
     story.open()
@@ -114,6 +125,16 @@ def test_a_turn_priced_before_the_agent_told_its_cost_is_not_paid_twice() -> Non
     assert story.turn(CALL).costs == (usd("0.010927"),)
     assert story.turn(CALL, cost="0.06").costs == (usd("0.029073"),)
     assert story.booked() == "0.06"
+
+
+def test_several_turns_that_were_priced_before_the_agent_told_their_cost_are_not_paid_twice() -> None:
+    story = Story(STRANGER)
+    story.open(model="claude-opus-5-5")
+    story.turn(CALL, cost="0.02")
+    story.turn(CALL)
+    story.turn(CALL)
+    story.turn(CALL, cost="0.08")
+    assert story.booked() == "0.08"
 
 
 def test_a_turn_of_which_the_agent_told_a_cost_of_zero_by_mistake_is_not_paid_twice() -> None:
@@ -145,6 +166,14 @@ def test_a_late_cost_is_not_added_to_the_users_price() -> None:
     (other,) = story.report(cost="2")
     assert (other.kind, other.costs) == ("autonomous", (usd("0.5"),))
     assert story.booked() == "0.500006"
+
+
+def test_the_users_price_of_one_of_a_turns_models_stands_against_the_agents_cost() -> None:
+    story = Story(CLAUDE, replace(PRICES, configured=frozenset({"mock"})))
+    story.open(model="claude-opus-5-5")
+    rows = (ModelCounters("claude-opus-5-5", disjoint(1000)), ModelCounters("mock", disjoint(100)))
+    row = story.turn(disjoint(1100), cost="0.5", model_usage=rows)
+    assert (row.costs, row.cost_source) == ((usd("0.004001"),), "computed")
 
 
 def test_a_late_cost_pays_only_what_was_not_booked_ahead() -> None:
@@ -228,6 +257,24 @@ def test_a_ledger_that_is_slower_than_the_first_turn_says_what_it_had_cost() -> 
     assert story.turn(inclusive(100, 10), cost="0.03").costs == (usd("0.00202"),)
 
 
+def test_a_ledger_that_is_slower_than_the_second_turn_says_it_too() -> None:
+    story = Story(OPENCODE)
+    story.open("load")
+    story.turn(inclusive(100, 10), cost="0.02798")
+    story.turn(inclusive(100, 10), cost="0.03")
+    (late,) = story.restore(known("0.025794", "0.025794"))
+    assert late.costs == (usd("0.002186"),)
+
+
+def test_a_ledger_that_knows_a_cost_in_another_currency_says_nothing_of_the_first() -> None:
+    story = Story(OPENCODE)
+    story.open("load")
+    turn = story.begin()
+    story.report(turn, cost=Money.of("0.5", "EUR"))
+    story.restore(known("0.02", "0.02"))
+    assert story.end(turn, inclusive(100, 10))[-1].costs == ()
+
+
 def test_a_slow_ledger_adds_only_what_the_first_turn_was_not_priced_at() -> None:
     story = Story(CLAUDE)
     story.open("load", model="claude-opus-5-5")
@@ -264,12 +311,38 @@ def test_a_later_answer_of_the_ledger_is_nothing_once_rows_were_booked_here() ->
     assert story.turn(inclusive(100, 10), cost="0.03").costs == (usd("0.00202"),)
 
 
+def test_what_the_agents_first_cost_after_a_load_pays_beside_the_turn_was_not_spent_before() -> None:
+    story = Story(CLAUDE)
+    story.open("load", model="claude-opus-5-5")
+    story.restore(known("0.05", "0.05"))
+    rows = (ModelCounters("claude-opus-5-5", CALL), ModelCounters("haiku", disjoint(100, 0, 0, 10)))
+    story.turn(CALL, cost="0.061077", model_usage=rows)
+    assert [row.kind for row in story.rows] == ["side", "turn"]
+    assert story.booked() == "0.011077"
+
+
 def test_a_cost_that_restarts_in_a_new_process_counts_in_full() -> None:
     story = Story(CLAUDE_049)
     story.open("load")
     story.restore(known("0.01", "0.01"))
     assert story.turn(CALL, cost="0.02").costs == (usd("0.02"),)
     assert story.metered.state.costs == (usd("0.03"),)
+
+
+def test_a_cost_that_no_process_before_was_told_begins_at_zero() -> None:
+    story = Story(OPENCODE)
+    story.open("load", model="claude-opus-5-5")
+    story.restore(known("1"))
+    story.turn(CALL, cost="0.02")
+    assert story.booked() == "0.02"
+
+
+def test_a_cost_in_the_history_of_an_agent_that_goes_on_is_what_it_has_cost() -> None:
+    story = Story(OPENCODE)
+    story.open("load")
+    story.restore(known("0.01", "0.01"))
+    story.tell(UsageReported(story.now(), "s", None, 6612, 200_000, usd("0.03"), replayed=True))
+    assert story.booked() == "0.02"
 
 
 def test_a_cost_in_the_history_of_an_agent_that_restarts_is_no_spend() -> None:
@@ -482,6 +555,26 @@ def test_vibes_cost_moves_with_the_model_without_anything_being_spent() -> None:
     assert story.end(turn, Counters(3440, 428, 3868, None, 1040))[-1].costs == (usd("0.00601"),)
 
 
+def test_vibes_cost_moves_with_the_model_after_a_load_too() -> None:
+    meta = {"promptTokens": 1610, "completionTokens": 207, "cachedTokens": 510, "totalTokens": 1817}
+    story = Story(VIBE)
+    story.open("load")
+    story.restore(replace(known("0.002186", "0.002186"), counters=Counters(1610, 207, 1817, None, 510)))
+    assert story.report(cost="0.00529", meta=meta) == []
+
+
+def test_counters_that_are_replayed_without_a_cost_say_nothing_of_it() -> None:
+    story = Story(OPENHANDS)
+    story.open("load")
+    story.restore(known("0.01", "0.01"))
+    metrics: dict[str, object] = {"input_tokens": 100, "output_tokens": 1}
+    story.update(None, {"field_meta": {"openhands.dev/metrics": metrics}}, replayed=True)
+    turn = story.begin()
+    metrics = {"input_tokens": 200, "output_tokens": 2, "cost": Decimal("0.03")}
+    story.update(turn, {"field_meta": {"openhands.dev/metrics": metrics}})
+    assert story.end(turn)[-1].costs == (usd("0.02"),)
+
+
 def test_what_vibe_spent_while_it_told_no_cost_comes_with_its_next_cost() -> None:
     story = Story(VIBE)
     story.open()
@@ -586,6 +679,34 @@ def test_calls_of_a_tool_that_does_not_show_are_priced_by_their_context_and_not_
         for used in contexts:
             story.report(turn, used=used, size=400_000)
         assert story.end(turn, disjoint(310_000, 0, 0, 1000))[-1].costs == (usd(cost),)
+
+
+def test_several_calls_of_which_nobody_tells_the_largest_have_the_price_of_short_ones() -> None:
+    for tools, cost in ((0, "0.0064"), (3, "0.0032")):
+        story = Story(STRANGER, LongContext(PRICES.rates))
+        story.open(model="mock")
+        assert story.turn(disjoint(310_000, 0, 0, 1000), tool_calls=tools).costs == (usd(cost),)
+
+
+def test_input_of_which_the_cached_part_is_not_told_is_said_to_be_priced_in_full_unless_the_agent_prices_it() -> None:
+    for cost, said in ((None, True), ("0.5", False)):
+        story = Story(GOOSE)
+        story.open(model="mock")
+        row = story.turn(inclusive(100, 10), used=110, cost=cost)
+        assert ("cached input is not told, and priced in full" in row.detail) is said
+
+
+def test_costs_of_several_currencies_that_come_between_turns_are_all_booked() -> None:
+    story = Story(STRANGER)
+    story.open()
+    earlier = (EarlierReport(10, Money(5, "EUR")),)
+    (row,) = story.tell(UsageReported(story.now(), "s", None, 20, 100, usd("1"), earlier=earlier))
+    assert sorted(row.costs, key=lambda cost: cost.currency) == [Money(5, "EUR"), usd("1")]
+
+
+def test_a_cost_is_shared_by_the_largest_remainders() -> None:
+    assert split(Money(1, "USD"), [1, 2]) == [Money(0, "USD"), Money(1, "USD")]
+    assert split(Money(10, "USD"), [3, 2, 2]) == [Money(4, "USD"), Money(3, "USD"), Money(3, "USD")]
 
 
 def test_codex_is_priced_from_the_catalog_for_it_reports_no_cost() -> None:

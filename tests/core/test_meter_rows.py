@@ -16,7 +16,8 @@ from acp_proxy.core.events import (
     TurnStarted,
     UpdateSeen,
 )
-from acp_proxy.core.usage import Usage
+from acp_proxy.core.model_rows import Spread, spread
+from acp_proxy.core.usage import NOTHING, Usage
 from tests.core.story import CLAUDE, CODEX, GEMINI, KIMI, OPENCODE, QWEN, STRANGER, Story, disjoint, inclusive, usd
 
 OPUS = {"_claude/model": "claude-opus-5-5"}
@@ -55,6 +56,12 @@ def test_an_alias_alone_keeps_its_name_and_has_no_price() -> None:
     story.open()
     row = story.turn(quota=Counters(100, 10), model_usage=(ModelCounters("auto", Counters(100, 10)),))
     assert (row.model, row.cost_source) == ("auto", "unknown")
+
+
+def test_a_turn_that_used_nothing_is_one_of_the_model_that_its_rows_name() -> None:
+    used = Usage(100, 0, 0, 10)
+    assert spread(NOTHING, [("haiku", used)], None) == Spread((("haiku", NOTHING),), (("haiku", used),))
+    assert spread(NOTHING, [("haiku", used)], "opus") == Spread((("opus", NOTHING),), (("haiku", used),))
 
 
 def test_what_rows_hold_beyond_the_usage_is_a_row_beside_the_turn() -> None:
@@ -489,12 +496,29 @@ def test_a_cost_in_mid_turn_is_in_the_state_before_its_row_is() -> None:
     assert story.metered.state.costs == (usd("0.5"),)
 
 
+def test_a_context_that_nobody_told_of_a_turn_with_tools_is_a_guess() -> None:
+    for tools, used, estimated in ((0, 1000, False), (3, 250, True)):
+        story = Story(CODEX)
+        story.open()
+        story.turn(disjoint(900, 0, 0, 100), tool_calls=tools)
+        state = story.metered.state
+        assert (state.context_used, state.context_estimated) == (used, estimated)
+
+
 def test_the_title_is_part_of_what_is_known() -> None:
     story = Story(CLAUDE)
     story.open()
     story.tell(SessionInfoChanged(story.now(), "s", "banana", None, {}))
     story.turn(disjoint(1, 0, 0, 1))
     assert story.metered.state.title == "banana"
+
+
+def test_a_title_that_the_ledger_tells_late_is_part_of_it_too() -> None:
+    story = Story(CODEX)
+    story.open("load", model="claude-opus-5-5")
+    story.turn(disjoint(1000))
+    story.restore(SessionState(title="banana"))
+    assert story.changes[-1].state.title == "banana"
 
 
 def test_a_row_says_whether_the_agent_itself_reported_in_its_turn() -> None:

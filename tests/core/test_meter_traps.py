@@ -23,6 +23,7 @@ from tests.core.story import (
     usd,
 )
 
+VIBE_2 = ("@mistralai/mistral-vibe", "2.26.1")  # a version that tells no caches with its usage
 OPUS = {"_claude/model": "claude-opus-5-5"}
 
 
@@ -43,6 +44,22 @@ def test_counters_persist_in_vibe_whose_baseline_comes_before_the_load_is_answer
     story.report(turn, used=1817, cost="0.027844", meta=vibe_so_far(20940, 2378, 5540))
     row = story.end(turn, inclusive(20940, 2378, 5540))[-1]
     assert (row.usage, row.costs) == (Usage(1100, 510, 0, 207), (usd("0.002186"),))
+
+
+def test_the_caches_that_vibe_2_leaves_out_of_its_usage_are_in_the_update_before_it() -> None:
+    story = Story(VIBE_2)
+    story.open()
+    turn = story.begin()
+    story.report(turn, used=6311, meta=vibe_so_far(6110, 201, 5010))
+    assert story.end(turn, inclusive(6110, 201))[-1].usage == Usage(1100, 5010, 0, 201)
+    assert story.report(used=6311, meta=vibe_so_far(6110, 201, 5010)) == []
+
+
+def test_caches_that_are_only_told_after_the_turn_are_no_work() -> None:
+    story = Story(VIBE_2)
+    story.open()
+    assert story.turn(inclusive(6110, 201)).usage == Usage(6110, 0, 0, 201)
+    assert story.report(used=6311, meta=vibe_so_far(6110, 201, 5010)) == []
 
 
 def test_a_session_of_vibe_that_was_rolled_back_before_it_is_loaded_stands_where_it_says() -> None:
@@ -105,6 +122,19 @@ def test_a_usage_repeated_on_a_cancelled_turn_is_the_turn_befores() -> None:
         row = story.turn(inclusive(1752, 214), used=1966, cost="0.007086", stop=stop, output_chars=400)
         assert (row.usage, row.usage_source, row.costs) == (NOTHING, "none", ())
     assert story.turn(inclusive(2196, 242), used=2438, cost="0.015819").usage.total == 2438
+
+
+def test_codex_up_to_2_1_1_repeats_its_rows_with_its_usage_on_a_cancelled_turn() -> None:
+    story = Story(("@agentclientprotocol/codex-acp", "1.10.0"))
+    story.open(model="mock")
+    last = disjoint(1805, 5050, output=205)
+    rows = (ModelCounters("mock", last),)
+    story.turn(last, used=7060, model_usage=rows)
+    story.turn(last, used=7060, model_usage=rows, stop="cancelled")
+    assert [(row.kind, row.usage.total, row.usage_source) for row in story.rows] == [
+        ("turn", 7060, "agent"),
+        ("turn", 0, "none"),
+    ]
 
 
 def test_a_usage_repeated_on_the_first_turn_after_a_load_is_of_another_process() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.core.agents import UNKNOWN, InputCounts, Profile, ProfileOverride
 from acp_proxy.core.counters import Cumulative, partition
 from acp_proxy.core.entry import SessionState
-from acp_proxy.core.events import Counters, ModelSelected, Opening
+from acp_proxy.core.events import Counters, Implementation, Initialized, ModelCounters, ModelSelected, Opening
 from acp_proxy.core.usage import NOTHING, Usage
 from tests.core.story import (
     CLINE,
@@ -87,6 +88,35 @@ def test_usage_without_output_of_an_agent_that_nobody_described_is_at_least_that
     assert (row.usage, row.usage_source, row.cost_source) == (Usage(1100), "partial", "computed")
 
 
+@pytest.mark.parametrize("version", ["1.2.11", "7.0.33"])  # Kilo 7.0.33 calls itself so
+def test_thinking_that_an_older_opencode_tells_beside_output_may_be_in_it(version: str) -> None:
+    story = Story(("OpenCode", version))
+    story.open()
+    row = story.turn(Counters(1300, 203, 1300 + 203 + 53 + 5030, 53, 5030))
+    assert (row.usage, row.usage_source) == (Usage(1300, 5030, 0, 150, 53), "partial")
+    assert story.turn(disjoint(1300, 5030, 303, 203)).usage_source == "agent"
+
+
+@pytest.mark.parametrize("agent", [("pydantic-acp", "1.10.0"), ("my-agent", "1.10.0", "Pydantic ACP")])
+def test_a_total_that_counts_caches_twice_does_not_tell_how_pydantic_acp_counts(agent: tuple[str, ...]) -> None:
+    story = Story()
+    story.tell(Initialized(story.now(), 1, Implementation(), Implementation(*agent), False))
+    story.open()
+    row = story.turn(Counters(6110, 201, 6110 + 201 + 5010, 51, 5010))
+    assert (row.usage, row.usage_source) == (Usage(1100, 5010, 0, 150, 51), "agent")
+
+
+@pytest.mark.parametrize("part", ["thought", "cached_read", "cached_write"])
+def test_without_a_total_nobody_knows_where_a_strangers_parts_belong(part: str) -> None:
+    assert partition(Counters(10, 5), UNKNOWN).certain
+    assert not partition(replace(Counters(10, 5), **{part: 3}), UNKNOWN).certain
+
+
+def test_where_the_user_tells_of_caches_the_total_tells_of_thinking() -> None:
+    profile = Profile("turn", "excludes_cache", decided=True)
+    assert partition(Counters(10, 5, 10 + 5 + 3 + 2 + 7, 7, 3, 2), profile).usage == Usage(10, 3, 2, 5, 7)
+
+
 def test_the_users_word_on_caches_is_not_overruled_by_an_identity() -> None:
     profile = Profile("turn", "includes_cache", decided=True)
     assert partition(Counters(10, 5, 10 + 5 + 4, None, 4), profile).usage == Usage(6, 4, 0, 5)
@@ -122,6 +152,15 @@ def test_a_counter_that_falls_has_restarted_and_counts_in_full() -> None:
     assert counters.advance(inclusive(160, 9)) == inclusive(10, 4)
 
 
+def test_a_turn_of_which_a_cumulative_agent_tells_nothing_is_in_the_next_difference() -> None:
+    story = Story(COPILOT)
+    story.open()
+    story.turn(inclusive(100, 10))
+    silent = story.turn(output_chars=40)
+    assert (silent.usage_source, silent.detail) == ("none", "the agent reported no usage of this turn")
+    assert story.turn(inclusive(300, 30)).usage.total == 220
+
+
 def test_zeros_between_counters_of_a_session_are_a_gap_and_no_restart() -> None:
     story = Story(COPILOT)
     story.open()
@@ -148,6 +187,28 @@ def test_counters_that_restart_in_a_new_process_do_not_go_on_from_the_ledger() -
     second.open("load")
     second.restore(first.metered.state)
     assert second.turn(inclusive(5000, 300)).usage == Usage(5000, 0, 0, 300)
+
+
+def test_zeros_after_a_load_do_not_say_where_persistent_counters_stood() -> None:
+    story = Story(OPENHANDS)
+    story.open("load")
+    story.turn(inclusive(0, 0))
+    row = story.turn(inclusive(5000, 100))
+    assert (row.usage, row.usage_source) == (NOTHING, "none")
+    assert story.turn(inclusive(6000, 110)).usage.total == 1010
+
+
+def test_a_counter_that_one_report_leaves_out_stays_where_it_stood() -> None:
+    tokens = Cumulative()
+    tokens.advance(Counters(100, 10, None, 5))
+    tokens.advance(Counters(150, 15))
+    assert tokens.advance(Counters(200, 20, None, 7)) == Counters(50, 5, None, 2)
+
+
+def test_a_counter_that_is_told_later_than_the_others_counts_from_nothing() -> None:
+    tokens = Cumulative()
+    tokens.advance(Counters(100, 10))
+    assert tokens.advance(Counters(150, 25, None, 5)) == Counters(50, 15, None, 5)
 
 
 def test_where_persistent_counters_stood_is_not_guessed() -> None:
@@ -270,6 +331,14 @@ def test_a_later_gemini_that_tells_thinking_and_caches_loses_nothing() -> None:
     assert (row.usage, row.usage_source, row.detail) == (Usage(5620, 600, 0, 150, 50), "agent", "")
 
 
+def test_zeros_beside_an_answer_are_believed_of_an_agent_that_tells_all_and_of_no_other() -> None:
+    for agent, source in ((CODEX, "agent"), (GEMINI, "none")):
+        story = Story(agent)
+        story.open()
+        row = story.turn(Counters(0, 0, 0), output_chars=80)
+        assert (row.usage, row.usage_source) == (NOTHING, source)
+
+
 def test_gemini_loses_thinking_and_caches_so_its_turns_are_at_least_that() -> None:
     story = Story(GEMINI)
     story.open()
@@ -285,6 +354,15 @@ def test_fast_agent_writes_its_usage_as_text() -> None:
         story.update(turn, {"field_meta": {"openhands.dev/metrics": {"status_line": line}}})
     row = story.end(turn, tool_calls=1)[-1]
     assert (row.usage, row.usage_source) == (Usage(3770, 0, 0, 449), "agent")
+
+
+def test_usage_as_text_is_told_in_mid_turn_when_it_has_moved() -> None:
+    story = Story(FAST)
+    story.open()
+    turn = story.begin()
+    for line in ("1,200 in, 9 out", "1,200 in, 9 out", "3,770 in, 449 out, 1 tools"):
+        story.update(turn, {"field_meta": {"openhands.dev/metrics": {"status_line": line}}})
+    assert [change.least.total for change in story.changes] == [1209, 4219]
 
 
 def openhands(input: int, output: int, read: int = 0, cost: object = None) -> dict[str, object]:
@@ -367,6 +445,14 @@ def test_a_call_that_was_cut_short_sent_the_context_before_it() -> None:
     assert "as one call with the context before it" in row.detail
 
 
+def test_a_turn_in_which_the_model_said_nothing_is_no_call_with_the_context_before_it() -> None:
+    story = Story(KIMI)
+    story.open(model="mock")
+    story.turn(chars=12, output_chars=32)
+    story.report(used=1817, size=128_000)
+    assert story.turn(chars=16).usage == Usage(4)
+
+
 def test_a_context_told_before_a_failure_proves_a_call() -> None:
     story = Story(ZED_CODEX)
     story.open()
@@ -434,6 +520,22 @@ def test_a_session_that_has_the_id_of_one_before_it_begins_anew() -> None:
         assert silent.turn(chars=40, output_chars=40).usage == Usage(10, 0, 0, 10)
         silent.report(used=2753, size=128_000)
         assert cumulative.turn(inclusive(100, 10)).usage.total == 110
+
+
+def test_a_context_that_grows_while_a_turn_runs_is_one_call_with_the_largest() -> None:
+    story = Story(CLINE)
+    story.open()
+    turn = story.begin(chars=40)
+    for used in (6000, 6100):
+        story.report(turn, used=used, size=200_000)
+    assert story.end(turn, output_chars=40)[-1].usage.total == 6100
+
+
+def test_a_cancelled_turn_in_which_the_model_only_thought_is_estimated() -> None:
+    story = Story(CODEX)
+    story.open(model="mock")
+    row = story.turn(stop="cancelled", chars=8, thought_chars=80)
+    assert (row.usage, row.usage_source) == (Usage(2, 0, 0, 0, 20), "estimated")
 
 
 def test_an_estimate_is_never_more_than_the_window_holds() -> None:
@@ -548,6 +650,35 @@ def test_what_a_cancelled_turn_used_comes_with_the_next_counters_of_an_agent_tha
     assert story.turn(inclusive(5000, 500), used=1600).usage == Usage(2800, 0, 0, 280)
 
 
+def test_after_a_load_counters_go_on_from_the_turn_before_and_not_from_another_process() -> None:
+    story = Story(STRANGER)
+    story.open("load")
+    story.restore(SessionState(counters=inclusive(21_000, 2300), context_used=1800))
+    story.turn(inclusive(1000, 100), used=1900)
+    row = story.turn(inclusive(2100, 220), used=2000)
+    assert (row.usage, "cumulative" in row.detail) == (Usage(1100, 0, 0, 120), True)
+    assert story.turn(inclusive(3400, 360), used=2100).usage == Usage(1300, 0, 0, 140)
+
+
+def test_a_cancelled_turn_of_an_unknown_agent_that_has_the_counters_of_the_one_before_repeats_them() -> None:
+    story = Story(STRANGER)
+    story.open()
+    rows = (ModelCounters("mock", inclusive(1000, 100)),)
+    for _ in range(2):  # two turns may well use the same
+        assert story.turn(inclusive(1000, 100), model_usage=rows).usage.total == 1100
+    story.turn(inclusive(1000, 100), model_usage=rows, stop="cancelled")
+    assert [(row.usage.total, row.usage_source) for row in story.rows[2:]] == [(0, "none")]
+
+
+def test_who_tells_its_counters_by_model_too_has_retried_a_stream_and_is_not_cumulative() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(disjoint(1000, output=100), used=1100)
+    once = ModelCounters("mock", disjoint(1200, output=100))
+    row = story.turn(disjoint(2400, output=110), used=1300, model_usage=(once,))
+    assert (row.usage, "per turn" in row.detail) == (Usage(1200, 0, 0, 100), True)
+
+
 def test_counters_that_grow_as_the_context_does_stay_per_turn() -> None:
     story = Story(STRANGER)
     story.open()
@@ -569,6 +700,33 @@ def test_without_a_context_nothing_marks_an_agent_as_cumulative() -> None:
     story.open()
     for total in (1000, 2000, 4000):
         assert story.turn(inclusive(total, 100)).usage == Usage(total, 0, 0, 100)
+
+
+def test_an_unknown_agent_that_tells_what_gemini_tells_leaves_out_its_thinking_too() -> None:
+    story = Story(STRANGER)
+    story.open()
+    row = story.turn(quota=Counters(6220, 150))
+    assert (row.usage, row.usage_source) == (Usage(6220, 0, 0, 150), "partial")
+
+
+def test_an_unknown_agent_that_tells_each_call_as_qwen_does_is_summed() -> None:
+    story = Story(STRANGER)
+    story.open()
+    turn = story.begin()
+    for prompt in (6110, 6220):
+        story.update(turn, qwen_call(prompt, 201, 5010), {"content": {"type": "text", "text": ""}})
+    story.update(turn, qwen_call(9, 9), {"content": {"type": "text", "text": "said"}})
+    row = story.end(turn, tool_calls=1)[-1]
+    assert (row.usage, row.usage_source) == (Usage(2310, 10020, 0, 402), "agent")
+    assert row.detail == "unknown agent: usage told call by call"
+
+
+def test_what_an_unknown_agent_tells_of_the_turn_stands_for_what_it_told_of_calls() -> None:
+    story = Story(STRANGER)
+    story.open()
+    turn = story.begin()
+    story.update(turn, qwen_call(6110, 201), {"content": {"type": "text", "text": ""}})
+    assert story.end(turn, inclusive(6110, 201))[-1].usage == Usage(6110, 0, 0, 201)
 
 
 def test_the_configuration_says_what_cannot_be_guessed() -> None:
@@ -610,6 +768,20 @@ def test_a_cancelled_answer_that_nobody_will_ever_report_is_estimated() -> None:
     assert (row.usage, row.usage_source, row.cost_source) == (Usage(2, 0, 0, 20), "estimated", "estimated")
 
 
+def test_zeros_of_a_cancelled_answer_are_not_what_it_used() -> None:
+    story = Story(CODEX)
+    story.open(model="mock")
+    row = story.turn(disjoint(0), stop="cancelled", chars=8, output_chars=80)
+    assert (row.usage, row.usage_source) == (Usage(2, 0, 0, 20), "estimated")
+
+
+def test_a_prompt_that_was_cancelled_before_any_answer_is_not_estimated() -> None:
+    story = Story(CODEX)
+    story.open(model="mock")
+    row = story.turn(stop="cancelled", chars=80, updates=0)
+    assert (row.usage, row.usage_source) == (NOTHING, "none")
+
+
 def test_what_was_said_in_a_turn_that_failed_is_mostly_the_error_and_not_estimated() -> None:
     story = Story(CODEX)
     story.open(model="mock")
@@ -649,6 +821,22 @@ def test_a_queued_prompt_that_reports_the_sum_of_both_is_charged_its_own_part() 
     assert story.end(second, disjoint(3500, 10150, 615, 415))[-1].usage == Usage(1800, 5080, 308, 208)
 
 
+def test_a_queued_prompt_that_reports_less_than_the_one_before_reports_no_sum() -> None:
+    story = Story(ZED_CLAUDE)
+    story.open()
+    first, second = story.begin(), story.begin()
+    story.end(first, disjoint(1700, 5070, 307, 207))
+    assert story.end(second, disjoint(3500, 5080, 0, 20))[-1].usage == Usage(3500, 5080, 0, 20)
+
+
+def test_a_queued_prompt_of_an_agent_that_tells_each_by_itself_keeps_all_of_its_own() -> None:
+    story = Story(CODEX)
+    story.open()
+    first, second = story.begin(), story.begin()
+    story.end(first, disjoint(1700, 5070, 307, 207))
+    assert story.end(second, disjoint(3500, 10150, 615, 415))[-1].usage == Usage(3500, 10150, 615, 415)
+
+
 def test_what_is_reported_while_two_prompts_wait_belongs_to_the_older() -> None:
     story = Story(OPENCODE)
     story.open()
@@ -656,4 +844,5 @@ def test_what_is_reported_while_two_prompts_wait_belongs_to_the_older() -> None:
     story.report(first, used=100, cost="0.5")
     refused = story.end(second, stop="error", updates=0, behind=True)[-1]
     assert (refused.costs, refused.usage) == ((), NOTHING)
-    assert story.end(first, Counters(80, 20, 100))[-1].costs[0].text == "0.5"
+    row = story.end(first, Counters(80, 20, 100))[-1]
+    assert (row.costs[0].text, row.usage_source) == ("0.5", "agent")  # nothing waits any more

@@ -139,7 +139,7 @@ def test_a_sum_up_to_the_first_tier_has_the_base_price_for_certain() -> None:
 
 def test_a_sum_above_the_first_tier_has_the_base_price_as_an_estimate() -> None:
     found = quote(TIERED, 0, None, prompt=100_001)
-    assert (found.rates, found.estimated) == (CLAUDE, True)
+    assert (found.rates, found.estimated, found.notes) == (CLAUDE, True, ("context unknown: base price",))
 
 
 def test_without_tiers_no_context_is_needed() -> None:

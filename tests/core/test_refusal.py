@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from datetime import UTC
+from itertools import product
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -22,6 +23,7 @@ from acp_proxy.core.refusal import (
     unreachable_text,
     warning_text,
 )
+from tests.cases import each_of
 from tests.core.accounts import NOW, account, budget, standing, usd
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -152,10 +154,9 @@ def test_what_a_budget_cannot_count_is_told() -> None:
     assert uncounted_text(standing(budget(), usd("1"))) is None
 
 
-@pytest.mark.parametrize("unit", ["USD", "turns", "credits"])
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("layer", ["admin", "user", "flag"])
-def test_no_text_holds_words_that_clients_take_for_another_error(unit: str, window: str, layer: str) -> None:
+@each_of(product(["USD", "turns", "credits"], WINDOWS, ["admin", "user", "flag"]))
+def test_no_text_holds_words_that_clients_take_for_another_error(case: tuple[str, str, str]) -> None:
+    unit, window, layer = case
     now = standing(budget(f"30 {unit}", window, layer=layer, per="user"), 40, 5, 3, unpriced=2)
     for text in texts(now):
         assert "context" not in text.lower()

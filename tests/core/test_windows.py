@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
-from itertools import pairwise
+from itertools import pairwise, product
 from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from acp_proxy.core.windows import HOUR, SECOND, Bounds, Window
+from tests.cases import each_of
 from tests.core.accounts import NOW, instant
 
 CALENDAR = [Window("day"), Window("week"), Window("month"), Window("quarter")]
@@ -112,7 +113,7 @@ def test_a_window_begins_at_local_midnight_or_with_the_first_instant_after_a_ski
     assert_starts_with_a_day(window, zone, known(window.bounds(at, zone))[0])
 
 
-@pytest.mark.parametrize("zone", SAMPLE)
+@each_of(SAMPLE)
 def test_windows_meet_without_gap_or_overlap_around_the_clock_changes_of_a_year(zone: str) -> None:
     info = ZoneInfo(zone)
     for change in changes(info, 2026):
@@ -121,10 +122,10 @@ def test_windows_meet_without_gap_or_overlap_around_the_clock_changes_of_a_year(
             assert_starts_with_a_day(Window("day"), info, known(Window("day").bounds(at, info))[0])
 
 
-@pytest.mark.parametrize("window", CALENDAR, ids=lambda window: window.text)
-@pytest.mark.parametrize(("zone", "change"), ODD.items())
-def test_windows_meet_without_gap_or_overlap_where_clocks_do_odd_things(window: Window, zone: str, change: str) -> None:
-    info, at = ZoneInfo(zone), instant(change)
+@each_of(product(CALENDAR, ODD))
+def test_windows_meet_without_gap_or_overlap_where_clocks_do_odd_things(case: tuple[Window, str]) -> None:
+    window, zone = case
+    info, at = ZoneInfo(zone), instant(ODD[zone])
     assert _differ(info, at - 1800 * SECOND, at + 1800 * SECOND), "there is no change to test"
     for near in around(info, at):
         assert_tiled(window, info, near)
@@ -222,7 +223,20 @@ def test_bounds_hold_their_start_and_not_their_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["turn", "session", "day", "week", "month", "quarter", "total", "rolling:1h", "rolling:24h", "rolling:720h"]
+    "text",
+    [
+        "turn",
+        "session",
+        "day",
+        "week",
+        "month",
+        "quarter",
+        "total",
+        "rolling:1h",
+        "rolling:24h",
+        "rolling:720h",
+        "rolling:87600h",
+    ],
 )
 def test_a_window_is_written_as_it_is_read(text: str) -> None:
     assert Window.parse(text).text == text

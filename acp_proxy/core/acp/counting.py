@@ -21,22 +21,29 @@ from acp_proxy.core.money import Money
 
 _LARGE = 1 << 18  # bytes of a line above which its parts are not measured one by one
 _DIGITS = 16  # of the largest count
+_MODELS = 100  # of one turn that are told apart
 _NO_COUNTERS = Counters()
 _COUNTERS = {  # by the names that agents use; of several for one counter the last wins
     "input_tokens": "input",
     "inputTokens": "input",
+    "promptTokens": "input",
     "output_tokens": "output",
     "outputTokens": "output",
+    "completionTokens": "output",
     "total_tokens": "total",
     "totalTokens": "total",
+    "reasoningTokens": "thought",
     "reasoning_output_tokens": "thought",
     "reasoningOutputTokens": "thought",
     "thought_tokens": "thought",
     "thoughtTokens": "thought",
+    "thoughtsTokens": "thought",
     "cached_input_tokens": "cached_read",
     "cachedInputTokens": "cached_read",
     "cached_read_tokens": "cached_read",
     "cachedReadTokens": "cached_read",
+    "cachedTokens": "cached_read",
+    "cacheCreationTokens": "cached_write",
     "cache_write_input_tokens": "cached_write",
     "cacheWriteInputTokens": "cached_write",
     "cached_write_tokens": "cached_write",
@@ -74,7 +81,7 @@ def ending(fields: Any) -> Ending:
     if not isinstance(quota, dict):
         return Ending(reason, used, meta=meta)
     rows = _either(quota, "model_usage", "modelUsage")
-    by_model = tuple(_model_rows(rows)) if isinstance(rows, list) else ()
+    by_model = tuple(_model_rows(rows[:_MODELS])) if isinstance(rows, list) else ()
     return Ending(reason, used, _token_count(quota), by_model, meta)
 
 

@@ -49,7 +49,7 @@ def hello(fields: Any) -> Hello:
     version = fields.get("protocolVersion")
     return Hello(
         version if isinstance(version, int) and not isinstance(version, bool) else None,
-        Implementation(label(who.get("name")), label(who.get("version"))),
+        Implementation(label(who.get("name")), label(who.get("version")), label(who.get("title"))),
         mapping(capabilities.get("session")).get("notices") not in (None, False),
     )
 

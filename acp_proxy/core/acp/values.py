@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-_MOST = 2**53  # no honest count is larger, and sums of what is below it fit a ledger's column
+_MOST = 10**12  # no honest count is larger, and sums of millions of such fit a ledger's column
+_LONGEST = 300  # characters of a name: databases index no text of any length
 
 
 def text(value: Any) -> str | None:
@@ -15,9 +16,11 @@ def text(value: Any) -> str | None:
 
 
 def label(value: Any) -> str | None:
-    """A string that is not empty, as it is booked."""
+    """A string that is not empty, as it is booked: the beginning of one that is too long."""
     found = text(value)
-    return found if found is None or found.isprintable() else storable(found)
+    if found is None or (len(found) <= _LONGEST and found.isprintable()):
+        return found
+    return storable(found[:_LONGEST])
 
 
 def storable(text: str) -> str:

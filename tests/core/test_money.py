@@ -1,0 +1,50 @@
+"""Amounts: what is no amount, what fits, and how they are rounded."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_proxy.core.money import NANO, Money, budget_text, decimal_text, plus, rounded, summed
+
+_MOST = 2**63 - 1  # what a ledger column holds
+
+
+def test_what_fits_a_ledgers_column_is_an_amount_and_no_more() -> None:
+    for nano in (_MOST, -_MOST):
+        assert Money.of(decimal_text(nano), "USD").nano == nano
+        assert Money(nano, "USD").text == decimal_text(nano)
+    for amount in (decimal_text(_MOST + 1), decimal_text(-_MOST - 1), "9999999999999", "1e13", "1e999999999"):
+        with pytest.raises(ValueError, match="out of range"):
+            Money.of(amount, "USD")
+
+
+@pytest.mark.parametrize("amount", ["", "a", "nan", "inf", "-Infinity", "1,5", "0x1"])
+def test_what_is_no_number_is_no_amount(amount: str) -> None:
+    with pytest.raises(ValueError, match="not an amount of money"):
+        Money.of(amount, "USD")
+
+
+@pytest.mark.parametrize(
+    ("tenths", "nano"), [(4, 0), (5, 0), (6, 1), (14, 1), (15, 2), (16, 2), (25, 2), (-5, 0), (-15, -2)]
+)
+def test_an_amount_is_rounded_half_to_even(tenths: int, nano: int) -> None:
+    assert Money.of(f"{tenths}e-10", "USD").nano == nano
+    assert rounded(tenths, 10) == nano
+
+
+@pytest.mark.parametrize(
+    ("allowed", "shown"),
+    [(100 * NANO, "1.23"), (100 * NANO - 1, "1.2346"), (NANO // 10, "1.2346"), (NANO // 10 - 1, "1.234567891")],
+)
+def test_a_budget_is_shown_the_finer_the_less_it_allows(allowed: int, shown: str) -> None:
+    assert budget_text(1_234_567_891, allowed) == shown
+
+
+def test_amounts_are_added_by_currency_and_never_across() -> None:
+    dollar, euro = Money(1, "USD"), Money(2, "EUR")
+    assert summed([dollar, euro, dollar]) == (Money(2, "USD"), euro)
+    assert plus((dollar,), (dollar,)) == (Money(2, "USD"),)
+    assert plus((dollar,), (euro,)) == plus((dollar, euro), ()) == plus((), (dollar, euro)) == (dollar, euro)
+    assert plus((dollar, euro), (euro,)) == (dollar, Money(4, "EUR"))
+    with pytest.raises(ValueError, match="USD and EUR are not added"):
+        dollar.plus(euro)
