@@ -159,9 +159,11 @@ class LedgerReader(Protocol):
 
 
 class Ledger(LedgerReader, Protocol):
-    def append(self, rows: Sequence[Row]) -> None:
+    def append(self, rows: Sequence[Row], *, in_order: bool = False) -> None:
         """Append rows and upsert their sessions in one transaction. A row whose id is there already is skipped.
 
+        A session stands as after its row that ended last, or with `in_order`, as whoever goes on with it hands them
+        over, after the last of these rows, whatever a clock that was set says of it.
         Raises RowRefusedError for what will never do, and then keeps none of the rows.
         """
 

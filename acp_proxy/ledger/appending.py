@@ -17,8 +17,9 @@ from acp_proxy.ledger.writing import Prepared, write_rows
 class Appending:
     """Written as often as the transaction has to be tried; of rows that are there already nothing changes."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[Row], *, in_order: bool = False) -> None:
         self._rows = rows
+        self._in_order = in_order
         self._prepared = Prepared.of(rows)
         self._additions = Additions.of(rows)
         self._tallies = Tallies(rows).statements()
@@ -27,7 +28,7 @@ class Appending:
 
     def write(self, run: Run, known: set[tuple[str, str]], dialect: Dialect, lock: Lock) -> set[tuple[str, str]]:
         """The ids of series that are there now, with their organisations; `known` ones were before."""
-        written = write_rows(run, self._prepared)
+        written = write_rows(run, self._prepared, in_order=self._in_order)
         additions, counted, concerned = self._additions, self._tallies, self._concerned
         if len(written.rows) < len(self._rows):
             additions, counted = Additions.of(written.rows), Tallies(written.rows).statements()

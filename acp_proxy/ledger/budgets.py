@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # what only names types is not imported by who only reads
     from acp_proxy.core.notice import Notice
     from acp_proxy.core.verdict import Admission
     from acp_proxy.core.verdict import Decision as Verdict
+    from acp_proxy.ledger.beside import Beside
     from acp_proxy.ledger.notices import DeliveryCount, Outbox
     from acp_proxy.ledger.recent import Recent
     from acp_proxy.ledger.settings import Settings
@@ -169,6 +170,10 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
     @property
     def tallied(self) -> Tallied:
         """What metrics are made of."""
+
+    @property
+    def beside(self) -> Beside:
+        """What a copy of the ledger needs beside its rows."""
 
     def rebuild(self) -> None:
         """Make the running totals anew from the rows; writers wait meanwhile."""

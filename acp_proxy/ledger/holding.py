@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
+import msgspec
+
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.charge import is_lost
 from acp_proxy.core.entry import Entry, UsageLine
@@ -152,13 +154,21 @@ def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterat
         yield turn.origin.organisation, account.key, turn.id, amount, account.unit, models, budget.limit.amount
 
 
+def _models(text: str) -> Sequence[str]:
+    """Patterns; any model where it cannot be read: an error would come up whenever the ledger is opened."""
+    try:
+        return msgspec.json.decode(text, type=list[str])
+    except msgspec.MsgspecError:
+        return ()
+
+
 def _counted(entry: Entry, unit: str, estimate: str | None) -> int:
     """What the row charges by itself where it misses something; where it does not, more than any hold."""
     if unit != "turns" and is_lost(entry):
         return 0
     if estimate is None:
         return 2**63
-    models = json.loads(estimate)
+    models = _models(estimate)
     lines = [line for line in entry.lines if charged(models, line.model)]
     if entry.cost_source == "parent" or not any(line.cost is None and line.usage.total for line in lines):
         return 2**63

@@ -13,7 +13,9 @@ from acp_proxy.ledger.owners import Owner, this_host
 from acp_proxy.ledger.places import journal_of
 from acp_proxy.ledger.reading import Read
 
-ABANDONED = DAY  # after its expiry a turn of another host is booked by whoever finds it
+# After its expiry a turn of another host is booked by whoever finds it. A laptop that slept over a long weekend comes
+# first: it knows what the turn has cost.
+ABANDONED = 4 * DAY
 OPEN_TURNS = """
 SELECT org_id, user_id, team, project, host, agent, agent_version, client,
     turn, session, started_at, model, process, owner_host, owner_pid, owner_started, expires_at

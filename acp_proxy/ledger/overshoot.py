@@ -39,7 +39,9 @@ WATCHED = (
     "ALTER TABLE open_turn ADD COLUMN watched INTEGER NOT NULL DEFAULT 1",
     "ALTER TABLE hold ADD COLUMN under INTEGER",  # the limit that it was admitted under
 )
-READ = "SELECT layer, budget, unit, sum(amount) FROM overshoot WHERE org_id = ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+READ = (
+    "SELECT layer, budget, unit, amount FROM overshoot WHERE org_id = ? ORDER BY 1, 2, 3"  # SQLite's sum would overflow
+)
 
 _MOST = 2**62  # a count that is this far stays there: a row must never be refused because of it
 _ADD = f"""

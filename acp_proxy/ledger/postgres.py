@@ -7,6 +7,7 @@ repeated. No text can hold a NUL there: it is kept as U+FFFD, for a turn must no
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import re
 import time
@@ -15,7 +16,8 @@ from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 import asyncpg
 
@@ -27,6 +29,11 @@ from acp_proxy.ledger.postgres_schema import BEGIN, migrate
 from acp_proxy.ledger.sql import SqlLedger
 from acp_proxy.ledger.summing import organisation_of
 from acp_proxy.ledger.totals import Run
+
+if TYPE_CHECKING:
+    _Plain = asyncpg.Connection[asyncpg.Record]
+else:
+    _Plain = asyncpg.Connection  # generic in its stubs alone
 
 T = TypeVar("T")
 
@@ -52,6 +59,20 @@ class _ConflictError(Exception):
     """The transaction must be done anew."""
 
 
+class _PooledError(Exception):
+    """A statement is gone: a pooler of which nobody told stands between."""
+
+
+class _Connection(_Plain):
+    """Names statements as nobody else does.
+
+    By asyncpg's own names, which every process counts from one, a pooler could lead to another's statement.
+    """
+
+    def _get_unique_id(self, prefix: str) -> str:
+        return f"acp_proxy_{prefix}_{uuid4().hex}"
+
+
 class PostgresLedger(SqlLedger):
     """A `BudgetLedger`; `patience` bounds in seconds each statement, and how long conflicts are repeated."""
 
@@ -66,7 +87,7 @@ class PostgresLedger(SqlLedger):
         self._pooled = self._address.pooled
         self._patience = patience
         self._loop = asyncio.new_event_loop()
-        self._connection: asyncpg.Connection[asyncpg.Record] | None = None
+        self._connection: _Connection | None = None
         self._begin = "BEGIN"  # of a ledger whose tables are not there yet
         try:
             self._version = migrate(lambda work: self._transact(work, repeat=(*_CONFLICTS, *_FIRST_TABLE)))
@@ -92,7 +113,7 @@ class PostgresLedger(SqlLedger):
         self._loop.close()
 
     def _read(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        return self._transact(lambda run: run(sql, values), begin=self._pooled)
+        return self._transact(lambda run: run(sql, values), begin=False)
 
     def _write(self, work: Callable[[Run], T]) -> T:
         return self._transact(work)
@@ -132,7 +153,9 @@ class PostgresLedger(SqlLedger):
         stale = self._connection is not None  # it may be from before the server was started anew
         while True:
             try:
-                return self._once(work, deadline, begin, repeat)
+                return self._once(work, deadline, begin or self._pooled, repeat)
+            except _PooledError:  # once: from now on no statement is kept
+                self._drop()
             except _ConflictError as error:
                 if time.monotonic() >= deadline:
                     raise LedgerUnavailableError(f"ledger {self.url}: {error}") from error
@@ -173,7 +196,7 @@ class PostgresLedger(SqlLedger):
         except asyncpg.PostgresError as error:
             raise self._translated(error, repeat) from error
         except _LOST as error:
-            raise _LostError(_line(error) or "no answer in time") from error
+            raise _LostError(_lost(error)) from error
 
     def _translated(self, error: asyncpg.PostgresError, repeat: Sequence[str]) -> Exception:
         state = error.sqlstate or ""
@@ -181,19 +204,20 @@ class PostgresLedger(SqlLedger):
             return _ConflictError(_line(error))
         if state in _NO_STATEMENT and not self._pooled:
             self._pooled = True
-            return _LostError(_line(error))
+            return _PooledError(_line(error))
         if state.startswith(("08", "57P")):
             return _LostError(_line(error))
         kind = LedgerUnavailableError if _PASSING.match(state) else LedgerError
         return kind(f"ledger {self.url}: {_line(error)}")
 
-    def _connected(self, deadline: float) -> asyncpg.Connection[asyncpg.Record]:
+    def _connected(self, deadline: float) -> _Connection:
         if self._connection is None or self._connection.is_closed():
             remaining = max(deadline - time.monotonic(), 0.01)
             self._connection = self._wait(
                 asyncpg.connect(
                     self._address.dsn,
                     timeout=remaining,
+                    connection_class=_Connection,
                     statement_cache_size=0 if self._pooled else 200,
                     server_settings={"application_name": "acp-proxy"},
                 ),
@@ -231,6 +255,14 @@ def _storable(value: Any) -> Any:
 def _plain(value: Any) -> Any:
     """Sums of BIGINT are NUMERIC there."""
     return int(value) if isinstance(value, Decimal) else value
+
+
+def _lost(error: BaseException) -> str:
+    """The system's word, which asyncio tells with its number, and with addresses in place of the reason."""
+    said = _line(error) or "no answer in time"
+    if number := re.search(r"\[Errno (\d+)\]", said):
+        return os.strerror(int(number[1]))
+    return re.sub(r"^\[Errno -\d+\] ", "", said)
 
 
 def _line(error: BaseException) -> str:

@@ -59,20 +59,20 @@ def pending(directories: Iterable[Path], url: str) -> int:
     return waiting
 
 
-def append_all(ledger: Ledger, rows: Sequence[Row], warn: Warn) -> None:
+def append_all(ledger: Ledger, rows: Sequence[Row], warn: Warn, *, in_order: bool = False) -> None:
     """Append rows in batches. One that the ledger refuses is reported and dropped, for it would bar all after it."""
     for start in range(0, len(rows), _BATCH):
         batch = rows[start : start + _BATCH]
         try:
-            ledger.append(batch)
+            ledger.append(batch, in_order=in_order)
         except RowRefusedError:
             for row in batch:
-                _append_one(ledger, row, warn)
+                _append_one(ledger, row, warn, in_order=in_order)
 
 
-def _append_one(ledger: Ledger, row: Row, warn: Warn) -> None:
+def _append_one(ledger: Ledger, row: Row, warn: Warn, *, in_order: bool) -> None:
     try:
-        ledger.append([row])
+        ledger.append([row], in_order=in_order)
     except RowRefusedError as error:
         warn("ledger.row_refused", id=row.entry.id, agent=row.origin.agent, error=str(error))
 

@@ -10,6 +10,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,11 +35,12 @@ from acp_proxy.ledger import (
     unsummed,
 )
 from acp_proxy.ledger.appending import Appending
+from acp_proxy.ledger.beside import Beside
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
 from acp_proxy.ledger.open_turns import OPEN_TURNS, dead_turns, open_turn
 from acp_proxy.ledger.reading import key_values
-from acp_proxy.ledger.recovery import recover
+from acp_proxy.ledger.recovery import append_all, recover
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.sql_reader import SqlReader
 from acp_proxy.ledger.summing import organisation_of
@@ -83,8 +86,8 @@ class SqlLedger(SqlReader):
     @abstractmethod
     def check(self) -> str: ...
 
-    def append(self, rows: Sequence[Row]) -> None:
-        appending = Appending(rows)
+    def append(self, rows: Sequence[Row], *, in_order: bool = False) -> None:
+        appending = Appending(rows, in_order=in_order)
         self._known_series |= self._write(
             lambda run: appending.write(run, self._known_series, self.dialect, self._lock)
         )
@@ -160,9 +163,8 @@ class SqlLedger(SqlReader):
         turn, _ = open_turn(found)
         holds = self._read(holding.HOLDS_OF_TURN, (turn.origin.organisation, turn.id))
         if holds:  # else it was settled or released meanwhile, or held nothing of anything
-            self.append([holding.last_known(found, holds, now)])
-        else:
-            self.release(turn.origin.organisation, turn.id)
+            append_all(self, [holding.last_known(found, holds, now)], self._warn)
+        self.release(turn.origin.organisation, turn.id)  # also of a row that is refused: it would come up at each start
         return bool(holds)
 
     def grant(self, grant: Grant) -> None:
@@ -193,7 +195,10 @@ class SqlLedger(SqlReader):
         return [DecisionCount(*found) for found in self._read(sql, (organisation,))]
 
     def overshoots(self, organisation: str) -> list[Overshoot]:
-        return [Overshoot(*found) for found in self._read(overshoot.READ, (organisation,))]
+        of_each = groupby(self._read(overshoot.READ, (organisation,)), itemgetter(0, 1, 2))
+        return [
+            Overshoot(layer, budget, unit, sum(each[-1] for each in found)) for (layer, budget, unit), found in of_each
+        ]
 
     def note_settings(self, said: Settings) -> None:
         if settings.is_news(self._read, said):
@@ -205,6 +210,10 @@ class SqlLedger(SqlReader):
     @property
     def outbox(self) -> Outbox:
         return Outbox(self._read, self._write, self.dialect)
+
+    @property
+    def beside(self) -> Beside:
+        return Beside(self._read, self._write)
 
     def delivery_counts(self, organisation: str) -> list[DeliveryCount]:
         return self.outbox.counts(organisation)

@@ -36,14 +36,8 @@ _LEAST_LIBRARY = (3, 37)  # STRICT tables
 _MARK = slice(68, 72)  # of a file's header: the application id (https://www.sqlite.org/fileformat.html)
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_PASSING = _BUSY | {
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_NOMEM,
-}
+_NO_ACCESS = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM})
+_PASSING = _BUSY | _NO_ACCESS | {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM}
 # What the library raises for a value of a wrong type differs between versions of Python.
 _VALUE_ERRORS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 
@@ -158,7 +152,7 @@ def translated(path: Path) -> Iterator[None]:
     except (*_VALUE_ERRORS, OverflowError, UnicodeEncodeError) as error:
         raise RowRefusedError(f"ledger {path}: a value that does not fit its column ({error})") from error
     except sqlite3.Error as error:
-        raise _kind(error)(f"ledger {path}: {error}") from error
+        raise _kind(error)(f"ledger {path}: {_why(error, path)}") from error
     except OSError as error:
         raise LedgerUnavailableError(f"ledger {path}: {error.strerror}") from error
 
@@ -168,6 +162,17 @@ def _kind(error: sqlite3.Error) -> type[LedgerError]:
     if code in _DAMAGED:
         return LedgerDamagedError
     return LedgerUnavailableError if code in _PASSING else LedgerError
+
+
+def _why(error: sqlite3.Error, path: Path) -> str:
+    """SQLite says of a file that it cannot open or write no more than that."""
+    if _code(error) in _NO_ACCESS:
+        with suppress(OSError):
+            if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
+                return "on a read-only file system, and who reads it writes beside it: a copy elsewhere can be read"
+            if not (os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)):
+                return f"no permission to write it, or in its directory, which who reads it needs as well ({error})"
+    return str(error)
 
 
 def _code(error: sqlite3.Error) -> int:

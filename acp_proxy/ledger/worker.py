@@ -295,7 +295,7 @@ class LedgerWorker:
             leading.append(job)
         if self._journal.path and any(job.slot is None for job in leading):
             self._tell_once("journal.full", "rows are only in memory", pending=self.pending)
-        append_all(ledger, [job.row for job in leading], self._warn)
+        append_all(ledger, [job.row for job in leading], self._warn, in_order=True)
         for job in leading:
             self._jobs.popleft()
             self._settled += 1

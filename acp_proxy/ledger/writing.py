@@ -18,8 +18,7 @@ from acp_proxy.ledger import Row
 from acp_proxy.ledger.reading import OF_SESSION, key_values
 from acp_proxy.ledger.totals import Run, Statement, execute, insertions
 
-# A row may come late, from a journal: then only the session's beginning is news. What a row does not know of its
-# session does not replace what an earlier one knew.
+# What a row does not know of its session does not replace what an earlier one knew.
 _UPSERT_SESSION = f"""
 INSERT INTO session VALUES ({", ".join("?" * 22)})
 ON CONFLICT (org_id, user_id, host, agent, session) DO UPDATE SET
@@ -43,11 +42,14 @@ ON CONFLICT (org_id, user_id, host, agent, session) DO UPDATE SET
     counters = coalesce(excluded.counters, session.counters),
     started_at = CASE WHEN excluded.started_at < session.started_at
         THEN excluded.started_at ELSE session.started_at END,
-    ended_at = excluded.ended_at,
+    ended_at = CASE WHEN excluded.ended_at < session.ended_at THEN session.ended_at ELSE excluded.ended_at END,
     later_rows = session.later_rows + 1
-WHERE excluded.ended_at >= session.ended_at
+{{condition}}
 RETURNING later_rows
 """
+_IN_ORDER = _UPSERT_SESSION.format(condition="")
+# A row may come late, from a journal: then only the session's beginning is news.
+_BY_TIME = _UPSERT_SESSION.format(condition="WHERE excluded.ended_at >= session.ended_at")
 _BEGIN_SESSION = f"UPDATE session SET started_at = ? WHERE {OF_SESSION} AND started_at > ?"
 NOTE_TITLE = f"UPDATE session SET title = ?, title_folded = ?, titled_at = ? WHERE {OF_SESSION} AND titled_at <= ?"
 STATE = f"""
@@ -81,13 +83,14 @@ class Written(Struct, frozen=True):
     first: list[Row]  # those of them that are their session's first
 
 
-def write_rows(run: Run, prepared: Prepared) -> Written:
+def write_rows(run: Run, prepared: Prepared, *, in_order: bool) -> Written:
+    """`in_order` as in `Ledger.append`."""
     new = list(_new(execute(run, prepared.turns), prepared))
     rows = [row for row, _ in new]
     execute(run, prepared.lines if len(rows) == len(prepared.rows) else _lines(rows))
     first = []
     for row, session in new:
-        later_rows = run(_UPSERT_SESSION, session)
+        later_rows = run(_IN_ORDER if in_order else _BY_TIME, session)
         if not later_rows:
             started_at = row.entry.started_at
             run(_BEGIN_SESSION, (started_at, *key_values(row.origin, row.entry.session), started_at))

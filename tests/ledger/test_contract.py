@@ -6,12 +6,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from msgspec.structs import replace
 
+from acp_proxy.core.acp import count
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import Counters
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Ledger, Query, Row, RowRefusedError, Sums
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.rows import CHUNK
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.ledger.strategies import any_row
@@ -33,7 +35,7 @@ def ended_at(given_row: Row, at: int) -> Row:
 
 
 def test_rows_may_be_appended_while_others_are_read(ledger: Ledger, another: Open) -> None:
-    ledger.append([row(at=NOON + number) for number in range(3000)])
+    ledger.append([row(at=NOON + number) for number in range(CHUNK + 100)])
     reading = ledger.rows(Query())
     next(reading)
     another().append([row(at=NOON + 10_000, id="late")])
@@ -71,6 +73,15 @@ class TestRows:
         given_row = row()
         ledger.append([replace(given_row, entry=replace(given_row.entry, lines=()))])
         assert [found.entry.usage for found in rows(ledger)] == [Usage()]
+
+    def test_names_as_long_as_they_are_let_in_are_kept(self, ledger: Ledger) -> None:
+        """No index of PostgreSQL takes much more."""
+        name = "".join(chr(0x20000 + number * 7919 % 40_000) for number in range(200))
+        origin = replace(ALICE, user=name, team=name, project=name, agent=name, agent_version=name, client=name)
+        given_row = row(line(name + name[:100], currency=name), origin=origin, message_id=name)
+        ledger.append([given_row])
+        assert rows(ledger) == [given_row]
+        assert [sums.rows for sums in ledger.summed(Query(), ("user", "team", "project", "agent"))] == [1]
 
     def test_another_opener_sees_the_rows(self, ledger: Ledger, another: Open) -> None:
         ledger.append([row(id="a")])
@@ -118,9 +129,11 @@ class TestQueries:
         ledger.append([row(id=str(number), at=NOON + number) for number in range(4)])
         assert [found.entry.id for found in ledger.rows(Query(NOON + 1, NOON + 3))] == ["1", "2"]
 
-    @pytest.mark.parametrize(
-        ("dimension", "value"),
-        [
+    def test_a_dimension_is_compared_for_equality(self, ledger: Ledger) -> None:
+        other = replace(ALICE, **dict.fromkeys(ALICE.__struct_fields__, "else"))
+        wanted = row(id="a")
+        ledger.append([wanted, row(line("else"), origin=other, session="else", kind="side")])
+        for dimension, value in (
             ("organisation", "default"),
             ("user", "alice"),
             ("team", "core"),
@@ -132,16 +145,12 @@ class TestQueries:
             ("session", "s1"),
             ("kind", "turn"),
             ("model", "opus"),
-        ],
-    )
-    def test_a_dimension_is_compared_for_equality(self, ledger: Ledger, dimension: str, value: str) -> None:
-        other = replace(ALICE, **dict.fromkeys(ALICE.__struct_fields__, "else"))
-        wanted = row(id="a")
-        ledger.append([wanted, row(line("else"), origin=other, session="else", kind="side")])
-        assert rows(ledger, **{dimension: value}) == [wanted]
-        assert rows(ledger, **{dimension: value[:-1]}) == []
-        assert [sums.rows for sums in summed(ledger, **{dimension: value}).values()] == [1]
-        assert [found.session for found in ledger.sessions(Query(where=((dimension, value),)))] == ["s1"]
+        ):
+            assert rows(ledger, **{dimension: value}) == [wanted], dimension
+            assert rows(ledger, **{dimension: value[:-1]}) == [], dimension
+            assert [sums.rows for sums in summed(ledger, **{dimension: value}).values()] == [1], dimension
+            found = list(ledger.sessions(Query(where=((dimension, value),))))
+            assert [each.session for each in found] == ["s1"], dimension
 
     def test_all_dimensions_of_a_query_must_match(self, ledger: Ledger) -> None:
         ledger.append([row(id="a"), row(id="b", origin=BOB)])
@@ -200,6 +209,13 @@ class TestSums:
                 ended_at=NOON + 2 * MINUTE,
             )
         ]
+
+    def test_sums_of_the_largest_counts_that_are_believed_fit(self, ledger: Ledger) -> None:
+        most = next(number for number in (2**53, 10**12) if count(number) and not count(number + 1))
+        lines = [line(f"m{number}", None, input=most, output=most) for number in range(2000)]
+        ledger.append([row(*lines[:1000]), row(*lines[1000:], id="b")])
+        assert summed(ledger)[()].usage == Usage(input=2000 * most, output=2000 * most)
+        assert summed(ledger, "day")[NOON // DAY,].usage.total == 4000 * most
 
     def test_the_sums_of_each_group_are_those_of_its_rows(self, ledger: Ledger) -> None:
         given_rows = [
@@ -283,6 +299,15 @@ class TestSessions:
         assert (found.title, found.model, found.context_used) == ("new", "new", 2)
         assert found.costs == (Money.of("0.02", "USD"),)
         assert [session.started_at for session in ledger.sessions(Query())] == [NOON - MINUTE]
+
+    def test_of_rows_in_order_the_last_one_counts_also_where_the_clock_was_set_back(self, ledger: Ledger) -> None:
+        ahead, right = (SessionState(agent_cost=Money.of(cost, "USD"), model=cost) for cost in ("1", "2"))
+        ledger.append([row(at=NOON + DAY, state=ahead)], in_order=True)
+        ledger.append([row(at=NOON, state=right)], in_order=True)
+        found = ledger.state_of(ALICE, "s1")
+        assert found == replace(right, costs=(Money.of("0.02", "USD"),))
+        (session,) = ledger.sessions(Query())
+        assert (session.started_at, session.ended_at) == (NOON, NOON + DAY + MINUTE)
 
     def test_what_a_row_does_not_know_leaves_what_is_known(self, ledger: Ledger) -> None:
         state = SessionState(1, 2, True, (), DOLLARS, Counters(input=1), "opus", "A title")

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.core.scope import Scope, fits
 from acp_proxy.ledger import OpenTurn, Query
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.owners import Owner
@@ -46,6 +47,18 @@ def test_a_name_is_kept_as_it_is_and_finds_nothing_else(ledger: BudgetLedger, na
         assert report(ledger, by, Query(), UTC_ZONE).total.turns == 2
     assert [each.title for each in ledger.sessions(Query(where=(("title", name),)))] == [name]
     assert "2 rows" in ledger.check()
+
+
+@pytest.mark.parametrize("pattern", ["sonnet[1m]*", "*[1m]*", "a?b*", "*?b-x", "100%*", "a_b*", "a\\b*", "*b-x"])
+def test_a_pattern_means_nothing_to_the_database_but_its_stars(ledger: BudgetLedger, pattern: str) -> None:
+    models = ["sonnet[1m]-x", "sonnet1-x", "a?b-x", "a_b-x", "a\\b-x", "axb-x", "ab-x", "100%-x", "100-x"]
+    ledger.append([row(line(model, "1")) for model in models])
+    meant = [model for model in models if fits(pattern, model)]
+    assert 0 < len(meant) < len(models)
+    assert held(ledger, account(budget("99 USD", scope=Scope(model=(pattern,))), model=meant[0])) == (
+        usd(str(len(meant))),
+        0,
+    )
 
 
 @pytest.mark.parametrize("name", ATTACKS)

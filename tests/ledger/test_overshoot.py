@@ -10,9 +10,10 @@ from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import OpenTurn, Query
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant, Overshoot
+from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
-from tests.ledger.rows import ALICE, NOON, line, row
+from tests.ledger.rows import ALICE, BOB, NOON, line, row
 from tests.ledger.test_budgets import CAP, ELSEWHERE, GONE, account, hold
 
 pytestmark = ONE_AT_A_TIME
@@ -196,3 +197,12 @@ def test_while_nothing_else_is_charged_it_is_what_is_overspent(
     spent = sum(costs)
     beyond = {f"{number}": spent - limit for number, limit in enumerate(limits) if spent > limit}
     assert overshot(ledger, organisation) == beyond
+
+
+def test_sums_over_users_are_right_beyond_what_a_column_holds(ledger: BudgetLedger) -> None:
+    each = budget("1 USD", per="user")
+    for origin in (ALICE, BOB):
+        turn = OpenTurn(origin.user, origin, "s1", NOON, Owner.this(), "opus")
+        ledger.hold(turn, [(account(each, origin), HoldSize(usd("0.1"), 1))], NOON, NOON + EXPIRY)
+        ledger.append([row(line(cost="9000000000"), id=origin.user, origin=origin)])
+    assert overshot(ledger) == {"daily": 2 * 2**62}

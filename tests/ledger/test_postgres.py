@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
 import subprocess
 import sys
 import threading
 from contextlib import closing
+from pathlib import Path
 
 import asyncpg
 import pytest
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
+from acp_proxy.ledger.budgets import EXPIRY, Grant
 from acp_proxy.ledger.kept_sums import ANEW
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import canonical_url
 from acp_proxy.ledger.postgres import PostgresLedger
 from acp_proxy.ledger.recovery import append_all
 from acp_proxy.ledger.totals import Run
+from tests.core.accounts import usd
 from tests.ledger.processes import Process
-from tests.ledger.rows import Warnings, row
+from tests.ledger.rows import NOON, Warnings, row
 from tests.ledger.server import Server, running
+from tests.ledger.test_budgets import CAP, GONE, held, hold
+
+OPERATING = (Path(__file__).parents[2] / "docs/operating.md").read_text(encoding="utf-8")
 
 _numbers = iter(range(10**6))
 
@@ -77,7 +84,7 @@ class TestSchema:
     def test_tables_of_another_program_are_left_alone(self, postgres: Server, empty: str) -> None:
         postgres.execute(name_of(empty), "CREATE TABLE turn (precious TEXT)")
         with pytest.raises(LedgerError, match="already exists"):
-            open_ledger(empty, journals=(), patience=0.3)
+            open_ledger(empty, journals=(), patience=1)
         postgres.execute(name_of(empty), "INSERT INTO turn VALUES ('kept')")
 
     def test_every_key_but_the_version_leads_with_the_organisation(self, empty: str) -> None:
@@ -146,6 +153,30 @@ class TestTrouble:
             append_all(ledger, [row(session=secrets.token_hex(10_000)), row()], warnings)
             assert warnings.events == ["ledger.row_refused"]
             assert [each.entry.session for each in ledger.rows(Query())] == ["s1"]
+
+    def test_a_role_that_only_adds_rows_is_enough_for_proxies_and_can_take_none_back(
+        self, postgres: Server, empty: str
+    ) -> None:
+        open_ledger(empty, journals=()).close()
+        (sql,) = re.findall(r"```sql\n(CREATE ROLE proxies.*?)```", OPERATING, re.DOTALL)
+        postgres.execute(name_of(empty), sql)
+        url = empty.replace("owner:secret", "proxies:secret")
+        with closing(open_ledger(url, journals=())) as ledger:
+            for number in range(70):  # some of them are added up
+                turn = f"{number:08x}-0000-7000-8000-000000000000"
+                assert hold(ledger, turn, (CAP, "0.01")).admitted
+                ledger.beat("default", [turn], NOON + EXPIRY)
+                ledger.append([row(id=turn)])
+            hold(ledger, "dead", (CAP, "0.01"), owner=GONE)
+            assert ledger.settle_dead(NOON) == 1
+            assert held(ledger, CAP) == (usd("0.71"), 0)
+            assert sum(sums.rows for sums in ledger.summed(Query(), ())) == 71
+            assert "71 rows" in ledger.check()
+            with pytest.raises(LedgerError, match="permission denied for table granted"):
+                ledger.grant(Grant("g", "default", "user", "daily", None, 1, "USD", NOON, NOON + 1, "a", "b"))
+        for taking_back in ("DELETE FROM line", "UPDATE line SET cost_nano = 0", "TRUNCATE turn", "DROP TABLE turn"):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                postgres.execute(name_of(empty), f"SET ROLE proxies; {taking_back}")
 
     def test_behind_a_pooler_no_statement_outlives_its_transaction(self, empty: str) -> None:
         with closing(open_ledger(f"{empty}?pgbouncer=true", journals=())) as ledger:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import resource
 import sqlite3
 import stat
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -18,8 +22,11 @@ from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.rows import read_rows
 from acp_proxy.ledger.sqlite import SqliteLedger
 from acp_proxy.ledger.sqlite_file import connect, identity, patiently, refuse_old_library, set_aside
+from acp_proxy.ledger.sqlite_reader import SqliteReader
+from tests.core.accounts import budget
 from tests.ledger.processes import Process
 from tests.ledger.rows import ALICE, NOON, Warnings, line, row
+from tests.ledger.test_budgets import GONE, account, hold
 
 
 @pytest.fixture
@@ -304,6 +311,18 @@ class TestDamage:
         assert len(list(path.parent.glob("ledger.db.corrupt-*"))) == 1
 
 
+def test_a_hold_that_somebody_has_damaged_bars_nobody_from_the_ledger(path: Path) -> None:
+    held = account(budget("1 USD", on_unpriced="estimate"))
+    with opened(path) as ledger:
+        assert hold(ledger, "a", (held, "0.5"), owner=GONE).admitted
+    with closing(sqlite3.connect(path)) as damaging:
+        damaging.execute("UPDATE hold SET estimate = '{'")
+        damaging.execute("UPDATE open_turn SET accounts = '['")
+        damaging.commit()
+    with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
+        assert [found.entry.costs[0].text for found in ledger.rows(Query())] == ["0.5"]
+
+
 def overwrite_pages(path: Path) -> None:
     """Everything but the header and the first page, which is all that opening looks at."""
     size = path.stat().st_size
@@ -326,6 +345,28 @@ class TestBadPlaces:
     def test_a_directory_that_cannot_be_written_is_unavailability(self, read_only_directory: Path) -> None:
         with pytest.raises(LedgerUnavailableError, match=f"^ledger {read_only_directory}/ledger.db: "):
             SqliteLedger(read_only_directory / "ledger.db")
+
+    def test_a_read_only_file_system_is_named(self, small_disk: Path) -> None:
+        SqliteLedger(small_disk / "ledger.db").close()
+        subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+        for kind in (SqliteReader, SqliteLedger):
+            with pytest.raises(LedgerUnavailableError, match=r"ledger\.db: on a read-only file system"):
+                kind(small_disk / "ledger.db")
+
+    @pytest.mark.skipif(os.getuid() != 0, reason="only root may become somebody else")
+    def test_a_file_of_somebody_else_is_named(self) -> None:
+        with TemporaryDirectory() as directory:
+            path = Path(directory) / "ledger.db"
+            SqliteLedger(path).close()
+            Path(directory).chmod(0o755)
+            path.chmod(0o644)
+            nobody = pwd.getpwnam("nobody").pw_uid
+            os.setresuid(nobody, nobody, 0)
+            try:
+                with pytest.raises(LedgerUnavailableError, match=r"ledger\.db: no permission to write it"):
+                    SqliteLedger(path)
+            finally:
+                os.setresuid(0, 0, 0)
 
     def test_a_library_that_is_too_old_is_one_line(self) -> None:
         with pytest.raises(
@@ -362,7 +403,8 @@ class TestUrls:
             ("mysql://root:secret@db/x", r"unknown scheme 'mysql', expected sqlite:///PATH"),
             ("postgresql://root:secret@db/", r"without a database, expected postgresql://HOST/DATABASE"),
             ("postgresql://root:secret@[db/x", r"cannot be read, expected postgresql://HOST/DATABASE"),
-            ("postgresql://root:secret@127.0.0.1:1/x", r"^ledger postgresql://127.0.0.1:1/x: .*Connect call failed"),
+            ("postgresql://root:secret@127.0.0.1:1/x", r"^ledger postgresql://127.0.0.1:1/x: Connection refused$"),
+            ("postgresql:///x?host=/no/such", r"^ledger postgresql:///no/such/x: No such file or directory$"),
         ],
     )
     def test_a_url_that_is_no_ledger_is_one_line_that_keeps_secrets(self, url: str, said: str) -> None:

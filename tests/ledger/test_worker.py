@@ -13,6 +13,7 @@ import pytest
 
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.money import Money
+from acp_proxy.core.windows import DAY
 from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import LedgerError, Query, log_warning, open_ledger
 from acp_proxy.ledger.journal import Journal, open_journal
@@ -129,6 +130,16 @@ class TestWork:
         assert worker.close(WAIT) == 0
         assert ids(path) == ["a", "b", "c", "d"]
         hand_over()
+
+    def test_a_session_stands_as_after_its_last_row_also_where_the_clock_was_set_back(
+        self, make: Make, path: Path
+    ) -> None:
+        worker = make(path)
+        worker.append(row(at=NOON + DAY, state=SessionState(model="ahead")))
+        worker.append(row(at=NOON, state=SessionState(model="right")))
+        found = answer(worker)
+        assert found
+        assert found.model == "right"
 
     def test_nothing_is_known_of_a_new_session(self, make: Make, path: Path) -> None:
         assert answer(make(path)) is None

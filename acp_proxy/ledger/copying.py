@@ -1,0 +1,52 @@
+"""Copies a ledger into another one: its rows with how their sessions stand, and what budgets keep beside rows.
+
+What the other one has stays as it is: a copy can be made again, and those of many ledgers become one. What passes with
+the moment is not copied: turns that run, notices, and what relays count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_proxy.core.entry import Origin, SessionState
+from acp_proxy.ledger import LedgerError, Query, Row, Warn, log_warning
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.recovery import append_all
+
+_AT_ONCE = 256  # rows that are appended together
+_SESSIONS = 10_000  # of which it is remembered how they stand
+
+
+class Copied(Struct, frozen=True):
+    """What was read of the one, whether the other had it or not."""
+
+    rows: int
+    grants: int
+
+
+def copy(source: BudgetLedger, target: BudgetLedger, *, titles: bool, warn: Warn = log_warning) -> Copied:
+    """Without `titles` none of a session goes along. Raises LedgerError; what was copied by then stays."""
+    if source.url == target.url:
+        raise LedgerError(f"ledger {source.url}: cannot be copied into itself")
+    rows, number = _rows(source, titles=titles), 0
+    while some := list(islice(rows, _AT_ONCE)):
+        append_all(target, some, warn)
+        number += len(some)
+    copied = {table: target.beside.add(table, found) for table, found in source.beside.all()}
+    return Copied(number, copied["granted"])
+
+
+def _rows(source: BudgetLedger, *, titles: bool) -> Iterator[Row]:
+    """In the order of time, each with its session as it stands now: whichever row comes last, that is what is kept."""
+
+    @lru_cache(maxsize=_SESSIONS)
+    def state(origin: Origin, session: str) -> SessionState | None:
+        found = source.state_of(origin, session)
+        return found if found is None or titles else replace(found, title=None)
+
+    return (replace(row, state=state(row.origin, row.entry.session)) for row in source.rows(Query()))
