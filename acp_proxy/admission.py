@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from math import inf
 
 from msgspec import Struct
 
@@ -15,7 +16,7 @@ from acp_proxy.accounting import Accounting
 from acp_proxy.core import acp
 from acp_proxy.core.events import Side
 from acp_proxy.core.jsonrpc import Message, Notification, Request
-from acp_proxy.interceptor import Admitted, Refusal
+from acp_proxy.interceptor import Admitted, Interceptor, Refusal
 
 
 class Decided(Struct, frozen=True):
@@ -84,7 +85,7 @@ class Admission:
             if request.method not in interceptor.admits:
                 continue
             try:
-                async with asyncio.timeout(interceptor.admits_within or self._timeout):
+                async with asyncio.timeout(self._within(interceptor)):
                     verdict = _sound(await interceptor.admit(Side.CLIENT, request))
             except Exception as error:  # a faulty enforcer must not lock people out of their editor
                 self._accounting.failed(interceptor, error)
@@ -93,6 +94,10 @@ class Admission:
                 return verdict
             admitted = verdict or admitted
         return admitted
+
+    def _within(self, interceptor: Interceptor) -> float | None:
+        seconds = interceptor.admits_within or self._timeout
+        return None if seconds == inf else seconds
 
 
 def _sound(verdict: Refusal | Admitted | None) -> Refusal | Admitted | None:

@@ -43,7 +43,8 @@ class Interceptor:
     """Methods whose requests wait for `admit`. All others are forwarded without asking."""
 
     admits_within: float | None = None
-    """Seconds after which it counts as failed and is passed over. None: the relay's admission timeout."""
+    """Seconds after which it counts as failed and is passed over. None: the relay's admission timeout; `math.inf` for
+    one that bounds itself and must never be passed over, as after a process that was stopped for a while."""
 
     hears: frozenset[type[Event]] | None = None
     """Classes of the events that `on_event` is called with. None: all, or none where it is not overridden."""

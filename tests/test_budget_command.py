@@ -136,7 +136,7 @@ def test_nothing_granted_is_no_error(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((), "the following arguments are required: ACTION; see acp-proxy budget --help"),
+        ((), "budget: expected list, check, grant, grants or simulate; see acp-proxy budget --help"),
         (("grant", "daily"), "the following arguments are required: --amount, --for, --reason; "
          "see acp-proxy budget grant --help"),
         (("grant", "dayly", "--amount", "5", "--for", "2h", "--reason", "x"),

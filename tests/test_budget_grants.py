@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -197,6 +198,8 @@ def test_a_grant_is_confirmed_in_a_line() -> None:
         'Granted $5.00 on top of budget "daily" (user alice) until 2026-11-21 15:10 CET.\n'
     )
     assert "(each user)" in grants.confirmation(granted(asked(user="*"), each), each, berlin)
+    nameless = times.Zone("local", None)
+    assert re.search(r" \d\d:\d\d\.\n$", grants.confirmation(granted(asked(), each), each, nameless))
 
 
 def test_grants_are_listed_with_the_latest_first_and_what_is_over_marked(ledger: BudgetLedger) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from zoneinfo import ZoneInfo
 
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from acp_proxy.budget import simulation
 from acp_proxy.budget.replay import Replay, Tally, reaches_back, replay
 from acp_proxy.core.budget import Budget
 from acp_proxy.core.scope import Scope
@@ -68,6 +71,12 @@ def test_turns_at_the_same_time_hold_what_they_may_cost() -> None:
     assert tally(turns(4), budget("3 USD", hold=usd("1.5"))).refused == 1
 
 
+def test_a_turn_without_a_model_holds_what_turns_of_its_agent_take() -> None:
+    dear = row(line(None, "9"), origin=ALICE, at=NOON)
+    cheap = [row(line(None, "0.1"), origin=BOB, at=NOON + after) for after in (2 * MINUTE, HOUR, HOUR)]
+    assert tally([dear, *cheap], budget("10 USD")).refused == 1  # of the two at once: 0.9 is left, and held
+
+
 def test_rows_before_the_question_are_spent_and_not_asked() -> None:
     rows = [*turns(3), *turns(3, at=NOON + HOUR)]
     found = played(rows, budget("4 USD", hold=usd("1")), since=NOON + HOUR)
@@ -108,6 +117,21 @@ def test_other_modes_than_enforce_let_all_turns_go_on() -> None:
     for mode in ("warn", "shadow"):
         found = played(turns(5), budget("3 USD", mode=mode, hold=usd("1")))
         assert (found.refused, found.tallies[0].refused) == (0, 2)
+
+
+def test_people_are_told_of_each_budget_what_it_would_have_said_and_when() -> None:
+    budgets = [budget("2 USD", hold=usd("1"), name=mode, mode=mode) for mode in ("enforce", "shadow")]
+    few = budget("9 USD", hold=usd("1"), name="few", zone="Europe/Berlin", thresholds=(10,), mode="warn")
+    found = played(turns(3), *budgets, few)
+    told = simulation.plain(found).splitlines()
+    assert told[0] == "1 of 3 turns would have been refused."
+    cells = {line.split()[0]: re.split(r" {2,}", line) for line in told[2:6]}
+    assert cells["enforce"][-2:] == ["1", "2026-11-21 12:04 UTC"]
+    assert cells["shadow"][-2:] == ["(1)", "2026-11-21 12:04 UTC"]
+    assert cells["few"] == ["few", "warn", "day", "$9.00", "3", "1", "2026-11-21 13:01 CET", "0"]
+    assert told[-1] == "(…) beyond the limit, but let through: only mode enforce refuses"
+    *_, last = json.loads(simulation.as_json(found))["budgets"]
+    assert (last["first_warned_at"], last["first_refused_at"]) == ("2026-11-21T12:01:00Z", None)
 
 
 def test_each_threshold_warns_once_a_window() -> None:

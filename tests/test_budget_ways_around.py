@@ -10,7 +10,7 @@ import pytest
 from acp_proxy.config import Config, load
 from acp_proxy.core.budget import Budget
 from acp_proxy.core.money import Money
-from acp_proxy.doctor_budgets import budget_troubles
+from acp_proxy.doctor.budgets import budget_troubles
 from acp_proxy.ledger import open_ledger
 
 BUDGET = '[[budget]]\nname = "a"\nper = "user"\nwindow = "day"\nlimit = { amount = "5", currency = "USD" }\n'
@@ -135,3 +135,39 @@ def test_a_budget_for_an_agent_goes_by_a_name_that_the_user_may_choose_and_docto
     assert machine.troubles(config) == [
         "it goes by the agent's name, which is the agent's word, and with --agent the user's"
     ]
+
+
+def test_a_budget_for_a_project_goes_by_a_name_that_the_user_may_choose_and_doctor_says_so(machine: Machine) -> None:
+    machine.admin.write_text(machine.closed.replace('"user"', '"project"'))
+    config = machine.load("", {"project": "mine"})
+    assert config.identity.project == "mine"
+    assert machine.troubles(config) == [
+        "it goes by the project's name, which is that of a directory or its origin, and with --project the user's"
+    ]
+    machine.admin.write_text(
+        config_with_project := machine.admin.read_text().replace("[ledger]", 'project = "shop"\n[ledger]')
+    )
+    assert 'project = "shop"' in config_with_project
+    assert machine.troubles(machine.load("", {"project": "mine"})) == []
+
+
+def test_what_the_environment_says_of_costs_counts_and_doctor_names_it(machine: Machine) -> None:
+    environ = {"ACP_PROXY_PRICES__mine__INPUT": "0", "ACP_PROXY_PRICING__CACHE_WRITE": "1h"}
+    assert machine.troubles(machine.load("", {}, environ)) == [
+        "it counts by prices.mine and pricing.cache_write of the environment"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("own", "environ"), [("[run]\nestimate = false\n", {}), ("", {"ACP_PROXY_RUN__ESTIMATE": "no"})]
+)
+def test_who_lets_nothing_be_estimated_spends_uncounted_with_agents_that_report_nothing_and_doctor_says_so(
+    machine: Machine, own: str, environ: dict[str, str]
+) -> None:
+    assert machine.troubles(machine.load(own, {}, environ)) == [
+        "it counts nothing of agents that report nothing, for run.estimate = false is the user's"
+    ]
+    machine.admin.write_text(f"[run]\nestimate = true\n{machine.closed}")
+    config = machine.load(own, {}, environ)
+    assert config.run.estimate
+    assert machine.troubles(config) == []

@@ -373,7 +373,41 @@ def test_a_prompt_that_streamed_through_is_a_turn_like_any_other() -> None:
     assert ends.agent.data == line
 
 
-async def test_a_prompt_that_someone_admits_never_streams() -> None:
+@pytest.mark.parametrize(
+    "head",
+    [
+        b'{"jsonrpc":"2.0","id":9,"method":"session/prompt","params":{"sessionId":"s","prompt":[',
+        b'{"id":9,"method":"fs/any","params":{"more":"',  # of two methods the last one counts
+        b'{"method":"session/cancel","params":{"more":"',
+        b'{"id":9,"result":{"content":"',
+        "\ufeff{".encode(),
+    ],
+)
+async def test_a_prompt_that_someone_admits_never_streams_however_its_line_begins(head: bytes) -> None:
     ends = Ends([Gate()])
-    head = b'{"jsonrpc":"2.0","id":9,"method":"session/prompt","params":{"sessionId":"s","prompt":['
     assert not ends.dispatcher.streams(Side.CLIENT, head)
+
+
+@pytest.mark.parametrize(
+    "spelt",
+    [
+        '\ufeff{"id":9,"method":"session/prompt","params":{"sessionId":"s"}}',
+        '{"id":9,"method":"session/prompt","params":{"sessionId":"s"}}\u2028',
+        f'{{"id":9,"method":"session/prompt","params":{{"sessionId":"s","x":{"9" * 6000}}}}}',
+        f'{{"id":9,"params":{{"x":{"[" * 5000}{"]" * 5000},"sessionId":"s"}},"method":"session/prompt"}}',
+        '{"id":9,"method":"fs/any","params":{},"params":{"sessionId":"s"},"method":"session/prompt"}',
+    ],
+    ids=["before", "behind", "number", "deep", "twice"],
+)
+async def test_a_prompt_that_an_agent_would_read_waits_however_it_is_spelt(spelt: str) -> None:
+    """These are read by agents that trim lines and use JavaScript's parser, as most do."""
+    gate = Gate()
+    ends = Ends([gate])
+    ends.client_says(spelt.encode() + b"\n")
+    await settled()
+    assert [request.method for request in gate.asked] == ["session/prompt"]
+    assert ends.agent.data == b""
+    gate.verdict.set_result(Refusal(result={"stopReason": "end_turn"}))
+    await settled()
+    assert ends.client.messages[-1]["id"] == 9
+    assert ends.agent.data == b""

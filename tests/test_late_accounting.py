@@ -10,7 +10,6 @@ from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -19,6 +18,7 @@ from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import ContextChanged, Event, Side, TurnEnding, UsageReported
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.interceptors.usage_updates import UsageUpdates
+from tests.cases import each_of
 from tests.ends import SESSION, Ends, answer, chunk, encoded, prompt, update
 
 TRANSCRIPTS = sorted(Path(__file__).parent.glob("transcripts/*/*.jsonl"))
@@ -63,7 +63,7 @@ class Both:
         assert self.late.dispatcher.failures == self.at_once.dispatcher.failures == 0
 
 
-@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@each_of(TRANSCRIPTS, lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_recording_in_pieces_of_any_size_tells_what_it_tells_line_by_line(path: Path) -> None:
     said = [json.loads(record) for record in path.read_text().splitlines()]
     both, dice = Both(), random.Random(path.name)  # noqa: S311  no secret

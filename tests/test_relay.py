@@ -40,8 +40,11 @@ def echo() -> Iterator[Any]:
         yield relay
 
 
+_ODD = [b"\r\n", b"\r", b"\n\n", b"\0", b"\xef\xbb\xbf{", b'{"id":1}\r\n', b" \t\n", b'{"method":"m"}{}\n', b"\x80\n"]
+
+
 @settings(max_examples=60)
-@given(st.lists(st.binary(max_size=300), max_size=6))
+@given(st.lists(st.lists(st.binary(max_size=100) | st.sampled_from(_ODD), max_size=3).map(b"".join), max_size=6))
 def test_any_bytes_in_any_chunks_come_back_as_they_were(echo: Any, chunks: list[bytes]) -> None:
     for chunk in [*chunks, b"\n"]:
         send(echo.stdin, chunk)

@@ -18,7 +18,7 @@ from acp_proxy import table
 from acp_proxy.budget import listing, zone_of
 from acp_proxy.budget.accounts import accounts_of, standings_of
 from acp_proxy.budget.own import own_subject
-from acp_proxy.config import Config, load
+from acp_proxy.config import Config, load, load_to_answer
 from acp_proxy.config.files import expanded, read
 from acp_proxy.core.budget import Per
 from acp_proxy.core.usage import Usage
@@ -53,7 +53,7 @@ def proposed(options: Mapping[str, str], environ: Mapping[str, str]) -> Config:
 
     Raises ConfigError.
     """
-    config = load(options, environ)
+    config = load_to_answer(options, environ)
     if "config" not in options:
         return config
     said = read(expanded(options["config"], environ)).table

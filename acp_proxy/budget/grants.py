@@ -59,7 +59,7 @@ def granted(asked: Asked, budgets: Sequence[Budget], own: Subject, now: int) -> 
 def confirmation(grant: Grant, budget: Budget, zone: Zone) -> str:
     whose = "" if budget.per is None else f" ({f'{budget.per} {grant.value}' if grant.value else f'each {budget.per}'})"
     more = with_unit(grant.amount, Limit(grant.amount, grant.unit))
-    until = zone.local(grant.until).strftime("%Y-%m-%d %H:%M %Z")
+    until = f"{zone.local(grant.until):%Y-%m-%d %H:%M %Z}".rstrip()  # not every zone has a name
     return clean(f'Granted {more} on top of budget "{grant.budget}"{whose} until {until}.') + "\n"
 
 

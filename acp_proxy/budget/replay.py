@@ -180,7 +180,8 @@ class _Past:
 
     def _size(self, budget: Budget, row: Row, model: str | None) -> HoldSize:
         agent = (row.origin.organisation, row.origin.agent, budget.limit.unit)
-        return HoldSize.of(budget, self._recent[(*agent, model, row.origin.user)], self._recent[agent])
+        own = self._recent[(*agent, model, row.origin.user)] if model else ()
+        return HoldSize.of(budget, own, self._recent[agent])
 
     def _remember(self, row: Row) -> None:
         if row.entry.kind != "turn":

@@ -35,6 +35,7 @@ from acp_proxy.ledger import Row
 from acp_proxy.ledger.worker import LedgerWorker
 
 LONGEST_TITLE = 200  # characters; some agents make the whole first prompt the title
+LONGEST_NAME = 200  # characters, as in a configuration
 _FLUSH = 0.4  # seconds; the summary is due 0.5 s after the end
 _PAUSE = 0.1  # seconds between two notes of what a running turn has cost: some agents tell it a hundred times a second
 
@@ -211,6 +212,10 @@ class Recorder(Interceptor):
 
 
 def _storable(origin: Origin) -> Origin:
-    """Names of the system may hold bytes that are no UTF-8, those of agents half a surrogate pair: no ledger may."""
+    """Names of the system may hold bytes that are no UTF-8, those of agents half a surrogate pair: no ledger may.
+
+    A name of any length is in no index of PostgreSQL, and its rows would be refused.
+    """
     names = {name: getattr(origin, name) for name in Origin.__struct_fields__}
-    return replace(origin, **{name: text.encode("utf-8", "replace").decode() for name, text in names.items() if text})
+    stored = {name: text[:LONGEST_NAME].encode("utf-8", "replace").decode() for name, text in names.items() if text}
+    return replace(origin, **stored)

@@ -330,3 +330,12 @@ def no_thread_is_left() -> Iterator[None]:
         if thread.name.startswith("acp-proxy"):
             thread.join(30)
             assert not thread.is_alive()
+
+
+async def test_names_of_any_length_are_cut_to_what_any_ledger_takes(environ: dict[str, str]) -> None:
+    async with recording(environ) as made:
+        who = Implementation("a" * 3000, "1" * 3000)
+        made.see(Initialized(1, 1, Implementation("z" * 3000, "1"), who, False), metered(row(id="a").entry))
+        (found,) = await made.rows()
+        origin = found.origin
+        assert (origin.agent, origin.agent_version, origin.client) == ("a" * 200, "1" * 200, "z" * 200)

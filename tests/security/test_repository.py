@@ -36,6 +36,8 @@ def repository(tmp_path: Path) -> Path:
         f'[core]\n\tfsmonitor = "{run}"\n\tsshCommand = "{run}"\n[remote "origin"]\n\turl = "ext::{run}"\n'
     )
     files[".git/hooks/post-checkout"] = f"#!/bin/sh\n{run}\n"
+    (place / ".git/objects").mkdir(parents=True)  # else Git does not take it for a repository
+    (place / ".git/refs").mkdir()
     for name, text in files.items():
         path = place / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,6 +68,9 @@ def test_work_in_a_hostile_repository_runs_nothing_of_it(tmp_path: Path, reposit
     assert (home.path / ".local/state/acp-proxy/ledger.db").exists()
 
 
-def test_the_trap_would_have_worked(tmp_path: Path, repository: Path) -> None:
-    subprocess.run([sys.executable, "-c", "import structlog"], cwd=repository, check=True, timeout=60)
+@pytest.mark.parametrize(
+    "command", [[sys.executable, "-c", "import structlog"], ["git", "status"]], ids=["python", "git"]
+)
+def test_the_trap_would_have_worked(tmp_path: Path, repository: Path, command: list[str]) -> None:
+    subprocess.run(command, cwd=repository, check=True, timeout=60, capture_output=True)
     assert (tmp_path / "ran").exists()

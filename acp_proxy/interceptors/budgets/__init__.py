@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import Protocol
 
 from acp_proxy.core import acp
@@ -54,7 +55,6 @@ from acp_proxy.ledger.worker import LedgerWorker
 
 _GATHER = 0.05  # seconds; the row itself is let wait a moment, too
 _SOME = Usage(input=1, output=1)
-_MARGIN = 5.0  # seconds; it bounds itself, and must not be passed over because the loop was busy
 
 
 class Origins(Protocol):
@@ -69,6 +69,7 @@ class Budgets(Interceptor):
     """`new_id` makes UUIDv7s, `clock` is Unix time in nanoseconds, `beat` in seconds."""
 
     admits = frozenset({acp.PROMPT})
+    admits_within = inf
     hears = frozenset(
         {
             Initialized,
@@ -95,7 +96,6 @@ class Budgets(Interceptor):
         clock: Callable[[], int] = time.time_ns,
         beat: float = BEAT / SECOND,
     ) -> None:
-        self.admits_within = max(rules.timeout, rules.opening) + _MARGIN
         self._rules = rules
         self._worker = worker
         self._origins = origins

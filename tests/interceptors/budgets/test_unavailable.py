@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from tests.ends import prompt
 from tests.interceptors.budgets.house import PATIENT, daily, house, usd
 
 SHORT = {"timeout": 0.05}
@@ -147,3 +150,23 @@ async def test_no_prompt_waits_any_longer_for_a_ledger_that_could_not_be_opened(
         began = asyncio.get_running_loop().time()
         assert not await made.prompt(2)
         assert asyncio.get_running_loop().time() - began < PATIENT
+
+
+async def test_closed_refuses_although_the_proxy_was_stopped_while_it_waited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever stops a process for a while has all of its timeouts come at once."""
+    async with house(tmp_path, daily("1"), options={**SHORT, "on_unavailable": "closed"}) as made:
+        await made.settled()
+        loop = asyncio.get_running_loop()
+        now = loop.time
+        with locked(tmp_path):
+            made.ends.client_says(prompt(2))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            monkeypatch.setattr(loop, "time", lambda: now() + 60)
+            await made.until(lambda: bool(made.ends.agent.data) or made.answer_to(2) is not None)
+            assert made.ends.agent.data == b""
+            assert "out of reach" in made.texts()[0]
+        await made.settled()
+        assert made.held() == 0
