@@ -6,9 +6,8 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 PACKAGE = Path(__file__).parent.parent / "acp_proxy"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -44,7 +43,7 @@ MAY_WRITE_TO_STDOUT = {"answers.py", "cli.py", "demo.py", "demo_agent.py"}
 
 
 def imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in ast.walk(_parsed(path)):
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names)
@@ -73,21 +72,25 @@ def test_what_starts_the_agent_loads_nothing_that_takes_time() -> None:
     assert {name for name in loaded_by("acp_proxy.start") if "." not in name} <= {"acp_proxy", *CHEAP}
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "core").rglob("*.py")), ids=lambda path: path.name)
-def test_the_core_imports_only_itself_and_value_modules(path: Path) -> None:
-    foreign = {name for name in imports(path) if not _allowed_in_core(name)}
-    assert foreign == set()
+def test_the_core_imports_only_itself_and_value_modules() -> None:
+    core = [path for path in MODULES if PACKAGE / "core" in path.parents]
+    assert core
+    assert [f"{path.name}: {name}" for path in core for name in imports(path) if not _allowed_in_core(name)] == []
 
 
 def _allowed_in_core(name: str) -> bool:
     return any(name == allowed or name.startswith(allowed + ".") for allowed in CORE_MAY_IMPORT)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_stdout_belongs_to_the_wire_and_to_the_commands_that_people_read(path: Path) -> None:
-    if path.name in MAY_WRITE_TO_STDOUT:
-        return
-    assert [ast.unparse(node) for node in ast.walk(ast.parse(path.read_bytes())) if _writes_to_stdout(node)] == []
+def test_stdout_belongs_to_the_wire_and_to_the_commands_that_people_read() -> None:
+    found = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}: {ast.unparse(node)}"
+        for path in MODULES
+        if path.name not in MAY_WRITE_TO_STDOUT
+        for node in ast.walk(_parsed(path))
+        if isinstance(node, ast.expr) and _writes_to_stdout(node)
+    ]
+    assert found == []
 
 
 def _writes_to_stdout(node: ast.AST) -> bool:
@@ -99,7 +102,11 @@ def _writes_to_stdout(node: ast.AST) -> bool:
     return False
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_every_module_says_what_it_is_for(path: Path) -> None:
-    source = ast.parse(path.read_bytes())
-    assert not source.body or ast.get_docstring(source)
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [path for path in MODULES if _parsed(path).body and not ast.get_docstring(_parsed(path))]
+    assert silent == []
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_bytes())

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from acp_proxy.config import Config
-from acp_proxy.config.schema import dotted
+from acp_proxy.config.schema import Key, dotted
+from acp_proxy.config.values import Pricing
 from acp_proxy.core.budget import Budget
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import decimal_text
@@ -66,9 +67,22 @@ def _ways_around(budget: Budget, config: Config) -> Iterator[str]:
         yield f"{' and '.join(missing)} {are} not set in the administrator's file, and so the user's to choose"
     if budget.per == "agent" or budget.scope.agent:
         yield "it goes by the agent's name, which is the agent's word, and with --agent the user's"
+    if "project" in who and "identity.project" not in config.final:
+        yield "it goes by the project's name, which is that of a directory or its origin, and with --project the user's"
+    if not config.run.estimate and "run.estimate" not in config.final:
+        yield "it counts nothing of agents that report nothing, for run.estimate = false is the user's"
     of_user, of_admin = ({key[:2] for key in config.by_file[layer] if key[0] in _COUNTING} for layer in _FILES)
     if own := sorted(map(dotted, of_user - of_admin)):
         yield f"it counts by {' and '.join(own)} of the user's own file"
+    if told := sorted(map(dotted, _in_force(config) - of_user - of_admin)):
+        yield f"it counts by {' and '.join(told)} of the environment"
+
+
+def _in_force(config: Config) -> set[Key]:
+    """What says how turns are counted, wherever it stands; a kind of cache write only where it is not the default."""
+    named = (("prices", config.pricing.prices), ("aliases", config.aliases), ("agents", config.agents))
+    found: set[Key] = {(table, name) for table, names in named for name in names}
+    return found if config.pricing.cache_write == Pricing().cache_write else {*found, ("pricing", "cache_write")}
 
 
 def _seen(ledger: Ledger, name: Dimension) -> set[str]:

@@ -21,9 +21,9 @@ from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
 from acp_proxy.configured import profiles_of
 from acp_proxy.core.agents import how_it_counts, profile_of
 from acp_proxy.core.windows import DAY, SECOND
-from acp_proxy.doctor_budgets import budget_troubles, in_words
-from acp_proxy.doctor_channels import channel_troubles
-from acp_proxy.doctor_machines import machines_that_differ
+from acp_proxy.doctor.budgets import budget_troubles, in_words
+from acp_proxy.doctor.channels import channel_troubles
+from acp_proxy.doctor.machines import machines_that_differ
 from acp_proxy.figures import clean, counted
 from acp_proxy.ledger import Ledger, LedgerError, Query, Sums, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
