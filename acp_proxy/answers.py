@@ -124,7 +124,8 @@ def _working_directory() -> str:
 
 def place(of: str, environ: Mapping[str, str], suffix: str = "") -> str:
     """Where what belongs to a text is kept."""
-    home, state = environ.get("HOME", ""), environ.get("XDG_STATE_HOME", "")
+    home = environ.get("HOME") or os.path.expanduser("~").removeprefix("~")  # noqa: PTH111  as `directories.home`
+    state = environ.get("XDG_STATE_HOME", "")
     directory = state if state.startswith("/") else f"{home}/.local/state"
     return f"{directory}/acp-proxy/status/{_digest(of)}{suffix}"
 

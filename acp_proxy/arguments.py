@@ -38,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
         ("notify", "webhooks that tell people: try them", _add_notify),
         ("setup", "put the agents of an editor behind acp-proxy", _add_setup),
         ("prices", "what models cost", _add_prices),
+        ("ledger", "copy a ledger into another one", _add_ledger),
         ("doctor", "check configuration, ledger and catalog", _add_doctor),
         ("demo", "a session against a bundled agent, without network or key", _add_common),
     ):
@@ -96,7 +97,9 @@ def _add_session(command: argparse.ArgumentParser) -> None:
 def _add_status(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     command.epilog = f"Fields: {', '.join(FIELDS)}."
-    command.add_argument("--format", metavar="TEXT", help="with fields such as {today} and {left}; or json")
+    form = command.add_mutually_exclusive_group()
+    form.add_argument("--format", metavar="TEXT", help="with fields such as {today} and {left}; or json")
+    form.add_argument("--json", action="store_true", help="exact figures, for programs")
 
 
 def _add_budget(command: argparse.ArgumentParser) -> None:
@@ -153,6 +156,15 @@ def _add_setup(command: argparse.ArgumentParser) -> None:
     way.add_argument("--list", action="store_true", help="the editors, their settings, and the agents in them")
     way.add_argument("--dry-run", action="store_true", help="show the change, and write nothing")
     way.add_argument("--undo", action="store_true", help="put the settings back as they were")
+
+
+def _add_ledger(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
+    copied = _action(actions, "copy", "all rows and grants into another ledger, which keeps what it has")
+    _add_common(copied)
+    for option, dest in (("--from", "source"), ("--to", "target")):
+        copied.add_argument(option, metavar="URL", dest=dest, help="by default the configured ledger")
 
 
 def _add_doctor(command: argparse.ArgumentParser) -> None:

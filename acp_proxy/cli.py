@@ -12,17 +12,17 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from acp_proxy import times
 from acp_proxy.arguments import parser
 from acp_proxy.charset import make_do
 from acp_proxy.command_line import UsageError
-from acp_proxy.config import Config, ConfigError, load
+from acp_proxy.config import Config, ConfigError, load_to_answer
 from acp_proxy.core.usage import Usage
-from acp_proxy.figures import clean
-from acp_proxy.ledger import LedgerError, Query, open_reader
+from acp_proxy.figures import clean, counted
+from acp_proxy.ledger import LedgerError, Query, open_ledger, open_reader
 from acp_proxy.report import FILTERS, Report, formats, query, report, tables
 
 USAGE_STATUS = 2
@@ -181,20 +181,12 @@ def _session(arguments: argparse.Namespace) -> int:
 def _export(arguments: argparse.Namespace) -> int:
     from acp_proxy import focus
     from acp_proxy.configured import catalog_of
-    from acp_proxy.core.models import LABS
 
     config, zone, now = _config(arguments), _zone(arguments.tz), time.time_ns()
-    catalog = catalog_of(config)
-
-    def seller(model: str) -> str | None:
-        found = catalog.find(model)
-        lab = found.name.partition("/")[0] if found else None
-        return lab if lab in LABS else None
-
     wanted = Query(*_interval(arguments, zone, now))
     ledger = open_reader(config.ledger.url)
     try:
-        found = focus.rows(ledger, wanted, config.identity.organisation, zone, seller)
+        found = focus.rows(ledger, wanted, config.identity.organisation, zone, catalog_of(config).lab)
         sys.stdout.writelines(focus.as_json(found) if arguments.json else focus.as_csv(found))
     finally:
         ledger.close()
@@ -205,6 +197,8 @@ def _status(arguments: argparse.Namespace) -> int:
     from acp_proxy.status import command
 
     form = {} if arguments.format is None else {"format": arguments.format}
+    if arguments.json:
+        form = {"format": "json"}
     if wrong := command.main(arguments.asked, {**_options(arguments), **form}, os.environ):
         raise UsageError(wrong)
     return 0
@@ -215,7 +209,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         from acp_proxy.serve import command
     given = vars(arguments)
     chosen = {name: given[name] for name in ("host", "port", "token_file") if given[name] is not None}
-    return command.main(load({**_options(arguments), **chosen}, os.environ), os.environ, sys.stderr)
+    return command.main(load_to_answer({**_options(arguments), **chosen}, os.environ), os.environ, sys.stderr)
 
 
 @contextmanager
@@ -288,6 +282,21 @@ def _prices(arguments: argparse.Namespace) -> int:
     return 0 if found else 1
 
 
+def _ledger(arguments: argparse.Namespace) -> int:
+    from acp_proxy.ledger.copying import copy
+    from acp_proxy.ledger.places import is_postgres, sqlite_path
+
+    config = _config(arguments)
+    source, target = arguments.source or config.ledger.url, arguments.target or config.ledger.url
+    if not is_postgres(source) and not sqlite_path(source).is_file():
+        raise UsageError(f"--from: there is no ledger at {sqlite_path(source)}")
+    with closing(open_ledger(source)) as old, closing(open_ledger(target)) as new:
+        copied = copy(old, new, titles=config.share_titles or not is_postgres(target))
+    grants = f" and {counted(copied.grants, 'grant')}" if copied.grants else ""
+    sys.stdout.write(f"Copied {counted(copied.rows, 'row')}{grants} to {new.url}, which keeps what it had.\n")
+    return 0
+
+
 def _doctor(arguments: argparse.Namespace) -> int:
     from acp_proxy import doctor
 
@@ -301,7 +310,7 @@ def _demo(_: argparse.Namespace) -> int:
 
 
 def _config(arguments: argparse.Namespace) -> Config:
-    return load(_options(arguments), os.environ)
+    return load_to_answer(_options(arguments), os.environ)
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, str]:
@@ -322,6 +331,7 @@ _COMMANDS: Mapping[str | None, Callable[[argparse.Namespace], int]] = {
     "notify": _notify,
     "setup": _setup,
     "prices": _prices,
+    "ledger": _ledger,
     "doctor": _doctor,
     "demo": _demo,
 }

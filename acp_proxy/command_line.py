@@ -18,6 +18,10 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog, allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
+        if message.endswith("required: ACTION"):
+            actions = next(each.choices or () for each in self._actions if each.metavar == "ACTION")
+            expected = " or ".join(", ".join(actions).rsplit(", ", 1))
+            raise UsageError(f"{self.prog.split()[-1]}: expected {expected}; see {self.prog} --help")
         raise UsageError(f"{message}; see {self.prog} --help")
 
     _asked: Sequence[str] = ()

@@ -93,11 +93,21 @@ def width_of(text: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """At most `width` columns, with an ellipsis where something is missing."""
+    """At most `width` columns, with an ellipsis where something is missing.
+
+    A name with a path loses its front first: it is the end that tells `@agentclientprotocol/claude-agent-acp` from
+    `@agentclientprotocol/codex-acp`.
+    """
     if width_of(text) <= width:
         return text
     if width <= 0:
         return ""
+    if " " not in text and (slash := text.rfind("/", 0, -1)) > 0:
+        while (before := text.rfind("/", 0, slash)) >= 0 and width_of(text[before:]) < width:
+            slash = before
+        text = f"…{text[slash:]}"
+        if width_of(text) <= width:
+            return text
     end, room = 0, width - 1
     while (room := room - width_of(text[end])) >= 0:
         end += 1

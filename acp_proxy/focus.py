@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from acp_proxy.core.money import Money
+from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.ledger import LedgerReader, Query, Sums
 from acp_proxy.report.formats import csv_in_pieces, json_in_pieces, spreadsheet_text, without_controls
@@ -129,7 +129,8 @@ def _rows(
     shared = {**_ALWAYS, **periods, **_who_columns(key, organisation, seller)}
     usage, turns = sum((sums.usage for sums in group), Usage()), sum(sums.turns for sums in group)
     at_least = any(sums.cost_at_least for sums in group)
-    costs: Sequence[Money | None] = _summed(group) or [None]
+    found = sorted(summed(cost for sums in group for cost in sums.costs), key=lambda cost: cost.currency)
+    costs: Sequence[Money | None] = found or [None]
     for cost in costs:
         yield {**shared, **_cost_columns(cost), **_usage_columns(usage, turns), "x_CostAtLeast": at_least}
         usage, turns = NOTHING, 0
@@ -172,14 +173,6 @@ def _usage_columns(usage: Usage, turns: int) -> Mapping[str, int]:
         "x_TokensThought": usage.thought,
         "x_Turns": turns,
     }
-
-
-def _summed(group: Iterable[Sums]) -> list[Money]:
-    amounts: dict[str, int] = {}
-    for sums in group:
-        for cost in sums.costs:
-            amounts[cost.currency] = amounts.get(cost.currency, 0) + cost.nano
-    return [Money(nano, currency) for currency, nano in sorted(amounts.items())]
 
 
 def _cost_columns(cost: Money | None) -> Mapping[str, str]:

@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from acp_proxy.catalog import Catalog, Found
 from acp_proxy.core import pricing
-from acp_proxy.core.models import LABS
+from acp_proxy.core.models import lab_and_model
 from acp_proxy.core.pricing import Priced, Quote, Rates, Step
 from acp_proxy.core.usage import Usage
+from acp_proxy.core.windows import SECOND
 from acp_proxy.figures import aligned, clean
 from acp_proxy.report.formats import as_json_text
 
@@ -158,19 +159,14 @@ def _dollars(priced: Priced) -> str:
 
 
 def _day(since: int | None) -> str | None:
-    return None if since is None else datetime.fromtimestamp(since // 1_000_000_000, UTC).date().isoformat()
+    return None if since is None else datetime.fromtimestamp(since // SECOND, UTC).date().isoformat()
 
 
 def _unknown(catalog: Catalog, model: str) -> str:
     name = clean(model)
     if catalog.is_alias(model):
         return f'{name}: no fixed model, so no price; [aliases] "{name}" = "…" names one\n'
-    rows = {_without_lab(row): row for row, _ in catalog.rows}
-    near = [rows[other] for other in get_close_matches(_without_lab(model.lower()[:80]), rows, 3, 0.85)]
+    rows = {lab_and_model(row)[1]: row for row, _ in catalog.rows}
+    near = [rows[other] for other in get_close_matches(lab_and_model(model.lower()[:80])[1], rows, 3, 0.85)]
     hint = f"; similar: {', '.join(near)}" if near else ""
     return f'{name}: not in the catalog; [prices."{name}"] gives it a price{hint}\n'
-
-
-def _without_lab(name: str) -> str:
-    lab, _, model = name.partition("/")
-    return model if lab in LABS else name

@@ -10,11 +10,15 @@ import re
 from pathlib import Path
 
 _LARGEST = 1 << 20  # bytes of a .git/config that are read
+_LONGEST = 200  # characters of a name, as in a configuration: no database indexes text of any length
 
 
 def project_of(cwd: Path) -> str:
-    """The last part of origin's URL, else the name of the git root, else that of `cwd`."""
-    cwd = Path(cwd).absolute()
+    """The last part of origin's URL, else the name of the git root, else that of `cwd`; of a long one the beginning."""
+    return _found(Path(cwd).absolute())[:_LONGEST]
+
+
+def _found(cwd: Path) -> str:
     for directory in (cwd, *cwd.parents):
         git = directory / ".git"
         if _is_there(git):

@@ -181,10 +181,15 @@ def _status(argv: Sequence[str]) -> int | None:
         return _complain(wrong, 2) if (wrong := say(answer)) else 0
     options: dict[str, str] = {}
     try:
-        if _options(argv, 1, (*COMMON, "--format"), (), options) < len(argv):
+        if _options(argv, 1, (*COMMON, "--format"), ("--json",), options) < len(argv):
             return None
     except UsageError:
         return None
+    if "json" in options:
+        if "format" in options:
+            return None
+        del options["json"]
+        options["format"] = "json"
     import gc
 
     gc.disable()  # for good: nothing here lives long enough to be looked through

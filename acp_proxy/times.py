@@ -101,6 +101,34 @@ def duration(text: str) -> int:
     raise ValueError(f"expected a duration such as 90m, 2h, 7d or 2w, not {text!r}")
 
 
+def begin_of(period: str, zone: Zone, now: int) -> int:
+    """When the running "today", "week" (from Monday), "month" or "year" of a zone began, in Unix nanoseconds."""
+    today = midnight(zone.local(now))
+    match period:
+        case "week":
+            return instant(today - timedelta(days=today.weekday()))
+        case "month":
+            return instant(today.replace(day=1))
+        case "year":
+            return instant(today.replace(month=1, day=1))
+    return instant(today)
+
+
+def day_after(at: int, zone: Zone) -> int:
+    """When the day after that of `at` begins; both in Unix nanoseconds."""
+    return instant(midnight(zone.local(at)) + timedelta(days=1))
+
+
+def midnight(moment: datetime) -> datetime:
+    """The beginning of a local day: the first of two where clocks go back over midnight."""
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+
+
+def instant(moment: datetime) -> int:
+    """Unix nanoseconds of a local time, in whole seconds."""
+    return int(moment.timestamp()) * SECOND
+
+
 def rfc3339(at: int) -> str:
     """In UTC, with the second's fraction where there is one: 2026-11-01T00:00:00Z, 2026-11-01T09:30:12.25Z."""
     fraction = f".{at % SECOND:09d}".rstrip("0").rstrip(".")

@@ -314,6 +314,26 @@ def test_prices_depend_on_the_time_and_on_the_largest_context(machine: Machine) 
     assert cost("gemini-2.5-pro", "--context-used", "1000") != cost("gemini-2.5-pro")
 
 
+def test_a_ledger_is_copied_into_another_one_and_reports_are_the_same(machine: Machine) -> None:
+    machine.fill(3)
+    other = f"sqlite:///{machine.home}/other.db"
+    for _ in range(2):
+        said = machine.answer("ledger", "copy", "--to", other)
+        assert said == f"Copied 3 rows to {other}, which keeps what it had.\n"
+    report = ("report", "--by", "session", "--json")
+    assert machine.answer(*report, "--ledger", other) == machine.answer(*report)
+    machine.answer("ledger", "copy", "--from", other)
+
+
+def test_what_cannot_be_copied_is_one_line(machine: Machine) -> None:
+    path = f"{machine.home}/.local/state/acp-proxy/ledger.db"
+    assert machine.complaint("ledger", "copy") == f"acp-proxy: --from: there is no ledger at {path}"
+    assert not Path(path).exists()
+    machine.fill()
+    assert machine.complaint("ledger", "copy") == f"acp-proxy: ledger sqlite:///{path}: cannot be copied into itself"
+    assert "mysql" in machine.complaint("ledger", "copy", "--to", "mysql://alice:secret@db/x")
+
+
 @pytest.mark.parametrize("command", ["budget list", "metrics", "report", "status", "doctor"])
 def test_a_working_directory_that_was_removed_is_no_error(machine: Machine, command: str) -> None:
     done = run_where_the_directory_is_gone(machine, *command.split())

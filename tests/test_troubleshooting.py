@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
 CODE = "\n".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "acp_proxy").rglob("*.py")))
@@ -34,9 +32,9 @@ def literals(call: ast.Call) -> Iterator[str]:
             yield str(part.value) if isinstance(part, ast.Constant) else "{}"
 
 
-@pytest.mark.parametrize("line", [line for line in LINES if line not in ("≥", "~", "estimated", "--")])
-def test_a_line_that_is_explained_is_said(line: str) -> None:
-    assert line in re.sub(r'"\s*\n\s*f?"|\{[^{}]*\}', "", CODE) or line in CODE
+def test_a_line_that_is_explained_is_said() -> None:
+    said = re.sub(r'"\s*\n\s*f?"|\{[^{}]*\}', "", CODE) + CODE
+    assert [line for line in LINES if line not in ("≥", "~", "estimated", "--") and line not in said] == []
 
 
 def test_every_event_of_the_log_is_explained() -> None:

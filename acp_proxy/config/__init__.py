@@ -49,6 +49,19 @@ def load(
     return _settled(_own_file(options, environ, parse), admin, options, environ)
 
 
+def load_to_answer(
+    options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: Path = ADMIN_FILE, parse: Parse = parsed
+) -> Config:
+    """The same for a command that answers from a ledger: from no other one than the option names. Raises ConfigError.
+
+    A relay only meters where the administrator wants it.
+    """
+    config = load(options, environ, admin_file=admin_file, parse=parse)
+    if "ledger" in options and "ledger.url" in config.overruled:
+        raise ConfigError(f"--ledger: ledger.url stands in {admin_file}, and what stands there is final")
+    return config
+
+
 def without_files(options: Mapping[str, str], environ: Mapping[str, str]) -> Config:
     """Defaults and flags alone, for a program that embeds the relay. Raises ConfigError."""
     return _settled(None, None, options, environ)

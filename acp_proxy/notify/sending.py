@@ -93,9 +93,9 @@ class Sender:
         except ValueError:
             try:
                 moment = parsedate_to_datetime(retry_after)
-            except ValueError:
+                seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - self._clock() / SECOND
+            except (ValueError, OverflowError):  # the latter for a time zone of any number of hours
                 return 0.0
-            seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - self._clock() / SECOND
         return min(max(seconds, 0.0), _MOST_TO_WAIT)
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from acp_proxy.core.windows import DAY, HOUR, Window
 from acp_proxy.ledger import LedgerReader, Query, Sums
 from acp_proxy.ledger.totals import QUARTER_HOUR
-from acp_proxy.times import PERIODS, SECOND, Zone
+from acp_proxy.times import PERIODS, SECOND, Zone, instant, midnight
 
 _LAST = 2**63 - 1  # of what a ledger's column holds
 _MOST = 60  # periods that are asked for one by one: of a year the weeks, and not the days
@@ -61,11 +61,11 @@ def _first_start(ledger: LedgerReader, query: Query) -> int | None:
 
 def _week_after(zone: Zone, at: int) -> int:
     """A midnight around which no clock is set: a day that is left and comes back is on one side of it."""
-    day = _midnight(zone.local(at)) + _AT_ONCE
+    day = midnight(zone.local(at)) + _AT_ONCE
     while True:
-        midnight = int(day.timestamp()) * SECOND
-        if zone.local(midnight + 2 * HOUR) - zone.local(midnight - 2 * HOUR) == timedelta(hours=4):
-            return midnight
+        begun = instant(day)
+        if zone.local(begun + 2 * HOUR) - zone.local(begun - 2 * HOUR) == timedelta(hours=4):
+            return begun
         day += timedelta(days=1)
 
 
@@ -79,11 +79,7 @@ def _by_day(
                 yield _EPOCH + timedelta(days=int(sums.key[0] or 0)), sums
         return
     for sums in ledger.summed(_within(query, start, end), ("quarter_hour", *by)):
-        yield _midnight(zone.local(int(sums.key[0] or 0) * QUARTER_HOUR)).replace(tzinfo=None), sums
-
-
-def _midnight(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+        yield midnight(zone.local(int(sums.key[0] or 0) * QUARTER_HOUR)).replace(tzinfo=None), sums
 
 
 def _is_all(periods: Sequence[tuple[str, Sums]], total: Sums) -> bool:

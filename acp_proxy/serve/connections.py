@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 LONGEST_HEAD = 5.0  # seconds in which a request must have come
 LONGEST_EXCHANGE = 20.0  # seconds from there to the last byte of its answer
 LARGEST_HEAD = 16 * 1024  # bytes of a request's line and headers
-MOST_UNASKED = 128  # connections that have not asked anything yet; of more the oldest is cut
+MOST_UNASKED = 128  # connections that wait for no answer, not yet or no more; of more the oldest is cut
 MOST = 512  # connections, below the 1024 files that a process may commonly have open
 
 _Unasked = dict["BoundedProtocol", None]  # in the order in which they came
@@ -47,6 +47,8 @@ class BoundedProtocol(H11Protocol):
         super().on_response_complete()
         if self.cycle is not last:  # the next question came with this one
             self._allow(LONGEST_EXCHANGE)
+        elif not self.transport.is_closing():
+            self._unasked[self] = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._allow(None)

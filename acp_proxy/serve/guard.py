@@ -71,6 +71,8 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
+        if not hosts and scope["path"] == OPEN_TO_ALL:
+            hosts = ["localhost"]  # a load balancer asks in HTTP/1.0; browsers always name a host
         if len(hosts) != 1 or not self._is_own(_name(hosts[0]), scope):
             return _refused(403, "this host is not served here; [serve] allowed_hosts names others")
         if _is_foreign(headers, hosts[0]):

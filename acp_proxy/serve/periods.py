@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Literal
 
 from msgspec import Struct
 
 from acp_proxy.core.windows import HOUR
-from acp_proxy.times import SECOND, Zone
+from acp_proxy.times import Zone, begin_of, instant, midnight
 
 RANGES = ("today", "week", "month", "year", "all")
 MOST_MONTHS = 120  # of a chart; its first step has all that was before
@@ -34,19 +34,6 @@ def start_of(period: str, zone: Zone, now: int) -> int | None:
     return None if period == "all" else begin_of(period, zone, now)
 
 
-def begin_of(period: str, zone: Zone, now: int) -> int:
-    """The same for those that have a beginning. Weeks begin on Monday."""
-    today = _midnight(zone.local(now))
-    match period:
-        case "week":
-            return _instant(today - timedelta(days=today.weekday()))
-        case "month":
-            return _instant(today.replace(day=1))
-        case "year":
-            return _instant(today.replace(month=1, day=1))
-    return _instant(today)
-
-
 def steps_of(period: str, zone: Zone, now: int, first: int | None) -> Steps:
     """The steps from the period's start to now. `first` is the first row's start, for all time."""
     match period:
@@ -61,32 +48,18 @@ def steps_of(period: str, zone: Zone, now: int, first: int | None) -> Steps:
 
 def days(since: int, zone: Zone, now: int) -> tuple[int, ...]:
     """The midnights from that of `since` to the last one."""
-    day = _midnight(zone.local(since))
-    found = [_instant(day)]
-    while (following := _instant(day + timedelta(days=1))) <= now:
+    day = midnight(zone.local(since))
+    found = [instant(day)]
+    while (following := instant(day + timedelta(days=1))) <= now:
         day += timedelta(days=1)
         found.append(following)
     return tuple(found)
-
-
-def day_after(midnight: int, zone: Zone) -> int:
-    """The midnight that follows one."""
-    return _instant(_midnight(zone.local(midnight)) + timedelta(days=1))
 
 
 def _months(since: int, zone: Zone, now: int) -> tuple[int, ...]:
     month = zone.local(now).replace(day=1)
     found: list[int] = []
     while not found or (found[-1] > since and len(found) < MOST_MONTHS):
-        found.append(_instant(_midnight(month)))
-        month = (_midnight(month) - timedelta(days=1)).replace(day=1)
+        found.append(instant(midnight(month)))
+        month = (midnight(month) - timedelta(days=1)).replace(day=1)
     return tuple(reversed(found))
-
-
-def _midnight(moment: datetime) -> datetime:
-    """The day's beginning, which some zones do not have at 00:00 when clocks change."""
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
-
-
-def _instant(moment: datetime) -> int:
-    return int(moment.timestamp()) * SECOND

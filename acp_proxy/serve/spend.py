@@ -15,9 +15,9 @@ from acp_proxy.ledger import Sums
 from acp_proxy.ledger.totals import QUARTER_HOUR
 from acp_proxy.report import DIMENSIONS, Line, currencies_of, folded, line_of, name_of, ordered
 from acp_proxy.report.formats import figures
-from acp_proxy.serve.periods import Interval, Step, Steps, begin_of, day_after, days, start_of, steps_of
+from acp_proxy.serve.periods import Interval, Step, Steps, days, start_of, steps_of
 from acp_proxy.serve.sums import KeptSums
-from acp_proxy.times import SECOND, Zone, rfc3339
+from acp_proxy.times import SECOND, Zone, begin_of, day_after, rfc3339
 
 BY = DIMENSIONS  # the first one is what is shown unless something else is asked for
 MOST_LINES = 200  # of a table

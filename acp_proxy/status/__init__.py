@@ -6,7 +6,7 @@ Of one user, whoever asks: a ledger may be a whole team's. Renders nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta, tzinfo
+from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from acp_proxy.core.budget import Account, Standing, account_of
 from acp_proxy.core.scope import Subject
 from acp_proxy.ledger import Query, Row
 from acp_proxy.report import Line, line_of
-from acp_proxy.times import SECOND, Zone
+from acp_proxy.times import Zone, begin_of
 
 if TYPE_CHECKING:
     from acp_proxy.ledger.budgets import BudgetReader
@@ -61,10 +61,9 @@ def status(
 ) -> Status:
     """Raises LedgerError."""
     mine = (("organisation", own.organisation), ("user", own.user))
-    day, week, month = starts(zone, now)
 
-    def since(start: int) -> Line:
-        found = ledger.summed(Query(start, None, mine), ())
+    def since(period: str) -> Line:
+        found = ledger.summed(Query(begin_of(period, zone, now), None, mine), ())
         return line_of("total", found[0]) if found else Line("total")
 
     standings = standings_of(ledger, _accounts(ledger, config, own, zone_of, now), now)
@@ -72,29 +71,12 @@ def status(
         own.user,
         zone,
         now,
-        since(day),
-        since(week),
-        since(month),
+        since("today"),
+        since("week"),
+        since("month"),
         tuple(sorted(standings, key=_fullness)),
         ledger.recent.last_turn(own.organisation, own.user),
     )
-
-
-def starts(zone: Zone, now: int) -> tuple[int, int, int]:
-    """When the local day, ISO week and month began, in Unix ns."""
-    today = zone.local(now).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
-    monday = today - timedelta(days=today.weekday())
-    return _at(today, zone), _at(monday, zone), _at(today.replace(day=1), zone)
-
-
-def next_day(zone: Zone, now: int) -> int:
-    """When the next local day begins, in Unix ns."""
-    today = zone.local(now).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
-    return _at(today + timedelta(days=1), zone)
-
-
-def _at(midnight: datetime, zone: Zone) -> int:
-    return int(midnight.replace(tzinfo=zone.info).timestamp()) * SECOND
 
 
 def _accounts(

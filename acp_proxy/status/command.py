@@ -10,14 +10,14 @@ from pathlib import Path
 from acp_proxy.answers import keep, marked, say
 from acp_proxy.budget import zone_of
 from acp_proxy.budget.own import here, own_subject
-from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
+from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load_to_answer
 from acp_proxy.config.files import expanded, user_file
 from acp_proxy.figures import clean
 from acp_proxy.ledger import LedgerError, open_reader
 from acp_proxy.ledger.places import is_postgres, journal_directories, sqlite_path
-from acp_proxy.status import Status, formats, next_day, status
+from acp_proxy.status import Status, formats, status
 from acp_proxy.status.tables import keeping
-from acp_proxy.times import SECOND, Zone, system_zone
+from acp_proxy.times import SECOND, Zone, day_after, system_zone
 
 _KEPT = 60 * SECOND  # holds and rolling windows change with time alone
 _KEPT_REMOTE = 10 * SECOND  # nobody tells that rows came to a database
@@ -33,7 +33,7 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
         return f"--format: {wrong}"
     try:
         watched = marked(_configuration(options, environ))
-        config = load(options, environ, parse=keeping(environ))
+        config = load_to_answer(options, environ, parse=keeping(environ))
         watched += marked(_ledger(config, environ))
         found = _found(config, system_zone(environ))
     except (ConfigError, LedgerError) as error:
@@ -66,7 +66,7 @@ def _until(found: Status, remote: bool) -> int:
     """How long the answer can be kept, in Unix ns."""
     ends = [standing.account.bounds.end for standing in found.standings]
     latest = found.at + (_KEPT_REMOTE if remote else _KEPT)
-    return min(latest, next_day(found.zone, found.at), *(end for end in ends if end is not None))
+    return min(latest, day_after(found.at, found.zone), *(end for end in ends if end is not None))
 
 
 def _configuration(options: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[str]:

@@ -42,6 +42,7 @@ ENDS = [
     ("setup nonsense", "2"),
     ("prices show nonsense", "1"),
     ("prices", "2"),
+    ("ledger copy", "2"),
     ("demo --nonsense", "2"),
     ("doctor", "0"),
     ("doctor --config nonsense", "1"),

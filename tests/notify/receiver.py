@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-HANG = b""
+HANG, DRIP = b"", b"drip"
 
 
 def answer(status: int, *headers: str) -> bytes:
@@ -20,12 +20,16 @@ def answer(status: int, *headers: str) -> bytes:
 
 @dataclass
 class Receiver:
-    """`answers` are given one by one, then 200. After `HANG` nothing is said and the connection stays."""
+    """`answers` are given one by one, then 200. After `HANG` nothing is said and the connection stays.
+
+    After `DRIP` an answer goes on for ever, some bytes at a time.
+    """
 
     port: int = 0
     answers: list[bytes] = field(default_factory=list)
     requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)  # path, headers, body
     got_one: asyncio.Event = field(default_factory=asyncio.Event)
+    dripping: bool = False
     before_answer: Callable[[], None] | None = None
 
     @property
@@ -49,6 +53,11 @@ class Receiver:
                 said = self.answers.pop(0) if self.answers else answer(200)
                 if said == HANG:
                     await reader.read()  # until the other side has had enough
+                while said == DRIP:
+                    writer.write(b"X: y\r\n" if self.dripping else b"HTTP/1.1 200 X\r\n")
+                    self.dripping = True
+                    await writer.drain()
+                    await asyncio.sleep(0.02)
                 writer.write(said)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from acp_proxy.config import load
 from acp_proxy.core.notice import Notice
-from acp_proxy.doctor_channels import channel_troubles
+from acp_proxy.doctor.channels import channel_troubles
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.notices import Result
 from acp_proxy.notify.destinations import destination

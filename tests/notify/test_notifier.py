@@ -21,7 +21,7 @@ from tests.core.accounts import budget, usd
 from tests.ledger.rows import NOON
 from tests.ledger.test_budgets import account
 from tests.notify.house import SECONDS, channel, desk
-from tests.notify.receiver import HANG, answer, receiving
+from tests.notify.receiver import DRIP, HANG, answer, receiving
 
 SOON, LATER = 37.0, 5 * 3600.0  # seconds: after the first pause, and after any
 
@@ -102,8 +102,9 @@ async def test_what_may_pass_is_tried_again_after_a_pause(tmp_path: Path, troubl
         assert made.counts() == {"retried": 2, "sent": 1}
 
 
-async def test_a_receiver_that_hangs_is_tried_again(tmp_path: Path) -> None:
-    async with receiving(HANG) as receiver, desk(tmp_path, channel(receiver.url), timeout=0.2) as made:
+@pytest.mark.parametrize("ending", [HANG, DRIP], ids=["hangs", "drips"])
+async def test_a_receiver_that_hangs_is_tried_again(tmp_path: Path, ending: bytes) -> None:
+    async with receiving(ending) as receiver, desk(tmp_path, channel(receiver.url), timeout=0.2) as made:
         made.note(notice())
         await made.round()
         assert made.warnings.told[0][1]["error"] == "no answer within 0.2 s"
@@ -156,6 +157,7 @@ async def test_it_is_given_up_after_eight_tries_within_little_more_than_an_hour(
         ("-5", 36),
         ("nan", 36),
         ("in a moment", 36),
+        ("Sat, 21 Nov 2026 12:00:00 +99999999999999999999", 36),
         (formatdate(NOON // SECONDS - 600, usegmt=True), 36),
     ],
 )

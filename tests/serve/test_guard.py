@@ -13,7 +13,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Message
 
-from acp_proxy.serve.connections import LARGEST_HEAD, LONGEST_HEAD, MOST_UNASKED
+from acp_proxy.serve.connections import LARGEST_HEAD, LONGEST_HEAD, MOST
 from acp_proxy.serve.guard import Guard, Policy
 from tests.serve.house import Home, Served
 
@@ -89,7 +89,12 @@ def test_a_name_that_was_bound_to_us_by_somebody_else_is_refused(served: Served,
 def test_two_names_or_none_are_refused(served: Served) -> None:
     two = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
     assert served.send(two).split()[1] in (b"400", b"403")
-    assert served.send(b"GET /healthz HTTP/1.0\r\n\r\n").split()[1] == b"403"
+    assert served.send(b"GET / HTTP/1.0\r\n\r\n").split()[1] == b"403"
+
+
+def test_a_load_balancer_that_names_no_host_learns_whether_it_works_and_nothing_else(served: Served) -> None:
+    assert served.send(b"GET /healthz HTTP/1.0\r\n\r\n").split()[1] == b"200"
+    assert served.send(b"GET /healthz HTTP/1.0\r\nOrigin: http://evil.example\r\n\r\n").split()[1] == b"403"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +222,7 @@ def test_a_question_that_makes_no_sense_is_one_line(served: Served, query: str) 
 
 
 @pytest.mark.parametrize(
-    "query", ["limit=0", "limit=x", "limit=1e9", "limit=99999", "before=x", "before=bnVsbA==", "a=1"]
+    "query", ["limit=0", "limit=x", "limit=1e9", "limit=99999", "limit=%C2%B2", "before=x", "before=bnVsbA==", "a=1"]
 )
 def test_a_page_of_sessions_that_makes_no_sense_is_one_line(served: Served, query: str) -> None:
     answer = served.ask(f"/api/sessions?{query}")
@@ -268,6 +273,7 @@ def test_who_does_not_is_asked_for_it(locked: Served, authorization: str | None,
     assert answer.status == 401
     assert answer.headers["www-authenticate"].startswith("Basic ")
     assert TOKEN.encode() not in answer.body
+    assert locked.ask(path, {"Authorization": authorization or ""}, method="HEAD").status == 401
 
 
 def test_health_needs_no_token(locked: Served) -> None:
@@ -304,7 +310,7 @@ def test_what_is_no_http_does_no_harm(served: Served, raw: bytes) -> None:
 
 
 def test_clients_that_dawdle_keep_nobody_waiting(served: Served) -> None:
-    dawdling = [served.connected() for _ in range(2 * MOST_UNASKED)]
+    dawdling = [served.connected() for _ in range(MOST + 20)]
     try:
         for connection in dawdling:
             connection.sendall(b"G")
@@ -315,6 +321,20 @@ def test_clients_that_dawdle_keep_nobody_waiting(served: Served) -> None:
             assert time.monotonic() - began < 5
     finally:
         for connection in dawdling:
+            connection.close()
+
+
+def test_clients_that_have_asked_and_stay_keep_nobody_waiting(served: Served) -> None:
+    staying = []
+    try:
+        for _ in range(MOST + 20):
+            connection = served.connected()
+            staying.append(connection)
+            connection.sendall(b"HEAD /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert connection.recv(1024).startswith(b"HTTP/1.1 404 ")
+        assert served.ask("/healthz").status == 200
+    finally:
+        for connection in staying:
             connection.close()
 
 

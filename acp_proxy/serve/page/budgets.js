@@ -16,7 +16,8 @@ const MODES = { shadow: "shadow: only counts", warn: "warns only", enforce: null
  */
 export function showBudgets({ budgets }, timeZone, every) {
   const all = every || budgets.length <= FEW;
-  const shown = all ? budgets : [...budgets].sort((one, other) => usedOf(other) - usedOf(one)).slice(0, FEW);
+  const fullest = (/** @type {Budget} */ one, /** @type {Budget} */ other) => shareOf(other, other.spent) - shareOf(one, one.spent);
+  const shown = all ? budgets : [...budgets].sort(fullest).slice(0, FEW);
   byId("budgets").hidden = budgets.length === 0;
   refill(byId("budget-list"), ...shown.map((budget) => item(budget, timeZone)));
   byId("budget-more").hidden = all;
@@ -24,12 +25,22 @@ export function showBudgets({ budgets }, timeZone, every) {
 }
 
 /**
- * The share of what is allowed that is spent.
+ * What part of all that is allowed an amount is, of 1: for bars and order, not for figures.
+ * @param {Budget} budget
+ * @param {string} amount
+ */
+function shareOf({ limit, granted }, amount) {
+  const allowed = units(limit) + units(granted);
+  return allowed > 0 ? units(amount) / allowed : 1;
+}
+
+/**
+ * Of what is allowed is spent, in whole percents, rounded down as `budget list` does: of two doubles 8.70 is 28 % of 30.
  * @param {Budget} budget
  */
-function usedOf({ limit, granted, spent }) {
-  const allowed = units(limit) + units(granted);
-  return allowed > 0 ? units(spent) / allowed : 1;
+function percentOf({ limit, granted, spent }) {
+  const allowed = nano(limit) + nano(granted);
+  return allowed > 0n ? Number((nano(spent) * 100n) / allowed) : 100;
 }
 
 /**
@@ -37,10 +48,8 @@ function usedOf({ limit, granted, spent }) {
  * @param {string} timeZone
  */
 function item(budget, timeZone) {
-  const allowed = units(budget.limit) + units(budget.granted);
-  const used = usedOf(budget);
-  const held = allowed > 0 ? units(budget.held) / allowed : 0;
-  const level = levelOf(used);
+  const [used, percent] = [shareOf(budget, budget.spent), percentOf(budget)];
+  const level = levelOf(percent);
   const amount = (/** @type {string} */ text) => amountIn(budget, text);
   const facts = [
     `${budget.at_least ? "≥ " : ""}${amount(budget.spent)} spent`,
@@ -57,11 +66,11 @@ function item(budget, timeZone) {
       make("span", { class: "title" }, make("bdi", {}, cleaned(budget.name)), whose(budget)),
       make("b", { class: `left ${level}` }, leftText(budget, amount)),
     ),
-    bar([{ share: used, look: level }, { share: Math.min(held, Math.max(0, 1 - used)), look: "held" }], "marked"),
+    bar([{ share: used, look: level }, { share: Math.min(shareOf(budget, budget.held), Math.max(0, 1 - used)), look: "held" }], "marked"),
     make(
       "p",
       { class: "line quiet" },
-      make("span", {}, `${facts.filter(Boolean).join(" ")} · ${Math.floor(used * 100)}% used`),
+      make("span", {}, `${facts.filter(Boolean).join(" ")} · ${percent}% used`),
       make("span", {}, resetText(budget, timeZone)),
     ),
     uncounted(budget),
@@ -71,10 +80,10 @@ function item(budget, timeZone) {
 
 /**
  * As `budget list` colours them: a limit that is reached is red.
- * @param {number} used share of 1
+ * @param {number} percent
  */
-function levelOf(used) {
-  return used >= 1 ? "red" : used >= 0.9 ? "orange" : used >= 0.75 ? "yellow" : "normal";
+function levelOf(percent) {
+  return percent >= 100 ? "red" : percent >= 90 ? "orange" : percent >= 75 ? "yellow" : "normal";
 }
 
 /**

@@ -89,7 +89,7 @@
  * @property {string} spent
  * @property {string} held
  * @property {string} left
- * @property {boolean} at_least whether agents told less than all that was used
+ * @property {boolean} at_least whether `spent` misses something: a price, or what an agent did not tell
  * @property {Cost} not_counted other currencies, and as `turns` how many have no known price
  */
 

@@ -144,13 +144,16 @@ def test_teams_users_and_kinds_are_offered_where_there_is_more_than_one(empty_ho
         page.goto("about:blank")
 
 
-def test_what_a_budget_does_not_count_is_amounts_and_turns(empty_home: Home, open_page: Open) -> None:
-    empty_home.configure('[[budget]]\nname = "all"\nwindow = "total"\nlimit = { amount = "5", currency = "USD" }\n')
+def test_a_budget_tells_whole_percents_and_what_it_does_not_count(empty_home: Home, open_page: Open) -> None:
+    empty_home.configure('[[budget]]\nname = "all"\nwindow = "total"\nlimit = { amount = "30", currency = "USD" }\n')
     at = time.time_ns() - 180 * 10**9
-    empty_home.append([row(line("b", "3", "credits"), at=at), row(line("d", None), at=at, cost_source="unknown")])
+    others = [row(line("b", "3", "credits"), at=at), row(line("d", None), at=at, cost_source="unknown")]
+    empty_home.append([row(line("a", "8.70"), at=at), *others])
     with empty_home.serving() as served:
         page = open_page(served.address)
-        expect(page.locator("#budget-list li")).to_contain_text("Not counted: 3.00 credits + 1 turn without a price")
+        budget = page.locator("#budget-list li")
+        expect(budget).to_contain_text("29% used")  # 8.70 / 30 is less in doubles
+        expect(budget).to_contain_text("Not counted: 3.00 credits + 1 turn without a price")
         page.goto("about:blank")
 
 

@@ -1,0 +1,36 @@
+"""One attempt at a time: what the status of its answer means, and what is told of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_proxy.notify.destinations import destination
+from acp_proxy.notify.sending import Sender
+from tests.ledger.rows import NOON
+from tests.notify.house import channel
+from tests.notify.receiver import answer, receiving
+from tests.notify.test_notifier import notice
+
+
+@pytest.mark.parametrize(
+    ("status", "result", "error"),
+    [
+        (200, "sent", None),
+        (204, "sent", None),
+        (299, "sent", None),
+        (300, "failed", "HTTP 300, a redirect, which is not followed"),
+        (399, "failed", "HTTP 399, a redirect, which is not followed"),
+        (400, "failed", "HTTP 400"),
+        (499, "failed", "HTTP 499"),
+        (500, "retried", "HTTP 500"),
+        (599, "retried", "HTTP 599"),
+    ],
+)
+async def test_a_status_says_whether_it_was_taken_and_whether_to_try_again(
+    status: int, result: str, error: str | None
+) -> None:
+    async with receiving(answer(status)) as receiver:
+        sender = Sender(lambda: NOON)
+        outcome = await sender.send(destination(channel(receiver.url), "default"), notice())
+        await sender.aclose()
+    assert (outcome.result, outcome.error) == (result, error)
