@@ -41,8 +41,16 @@ def test_compose_starts_nothing_without_a_setting_that_has_no_default(missing: s
 def test_what_the_image_holds_is_pinned_and_runs_as_somebody_without_a_name_to_lose() -> None:
     assert re.findall(r"^ARG PYTHON=(\d+\.\d+\.\d+)-slim", DOCKERFILE, re.MULTILINE)
     assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"python:${PYTHON}"}
+    installs = re.findall(r"pip install (.+?) \\$", DOCKERFILE, re.MULTILINE)
+    assert all("--require-hashes --requirement requirements.lock" in each or "--no-deps" in each for each in installs)
     assert re.findall(r"^USER (.+)$", DOCKERFILE, re.MULTILINE) == ["10001:10001"]
     assert "HEALTHCHECK" in DOCKERFILE
+
+
+def test_whoever_it_runs_as_can_write_in_a_home_that_a_tmpfs_covers() -> None:
+    """A tmpfs belongs to root, and takes its mode from what it covers."""
+    assert SERVICES["serve"]["tmpfs"] == ["/var/lib/acp-proxy"]
+    assert "chmod 1777 /var/lib/acp-proxy" in DOCKERFILE
 
 
 def test_what_the_build_copies_is_let_through_by_its_ignore_file() -> None:

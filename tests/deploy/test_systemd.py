@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -31,6 +32,24 @@ def test_systemd_takes_the_units(units: Path) -> None:
 @pytest.mark.parametrize(("unit", "exposure"), [("acp-proxy-serve.service", 15), ("acp-proxy-metrics.service", 40)])
 def test_a_unit_is_locked_up(units: Path, unit: str, exposure: int) -> None:
     analyze("security", "--offline=yes", f"--threshold={exposure}", str(units / unit))
+
+
+def test_units_of_different_users_share_no_directory_of_state() -> None:
+    """systemd would give it to whichever starts, and take it from the other that runs."""
+    found = [said("StateDirectory", path) for path in SYSTEMD.glob("*.service")]
+    assert len(found) == 2
+    assert len({*map(tuple, found)}) == 2
+
+
+def test_the_directory_for_node_exporter_is_made_for_whom_the_unit_runs_as() -> None:
+    """Debian's package has it belong to root."""
+    unit = SYSTEMD / "acp-proxy-metrics.service"
+    (user,), (writable,) = said("User", unit), said("ReadWritePaths", unit)
+    assert f"+/usr/bin/install -d -o {user} -m 755 {writable}" in said("ExecStartPre", unit)
+
+
+def said(key: str, unit: Path) -> list[str]:
+    return re.findall(rf"^{key}=(.+)$", unit.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def analyze(*arguments: str) -> str:
