@@ -96,8 +96,8 @@ def report(found: Figures) -> list[str]:
     if ledgers := _by_size(found, "ledgers"):
         text += ["", "Processor time in milliseconds, by turns in the ledger:", ""]
         text += _asked(ledgers, "cpu ms")
-        text += ["", "Memory of the commands in MB, but never less than that of the process that starts them:", ""]
-        text += [line for line in _asked(ledgers, "MB") if line.startswith(("|--", "| |", *_COMMAND_LINES))]
+        text += ["", "Largest memory of the commands in MB:", ""]
+        text += _asked(ledgers, "MB")
     if ledgers := _by_size(found, "postgresql"):
         where = f"its server on the same machine, of load {found['postgresql']['load']:.0f}"
         text += ["", f"On PostgreSQL, milliseconds until the answer; {where}:", ""]
@@ -109,7 +109,6 @@ def report(found: Figures) -> list[str]:
     return [*text, *shown, "", "Every figure: [growth.json](measured/growth.json)."]
 
 
-_COMMAND_LINES = tuple(f"| {name} " for name in (*growth_ledgers.COMMANDS, *growth_ledgers.ONCE))
 _TITLES = {
     "holds": "A turn on two budgets, by the combinations of user, model and agent that share one of them:",
     "postgresql-holds": "The same on PostgreSQL, in microseconds until the answer:",
@@ -120,7 +119,7 @@ _TITLES = {
 
 
 def _asked(ledgers: Mapping[int, Mapping[str, Costs]], figure: str) -> Iterator[str]:
-    names = dict.fromkeys(name for asked in ledgers.values() for name in asked)
+    names = dict.fromkeys(name for asked in ledgers.values() for name, costs in asked.items() if figure in costs)
     yield "| | " + " | ".join(f"{turns:,}" for turns in ledgers) + " |"
     yield "|---" + "|--:" * len(ledgers) + "|"
     for name in names:

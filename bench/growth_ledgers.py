@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import resource
 import statistics
 import subprocess
 import sys
@@ -28,7 +27,7 @@ from acp_proxy.report import session_key
 from bench.admission_proof import HOLD, accounts
 from bench.ledgers import LEDGER, ledger_of, row_of
 
-Costs = dict[str, float]  # "cpu ms", "ms" and "MB", or what else a figure is called
+Costs = dict[str, float]  # "cpu ms", "ms", of a command "MB", or what else a figure is called
 
 COMMANDS = {
     "report of a week, by day": ["report", "--since", "7d"],
@@ -76,25 +75,24 @@ def measured(home: Path, url: str) -> dict[str, Costs]:
 
 
 def command_cost(home: Path, command: Sequence[str], times: int = _TIMES) -> Costs:
-    """The median of its processor and wall time, and its largest memory. Its answer goes nowhere."""
+    """The median of its processor and wall time, and its largest memory. Its answer goes nowhere.
+
+    Raises SystemExit where it fails.
+    """
     environment = {"HOME": str(home), "USER": "alice", "TZ": "Europe/Berlin", "PATH": os.environ["PATH"]}
     environment |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
-    cpu, wall, memory = list[float](), list[float](), 0.0
+    program = str(Path(sys.executable).parent / "acp-proxy")
+    found = list[Costs]()
     for _ in range(times):
         # An answer of `status` is kept; that to a question of its own is not there.
         words = [word.replace("{now}", f"{{today}} {time.time_ns()}") for word in command]
-        began = time.perf_counter()
-        process = subprocess.Popen(
-            [Path(sys.executable).parent / "acp-proxy", *words], env=environment, stdout=subprocess.DEVNULL
-        )
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise SystemExit(f"acp-proxy {' '.join(command)}: ended with {process.returncode}")
-        wall.append((time.perf_counter() - began) * 1e3)
-        cpu.append((used.ru_utime + used.ru_stime) * 1e3)
-        memory = max(memory, used.ru_maxrss / 1024)
-    return {"cpu ms": statistics.median(cpu), "ms": statistics.median(wall), "MB": memory}
+        timed = [sys.executable, "-I", "-S", str(Path(__file__).with_name("timed.py")), program, *words]
+        done = subprocess.run(timed, env=environment, stdout=subprocess.PIPE, check=False)
+        if done.returncode:
+            raise SystemExit(f"acp-proxy {' '.join(command)}: ended with {done.returncode}")
+        found.append(json.loads(done.stdout))
+    median = {name: statistics.median(cost[name] for cost in found) for name in ("cpu ms", "ms")}
+    return {**median, "MB": max(cost["MB"] for cost in found)}
 
 
 def inside(home: Path, url: str) -> dict[str, Costs]:
@@ -146,8 +144,7 @@ def _median(call: Callable[[], object]) -> Costs:
 def _cost(call: Callable[[], object]) -> Costs:
     began, used = time.perf_counter(), time.process_time()
     call()
-    costs = {"cpu ms": (time.process_time() - used) * 1e3, "ms": (time.perf_counter() - began) * 1e3}
-    return costs | {"MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    return {"cpu ms": (time.process_time() - used) * 1e3, "ms": (time.perf_counter() - began) * 1e3}
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from acp_proxy.interceptors.budgets.running import Running, Turns
 from acp_proxy.interceptors.budgets.stops import Stops
 from acp_proxy.interceptors.budgets.voice import Voice
 from tests.test_transcripts_in_mid_turn import told_in
-from tests.test_transcripts_metering import BEGIN, IN_PLACE, events_of, metered, truth_of
+from tests.test_transcripts_metering import BEGIN, IN_PLACE, events_of, metered_by, truth_of
 
 UNITS = ("USD", "tokens")
 LEFT = 4  # the part of a turn that is left
@@ -117,7 +117,7 @@ def overshoots(recording: Path, unit: str, on_exceed: OnExceed) -> Iterator[floa
     turns = [event for event in events_of(recording) if isinstance(event, TurnStarted)]
     truth = sorted(truth_of(recording), key=lambda turn: str(turn["session"]))
     ids = [event.turn.id for event in sorted(turns, key=lambda event: event.session)]
-    rows = {row.id: row for row in metered(recording, prices).rows}
+    rows = {row.id: row for row in metered_by(prices, recording).rows}
     calls = {turn: list(_calls(each["calls"], rows[turn], prices)) for turn, each in zip(ids, truth, strict=True)}
     left = {turn: sum(call.of(unit) for call in made) // LEFT for turn, made in calls.items()}
     stops = replayed(recording, left, unit, on_exceed, prices)
