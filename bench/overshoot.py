@@ -1,6 +1,6 @@
 """By how much a turn goes beyond what is left of a budget, for each recorded agent and each `on_exceed`.
 
-`python -m bench.overshoot` replays the recordings through the real core and prints the table of `docs/budgets.md`.
+`python -m bench.overshoot` replays the recordings through the real core and prints the table of `docs/budgets-proof.md`.
 
 A quarter of what a turn of several model calls took was left, and nothing held. A stop counts at the update that causes
 it: the calls that it proves had been made. `cancel` adds none to them, `deny_next_tool` those before the next request
