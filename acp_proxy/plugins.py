@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from acp_proxy.accounting import Log
+from acp_proxy.dispatch.accounting import Log
 from acp_proxy.interceptor import Interceptor
 
 GROUP = "acp_proxy.interceptors"

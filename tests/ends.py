@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from acp_proxy.accounting import Later
 from acp_proxy.catalog import Catalog
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.events import Side
 from acp_proxy.core.meter import Meter
 from acp_proxy.dispatch import Dispatcher
+from acp_proxy.dispatch.accounting import Later
 from acp_proxy.interceptor import Interceptor
 
 SESSION = "sess-1"

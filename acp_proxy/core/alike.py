@@ -26,7 +26,7 @@ Measured = tuple[int, int]
 class Alike:
     """Knows one line at a time, the latest that it was shown. `session` and `kind` are those of its update.
 
-    Its bytes are public, because `agent_lines.py` compares a line that comes alone without a call.
+    Its bytes are public, because `dispatch/agent_lines.py` compares a line that comes alone without a call.
     """
 
     def __init__(self) -> None:

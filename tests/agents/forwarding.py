@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from acp_proxy.core.events import Side
-from acp_proxy.lane import Outlet
+from acp_proxy.relay.inspector import Sink
 
 
 class Forwarding:
-    def attach(self, to_client: Outlet, to_agent: Outlet) -> None:
+    def attach(self, to_client: Sink, to_agent: Sink) -> None:
         self.to_client, self.to_agent = to_client, to_agent
 
     def glance(self, sender: Side) -> Callable[[bytes], bool]:

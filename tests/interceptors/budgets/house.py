@@ -14,13 +14,13 @@ from typing import Any
 import jsonschema
 from msgspec.structs import replace
 
-from acp_proxy.accounting import Later
 from acp_proxy.catalog import Catalog
 from acp_proxy.core.budget import Budget, Limit, accounts_for
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import Subject
 from acp_proxy.core.windows import Window
+from acp_proxy.dispatch.accounting import Later
 from acp_proxy.ids import uuid7
 from acp_proxy.interceptors.budgets import Budgets, Rules
 from acp_proxy.interceptors.budgets.rules import zone_of

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from acp_proxy.process import AgentProcess, descendants, process_table, table_of_ps
+from acp_proxy.relay.process import AgentProcess, descendants, process_table, table_of_ps
 from tests.agents.client import alive, eventually, python
 from tests.agents.loops import LOOPS, Loop, on
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acp_proxy.accounting import Accounting
 from acp_proxy.core.events import Side
 from acp_proxy.core.peek import (
     NEWLINE,
@@ -18,8 +17,9 @@ from acp_proxy.core.peek import (
     split_lines,
 )
 from acp_proxy.core.traffic import Flow
-from acp_proxy.lane import Lane
-from acp_proxy.passage import Passage
+from acp_proxy.dispatch.accounting import Accounting
+from acp_proxy.dispatch.lane import Lane
+from acp_proxy.dispatch.passage import Passage
 
 _CLIENT = Side.CLIENT  # looked up for each run
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from acp_proxy.core.long_lines import LongLine
 
-
-class Outlet(Protocol):
-    """Where lines to one side go (`pump.Outlet`). `write` never blocks and keeps the order."""
-
-    def write(self, data: bytes) -> None: ...
-
-    def hold_back(self, size: int) -> None: ...
+if TYPE_CHECKING:
+    from acp_proxy.relay.inspector import Sink
 
 
 class Lane:
     """Bytes that are forwarded go through unchanged; nothing of ours ever stands inside a line."""
 
-    def __init__(self, outlet: Outlet) -> None:
+    def __init__(self, outlet: Sink) -> None:
         self.outlet = outlet
         self._long: LongLine | None = None  # a line of which a part is out already
         self._delayed: list[bytes] = []

@@ -332,7 +332,7 @@ def test_the_style_of_refusals_is_a_message_unless_said(machine: Machine) -> Non
 
 
 def test_the_example_for_teams_is_valid() -> None:
-    config = load({}, {"HOME": "/nonexistent"}, admin_file=Path(__file__).parents[1] / "deploy" / "config.toml")
+    config = load({}, {"HOME": "/nonexistent"}, admin_file=Path(__file__).parents[2] / "deploy" / "config.toml")
     assert [(budget.name, budget.layer) for budget in config.budgets] == [
         ("developer-daily", "admin"),
         ("team-monthly", "admin"),

@@ -12,10 +12,10 @@ from math import inf
 
 from msgspec import Struct
 
-from acp_proxy.accounting import Accounting
 from acp_proxy.core import acp
 from acp_proxy.core.events import Side
 from acp_proxy.core.jsonrpc import Message, Notification, Request
+from acp_proxy.dispatch.accounting import Accounting
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
 
 

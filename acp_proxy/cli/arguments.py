@@ -1,4 +1,4 @@
-"""Every command and option of the command line; `cli.py` does what they ask for.
+"""Every command and option of the command line; `commands` does what they ask for.
 
 `run` is only described here: `start.py` reads its options by hand, before anything else is imported.
 """

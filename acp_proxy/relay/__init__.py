@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from acp_proxy.core.events import Side
 from acp_proxy.core.traffic import Exit, Traffic
-from acp_proxy.process import AgentProcess
-from acp_proxy.pump import Outlet, Pump
+from acp_proxy.relay.process import AgentProcess
+from acp_proxy.relay.pump import Outlet, Pump
+from acp_proxy.relay.stdio import own_end, shared_end
 from acp_proxy.spawn import Started
-from acp_proxy.stdio import own_end, shared_end
 
 if TYPE_CHECKING:
-    from acp_proxy.inspector import Inspector
+    from acp_proxy.relay.inspector import Inspector
 
 GRACE = 2.0  # seconds from the last byte to SIGTERM, and on to SIGKILL, as in the SDKs
 DRAIN = 1.0  # seconds for what the agent left in its pipe; a grandchild may hold it open for ever

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from acp_proxy.accounting import Accounting
-from acp_proxy.admission import Admission, Decided
 from acp_proxy.core import acp
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import Side
 from acp_proxy.core.jsonrpc import Request, Response, parse
 from acp_proxy.core.peek import Peek, peek_line
+from acp_proxy.dispatch.accounting import Accounting
+from acp_proxy.dispatch.admission import Admission, Decided
+from acp_proxy.dispatch.lane import Lane
+from acp_proxy.dispatch.permissions import Permissions
 from acp_proxy.interceptor import Refusal
-from acp_proxy.lane import Lane
-from acp_proxy.permissions import Permissions
 
 
 class Passage:

@@ -14,7 +14,7 @@ from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side, TurnEnding
 from acp_proxy.core.jsonrpc import Message, parse
 from acp_proxy.core.meter import Meter
-from acp_proxy.glance import Tally, Told, Waits, folded
+from acp_proxy.dispatch.glance import Tally, Told, Waits, folded
 from acp_proxy.interceptor import Interceptor
 
 

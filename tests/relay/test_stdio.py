@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_proxy.stdio import End, FileEnd, own_end, shared_end
+from acp_proxy.relay.stdio import End, FileEnd, own_end, shared_end
 from tests.agents.loops import LOOPS, Loop, on
 
 

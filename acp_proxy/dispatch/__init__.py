@@ -1,16 +1,14 @@
 """Between the pumps and everything that watches: decides what is forwarded when.
 
 It looks at lines, never changes one, and does no I/O of its own. A line that ends a turn is accounted before it is
-forwarded, all others after; what an interceptor wants to admit waits (`admission.py`).
+forwarded, all others after; what an interceptor wants to admit waits (`admission`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from acp_proxy.accounting import Accounting, Later, Log
-from acp_proxy.agent_lines import AgentLines
-from acp_proxy.client_lines import ClientLines
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side
@@ -18,9 +16,15 @@ from acp_proxy.core.long_lines import may_stream
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.peek import NEWLINE
 from acp_proxy.core.traffic import Traffic
+from acp_proxy.dispatch.accounting import Accounting, Later, Log
+from acp_proxy.dispatch.agent_lines import AgentLines
+from acp_proxy.dispatch.client_lines import ClientLines
+from acp_proxy.dispatch.lane import Lane
+from acp_proxy.dispatch.passage import Passage
 from acp_proxy.interceptor import Interceptor
-from acp_proxy.lane import Lane, Outlet
-from acp_proxy.passage import Passage
+
+if TYPE_CHECKING:
+    from acp_proxy.relay.inspector import Sink
 
 
 class Dispatcher:
@@ -55,7 +59,7 @@ class Dispatcher:
         """Exceptions in interceptors and in our own accounting so far."""
         return self._accounting.failures
 
-    def attach(self, to_client: Outlet, to_agent: Outlet) -> None:
+    def attach(self, to_client: Sink, to_agent: Sink) -> None:
         self._to_client, self._to_agent = Lane(to_client), Lane(to_agent)
         self._passage.attach(self._to_client, self._to_agent)
         counted = self._traffic

@@ -1,76 +1,22 @@
-"""The commands: each calls what does the work and writes its answer; errors of the user become one line and a status.
-
-All but `run`, which `start.py` does before anything here is imported.
-"""
+"""The commands: each calls what does the work, and writes its answer."""
 
 from __future__ import annotations
 
 import argparse
-import errno
 import os
-import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from acp_proxy import times
-from acp_proxy.arguments import parser
-from acp_proxy.charset import make_do
+from acp_proxy.cli import options
 from acp_proxy.command_line import UsageError
-from acp_proxy.config import Config, ConfigError, load_to_answer
+from acp_proxy.config import load_to_answer
 from acp_proxy.core.usage import Usage
-from acp_proxy.figures import clean, counted
-from acp_proxy.ledger import LedgerError, Query, open_ledger, open_reader
+from acp_proxy.figures import counted
+from acp_proxy.ledger import Query, open_ledger, open_reader
 from acp_proxy.report import FILTERS, Report, formats, query, report, tables
-
-USAGE_STATUS = 2
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The exit status: 0, 1 where a check failed, 2 for what the user must correct, 3 where a budget says no."""
-    _replace_closed()
-    make_do(sys.stdout)
-    try:
-        asked = sys.argv[1:] if argv is None else argv
-        arguments = parser().parse_args(_helped(asked))
-        arguments.asked = asked
-        status = _COMMANDS[arguments.command](arguments)
-        sys.stdout.flush()
-    except (UsageError, ConfigError, LedgerError) as error:
-        sys.stderr.write(f"acp-proxy: {clean(str(error))}\n")
-        return USAGE_STATUS
-    except BrokenPipeError:  # `acp-proxy report | head`
-        _drop_the_rest()
-        return 0
-    except OSError as error:  # `acp-proxy report > FILE`
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename is not None:
-            raise
-        _drop_the_rest()
-        sys.stderr.write(f"acp-proxy: the answer cannot be written: {os.strerror(error.errno).lower()}\n")
-        return USAGE_STATUS
-    except KeyboardInterrupt:
-        return 130
-    return status
-
-
-def _replace_closed() -> None:
-    """Who starts a daemon may have closed fd 1 and 2, for which Python has None: what is said there goes nowhere."""
-    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115  until the end
-    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
-
-
-def _drop_the_rest() -> None:
-    """What stdout still has of an answer: the interpreter would try to write it once more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _helped(asked: Sequence[str]) -> Sequence[str]:
-    """`help COMMAND` is `COMMAND --help`, and who types nothing at all wants help, too; an editor wants a reason."""
-    if asked[:1] == ["help"]:
-        return [*asked[1:], "--help"]
-    return asked or (["--help"] if sys.stdout.isatty() else asked)
 
 
 def _nothing(_: argparse.Namespace) -> int:
@@ -82,11 +28,11 @@ def _run(_: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    zone = _zone(arguments.tz)
+    zone = options.zone(arguments.tz)
     now = time.time_ns()
     filters = [(name, value) for name in FILTERS if (value := getattr(arguments, name)) is not None]
-    wanted = query(*_interval(arguments, zone, now), filters)
-    ledger = open_reader(_config(arguments).ledger.url)
+    wanted = query(*options.interval(arguments, zone, now), filters)
+    ledger = open_reader(options.config(arguments).ledger.url)
     try:
         found = report(ledger, arguments.by, wanted, zone)
         if not (found.lines or arguments.json or arguments.csv):
@@ -105,49 +51,21 @@ def _rendered(found: Report, arguments: argparse.Namespace) -> Iterable[str]:
         return formats.as_json(found)
     if arguments.csv:
         return formats.as_csv(found)
-    if width := _width():
+    if width := options.width():
         return tables.coloured(found, width, os.environ)
     return tables.plain(found)
-
-
-def _width() -> int | None:
-    """Of the terminal, None where stdout is none."""
-    in_terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    return shutil.get_terminal_size().columns if in_terminal else None
-
-
-def _zone(name: str | None) -> times.Zone:
-    try:
-        return times.local_zone(os.environ) if name is None else times.zone(name)
-    except ValueError as error:
-        raise UsageError(f"--tz: {error}") from error
-
-
-def _interval(arguments: argparse.Namespace, zone: times.Zone, now: int) -> tuple[int | None, int | None]:
-    since, until = (_instant(arguments, option, zone, now) for option in ("since", "until"))
-    if since is not None and until is not None and since > until:
-        raise UsageError(f"--until: expected a time after that of --since, not {arguments.until!r}")
-    return since, until
-
-
-def _instant(arguments: argparse.Namespace, option: str, zone: times.Zone, now: int) -> int | None:
-    text = getattr(arguments, option)
-    try:
-        return None if text is None else times.parse(text, zone, now)
-    except ValueError as error:
-        raise UsageError(f"--{option}: {error}") from error
 
 
 def _budget(arguments: argparse.Namespace) -> int:
     from acp_proxy.budget import command
     from acp_proxy.budget.own import here
 
-    place = command.Place(time.time_ns(), _zone(None), here(), os.environ, _width())
+    place = command.Place(time.time_ns(), options.zone(None), here(), os.environ, options.width())
     if arguments.action == "simulate":
-        arguments.since = _instant(arguments, "since", place.zone, place.now)
-        config = command.proposed(_options(arguments), os.environ)
+        arguments.since = options.instant(arguments, "since", place.zone, place.now)
+        config = command.proposed(options.common(arguments), os.environ)
     else:
-        config = _config(arguments)
+        config = options.config(arguments)
     status, answer = command.main(arguments, config, place)
     sys.stdout.write(answer)
     return status
@@ -156,7 +74,7 @@ def _budget(arguments: argparse.Namespace) -> int:
 def _session(arguments: argparse.Namespace) -> int:
     from acp_proxy.report import session, session_formats
 
-    config, zone, now = _config(arguments), _zone(arguments.tz), time.time_ns()
+    config, zone, now = options.config(arguments), options.zone(arguments.tz), time.time_ns()
     mine = (("organisation", config.identity.organisation), ("user", config.identity.user))
     ledger = open_reader(config.ledger.url)
     try:
@@ -167,7 +85,7 @@ def _session(arguments: argparse.Namespace) -> int:
             return 0
         most = None if arguments.all else session_formats.MOST_TURNS
         found = session.session_report(ledger, arguments.session, mine, zone, now, most)
-        if width := _width():
+        if width := options.width():
             sys.stdout.writelines(session_formats.coloured(found, width, os.environ, every=arguments.all))
         else:
             sys.stdout.writelines(session_formats.plain(found, every=arguments.all))
@@ -182,8 +100,8 @@ def _export(arguments: argparse.Namespace) -> int:
     from acp_proxy import focus
     from acp_proxy.configured import catalog_of
 
-    config, zone, now = _config(arguments), _zone(arguments.tz), time.time_ns()
-    wanted = Query(*_interval(arguments, zone, now))
+    config, zone, now = options.config(arguments), options.zone(arguments.tz), time.time_ns()
+    wanted = Query(*options.interval(arguments, zone, now))
     ledger = open_reader(config.ledger.url)
     try:
         found = focus.rows(ledger, wanted, config.identity.organisation, zone, catalog_of(config).lab)
@@ -199,7 +117,7 @@ def _status(arguments: argparse.Namespace) -> int:
     form = {} if arguments.format is None else {"format": arguments.format}
     if arguments.json:
         form = {"format": "json"}
-    if wrong := command.main(arguments.asked, {**_options(arguments), **form}, os.environ):
+    if wrong := command.main(arguments.asked, {**options.common(arguments), **form}, os.environ):
         raise UsageError(wrong)
     return 0
 
@@ -209,7 +127,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         from acp_proxy.serve import command
     given = vars(arguments)
     chosen = {name: given[name] for name in ("host", "port", "token_file") if given[name] is not None}
-    return command.main(load_to_answer({**_options(arguments), **chosen}, os.environ), os.environ, sys.stderr)
+    return command.main(load_to_answer({**options.common(arguments), **chosen}, os.environ), os.environ, sys.stderr)
 
 
 @contextmanager
@@ -224,7 +142,7 @@ def _installed(command: str) -> Iterator[None]:
 def _metrics(arguments: argparse.Namespace) -> int:
     with _installed("metrics"):
         from acp_proxy.metrics import command
-    text = command.scraped(_config(arguments))
+    text = command.scraped(options.config(arguments))
     if arguments.textfile is None:
         sys.stdout.buffer.write(text)
     else:
@@ -235,7 +153,7 @@ def _metrics(arguments: argparse.Namespace) -> int:
 def _notify(arguments: argparse.Namespace) -> int:
     with _installed("notify"):
         from acp_proxy.notify import command
-    status, answer = command.test(_config(arguments), arguments.name, time.time_ns())
+    status, answer = command.test(options.config(arguments), arguments.name, time.time_ns())
     sys.stdout.write(answer)
     return status
 
@@ -244,7 +162,7 @@ def _setup(arguments: argparse.Namespace) -> int:
     from acp_proxy.setup import NAMES, command, showing
     from acp_proxy.setup.changes import SetupError
 
-    colours = _width() is not None and not os.environ.get("NO_COLOR")
+    colours = options.width() is not None and not os.environ.get("NO_COLOR")
     if arguments.list:
         sys.stdout.write(showing.found(os.environ))
         return 0
@@ -262,10 +180,10 @@ def _prices(arguments: argparse.Namespace) -> int:
     from acp_proxy import prices
     from acp_proxy.configured import catalog_of
 
-    config = _config(arguments)
+    config = options.config(arguments)
     catalog = catalog_of(config)
     now = time.time_ns()
-    asked_for = _instant(arguments, "at", _zone(None), now)
+    asked_for = options.instant(arguments, "at", options.zone(None), now)
     at = now if asked_for is None else asked_for
     match arguments:
         case argparse.Namespace(action="list", search=search, json=as_json):
@@ -286,7 +204,7 @@ def _ledger(arguments: argparse.Namespace) -> int:
     from acp_proxy.ledger.copying import copy
     from acp_proxy.ledger.places import is_postgres, sqlite_path
 
-    config = _config(arguments)
+    config = options.config(arguments)
     source, target = arguments.source or config.ledger.url, arguments.target or config.ledger.url
     if not is_postgres(source) and not sqlite_path(source).is_file():
         raise UsageError(f"--from: there is no ledger at {sqlite_path(source)}")
@@ -300,7 +218,7 @@ def _ledger(arguments: argparse.Namespace) -> int:
 def _doctor(arguments: argparse.Namespace) -> int:
     from acp_proxy import doctor
 
-    return doctor.main(_options(arguments), os.environ, sys.stdout, rebuild=arguments.rebuild)
+    return doctor.main(options.common(arguments), os.environ, sys.stdout, rebuild=arguments.rebuild)
 
 
 def _demo(_: argparse.Namespace) -> int:
@@ -309,16 +227,7 @@ def _demo(_: argparse.Namespace) -> int:
     return demo.main()
 
 
-def _config(arguments: argparse.Namespace) -> Config:
-    return load_to_answer(_options(arguments), os.environ)
-
-
-def _options(arguments: argparse.Namespace) -> dict[str, str]:
-    given = vars(arguments)
-    return {name: given[name] for name in ("config", "ledger") if name in given}
-
-
-_COMMANDS: Mapping[str | None, Callable[[argparse.Namespace], int]] = {
+COMMANDS: Mapping[str | None, Callable[[argparse.Namespace], int]] = {
     None: _nothing,
     "run": _run,
     "report": _report,

@@ -21,7 +21,7 @@ from acp_proxy.interceptors.usage_updates import UsageUpdates
 from tests.cases import each_of
 from tests.ends import SESSION, Ends, answer, chunk, encoded, prompt, update
 
-TRANSCRIPTS = sorted(Path(__file__).parent.glob("transcripts/*/*.jsonl"))
+TRANSCRIPTS = sorted(Path(__file__).parents[1].glob("transcripts/*/*.jsonl"))
 
 
 class Listens(Interceptor):

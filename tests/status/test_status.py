@@ -32,7 +32,7 @@ from acp_proxy.status import FIELDS, Status, formats, status
 from tests.core.accounts import budget
 from tests.ledger.rows import BOB, MINUTE, NOON, Warnings, line, row
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 SLOW = {
     *("argparse", "asyncio", "csv", "dataclasses", "difflib", "hashlib", "inspect", "logging", "orjson", "shutil"),

@@ -1,4 +1,4 @@
-"""What the relay asks of whoever looks at its lines. Types only: neither relay nor pump knows who that is."""
+"""What the relay asks of whoever looks at its lines, and gives them to write to. Types only: it knows nobody."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from collections.abc import Callable
 from typing import Protocol
 
 from acp_proxy.core.events import Side
-from acp_proxy.lane import Outlet
+
+
+class Sink(Protocol):
+    """Where lines to one side go (a `pump.Outlet`). `write` never blocks and keeps the order."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def hold_back(self, size: int) -> None: ...
 
 
 class Inspector(Protocol):
     """Looks at what passes, and writes what is to go on to the outlets it was given. Nothing it does may raise."""
 
-    def attach(self, to_client: Outlet, to_agent: Outlet) -> None:
+    def attach(self, to_client: Sink, to_agent: Sink) -> None:
         """Comes first, once, on the running loop."""
 
     def glance(self, sender: Side) -> Callable[[bytes], bool]:

@@ -16,8 +16,8 @@ import pytest
 
 from acp_proxy.core.events import Side
 from acp_proxy.core.traffic import Traffic
-from acp_proxy.pump import HOLDING_AT_MOST, READ, Outlet, Pump
-from acp_proxy.stdio import own_end
+from acp_proxy.relay.pump import HOLDING_AT_MOST, READ, Outlet, Pump
+from acp_proxy.relay.stdio import own_end
 from tests.agents.forwarding import Forwarding
 from tests.agents.loops import LOOPS, Loop, on
 from tests.ends import Ends, answer, chunk, encoded, request

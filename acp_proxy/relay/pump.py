@@ -19,10 +19,10 @@ from acp_proxy.core.events import Side
 from acp_proxy.core.framing import Framer, Part
 from acp_proxy.core.peek import NEWLINE
 from acp_proxy.core.traffic import Traffic
-from acp_proxy.stdio import End
+from acp_proxy.relay.stdio import End
 
 if TYPE_CHECKING:
-    from acp_proxy.inspector import Inspector
+    from acp_proxy.relay.inspector import Inspector
 
 READ = 1 << 16  # a pipe's size: larger reads are slower
 HOLDING_AT_MOST = 4 << 20  # bytes of lines that the inspector holds back

@@ -1,0 +1,67 @@
+"""The command line: from what was typed to an exit status; errors of the user become one line and a status.
+
+All but `run`, which `start.py` does before anything here is imported.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from acp_proxy.charset import make_do
+from acp_proxy.cli.arguments import parser
+from acp_proxy.cli.commands import COMMANDS
+from acp_proxy.command_line import UsageError
+from acp_proxy.config import ConfigError
+from acp_proxy.figures import clean
+from acp_proxy.ledger import LedgerError
+
+USAGE_STATUS = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit status: 0, 1 where a check failed, 2 for what the user must correct, 3 where a budget says no."""
+    _replace_closed()
+    make_do(sys.stdout)
+    try:
+        asked = sys.argv[1:] if argv is None else argv
+        arguments = parser().parse_args(_helped(asked))
+        arguments.asked = asked
+        status = COMMANDS[arguments.command](arguments)
+        sys.stdout.flush()
+    except (UsageError, ConfigError, LedgerError) as error:
+        sys.stderr.write(f"acp-proxy: {clean(str(error))}\n")
+        return USAGE_STATUS
+    except BrokenPipeError:  # `acp-proxy report | head`
+        _drop_the_rest()
+        return 0
+    except OSError as error:  # `acp-proxy report > FILE`
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename is not None:
+            raise
+        _drop_the_rest()
+        sys.stderr.write(f"acp-proxy: the answer cannot be written: {os.strerror(error.errno).lower()}\n")
+        return USAGE_STATUS
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def _replace_closed() -> None:
+    """Who starts a daemon may have closed fd 1 and 2, for which Python has None: what is said there goes nowhere."""
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115  until the end
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
+
+
+def _drop_the_rest() -> None:
+    """What stdout still has of an answer: the interpreter would try to write it once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _helped(asked: Sequence[str]) -> Sequence[str]:
+    """`help COMMAND` is `COMMAND --help`, and who types nothing at all wants help, too; an editor wants a reason."""
+    if asked[:1] == ["help"]:
+        return [*asked[1:], "--help"]
+    return asked or (["--help"] if sys.stdout.isatty() else asked)

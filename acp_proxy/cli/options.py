@@ -1,0 +1,54 @@
+"""Options of several commands, as values: a configuration, a time zone, an interval; and the terminal's width."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+
+from acp_proxy import times
+from acp_proxy.command_line import UsageError
+from acp_proxy.config import Config, load_to_answer
+
+
+def config(arguments: argparse.Namespace) -> Config:
+    """Raises ConfigError."""
+    return load_to_answer(common(arguments), os.environ)
+
+
+def common(arguments: argparse.Namespace) -> dict[str, str]:
+    """Those of every command, by their names in the configuration."""
+    given = vars(arguments)
+    return {name: given[name] for name in ("config", "ledger") if name in given}
+
+
+def zone(name: str | None) -> times.Zone:
+    """Raises UsageError."""
+    try:
+        return times.local_zone(os.environ) if name is None else times.zone(name)
+    except ValueError as error:
+        raise UsageError(f"--tz: {error}") from error
+
+
+def interval(arguments: argparse.Namespace, zone: times.Zone, now: int) -> tuple[int | None, int | None]:
+    """Of `--since` and `--until`, in Unix ns. Raises UsageError."""
+    since, until = (instant(arguments, option, zone, now) for option in ("since", "until"))
+    if since is not None and until is not None and since > until:
+        raise UsageError(f"--until: expected a time after that of --since, not {arguments.until!r}")
+    return since, until
+
+
+def instant(arguments: argparse.Namespace, option: str, zone: times.Zone, now: int) -> int | None:
+    """Of one option, in Unix ns. Raises UsageError."""
+    text = getattr(arguments, option)
+    try:
+        return None if text is None else times.parse(text, zone, now)
+    except ValueError as error:
+        raise UsageError(f"--{option}: {error}") from error
+
+
+def width() -> int | None:
+    """Of the terminal, None where stdout is none."""
+    in_terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return shutil.get_terminal_size().columns if in_terminal else None
