@@ -18,7 +18,7 @@ from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config
 from acp_proxy.ledger import LedgerUnavailableError
 from acp_proxy.ledger.places import is_postgres
-from acp_proxy.serve.connections import LARGEST_HEAD, MOST, BoundedProtocol
+from acp_proxy.serve.connections import AHEAD, LARGEST_HEAD, MOST, BoundedProtocol
 from acp_proxy.serve.guard import Guard, Policy
 from acp_proxy.serve.site import Site
 
@@ -77,12 +77,14 @@ def _listening(host: str, port: int, token: str | None) -> socket.socket:
     if not ip_address(str(address[0]).partition("%")[0]).is_loopback and token is None:
         raise UsageError(f"serve: {host} can be reached from other machines: --token-file FILE is needed")
     try:
-        return socket.create_server(
+        listener = socket.create_server(
             address[:2],
             family=family,
             backlog=_QUEUED,
             dualstack_ipv6=address[0] == "::" and socket.has_dualstack_ipv6(),
         )
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, AHEAD)  # of all connections that it accepts
+        return listener
     except OSError as error:
         reason = f"{(error.strerror or str(error)).lower().partition(' (')[0]}; --host and --port choose another"
         raise UsageError(f"serve: {_place(host, port)}: {reason}") from error

@@ -1,11 +1,14 @@
 """Connections with an end: an exchange that takes too long is cut, and a client that dawdles gives way to others.
 
-uvicorn bounds how large a request's head may be and how long a connection may idle, but not how slowly bytes may come.
+uvicorn bounds how large a request's head may be and how long a connection may idle, but not how slowly bytes may come
+or be taken: to it an answer is done when it is in a buffer. Who is one of many from one address gives way first.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -13,10 +16,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 LONGEST_HEAD = 5.0  # seconds in which a request must have come
 LONGEST_EXCHANGE = 20.0  # seconds from there to the last byte of its answer
 LARGEST_HEAD = 16 * 1024  # bytes of a request's line and headers
-MOST_UNASKED = 128  # connections that wait for no answer, not yet or no more; of more the oldest is cut
-MOST = 512  # connections, below the 1024 files that a process may commonly have open
+MOST_UNASKED = 128  # connections that wait for no answer, not yet or no more; of more one is cut
+MOST = 512  # connections, below the 1024 files that a process may commonly have open; of more one that does not read
+AHEAD = 128 * 1024  # bytes that the system keeps for who does not read: by itself it would take 4 MB, of each
 
-_Unasked = dict["BoundedProtocol", None]  # in the order in which they came
+_Everyone = dict["BoundedProtocol", None]  # in the order in which they came, or had their last answer
 
 
 class BoundedProtocol(H11Protocol):
@@ -26,10 +30,12 @@ class BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        unasked = self._unasked
+        unasked = [each for each in self._everyone if each.is_unasked]
         if len(unasked) >= MOST_UNASKED:
-            next(iter(unasked)).cut()
-        unasked[self] = None
+            _one_of(unasked).cut()
+        elif len(self._everyone) >= MOST - 1 and (slow := [each for each in self._everyone if each.is_slow]):
+            _one_of(slow).cut()
+        self._everyone[self] = None
         self._allow(LONGEST_HEAD)
 
     def data_received(self, data: bytes) -> None:
@@ -38,39 +44,68 @@ class BoundedProtocol(H11Protocol):
         last = self.cycle
         super().data_received(data)
         if self.cycle is not last:
-            self._unasked.pop(self, None)
             self._allow(LONGEST_EXCHANGE)
 
     def on_response_complete(self) -> None:
-        self._allow(None)
         last = self.cycle
         super().on_response_complete()
         if self.cycle is not last:  # the next question came with this one
             self._allow(LONGEST_EXCHANGE)
-        elif not self.transport.is_closing():
-            self._unasked[self] = None
+        elif not self.is_slow:
+            self._allow(None)
+        if self in self._everyone:
+            del self._everyone[self]
+            self._everyone[self] = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._allow(None)
-        self._unasked.pop(self, None)
+        self._everyone.pop(self, None)
         super().connection_lost(exc)
+
+    @property
+    def is_unasked(self) -> bool:
+        """Nothing was asked yet, or all of it has been answered and taken."""
+        return not self.is_slow and (self.cycle is None or self.cycle.response_complete)
+
+    @property
+    def is_slow(self) -> bool:
+        """Part of an answer waits for its reader."""
+        return self.transport.get_write_buffer_size() > 0
+
+    @property
+    def address(self) -> str:
+        return self.client[0] if self.client else ""
 
     def cut(self) -> None:
         """At once, whatever is still to be written."""
-        self._unasked.pop(self, None)
+        self._everyone.pop(self, None)
         self.transport.abort()
 
     @property
-    def _unasked(self) -> _Unasked:
+    def _everyone(self) -> _Everyone:
         """Of the whole server: uvicorn's state is what its connections share."""
         state: Any = self.server_state
-        if not hasattr(state, "unasked"):
-            state.unasked = {}
-        unasked: _Unasked = state.unasked
-        return unasked
+        if not hasattr(state, "everyone"):
+            state.everyone = {}
+        everyone: _Everyone = state.everyone
+        return everyone
 
     def _allow(self, seconds: float | None) -> None:
         """So much time from now on; None while nothing is asked, which uvicorn bounds itself."""
         if self._limit is not None:
             self._limit.cancel()
-        self._limit = None if seconds is None else self.loop.call_later(seconds, self.cut)
+        self._limit = None if seconds is None else self.loop.call_later(seconds, self._over)
+
+    def _over(self) -> None:
+        """The time is up; of an answer that was taken meanwhile nobody told."""
+        self._limit = None
+        answered = self.cycle is not None and self.cycle.response_complete
+        if not answered or self.is_slow:
+            self.cut()
+
+
+def _one_of(some: Sequence[BoundedProtocol]) -> BoundedProtocol:
+    """The first one of whichever address has the most of them."""
+    counts = Counter(each.address for each in some)
+    most = max(counts.values())
+    return next(each for each in some if counts[each.address] == most)

@@ -338,6 +338,46 @@ def test_clients_that_have_asked_and_stay_keep_nobody_waiting(served: Served) ->
             connection.close()
 
 
+def test_clients_that_do_not_read_keep_nobody_waiting(served: Served) -> None:
+    question = b"GET /uplot.js HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    deaf = []
+    try:
+        for _ in range(MOST + 20):
+            deaf.append(small := socket.socket())
+            small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            small.connect(("127.0.0.1", served.port))
+            small.sendall(question * 12)  # the system would keep ten of these answers, and the server one
+        assert [served.ask("/healthz").status for _ in range(20)] == [200] * 20
+    finally:
+        for connection in deaf:
+            connection.close()
+
+
+def test_an_answer_that_is_taken_slowly_is_whole(served: Served) -> None:
+    whole = served.ask("/uplot.js").body
+    with socket.socket() as small:
+        small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        small.settimeout(30)
+        small.connect(("127.0.0.1", served.port))
+        small.sendall(b"GET /uplot.js HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        answer = b"".join(iter(lambda: small.recv(512), b""))
+    assert answer.partition(b"\r\n\r\n")[2] == whole
+
+
+def test_who_comes_from_an_address_of_many_gives_way_to_others(served: Served) -> None:
+    """A line of Linux has all of 127.0.0.0/8 to itself."""
+    with served.connected() as first:
+        many = [
+            socket.create_connection(("127.0.0.1", served.port), source_address=("127.0.0.2", 0)) for _ in range(300)
+        ]
+        try:
+            first.sendall(b"HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert first.recv(1024).startswith(b"HTTP/1.1 200 ")
+        finally:
+            for connection in many:
+                connection.close()
+
+
 def test_a_request_that_comes_byte_by_byte_is_cut(served: Served) -> None:
     with served.connected() as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
