@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,8 @@ import yaml
 from acp_proxy import __version__
 from tests.deploy.tools import run
 
-KUBERNETES = Path(__file__).parents[2] / "deploy/kubernetes"
+ROOT = Path(__file__).parents[2]
+KUBERNETES = ROOT / "deploy/kubernetes"
 BASE = KUBERNETES / "base"
 OVERLAYS = sorted(path.parent for path in KUBERNETES.glob("*/kustomization.yaml"))
 POD: dict[str, Any] = yaml.safe_load((BASE / "deployment.yaml").read_text())["spec"]["template"]
@@ -80,3 +84,30 @@ def test_a_ledger_that_is_down_makes_it_unready_and_does_not_restart_it() -> Non
 
 def test_the_configuration_is_that_of_the_developers_machines() -> None:
     assert (BASE / "config.toml").read_bytes() == (KUBERNETES.parent / "config.toml").read_bytes()
+
+
+def test_the_operator_gets_the_rules_of_the_files_and_grafana_the_dashboards(tmp_path: Path) -> None:
+    (steps,) = [block for block in shell_blocks(KUBERNETES.parent / "README.md") if "PrometheusRule" in block]
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(
+        '#!/bin/sh\ncase "$*" in *"apply -f -") cat; echo ---;; *) printf "%s\\n" "$*" >> "$0.called";; esac\n'
+    )
+    kubectl.chmod(0o755)
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(["sh", "-ec", steps], cwd=ROOT, env=environ, capture_output=True, check=True, timeout=60)
+    applied = [each for each in yaml.safe_load_all(done.stdout) if each]
+    assert [(each["kind"], each["metadata"]["name"]) for each in applied] == [
+        ("PrometheusRule", "acp-proxy-recording"),
+        ("PrometheusRule", "acp-proxy-alert"),
+    ]
+    for each, file in zip(applied, ("recording.rules.yml", "alert.rules.yml"), strict=True):
+        assert each["spec"] == yaml.safe_load((ROOT / "deploy/prometheus" / file).read_text(encoding="utf-8"))
+    created, _ = (tmp_path / "kubectl.called").read_text().splitlines()
+    (source,) = re.findall(r"--from-file=(\S+)", created)
+    assert len(list((ROOT / source).glob("*.json"))) == 5
+
+
+def shell_blocks(page: Path) -> list[str]:
+    """Those of a page, also of steps that are numbered."""
+    found = re.findall(r"^ *```sh\n(.*?)^ *```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return [textwrap.dedent(block) for block in found]
