@@ -12,7 +12,7 @@ from acp_proxy.core.budget import Account, Budget, Standing, accounts_for
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.refusal import refusal_text
 from acp_proxy.core.scope import DIMENSIONS, Dimension, Subject
-from acp_proxy.core.verdict import Admission, decide, denies_unpriced
+from acp_proxy.core.verdict import Verdict, decide, denies_unpriced
 from acp_proxy.figures import clean
 from acp_proxy.ledger.budgets import BudgetReader
 
@@ -29,11 +29,11 @@ def check(ledger: BudgetReader, budgets: Sequence[Budget], subject: Subject, now
     asked = [budget for budget in budgets if not _missing(budget, subject)]
     accounts = accounts_for(asked, subject, now, zone_of, "")
     standings = standings_of(ledger, accounts, now)
-    admission = decide(standings, [_size(ledger, account, subject) for account in accounts], unpriced=unpriced)
+    verdict = decide(standings, [_size(ledger, account, subject) for account in accounts], unpriced=unpriced)
     unasked = _unasked(budgets, subject)
-    if admission.binding is not None:
-        return Answer(REFUSED, f"{_refusal(admission.binding, subject, now, unpriced=unpriced)}\n{unasked}")
-    return Answer(ADMITTED, f"{_admitted(admission, standings)}{unasked}")
+    if verdict.binding is not None:
+        return Answer(REFUSED, f"{_refusal(verdict.binding, subject, now, unpriced=unpriced)}\n{unasked}")
+    return Answer(ADMITTED, f"{_admitted(verdict, standings)}{unasked}")
 
 
 def _size(ledger: BudgetReader, account: Account, subject: Subject) -> HoldSize:
@@ -50,12 +50,12 @@ def _refusal(standing: Standing, subject: Subject, now: int, *, unpriced: bool) 
     return clean(refusal_text(standing, now, zone_of(standing.account.budget.zone), unpriced_model=model))
 
 
-def _admitted(admission: Admission, standings: Sequence[Standing]) -> str:
+def _admitted(verdict: Verdict, standings: Sequence[Standing]) -> str:
     if not standings:
         return "A prompt would be admitted: no budget is about it.\n"
     despite = "".join(
         f"Too little is left of budget {clean(account.budget.name)}, but its mode is {account.budget.mode}.\n"
-        for account, decision in admission.decisions
+        for account, decision in verdict.decisions
         if decision != "allow"
     )
     return f"A prompt would be admitted.\n{despite}\n{listing.plain(standings)}"

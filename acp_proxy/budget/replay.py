@@ -26,7 +26,7 @@ from acp_proxy.ledger import Row
 Zones = Callable[[str], tzinfo]
 
 
-class Tally(Struct):
+class Outcome(Struct):
     """What one budget said, over all its accounts; times are Unix ns."""
 
     budget: Budget
@@ -41,7 +41,7 @@ class Replay(Struct, frozen=True):
     turns: int
     refused: int  # by at least one budget that is enforced
     first: int | None  # start of the first of the turns
-    tallies: tuple[Tally, ...]  # one a budget
+    outcomes: tuple[Outcome, ...]  # one a budget
 
 
 def replay(rows: Iterable[Row], budgets: Sequence[Budget], zones: Zones, since: int | None = None) -> Replay:
@@ -54,7 +54,7 @@ def replay(rows: Iterable[Row], budgets: Sequence[Budget], zones: Zones, since: 
         past.settle_until(row.entry.started_at)
         past.begin(row, asked=since is None or row.entry.started_at >= since)
     past.settle_until(None)
-    return Replay(past.turns, past.refused, past.first, tuple(past.tallies.values()))
+    return Replay(past.turns, past.refused, past.first, tuple(past.outcomes.values()))
 
 
 def reaches_back(budgets: Iterable[Budget], zones: Zones, since: int | None) -> int | None:
@@ -86,7 +86,7 @@ class _Spent(Struct):
 
 class _Past:
     def __init__(self, budgets: Sequence[Budget], zones: Zones) -> None:
-        self.tallies = {(budget.layer, budget.name): Tally(budget) for budget in budgets}
+        self.outcomes = {(budget.layer, budget.name): Outcome(budget) for budget in budgets}
         self.turns = self.refused = 0
         self.first: int | None = None
         self._budgets, self._zones = budgets, zones
@@ -128,17 +128,17 @@ class _Past:
         accounts = list(self._accounts(self._budgets, row, model))
         standings = [self._standing(account) for account in accounts]
         sizes = [self._size(account.budget, row, model) for account in accounts]
-        admission = decide(standings, sizes, unpriced=row.entry.unpriced)
-        for account, decision in admission.decisions:
-            tally = self.tallies[account.budget.layer, account.budget.name]
-            tally.turns += 1
+        verdict = decide(standings, sizes, unpriced=row.entry.unpriced)
+        for account, decision in verdict.decisions:
+            outcome = self.outcomes[account.budget.layer, account.budget.name]
+            outcome.turns += 1
             if decision != "allow":
-                tally.refused += 1
-                tally.first_refused = tally.first_refused or at
-        if not admission.admitted:
+                outcome.refused += 1
+                outcome.first_refused = outcome.first_refused or at
+        if not verdict.admitted:
             self.refused += 1
             return None
-        return {account.key: amount for account, amount in admission.holds}
+        return {account.key: amount for account, amount in verdict.holds}
 
     def _settle(self, row: Row, holds: Mapping[str, int], *, asked: bool) -> None:
         warned = set()
@@ -152,8 +152,8 @@ class _Past:
                 warned.add((account.budget.layer, account.budget.name))
             self._told |= reached
         for key in warned:
-            self.tallies[key].warned += 1
-            self.tallies[key].first_warned = self.tallies[key].first_warned or row.entry.ended_at
+            self.outcomes[key].warned += 1
+            self.outcomes[key].first_warned = self.outcomes[key].first_warned or row.entry.ended_at
 
     def _charged(self, row: Row) -> Iterable[Account]:
         """Whatever was expected when it began: by the models that it used."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from acp_proxy import table
 from acp_proxy.budget import with_unit, zone_of
-from acp_proxy.budget.replay import Replay, Tally
+from acp_proxy.budget.replay import Outcome, Replay
 from acp_proxy.figures import clean, counted
 from acp_proxy.report.formats import as_json_text
 from acp_proxy.table import Column
@@ -15,11 +15,11 @@ from acp_proxy.times import SECOND, rfc3339
 
 
 def plain(found: Replay) -> str:
-    return f"{_summary(found)}\n{table.plain(_columns(found.tallies), _notes(found))}"
+    return f"{_summary(found)}\n{table.plain(_columns(found.outcomes), _notes(found))}"
 
 
 def coloured(found: Replay, width: int, environ: Mapping[str, str]) -> str:
-    return f"{_summary(found)}\n{table.coloured(_columns(found.tallies), _notes(found), None, width, environ)}"
+    return f"{_summary(found)}\n{table.coloured(_columns(found.outcomes), _notes(found), None, width, environ)}"
 
 
 def as_json(found: Replay) -> str:
@@ -28,21 +28,21 @@ def as_json(found: Replay) -> str:
             "since": _time(found.first),
             "turns": found.turns,
             "refused": found.refused,
-            "budgets": [_object(tally) for tally in found.tallies],
+            "budgets": [_object(outcome) for outcome in found.outcomes],
         }
     )
 
 
-def _object(tally: Tally) -> dict[str, object]:
+def _object(outcome: Outcome) -> dict[str, object]:
     return {
-        "name": tally.budget.name,
-        "mode": tally.budget.mode,
-        "turns": tally.turns,
-        "warned": tally.warned,
-        "refused": tally.refused if _refuses(tally) else 0,
-        "let_through": 0 if _refuses(tally) else tally.refused,
-        "first_warned_at": _time(tally.first_warned),
-        "first_refused_at": _time(tally.first_refused),
+        "name": outcome.budget.name,
+        "mode": outcome.budget.mode,
+        "turns": outcome.turns,
+        "warned": outcome.warned,
+        "refused": outcome.refused if _refuses(outcome) else 0,
+        "let_through": 0 if _refuses(outcome) else outcome.refused,
+        "first_warned_at": _time(outcome.first_warned),
+        "first_refused_at": _time(outcome.first_refused),
     }
 
 
@@ -53,37 +53,39 @@ def _summary(found: Replay) -> str:
     return f"{refused} of {counted(found.turns, 'turn')} would have been refused.\n"
 
 
-def _columns(tallies: Sequence[Tally]) -> list[Column]:
-    budgets = [tally.budget for tally in tallies]
+def _columns(outcomes: Sequence[Outcome]) -> list[Column]:
+    budgets = [outcome.budget for outcome in outcomes]
     return [
         Column("budget", [clean(budget.name) for budget in budgets], right=False, name=True),
         Column("mode", [budget.mode for budget in budgets], right=False, spare=3),
         Column("window", [budget.window.text for budget in budgets], right=False, spare=4),
         Column("limit", [with_unit(budget.limit.amount, budget.limit) for budget in budgets], spare=5),
-        Column("turns", [f"{tally.turns:,}" for tally in tallies]),
-        Column("warned", [f"{tally.warned:,}" for tally in tallies]),
-        Column("first warning", [_moment(tally, tally.first_warned) for tally in tallies], right=False, spare=2),
-        Column("refused", [_refused(tally) for tally in tallies]),
-        Column("first refusal", [_moment(tally, tally.first_refused) for tally in tallies], right=False, spare=1),
+        Column("turns", [f"{outcome.turns:,}" for outcome in outcomes]),
+        Column("warned", [f"{outcome.warned:,}" for outcome in outcomes]),
+        Column("first warning", [_moment(outcome, outcome.first_warned) for outcome in outcomes], right=False, spare=2),
+        Column("refused", [_refused(outcome) for outcome in outcomes]),
+        Column(
+            "first refusal", [_moment(outcome, outcome.first_refused) for outcome in outcomes], right=False, spare=1
+        ),
     ]
 
 
 def _notes(found: Replay) -> list[str]:
-    let_through = any(tally.refused and not _refuses(tally) for tally in found.tallies)
+    let_through = any(outcome.refused and not _refuses(outcome) for outcome in found.outcomes)
     return ["(…) beyond the limit, but let through: only mode enforce refuses"] if let_through else []
 
 
-def _refuses(tally: Tally) -> bool:
-    return tally.budget.mode == "enforce"
+def _refuses(outcome: Outcome) -> bool:
+    return outcome.budget.mode == "enforce"
 
 
-def _refused(tally: Tally) -> str:
+def _refused(outcome: Outcome) -> str:
     """With other modes than "enforce" they would have been let through."""
-    return f"{tally.refused:,}" if _refuses(tally) or not tally.refused else f"({tally.refused:,})"
+    return f"{outcome.refused:,}" if _refuses(outcome) or not outcome.refused else f"({outcome.refused:,})"
 
 
-def _moment(tally: Tally, at: int | None) -> str:
-    zone = zone_of(tally.budget.zone)
+def _moment(outcome: Outcome, at: int | None) -> str:
+    zone = zone_of(outcome.budget.zone)
     return "" if at is None else f"{datetime.fromtimestamp(at // SECOND, zone):%Y-%m-%d %H:%M %Z}"
 
 

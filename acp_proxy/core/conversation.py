@@ -98,7 +98,7 @@ class Conversation:
         """Count an agent's updates of one kind of which nothing matters but that and their characters."""
         known = self._sessions.get(session) if session is not None else None
         if known is not None and not known.replays:
-            known.tally.count(update, chars, updates)
+            known.counted.count(update, chars, updates)
 
     def told(self, session: str, size: int, told: Sequence[tuple[int, bytes | None]], at: int) -> list[Event]:
         """The events of an agent's `usage_update`s of which nothing matters but these figures.
@@ -239,7 +239,7 @@ class Conversation:
         session = self._sessions.named(name)
         call = acp.permitted_tool_call(request.params)
         if call is not None:
-            session.tally.saw_tool(call)
+            session.counted.saw_tool(call)
         answered = partial(self._permission_answered, session.root.id, request.id)
         self._asked.add(Side.CLIENT, request.id, _Asked(answered))
         return [PermissionRequested(at, session.root.id, request.id)]

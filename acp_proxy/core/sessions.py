@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from acp_proxy.core.acp import CANCELLED, FAILED, Ending, Info
 from acp_proxy.core.events import Event, ModelSelected, PromptDropped, SessionInfoChanged, Turn, TurnStarted
-from acp_proxy.core.turns import OpenTurn, Tally
+from acp_proxy.core.turns import OpenTurn, SessionCounts
 
 
 class Session:
@@ -16,6 +16,7 @@ class Session:
         "active",
         "child",
         "children",
+        "counted",
         "id",
         "info",
         "model",
@@ -23,7 +24,6 @@ class Session:
         "replays",
         "root",
         "run",
-        "tally",
         "turns",
         "waiting",
     )
@@ -38,7 +38,7 @@ class Session:
         self.model: str | None = None
         self.info = Info()
         self.turns: list[OpenTurn] = []  # started, oldest first; a subagent's are among its root's
-        self.tally: Tally = root.tally if root else Tally()
+        self.counted: SessionCounts = root.counted if root else SessionCounts()
         self.waiting: list[OpenTurn] = []  # v2: prompts that are not part of a run yet
         self.run: OpenTurn | None = None  # v2: the turn that the next idle ends
         self.active = False  # v2: running, but not as a turn: a subagent, or a snapshot during a replay
@@ -68,7 +68,7 @@ class Session:
         return bool(self.turns or self.waiting or self.run)
 
     def start(self, turn: OpenTurn, at: int) -> TurnStarted:
-        turn.since = self.tally.now()
+        turn.since = self.counted.now()
         self.root.turns.append(turn)
         return TurnStarted(at, self.root.id, turn.turn)
 
@@ -82,7 +82,7 @@ class Session:
         if turn not in root.turns:
             return []
         behind = turn is not self._first and not self._overtakes(turn, ending)
-        events.append(turn.ended(at, ending, self.tally, behind=behind))
+        events.append(turn.ended(at, ending, self.counted, behind=behind))
         if not behind:
             events += self._pass(turn, at)
         root.turns.remove(turn)
@@ -96,13 +96,13 @@ class Session:
         One that failed, was cancelled or came to nothing has waited, or was refused.
         """
         finished = ending.stop_reason not in (CANCELLED, FAILED)
-        worked = ending.counters is not None or turn.worked(self.tally)
+        worked = ending.counters is not None or turn.worked(self.counted)
         of_v1 = self.run is None and self.child is None
         return finished and worked and of_v1 and not turn.overtaken
 
     def _pass(self, turn: OpenTurn, at: int) -> Iterator[Event]:
         """What was counted while it was worked on is no other's: newer ones begin now, older ones are overtaken."""
-        turns, now = self.root.turns, self.tally.now()
+        turns, now = self.root.turns, self.counted.now()
         place = turns.index(turn)
         for each in turns[place + 1 :]:
             each.since = now

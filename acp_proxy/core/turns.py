@@ -40,7 +40,7 @@ class Counts(Struct, frozen=True):
         return self.since(Counts().since(more))
 
 
-class Tally:
+class SessionCounts:
     """Everything that was counted in a session so far. A turn is the difference between two moments."""
 
     __slots__ = ("_announced", "_calls", "_named", "_output", "_thought", "_tool", "_updates", "reported")
@@ -103,14 +103,14 @@ class OpenTurn:
         if message_id is not None:
             self.turn = replace(self.turn, message_id=message_id)
 
-    def worked(self, tally: Tally) -> bool:
+    def worked(self, counted: SessionCounts) -> bool:
         """Whether anything was said or done since it began."""
-        counts = tally.now().since(self.since)
+        counts = counted.now().since(self.since)
         return bool(counts.chars or counts.named or counts.announced)
 
-    def ended(self, at: int, ending: Ending, tally: Tally, *, behind: bool) -> TurnEnded:
+    def ended(self, at: int, ending: Ending, counted: SessionCounts, *, behind: bool) -> TurnEnded:
         """`behind` an older turn that goes on, it has done nothing itself."""
-        now = tally.now()
+        now = counted.now()
         counts = Counts() if behind else now.since(self.since)
         return TurnEnded(
             at,
@@ -126,6 +126,6 @@ class OpenTurn:
             output_chars=counts.output,
             thought_chars=counts.thought,
             tool_chars=counts.tool,
-            chars_since_report=min(counts.chars, now.chars - tally.reported.chars),
+            chars_since_report=min(counts.chars, now.chars - counted.reported.chars),
             behind=behind,
         )

@@ -9,7 +9,7 @@ from acp_proxy.core.acp import Update
 from acp_proxy.core.events import ChildSessionSeen, Compacted, EarlierReport, Event, UpdateSeen, UsageReported
 from acp_proxy.core.lifecycle import Lifecycle
 from acp_proxy.core.sessions import Session, Sessions
-from acp_proxy.core.turns import Tally
+from acp_proxy.core.turns import SessionCounts
 
 
 class Updates:
@@ -23,7 +23,7 @@ class Updates:
         """In order; `size` is the length of the update's line in bytes."""
         session = self._sessions.named(update.session)
         if update.kind != acp.STATE_UPDATE and not self._sessions.replays(session):  # a state is no work
-            _count(session.tally, update, size)
+            _count(session.counted, update, size)
         if update.kind == acp.USAGE_UPDATE:  # most of what is read
             return [self._usage(update, session, at)]
         match update.kind:
@@ -48,9 +48,9 @@ class Updates:
         session = self._sessions.named(name)
         replayed = self._sessions.replays(session)
         if not replayed:
-            session.tally.count(acp.USAGE_UPDATE, 0, len(told))
+            session.counted.count(acp.USAGE_UPDATE, 0, len(told))
         if session.child is None:
-            session.tally.reported = session.tally.now()
+            session.counted.reported = session.counted.now()
         each = [EarlierReport(used, None if cost is None else acp.cost_in(cost)) for used, cost in told]
         last = each[-1]
         # Between turns each may be a row of its own. A cost that a later report lacks still stands: it is told apart.
@@ -60,7 +60,7 @@ class Updates:
 
     def _usage(self, update: Update, session: Session, at: int) -> Event:
         if session.child is None:
-            session.tally.reported = session.tally.now()
+            session.counted.reported = session.counted.now()
         used, size = acp.context_of(update.fields)
         return UsageReported(
             at,
@@ -126,8 +126,8 @@ def _reported(
     )
 
 
-def _count(tally: Tally, update: Update, size: int) -> None:
+def _count(counted: SessionCounts, update: Update, size: int) -> None:
     if update.kind in acp.TOOL_UPDATES:
-        tally.count_tool(update.kind, acp.tool_call_of(update.fields), *acp.tool_chars(update.fields, size))
+        counted.count_tool(update.kind, acp.tool_call_of(update.fields), *acp.tool_chars(update.fields, size))
     else:
-        tally.count(update.kind, acp.update_chars(update))
+        counted.count(update.kind, acp.update_chars(update))

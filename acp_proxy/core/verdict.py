@@ -19,7 +19,7 @@ MidTurn = Literal["nothing", "deny_next_tool", "cancel"]
 _WHEN_EXHAUSTED: dict[str, Decision] = {"enforce": "deny", "warn": "warn", "shadow": "shadow_deny"}
 
 
-class Admission(Struct, frozen=True):
+class Verdict(Struct, frozen=True):
     """What all budgets say together. `holds` are amounts above 0 in the unit of their account, none when refused.
 
     `binding` is the account to name in a refusal, None when admitted. `decisions` say for each account what it said
@@ -35,7 +35,7 @@ class Admission(Struct, frozen=True):
         return self.binding is None
 
 
-def decide(standings: Sequence[Standing], sizes: Sequence[HoldSize], *, unpriced: bool = False) -> Admission:
+def decide(standings: Sequence[Standing], sizes: Sequence[HoldSize], *, unpriced: bool = False) -> Verdict:
     """Admit when no enforcing account is against it; `sizes` belong to `standings` one by one.
 
     `unpriced`: the turn's cost will not be known, its model having no price. With `on_unpriced = "deny"` a budget of
@@ -56,8 +56,8 @@ def decide(standings: Sequence[Standing], sizes: Sequence[HoldSize], *, unpriced
             denied.append(standing)
         decisions.append((account, decision))
     if denied:
-        return Admission(max(denied, key=_binds_until), (), tuple(decisions))
-    return Admission(None, tuple(holds), tuple(decisions))
+        return Verdict(max(denied, key=_binds_until), (), tuple(decisions))
+    return Verdict(None, tuple(holds), tuple(decisions))
 
 
 def denies_unpriced(account: Account) -> bool:

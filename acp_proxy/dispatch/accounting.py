@@ -14,7 +14,7 @@ from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side, TurnEnding
 from acp_proxy.core.jsonrpc import Message, parse
 from acp_proxy.core.meter import Meter
-from acp_proxy.dispatch.glance import Tally, Told, Waits, folded
+from acp_proxy.dispatch.glance import Burst, Told, Waits, folded
 from acp_proxy.interceptor import Interceptor
 
 
@@ -29,7 +29,7 @@ Later = Callable[[Callable[[], None]], object]
 
 _Hearer = tuple[Interceptor, Callable[[Event], Iterable[Effect]]]
 
-AT_MOST = 256  # lines and tallies that wait to be accounted
+AT_MOST = 256  # lines and bursts that wait to be accounted
 
 
 class Accounting:
@@ -61,22 +61,22 @@ class Accounting:
         self._later = later
         self._scheduled = self._late = False
         self._waiting: list[Waits] = []
-        self.last: Tally | None = None  # of what waits: more of its kind can be counted in
+        self.last: Burst | None = None  # of what waits: more of its kind can be counted in
         self._first = 0  # so many of them are to be accounted before anything is asked of the conversation
 
-    def tally(self, session: str | None, kind: str, updates: int, size: int) -> Tally:
+    def burst(self, session: str | None, kind: str, updates: int, size: int) -> Burst:
         """Updates of which nothing but this matters; they are accounted with whatever is next, or when many wait.
 
         Returns where they are counted; more of the same may be added there as long as it is `last`.
         """
-        tally = Tally(session, kind, updates, size)
-        if self.last is not None and self.last.add(tally):
+        burst = Burst(session, kind, updates, size)
+        if self.last is not None and self.last.add(burst):
             return self.last
-        self.last = tally
-        self._waiting.append(tally)
-        return tally
+        self.last = burst
+        self._waiting.append(burst)
+        return burst
 
-    def seen(self, each: Iterable[Tally | Told]) -> None:
+    def seen(self, each: Iterable[Burst | Told]) -> None:
         """The same of a run's updates, and contexts that the agent told, which `settle` follows."""
         for one in each:
             if isinstance(one, Told):
@@ -114,7 +114,7 @@ class Accounting:
         return self._conversation.awaits(sender, id)
 
     def settle(self) -> None:
-        """What waits has been forwarded: account for lines soon, for tallies when there are many."""
+        """What waits has been forwarded: account for lines soon, for bursts when there are many."""
         if len(self._waiting) > AT_MOST or (self._late and self._later is None):
             self.flush()
         elif self._late and not self._scheduled and self._later is not None:
@@ -136,7 +136,7 @@ class Accounting:
         self._first, self.last = 0, None
         for each in folded(waiting):
             match each:
-                case Tally():
+                case Burst():
                     self._conversation.tally(each.session, each.kind, each.chars, each.updates)
                 case Told():
                     self._take(partial(self._conversation.told, each.session, each.size, each.each, self._clock()))

@@ -7,7 +7,7 @@ from acp_proxy.core.events import Side
 from acp_proxy.core.peek import UNREADABLE, Peek, decode_run, is_one_a_line, peek_lines, peek_run, split_lines
 from acp_proxy.core.traffic import Flow
 from acp_proxy.dispatch.accounting import Accounting
-from acp_proxy.dispatch.glance import Tally, Told, is_usage_update, may_be_late, next_of_agent
+from acp_proxy.dispatch.glance import Burst, Told, is_usage_update, may_be_late, next_of_agent
 from acp_proxy.dispatch.lane import Lane
 from acp_proxy.dispatch.passage import Passage
 
@@ -25,7 +25,7 @@ class AgentLines:
         self._awaits = accounting.awaits
         self._flow = flow
         self._alike = Alike()
-        self._tally = Tally(None, "", 0, 0)  # of lines like the one that is known
+        self._burst = Burst(None, "", 0, 0)  # of lines like the one that is known
 
     def glance(self, run: bytes) -> bool:
         """Whether whole lines are to be forwarded as they are; else they have been. Most of all traffic ends here."""
@@ -40,17 +40,17 @@ class AgentLines:
                 measured = alike.measure(run)
                 if measured is not None:
                     self._flow.messages += measured[0]
-                    self._accounting.tally(alike.session, alike.kind, *measured)
+                    self._accounting.burst(alike.session, alike.kind, *measured)
                     return True
             elif run[end:] == alike.tail and len(run) >= alike.least:
                 self._flow.messages += 1
-                tally = self._tally
-                if tally is self._accounting.last:
-                    tally.updates += 1
-                    tally.size += len(words) + alike.around
+                burst = self._burst
+                if burst is self._accounting.last:
+                    burst.updates += 1
+                    burst.size += len(words) + alike.around
                 else:
                     size = len(words) + alike.around
-                    self._tally = self._accounting.tally(alike.session, alike.kind, 1, size)
+                    self._burst = self._accounting.burst(alike.session, alike.kind, 1, size)
                 return True
         try:
             peeked = decode_run(run)
@@ -90,9 +90,9 @@ class AgentLines:
             self._accounting.settle()
             self._alike.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
 
-    def _seen(self, run: bytes, peeked: list[Peek]) -> list[Tally | Told] | None:
+    def _seen(self, run: bytes, peeked: list[Peek]) -> list[Burst | Told] | None:
         """What the lines tell where a glance is enough for all of them."""
-        seen: list[Tally | Told] = []
+        seen: list[Burst | Told] = []
         mark = next_of_agent(peeked, 0, self._awaits, seen)
         return seen if mark == len(peeked) and run[-1] == NEWLINE and is_one_a_line(run, peeked) else None
 
@@ -123,7 +123,7 @@ class AgentLines:
                     sent = self._each(run, sent, begin, piece, peeked)
             else:
                 self._flow.messages += measured[0]
-                self._accounting.tally(self._alike.session, self._alike.kind, *measured)
+                self._accounting.burst(self._alike.session, self._alike.kind, *measured)
             begin += len(piece)
         self._settle(run, sent)
 
@@ -139,7 +139,7 @@ class AgentLines:
         self._flow.messages += len(lines)
         counted = 0
         while True:
-            seen: list[Tally | Told] = []
+            seen: list[Burst | Told] = []
             mark = next_of_agent(peeked, counted, self._awaits, seen)
             self._accounting.seen(seen)
             if mark == len(lines):

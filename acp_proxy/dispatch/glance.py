@@ -20,7 +20,7 @@ _AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of whic
 _TOGETHER = 256  # contexts that are accounted as one
 
 
-class Tally:
+class Burst:
     """Updates of one kind in one session of which nothing else matters, and the bytes of their `content`."""
 
     __slots__ = ("kind", "session", "size", "updates")
@@ -35,7 +35,7 @@ class Tally:
     def chars(self) -> int:
         return max(0, self.size - self.updates * _AROUND_TEXT)
 
-    def add(self, other: Tally) -> bool:
+    def add(self, other: Burst) -> bool:
         """Whether the other counts the same, and is counted in here now."""
         same = self.kind == other.kind and self.session == other.session
         if same:
@@ -67,12 +67,12 @@ class Told:
         return goes_on
 
 
-Waits: TypeAlias = "tuple[Side, bytes] | bytes | Tally | Told | partial[list[Event]]"
+Waits: TypeAlias = "tuple[Side, bytes] | bytes | Burst | Told | partial[list[Event]]"
 """What was forwarded and is still to be accounted. `bytes` are the line of a `usage_update` that came alone."""
 
 
 def next_of_agent(
-    peeked: Sequence[Peek], start: int, awaits: Callable[[Side, object], bool], seen: list[Tally | Told]
+    peeked: Sequence[Peek], start: int, awaits: Callable[[Side, object], bool], seen: list[Burst | Told]
 ) -> int:
     """The index of the agent's next line that matters, or the end; what the lines before it tell is added to `seen`."""
     session: str | None = None
@@ -90,18 +90,18 @@ def next_of_agent(
             size += len(update.content)
         elif update.kind in PLAIN_UPDATES:
             if updates:
-                seen.append(Tally(session, kind, updates, size))
+                seen.append(Burst(session, kind, updates, size))
             session, kind, updates, size = params.session, update.kind or "", 1, len(update.content)
         elif update.kind == USAGE_UPDATE and (told := _told(params)) is not None:
             if updates:
-                seen.append(Tally(session, kind, updates, size))
+                seen.append(Burst(session, kind, updates, size))
                 session, kind, updates, size = None, "", 0, 0
             seen.append(told)
         else:
             break
         index += 1
     if updates:
-        seen.append(Tally(session, kind, updates, size))
+        seen.append(Burst(session, kind, updates, size))
     return index
 
 
@@ -115,14 +115,14 @@ def is_usage_update(peek: Peek) -> bool:
 
 
 def folded(waiting: Iterable[Waits]) -> Iterator[Waits]:
-    """What waits, in order, but contexts that only tallies stand between as one: behind these tallies.
+    """What waits, in order, but contexts that only bursts stand between as one: behind these bursts.
 
     A `usage_update` that says more than figures stays the line that it is.
     """
     held: Told | None = None
-    behind: list[Tally] = []
+    behind: list[Burst] = []
     for each in waiting:
-        if isinstance(each, Tally):
+        if isinstance(each, Burst):
             if held is None:
                 yield each
             else:

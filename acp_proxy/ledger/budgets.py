@@ -18,8 +18,8 @@ from acp_proxy.ledger import Ledger, LedgerReader, OpenTurn
 if TYPE_CHECKING:  # what only names types is not imported by who only reads
     from acp_proxy.core.hold_size import HoldSize
     from acp_proxy.core.notice import Notice
-    from acp_proxy.core.verdict import Admission
-    from acp_proxy.core.verdict import Decision as Verdict
+    from acp_proxy.core.verdict import Decision as Decided
+    from acp_proxy.core.verdict import Verdict
     from acp_proxy.ledger.beside import Beside
     from acp_proxy.ledger.notices import DeliveryCount, Outbox
     from acp_proxy.ledger.recent import Recent
@@ -29,18 +29,18 @@ if TYPE_CHECKING:  # what only names types is not imported by who only reads
 BEAT = 10 * SECOND  # how often a running turn's owner says that it lives
 EXPIRY = 60 * SECOND  # after the last beat a hold no longer counts
 
-Decision: TypeAlias = 'Verdict | Literal["cancel", "grant", "fail_open", "fail_closed"]'
+Decision: TypeAlias = 'Decided | Literal["cancel", "grant", "fail_open", "fail_closed"]'
 
 
 class Held(Struct, frozen=True):
     """The answer to `hold`: `standings` belong to the accounts one by one, `held` in them is what others hold."""
 
-    admission: Admission
+    verdict: Verdict
     standings: tuple[Standing, ...]
 
     @property
     def admitted(self) -> bool:
-        return self.admission.admitted
+        return self.verdict.admitted
 
 
 class Grant(Struct, frozen=True):

@@ -16,7 +16,7 @@ from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import Money
 from acp_proxy.core.notice import refused
 from acp_proxy.core.usage import Usage
-from acp_proxy.core.verdict import Admission, decide, denies_unpriced
+from acp_proxy.core.verdict import Verdict, decide, denies_unpriced
 from acp_proxy.ledger import OpenTurn, Row, overshoot
 from acp_proxy.ledger.budgets import EXPIRY, Decision, Held
 from acp_proxy.ledger.dialects import Dialect
@@ -53,17 +53,17 @@ class Taking:
         standings = tuple(found.standings)
         if found.own or found.booked:  # asked again: it stays as it was
             own = tuple((account, found.own[account.key]) for account, _ in self._wants if account.key in found.own)
-            return Held(Admission(None, own, ()), standings)
-        admission = decide(standings, self._sizes, unpriced=self._unpriced)
-        inserts = counting(admission.decisions)
-        if admission.binding:
-            inserts.append(_refusal(self._turn, admission.binding, unpriced=self._unpriced))
+            return Held(Verdict(None, own, ()), standings)
+        verdict = decide(standings, self._sizes, unpriced=self._unpriced)
+        inserts = counting(verdict.decisions)
+        if verdict.binding:
+            inserts.append(_refusal(self._turn, verdict.binding, unpriced=self._unpriced))
         else:
-            watched = overshoot.watch(run, self._turn.origin.organisation, found, admission.holds, dialect)
+            watched = overshoot.watch(run, self._turn.origin.organisation, found, verdict.holds, dialect)
             inserts.append(("open_turn", [(*self._open_turn, int(watched))], _UNLESS_THERE))
-            inserts.append(("hold", list(_hold_values(self._turn, admission.holds)), _UNLESS_THERE))
+            inserts.append(("hold", list(_hold_values(self._turn, verdict.holds)), _UNLESS_THERE))
         together(run, inserts)
-        return Held(admission, standings)
+        return Held(verdict, standings)
 
 
 def counting(decided: Iterable[tuple[Account, Decision]]) -> list[Insert]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from acp_proxy.budget import simulation
-from acp_proxy.budget.replay import Replay, Tally, reaches_back, replay
+from acp_proxy.budget.replay import Outcome, Replay, reaches_back, replay
 from acp_proxy.core.budget import Budget
 from acp_proxy.core.scope import Scope
 from acp_proxy.ledger import Row
@@ -26,9 +26,9 @@ def played(rows: list[Row], *budgets: Budget, since: int | None = None) -> Repla
     return replay(sorted(rows, key=lambda row: row.entry.started_at), budgets, ZoneInfo, since)
 
 
-def tally(rows: list[Row], *budgets: Budget, since: int | None = None) -> Tally:
+def outcome(rows: list[Row], *budgets: Budget, since: int | None = None) -> Outcome:
     """Of the first budget."""
-    return played(rows, *budgets, since=since).tallies[0]
+    return played(rows, *budgets, since=since).outcomes[0]
 
 
 def turns(count: int, cost: str = "1", at: int = NOON, apart: int = 2 * MINUTE) -> list[Row]:
@@ -38,43 +38,43 @@ def turns(count: int, cost: str = "1", at: int = NOON, apart: int = 2 * MINUTE) 
 def test_a_turn_is_refused_once_the_budget_is_spent() -> None:
     found = played(turns(5), budget("3 USD", hold=usd("1")))
     assert (found.turns, found.refused, found.first) == (5, 2, NOON)
-    assert found.tallies[0].first_refused == NOON + 3 * 2 * MINUTE
+    assert found.outcomes[0].first_refused == NOON + 3 * 2 * MINUTE
 
 
 def test_what_was_refused_is_not_spent() -> None:
     rows = [*turns(3), row(line(cost="9"), at=NOON + HOUR), row(line(cost="0.5"), at=NOON + 2 * HOUR)]
-    assert tally(rows, budget("3.5 USD", hold=usd("0.5"))).refused == 1
+    assert outcome(rows, budget("3.5 USD", hold=usd("0.5"))).refused == 1
 
 
 def test_a_new_window_begins_with_nothing_spent() -> None:
     rows = [*turns(3), *turns(3, at=NOON + DAY)]
-    assert tally(rows, budget("2 USD", hold=usd("1"))).refused == 2
-    assert tally(rows, budget("2 USD", "month", hold=usd("1"))).refused == 4
+    assert outcome(rows, budget("2 USD", hold=usd("1"))).refused == 2
+    assert outcome(rows, budget("2 USD", "month", hold=usd("1"))).refused == 4
 
 
 def test_a_window_is_that_of_the_budgets_zone() -> None:
     before_midnight = instant("2026-11-21T22:30")
     rows = turns(4, at=before_midnight, apart=20 * MINUTE)  # two before, two after 23:00 UTC
-    assert tally(rows, budget("2 USD", hold=usd("1"), zone="Europe/Berlin")).refused == 0
-    assert tally(rows, budget("2 USD", hold=usd("1"))).refused == 2
+    assert outcome(rows, budget("2 USD", hold=usd("1"), zone="Europe/Berlin")).refused == 0
+    assert outcome(rows, budget("2 USD", hold=usd("1"))).refused == 2
 
 
 def test_a_rolling_window_comes_free_as_time_passes() -> None:
     rows = turns(6, apart=HOUR)
-    assert tally(rows, budget("2 turns", "rolling:3h")).refused == 2
-    assert tally(rows, budget("2 turns", "rolling:1h")).refused == 0
+    assert outcome(rows, budget("2 turns", "rolling:3h")).refused == 2
+    assert outcome(rows, budget("2 turns", "rolling:1h")).refused == 0
 
 
 def test_turns_at_the_same_time_hold_what_they_may_cost() -> None:
     together = turns(4, apart=0)
-    assert tally(together, budget("3 USD", hold=usd("1.5"))).refused == 2
-    assert tally(turns(4), budget("3 USD", hold=usd("1.5"))).refused == 1
+    assert outcome(together, budget("3 USD", hold=usd("1.5"))).refused == 2
+    assert outcome(turns(4), budget("3 USD", hold=usd("1.5"))).refused == 1
 
 
 def test_a_turn_without_a_model_holds_what_turns_of_its_agent_take() -> None:
     dear = row(line(None, "9"), origin=ALICE, at=NOON)
     cheap = [row(line(None, "0.1"), origin=BOB, at=NOON + after) for after in (2 * MINUTE, HOUR, HOUR)]
-    assert tally([dear, *cheap], budget("10 USD")).refused == 1  # of the two at once: 0.9 is left, and held
+    assert outcome([dear, *cheap], budget("10 USD")).refused == 1  # of the two at once: 0.9 is left, and held
 
 
 def test_rows_before_the_question_are_spent_and_not_asked() -> None:
@@ -85,38 +85,40 @@ def test_rows_before_the_question_are_spent_and_not_asked() -> None:
 
 def test_what_no_prompt_began_is_spent_and_never_refused() -> None:
     rows = [row(line(cost="5"), kind="autonomous"), *turns(2, at=NOON + HOUR)]
-    found = tally(rows, budget("3 USD"))
+    found = outcome(rows, budget("3 USD"))
     assert (found.turns, found.refused) == (2, 2)
 
 
 def test_each_user_has_their_own() -> None:
     rows = [replace(each, origin=origin) for each in turns(2) for origin in (ALICE, BOB)]
-    assert tally(rows, budget("2 USD", per="user", hold=usd("1"))).refused == 0
-    assert tally(rows, budget("2 USD", hold=usd("1"))).refused == 2
+    assert outcome(rows, budget("2 USD", per="user", hold=usd("1"))).refused == 0
+    assert outcome(rows, budget("2 USD", hold=usd("1"))).refused == 2
 
 
 def test_a_sessions_budget_counts_what_it_did_before_it_had_a_team() -> None:
     rows = turns(3)
     rows[0] = replace(rows[0], origin=replace(ALICE, team=None))
-    found = tally(rows, budget("2 USD", "session", per="team", hold=usd("1")))
+    found = outcome(rows, budget("2 USD", "session", per="team", hold=usd("1")))
     assert (found.turns, found.refused) == (2, 1)
 
 
 def test_only_turns_in_scope_are_asked_about_and_only_their_models_are_charged() -> None:
     rows = [row(line("opus", "1"), line("haiku", "5")), row(line("haiku", "1"), at=NOON + HOUR, session="s2")]
-    found = tally([*rows, *turns(1, at=NOON + 2 * HOUR)], budget("2 USD", scope=Scope(model=("opus*",)), hold=usd("1")))
+    found = outcome(
+        [*rows, *turns(1, at=NOON + 2 * HOUR)], budget("2 USD", scope=Scope(model=("opus*",)), hold=usd("1"))
+    )
     assert (found.turns, found.refused) == (2, 0)
 
 
 def test_the_model_at_admission_is_the_last_of_the_session() -> None:
     rows = [row(line("opus")), row(line("haiku"), at=NOON + HOUR), row(line("haiku"), at=NOON + 2 * HOUR)]
-    assert tally(rows, budget("5 USD", scope=Scope(model=("opus",)))).turns == 2
+    assert outcome(rows, budget("5 USD", scope=Scope(model=("opus",)))).turns == 2
 
 
 def test_other_modes_than_enforce_let_all_turns_go_on() -> None:
     for mode in ("warn", "shadow"):
         found = played(turns(5), budget("3 USD", mode=mode, hold=usd("1")))
-        assert (found.refused, found.tallies[0].refused) == (0, 2)
+        assert (found.refused, found.outcomes[0].refused) == (0, 2)
 
 
 def test_people_are_told_of_each_budget_what_it_would_have_said_and_when() -> None:
@@ -135,21 +137,21 @@ def test_people_are_told_of_each_budget_what_it_would_have_said_and_when() -> No
 
 
 def test_each_threshold_warns_once_a_window() -> None:
-    found = tally([*turns(4), *turns(2, at=NOON + DAY)], budget("4 USD", thresholds=(50, 100), hold=usd("1")))
+    found = outcome([*turns(4), *turns(2, at=NOON + DAY)], budget("4 USD", thresholds=(50, 100), hold=usd("1")))
     assert (found.warned, found.first_warned) == (3, NOON + 3 * MINUTE)
-    assert tally(turns(4), budget("4 USD", mode="shadow")).warned == 0
+    assert outcome(turns(4), budget("4 USD", mode="shadow")).warned == 0
 
 
 def test_a_model_without_a_price_is_refused_where_the_budget_says_so() -> None:
     rows = [row(line("unpriced", None))]
-    assert tally(rows, budget("5 USD", on_unpriced="deny")).refused == 1
-    assert tally(rows, budget("5 USD")).refused == 0
+    assert outcome(rows, budget("5 USD", on_unpriced="deny")).refused == 1
+    assert outcome(rows, budget("5 USD")).refused == 0
 
 
 def test_several_budgets_refuse_a_turn_once() -> None:
     found = played(turns(3), budget("1 USD", hold=usd("1")), budget("2 turns", name="turns"))
     assert found.refused == 2
-    assert [each.refused for each in found.tallies] == [2, 0]
+    assert [each.refused for each in found.outcomes] == [2, 0]
 
 
 def test_rows_are_wanted_from_the_start_of_the_longest_window() -> None:
@@ -177,4 +179,4 @@ def test_where_nothing_runs_at_the_same_time_it_is_a_sum(begun: list[tuple[int, 
         else:
             refused += 1
     rows = [row(line(cost=f"{cost / 100:.2f}"), at=NOON + minute * MINUTE) for minute, cost in begun]
-    assert tally(rows, limit).refused == refused
+    assert outcome(rows, limit).refused == refused

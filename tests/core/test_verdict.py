@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from acp_proxy.core.budget import Account, Budget, Standing
 from acp_proxy.core.hold_size import HoldSize
-from acp_proxy.core.verdict import Admission, decide, mid_turn
+from acp_proxy.core.verdict import Verdict, decide, mid_turn
 from tests.core.accounts import accounts, budget, standing, usd
 
 AMOUNTS = st.integers(0, 400)
@@ -26,39 +26,39 @@ BUDGETS = st.builds(
 )
 
 
-def decided(*standings: Standing, unpriced: bool = False) -> Admission:
+def decided(*standings: Standing, unpriced: bool = False) -> Verdict:
     sizes = [HoldSize.of(standing.account.budget) for standing in standings]
     return decide(standings, sizes, unpriced=unpriced)
 
 
-def words(admission: Admission) -> list[str]:
-    return [decision for _, decision in admission.decisions]
+def words(verdict: Verdict) -> list[str]:
+    return [decision for _, decision in verdict.decisions]
 
 
 def test_a_prompt_that_all_budgets_allow_holds_something_of_each() -> None:
     day, month = standing(budget("30 USD"), usd("1")), standing(budget("200 turns", window="month"), 7, 1)
-    admission = decided(day, month)
-    assert admission.admitted
-    assert admission.binding is None
-    assert admission.holds == ((day.account, usd("0.3")), (month.account, 1))
-    assert words(admission) == ["allow", "allow"]
+    verdict = decided(day, month)
+    assert verdict.admitted
+    assert verdict.binding is None
+    assert verdict.holds == ((day.account, usd("0.3")), (month.account, 1))
+    assert words(verdict) == ["allow", "allow"]
 
 
 def test_one_enforcing_budget_is_enough_to_refuse_and_then_nothing_is_held() -> None:
     full, free = standing(budget("5 USD"), usd("5")), standing(budget("200 turns", window="month"))
-    admission = decided(free, full)
-    assert not admission.admitted
-    assert admission.binding is full
-    assert admission.holds == ()
-    assert words(admission) == ["allow", "deny"]
+    verdict = decided(free, full)
+    assert not verdict.admitted
+    assert verdict.binding is full
+    assert verdict.holds == ()
+    assert words(verdict) == ["allow", "deny"]
 
 
 @pytest.mark.parametrize(("mode", "word"), [("warn", "warn"), ("shadow", "shadow_deny")])
 def test_a_budget_that_is_not_enforced_says_so_and_stands_in_nobodys_way(mode: str, word: str) -> None:
-    admission = decided(standing(budget("5 USD", mode=mode), usd("5")))
-    assert admission.admitted
-    assert words(admission) == [word]
-    assert admission.holds == ()
+    verdict = decided(standing(budget("5 USD", mode=mode), usd("5")))
+    assert verdict.admitted
+    assert words(verdict) == [word]
+    assert verdict.holds == ()
 
 
 @pytest.mark.parametrize("unit", ["USD", "tokens", "turns"])
@@ -96,9 +96,9 @@ def test_a_cap_of_fifty_turns_admits_fifty_at_once_and_no_more() -> None:
     cap = budget("0.05 USD", hold=usd("0.001"))
     admitted, held = 0, 0
     for _ in range(60):
-        admission = decided(standing(cap, held=held))
-        admitted += admission.admitted
-        held += sum(amount for _, amount in admission.holds)
+        verdict = decided(standing(cap, held=held))
+        admitted += verdict.admitted
+        held += sum(amount for _, amount in verdict.holds)
     assert (admitted, held) == (50, usd("0.05"))
 
 
@@ -170,16 +170,16 @@ def prompt(ledger: Ledger, turn: int, recent: list[int]) -> None:
     """Ask, keep the holds, and compare with the contract's own words."""
     standings = ledger.standings()
     sizes = [HoldSize.of(now.account.budget, recent) for now in standings]
-    admission = decide(standings, sizes)
+    verdict = decide(standings, sizes)
     full = [
         now.account
         for now, size in zip(standings, sizes, strict=True)
         if now.account.enforced and now.spent + now.held + size.floor > now.account.limit + now.granted
     ]
-    assert admission.admitted == (not full)
-    assert [account for account, decision in admission.decisions if decision == "deny"] == full
-    if admission.admitted:
-        ledger.holds[turn] = {account.key: amount for account, amount in admission.holds}
+    assert verdict.admitted == (not full)
+    assert [account for account, decision in verdict.decisions if decision == "deny"] == full
+    if verdict.admitted:
+        ledger.holds[turn] = {account.key: amount for account, amount in verdict.holds}
         assert {account.key for account in ledger.accounts if account.enforced} <= set(ledger.holds[turn])
 
 

@@ -120,7 +120,7 @@ class Machine(RuleBasedStateMachine):
         if not held.admitted:
             return None
         holds = {account.key: min(size, amount) for account, amount in zip(accounts, left, strict=True)}
-        assert {account.key: amount for account, amount in held.admission.holds} == holds
+        assert {account.key: amount for account, amount in held.verdict.holds} == holds
         model.open[turn.id] = Turn(turn.id, user, now, now + EXPIRY, accounts, holds)
         return model.open[turn.id]
 

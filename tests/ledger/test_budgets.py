@@ -61,11 +61,11 @@ class TestHolds:
         assert held(ledger, CAP) == (usd("0.3"), 0)
 
     def test_it_shrinks_to_what_is_left_and_is_refused_when_that_is_nothing(self, ledger: BudgetLedger) -> None:
-        assert [amount for _, amount in hold(ledger, "a", (CAP, "0.7")).admission.holds] == [usd("0.7")]
-        assert [amount for _, amount in hold(ledger, "b", (CAP, "0.7")).admission.holds] == [usd("0.3")]
+        assert [amount for _, amount in hold(ledger, "a", (CAP, "0.7")).verdict.holds] == [usd("0.7")]
+        assert [amount for _, amount in hold(ledger, "b", (CAP, "0.7")).verdict.holds] == [usd("0.3")]
         refused = hold(ledger, "c", (CAP, "0.7"))
-        assert refused.admission.binding is not None
-        assert refused.admission.binding.held == usd("1")
+        assert refused.verdict.binding is not None
+        assert refused.verdict.binding.held == usd("1")
         assert held(ledger, CAP) == (0, usd("1"))
 
     def test_turns_that_ask_for_one_account_together_all_see_what_is_held(self, ledger: BudgetLedger) -> None:
@@ -88,7 +88,7 @@ class TestHolds:
     def test_the_same_turn_holds_once_and_is_answered_as_it_was(self, ledger: BudgetLedger) -> None:
         first = hold(ledger, "a", (CAP, "0.6"))
         again = hold(ledger, "a", (CAP, "0.6"))
-        assert again.admission.holds == first.admission.holds
+        assert again.verdict.holds == first.verdict.holds
         assert held(ledger, CAP) == (0, usd("0.6"))
 
     def test_a_turn_that_has_its_row_holds_nothing_more(self, ledger: BudgetLedger) -> None:
@@ -372,7 +372,7 @@ class TestGrants:
             ledger.grant(self.grant(name))
         granted = [ledger.standing([CAP], NOON + at)[0].granted for at in (-1, 0, 2 * HOUR - 1, 2 * HOUR)]
         assert granted == [0, usd("10"), usd("10"), 0]
-        assert hold(ledger, "t", (CAP, "11")).admission.holds[0][1] == usd("11")
+        assert hold(ledger, "t", (CAP, "11")).verdict.holds[0][1] == usd("11")
 
     def test_one_for_a_value_is_that_values(self, ledger: BudgetLedger) -> None:
         each = budget("1 USD", per="user")

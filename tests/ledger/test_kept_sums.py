@@ -145,7 +145,7 @@ class TestFile:
                 connection.executescript("DELETE FROM total; DELETE FROM series; DELETE FROM line")
             assert [each.spent for each in hold(ledger, "a", (CAP, "1")).standings] == [usd("6")]
             ledger.append([row(line(cost="2"), id="a")])
-            assert not hold(ledger, "b", (CAP, usd("2"))).admission.holds[0][1] > usd("1")
+            assert not hold(ledger, "b", (CAP, usd("2"))).verdict.holds[0][1] > usd("1")
 
     def test_sums_that_nobody_will_ask_for_are_forgotten(self, path: Path) -> None:
         with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:

@@ -76,7 +76,7 @@ def test_every_budget_of_a_turn_counts_in_its_own_unit(ledger: BudgetLedger) -> 
 def test_a_budget_that_only_warns_counts_turns_that_it_would_have_refused(ledger: BudgetLedger) -> None:
     warning = account(budget("1 USD", mode="warn"))
     ledger.append([row(line(cost="1"))])
-    assert hold(ledger, "a", (warning, "0.1")).admission.holds == ()
+    assert hold(ledger, "a", (warning, "0.1")).verdict.holds == ()
     ledger.append([row(line(cost="0.3"), id="a")])
     assert overshot(ledger) == {"daily": usd("0.3")}
 

@@ -60,7 +60,7 @@ class Deciding:
         if held is None:
             return self._without_ledger(running)
         self._hold(running, held)
-        binding = held.admission.binding
+        binding = held.verdict.binding
         if binding is None:
             return Admitted(turn.id, tuple(self._warnings.on_admission(turn.session, held.standings)))
         self._turns.forget(running.id)  # nothing is held
@@ -98,5 +98,5 @@ class Deciding:
 
     def _hold(self, running: Running, held: Held) -> None:
         """The ledger's answer, which may come when the prompt has gone without it."""
-        running.held = {account.key: amount for account, amount in held.admission.holds}
+        running.held = {account.key: amount for account, amount in held.verdict.holds}
         running.standings = held.standings
