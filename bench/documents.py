@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,29 @@ def put_picture(name: str, svg: str) -> None:
 
 
 def machine() -> str:
-    """What was measured on, for people."""
-    lines = proc("/proc/cpuinfo").splitlines()
-    processor = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
-    return f"{os.cpu_count()} × {processor}, Linux {platform.release()}, CPython {platform.python_version()}"
+    """What was measured on, for people. Several generations may have one name, hence the numbers and the caches."""
+    told = dict(_fields(proc("/proc/cpuinfo").split("\n\n")[0]))
+    processor = told.get("model name", platform.machine())
+    numbers = [f"{name} {told[field]}" for name, field in _NUMBERS if field in told]
+    details = ", ".join([*numbers, *_caches()])
+    made_of = f"{processor} ({details})" if details else processor
+    return f"{os.cpu_count()} × {made_of}, Linux {platform.release()}, CPython {platform.python_version()}"
+
+
+_NUMBERS = (("family", "cpu family"), ("model", "model"))
+
+
+def _fields(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        yield name.strip(), value.strip()
+
+
+def _caches() -> Iterator[str]:
+    for each in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, size = (proc(each / name).strip() for name in ("level", "size"))
+        if level != "1" and size.endswith("K"):
+            yield f"L{level} {int(size[:-1]) / 1024:g} MB"
 
 
 def today() -> str:

@@ -52,7 +52,6 @@ def _added_milliseconds(results: Results) -> list[float]:
 GOALS = (
     Goal("delay of a message that is not looked into, added p50", 2.0, _added_ratios("pings")),
     Goal("delay of a reply behind a `usage_update`, added p50", 2.25, _added_ratios("updates")),
-    Goal("delay of a `usage_update`, one a millisecond, added p50", 2.25, _added_ratios("usages")),
     Goal("delay of a turn (journal, synthesized update), added p50", 0.3, _added_milliseconds, "ms"),
     Goal("CPU per ping", 2.0, _ratios("pings", "cpu us")),
     Goal("CPU per ping, of the Python SDK's", 1 / 10, _ratios("pings", "cpu us", "python-sdk")),
