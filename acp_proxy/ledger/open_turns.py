@@ -40,7 +40,7 @@ def _is_dead(found: tuple[Any, ...], journals: Sequence[Path], now: int) -> bool
     turn, expires_at = open_turn(found)
     owner = turn.owner
     if owner.host != this_host():
-        return expires_at < now - ABANDONED
+        return True  # abandoned long ago, or it would not have been found
     # Whatever the clock says: a machine may have slept for days. A journal that is still there is being read by
     # another process, which will know better.
     return owner.is_gone and (expires_at <= now or not journal_of(owner, journals))

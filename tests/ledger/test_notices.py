@@ -88,10 +88,12 @@ class TestWhatIsNoted:
             model="opus",
         )
 
-    def test_a_refusal_for_want_of_a_price_says_so(self, ledger: BudgetLedger) -> None:
+    def test_a_refusal_for_want_of_a_price_says_so_and_no_other_does(self, ledger: BudgetLedger) -> None:
         refuse(ledger, "a", budget("1 USD", on_unpriced="deny"), unpriced=True, model="made-up")
-        (notice,) = noted(ledger)
-        assert (notice.detail, notice.model) == ("unpriced", "made-up")
+        refuse(ledger, "b", budget("0 USD", name="denies", on_unpriced="deny"))
+        refuse(ledger, "c", budget("0 USD", name="warns"), unpriced=True)
+        found = sorted((notice.budget, notice.detail, notice.model) for notice in noted(ledger))
+        assert found == [("daily", "unpriced", "made-up"), ("denies", "used_up", "opus"), ("warns", "used_up", "opus")]
 
     def test_budgets_of_each_turn_are_told_of_once_a_day(self, ledger: BudgetLedger) -> None:
         for turn in "abc":

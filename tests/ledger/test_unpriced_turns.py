@@ -1,0 +1,55 @@
+"""Where estimates count: what a turn is charged that misses a price, by the lines that its budget is about."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_proxy.core.charge import charge
+from acp_proxy.core.scope import Scope
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.budgets import BudgetLedger
+from tests.core.accounts import budget, usd
+from tests.ledger.conftest import ONE_AT_A_TIME
+from tests.ledger.rows import ALICE, line, row
+from tests.ledger.test_budgets import account, held, hold
+
+pytestmark = ONE_AT_A_TIME
+
+OPUS = account(budget("9 USD", on_unpriced="estimate", scope=Scope(model=("op*",))))
+
+
+@pytest.mark.parametrize(
+    ("made", "charged"),
+    [
+        (row(line("opus", None), id="a"), "0.6"),
+        (row(line("opus", None), line("opera", "0.1"), id="a"), "0.6"),
+        (row(line("opus", None), line("opera", "0.1", "EUR"), id="a"), "0.6"),
+        (row(line("opus", None), line("opera", "0.7"), id="a"), "0.7"),
+        (row(line("opus", None), line("haiku", "5"), id="a"), "0.6"),
+        (row(line("opus", "0.1"), line("haiku", None), id="a"), "0.1"),
+        (row(line("opus", "0.1"), line("opera", None, input=0), id="a"), "0.1"),
+        (row(line("opus", None), id="a", cost_source="parent"), "0"),
+    ],
+    ids=[
+        "no price",
+        "a part",
+        "a part in another currency",
+        "a part beyond the hold",
+        "a price of another model",
+        "no price of another model",
+        "no tokens",
+        "in its parent's cost",
+    ],
+)
+def test_a_hold_stands_for_the_price_of_models_in_scope(ledger: BudgetLedger, made: Row, charged: str) -> None:
+    hold(ledger, "a", (OPUS, "0.6"))
+    ledger.append([made])
+    assert held(ledger, OPUS) == (usd(charged), 0)
+    assert charge(OPUS, ALICE, made.entry, hold=usd("0.6")) == usd(charged)
+
+
+def test_a_limit_of_tokens_needs_no_price(ledger: BudgetLedger) -> None:
+    tokens = account(budget("900 tokens", on_unpriced="estimate"))
+    hold(ledger, "a", (tokens, 300))
+    ledger.append([row(line("opus", None), id="a")])
+    assert held(ledger, tokens) == (110, 0)
