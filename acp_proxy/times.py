@@ -35,12 +35,17 @@ UTC_ZONE = Zone("UTC", UTC)  # also where no zone database is installed
 
 def zone(name: str) -> Zone:
     """An IANA zone. Raises ValueError with a line for the user."""
+    return UTC_ZONE if name in _UTC else Zone(name, zone_info(name))
+
+
+def zone_info(name: str) -> tzinfo:
+    """The same without its name, for who only counts in it."""
     if name in _UTC:
-        return UTC_ZONE
+        return UTC
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # 4 ms, and many a server has no zone but UTC
 
     try:
-        return Zone(name, ZoneInfo(name))
+        return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         if not _has_zones():
             raise ValueError("expected UTC: this machine has no other time zones; install tzdata") from error

@@ -7,20 +7,14 @@ budget.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime
 
-from acp_proxy import times
 from acp_proxy.core.budget import Account, Limit
 from acp_proxy.core.money import NANO, Money, decimal_text
 from acp_proxy.figures import cost_text, counted, tokens_text
-from acp_proxy.times import SECOND
+from acp_proxy.times import SECOND, zone_info
 
 _NO_END = {"turn": "each turn", "session": "each session", "total": "never", "rolling": "as time passes"}
-
-
-def zone_of(name: str) -> tzinfo:
-    """Of a budget; the configuration has looked whether there is such a zone."""
-    return times.zone(name).info or UTC
 
 
 def whose(account: Account) -> Mapping[str, str]:
@@ -56,4 +50,4 @@ def reset_text(account: Account) -> str:
     """When it is empty again, in the budget's zone."""
     if account.bounds.end is None:
         return _NO_END[account.budget.window.name]
-    return f"{datetime.fromtimestamp(account.bounds.end // SECOND, zone_of(account.budget.zone)):%d %b %H:%M %Z}"
+    return f"{datetime.fromtimestamp(account.bounds.end // SECOND, zone_info(account.budget.zone)):%d %b %H:%M %Z}"

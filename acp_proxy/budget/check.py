@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from acp_proxy.budget import listing, zone_of
+from acp_proxy.budget import listing
 from acp_proxy.budget.accounts import standings_of
 from acp_proxy.core.budget import Account, Budget, Standing, accounts_for
 from acp_proxy.core.hold_size import HoldSize
@@ -15,6 +15,7 @@ from acp_proxy.core.scope import DIMENSIONS, Dimension, Subject
 from acp_proxy.core.verdict import Verdict, decide, denies_unpriced
 from acp_proxy.figures import clean
 from acp_proxy.ledger.budgets import BudgetReader
+from acp_proxy.times import zone_info
 
 ADMITTED, REFUSED = 0, 3  # exit statuses
 
@@ -27,7 +28,7 @@ class Answer(Struct, frozen=True):
 def check(ledger: BudgetReader, budgets: Sequence[Budget], subject: Subject, now: int, *, unpriced: bool) -> Answer:
     """For a new session of `subject`; `unpriced`: its model has no price. What is not known of it is said."""
     asked = [budget for budget in budgets if not _missing(budget, subject)]
-    accounts = accounts_for(asked, subject, now, zone_of, "")
+    accounts = accounts_for(asked, subject, now, zone_info, "")
     standings = standings_of(ledger, accounts, now)
     verdict = decide(standings, [_size(ledger, account, subject) for account in accounts], unpriced=unpriced)
     unasked = _unasked(budgets, subject)
@@ -47,7 +48,7 @@ def _size(ledger: BudgetReader, account: Account, subject: Subject) -> HoldSize:
 
 def _refusal(standing: Standing, subject: Subject, now: int, *, unpriced: bool) -> str:
     model = subject.model if unpriced and denies_unpriced(standing.account) else None
-    return clean(refusal_text(standing, now, zone_of(standing.account.budget.zone), unpriced_model=model))
+    return clean(refusal_text(standing, now, zone_info(standing.account.budget.zone), unpriced_model=model))
 
 
 def _admitted(verdict: Verdict, standings: Sequence[Standing]) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from acp_proxy import table
-from acp_proxy.budget import with_unit, zone_of
+from acp_proxy.budget import with_unit
 from acp_proxy.budget.replay import Outcome, Replay
 from acp_proxy.figures import clean, counted
 from acp_proxy.report.formats import as_json_text
 from acp_proxy.table import Column
-from acp_proxy.times import SECOND, rfc3339
+from acp_proxy.times import SECOND, rfc3339, zone_info
 
 
 def plain(found: Replay) -> str:
@@ -85,7 +85,7 @@ def _refused(outcome: Outcome) -> str:
 
 
 def _moment(outcome: Outcome, at: int | None) -> str:
-    zone = zone_of(outcome.budget.zone)
+    zone = zone_info(outcome.budget.zone)
     return "" if at is None else f"{datetime.fromtimestamp(at // SECOND, zone):%Y-%m-%d %H:%M %Z}"
 
 

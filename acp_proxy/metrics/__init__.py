@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_proxy.budget import zone_of
 from acp_proxy.budget.accounts import accounts_of, standings_of
 from acp_proxy.budget.own import here, own_subject
 from acp_proxy.catalog import Catalog
@@ -29,6 +28,7 @@ from acp_proxy.metrics.own import Process, Timings, build_info
 from acp_proxy.metrics.readings import Readings
 from acp_proxy.metrics.spend import Spend
 from acp_proxy.metrics.tallied import tallied
+from acp_proxy.times import zone_info
 
 __all__ = ["CONTENT_TYPE", "Exporter"]
 
@@ -113,7 +113,7 @@ class Exporter:
         with timed("sessions"):
             active = ledger.tallied.active_sessions(organisation, now - _ACTIVE)
         with timed("budgets"):
-            standings = standings_of(ledger, accounts_of(ledger, config.budgets, self._subject, zone_of, now), now)
+            standings = standings_of(ledger, accounts_of(ledger, config.budgets, self._subject, zone_info, now), now)
         with timed("counts"):
             decisions, overshoots = ledger.decision_counts(organisation), ledger.overshoots(organisation)
             deliveries = ledger.delivery_counts(organisation)

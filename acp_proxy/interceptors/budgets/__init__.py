@@ -42,7 +42,6 @@ from acp_proxy.interceptors.budgets.filing import Filing
 from acp_proxy.interceptors.budgets.models import Models
 from acp_proxy.interceptors.budgets.pulse import Pulse
 from acp_proxy.interceptors.budgets.rules import Rules as Rules
-from acp_proxy.interceptors.budgets.rules import zone_of
 from acp_proxy.interceptors.budgets.running import Running, Turns
 from acp_proxy.interceptors.budgets.sizes import Sizes
 from acp_proxy.interceptors.budgets.stops import Stops
@@ -52,6 +51,7 @@ from acp_proxy.ledger import LedgerError, OpenTurn
 from acp_proxy.ledger.budgets import BEAT, EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.worker import LedgerWorker
+from acp_proxy.times import zone_info
 
 _GATHER = 0.05  # seconds; the row itself is let wait a moment, too
 _SOME = Usage(input=1, output=1)
@@ -107,8 +107,8 @@ class Budgets(Interceptor):
         self._turns = Turns()
         self._voice = voice = Voice(rules.style)
         self._filing = filing = Filing(worker, self._turns)
-        self._warnings = Warnings(worker, voice, clock, zone_of)
-        self._stops = Stops(self._turns, voice, filing.count, filing.note, rules.price, clock, zone_of)
+        self._warnings = Warnings(worker, voice, clock, zone_info)
+        self._stops = Stops(self._turns, voice, filing.count, filing.note, rules.price, clock, zone_info)
         self._pulse = Pulse(worker, self._turns, clock, beat)
         asking = Asking(worker, rules.timeout, rules.opening)
         self._deciding = Deciding(rules, asking, self._turns, self._sizes, filing, voice, self._warnings, clock)
@@ -130,7 +130,7 @@ class Budgets(Interceptor):
         origin = await self._origin(session)
         model = self._rules.concrete(self._models.of(session))
         turn = OpenTurn(self._new_id(at), origin, session, at, self._owner, model, self._rules.process)
-        accounts = accounts_for(self._rules.budgets, _subject(turn), at, zone_of, turn.id)
+        accounts = accounts_for(self._rules.budgets, _subject(turn), at, zone_info, turn.id)
         if not accounts:
             return None
         running = Running(turn.id, session, origin, model, accounts, at + EXPIRY)

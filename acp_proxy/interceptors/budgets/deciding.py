@@ -11,13 +11,14 @@ from acp_proxy.core.verdict import denies_unpriced
 from acp_proxy.interceptor import Admitted, Refusal
 from acp_proxy.interceptors.budgets.asking import Asking
 from acp_proxy.interceptors.budgets.filing import Filing
-from acp_proxy.interceptors.budgets.rules import Rules, zone_of
+from acp_proxy.interceptors.budgets.rules import Rules
 from acp_proxy.interceptors.budgets.running import Running, Turns
 from acp_proxy.interceptors.budgets.sizes import Sizes
 from acp_proxy.interceptors.budgets.voice import Voice
 from acp_proxy.interceptors.budgets.warnings import Warnings
 from acp_proxy.ledger import OpenTurn
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Held
+from acp_proxy.times import zone_info
 
 
 class Deciding:
@@ -65,7 +66,7 @@ class Deciding:
             return Admitted(turn.id, tuple(self._warnings.on_admission(turn.session, held.standings)))
         self._turns.forget(running.id)  # nothing is held
         model = unpriced if denies_unpriced(binding.account) else None
-        zone = zone_of(binding.account.budget.zone)
+        zone = zone_info(binding.account.budget.zone)
         text = refusal_text(binding, self._clock(), zone, unpriced_model=model)
         return self._voice.refuse(turn.session, binding.account, text)
 

@@ -23,11 +23,11 @@ from acp_proxy.core.windows import Window
 from acp_proxy.dispatch.accounting import Later
 from acp_proxy.ids import uuid7
 from acp_proxy.interceptors.budgets import Budgets, Rules
-from acp_proxy.interceptors.budgets.rules import zone_of
 from acp_proxy.interceptors.recorder import Recorder
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger, Grant
 from acp_proxy.ledger.worker import LedgerWorker
+from acp_proxy.times import zone_info
 from tests.ends import SESSION, Ends, answer, prompt
 from tests.ledger.rows import NOON, Warnings
 
@@ -199,7 +199,7 @@ class House:
             SESSION,
             self.options.get("process"),
         )
-        accounts = accounts_for(self.budgets[:1], subject, self.clock.now, zone_of, "")
+        accounts = accounts_for(self.budgets[:1], subject, self.clock.now, zone_info, "")
         with closing(self.ledger()) as ledger:
             return ledger.standing(accounts, self.clock.now)[0].held
 
