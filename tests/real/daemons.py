@@ -41,11 +41,12 @@ def started(command: Sequence[str | Path], ready: str, log: Path) -> Iterator[in
                 process.kill()
 
 
-def until(found: Callable[[], T], what: str, within: float = SECONDS) -> T:
+def until(found: Callable[[], T], what: str | Callable[[], str], within: float = SECONDS) -> T:
     """The first true answer of `found`. Raises AssertionError that `what` did not come in time."""
     deadline = time.monotonic() + within
     while not (answer := found()):
-        assert time.monotonic() < deadline, f"not within {within:.0f} s: {what}"
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {within:.0f} s: {what if isinstance(what, str) else what()}")
         time.sleep(_PAUSE)
     return answer
 

@@ -69,17 +69,18 @@ def prometheus(
     interval: str = "1s",
     alertmanager: int | None = None,
     history: str | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Iterator[Prometheus]:
     """A server that keeps its files in `directory` and ends with the block.
 
     `scrape` are ports of 127.0.0.1 that have /metrics, scraped as job "acp-proxy" every `interval`, in which rules
     are evaluated, too. `history` is OpenMetrics text with timestamps; it is there from the beginning. So is
-    what `backfill` put into `directory`/prometheus before.
+    what `backfill` put into `directory`/prometheus before. `more` are sections of its configuration, in place of ours.
     """
     port, data = free_port(), directory / "prometheus"
     data.mkdir(exist_ok=True)
     config = data / "prometheus.json"  # JSON is YAML
-    config.write_text(json.dumps(_config(scrape, rules, interval, alertmanager)))
+    config.write_text(json.dumps(_config(scrape, rules, interval, alertmanager) | dict(more or {})))
     if history is not None:
         backfill(history, data)
     command = [

@@ -126,7 +126,7 @@ def assert_recorded(server: Prometheus, team: Team, before: dict[str, Any]) -> N
         found = server.query("team:acp_proxy_cost:increase1h")
         return {(each.labels["team"], each.labels["currency"]): float(each.value) for each in found}
 
-    until(lambda: recorded() == pytest.approx(wanted, abs=1e-9), f"{wanted} is recorded")
+    until(lambda: recorded() == pytest.approx(wanted, abs=1e-9), lambda: f"{wanted} is recorded, and not {recorded()}")
 
 
 def added(samples: Iterable[Sample], key: Callable[[Any], Any]) -> dict[Any, Decimal]:
