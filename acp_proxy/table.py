@@ -29,6 +29,7 @@ class Column(Struct, frozen=True):
     name: bool = False  # may be cut to make room
     spare: int = 0  # the highest goes first where there is no room; 0 stays
     levels: Sequence[str] = ()  # one a line: the style that colours it
+    otherwise: str = ""  # a note in its place where there is no room
 
 
 class Part(Struct, frozen=True):
@@ -71,6 +72,7 @@ def coloured_parts(
         for text in plain_parts(first, more, notes):
             yield "".join(f"{cut(line, width)}\n" for line in text.splitlines())
         return
+    notes = [*notes, *(column.otherwise for at, column in enumerate(columns) if column.otherwise and at not in shown)]
     paint = painter(environ)
     shape = [(wide, columns[index].right) for index, wide in zip(shown, widths, strict=True)]
     titles, totals = _titles(columns), _totals(columns)

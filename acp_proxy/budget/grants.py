@@ -70,11 +70,11 @@ def columns(grants: Sequence[Grant], zone: Zone, now: int) -> list[Column]:
         Column("budget", [clean(grant.budget) for grant in latest], right=False, name=True),
         Column("for", [clean(grant.value or "all") for grant in latest], right=False, name=True),
         Column("amount", [with_unit(grant.amount, Limit(grant.amount, grant.unit)) for grant in latest]),
-        Column("granted", [_moment(grant.at, zone) for grant in latest], right=False, spare=1),
+        Column("granted", [_moment(grant.at, zone) for grant in latest], right=False, spare=3),
         Column("until", [_moment(grant.until, zone) for grant in latest], right=False),
         Column("", ["" if _counts(grant, now) else "over" for grant in latest], right=False),
-        Column("by", [clean(grant.who) for grant in latest], right=False, name=True),
-        Column("reason", [clean(grant.why) for grant in latest], right=False, name=True),
+        Column("by", [clean(grant.who) for grant in latest], right=False, name=True, spare=2),
+        Column("reason", [clean(grant.why) for grant in latest], right=False, name=True, spare=1),
     ]
 
 

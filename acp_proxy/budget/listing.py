@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from acp_proxy import table
 from acp_proxy.budget import amount_text, exact_text, reset_text, whose, with_unit
-from acp_proxy.core.budget import Standing
+from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.money import summed
 from acp_proxy.core.refusal import uncounted_text
 from acp_proxy.figures import AT_LEAST, clean, counted
@@ -71,18 +71,26 @@ def _columns(standings: Sequence[Standing]) -> list[Column]:
         *_unless_empty(
             "for", (clean(", ".join(whose(account).values())) for account in accounts), right=False, name=True
         ),
-        *(() if set(modes) == {"enforce"} else (Column("mode", modes, right=False, spare=3),)),
+        *(
+            ()
+            if set(modes) == {"enforce"}
+            else (Column("mode", modes, right=False, spare=1, otherwise=_not_enforced(accounts)),)
+        ),
         Column("window", [account.budget.window.text for account in accounts], right=False, spare=7),
         Column("used", [_used(standing) for standing in standings]),
-        Column(
-            "%", [f"{standing.percent}" for standing in standings], spare=6, levels=[_level(each) for each in standings]
-        ),
-        *_unless_empty("held", (_amount(standing, standing.held) for standing in standings), spare=2),
-        Column("left", [amount_text(standing.left, standing.account.budget.limit) for standing in standings]),
-        Column("limit", [with_unit(account.limit, account.budget.limit) for account in accounts], spare=5),
+        Column("%", [f"{standing.percent}" for standing in standings], levels=[_level(each) for each in standings]),
+        *_unless_empty("held", (_amount(standing, standing.held) for standing in standings), spare=5),
+        Column("left", [with_unit(standing.left, standing.account.budget.limit) for standing in standings]),
+        Column("limit", [amount_text(account.limit, account.budget.limit) for account in accounts], spare=6),
         *_unless_empty("granted", (_amount(standing, standing.granted) for standing in standings), spare=4),
-        Column("resets", [reset_text(account) for account in accounts], right=False, spare=1),
+        Column("resets", [reset_text(account) for account in accounts], right=False, spare=2),
     ]
+
+
+def _not_enforced(accounts: Iterable[Account]) -> str:
+    """A limit that is passed stops nobody there."""
+    modes = {account.budget.name: account.budget.mode for account in accounts if not account.enforced}
+    return f"Not enforced: {', '.join(f'{clean(name)} ({mode})' for name, mode in modes.items())}."
 
 
 def _unless_empty(

@@ -214,6 +214,16 @@ def test_grants_are_listed_with_the_latest_first_and_what_is_over_marked(ledger:
     ]
 
 
+def test_a_narrow_terminal_shows_of_a_grant_what_it_is_and_until_when(ledger: BudgetLedger) -> None:
+    ledger.grant(granted(asked(reason="the release night of the year"), budget("5 USD", per="user")))
+    columns = grants.columns(ledger.grants("default"), times.UTC_ZONE, NOW)
+    text = table.coloured(columns, (), None, 46, {"NO_COLOR": "1"})
+    assert [line.split() for line in text.splitlines()] == [
+        ["budget", "for", "amount", "until"],
+        ["daily", "alice", "$5.00", "2026-11-21", "14:10"],
+    ]
+
+
 def test_grants_as_json_are_exact(ledger: BudgetLedger) -> None:
     ledger.grant(granted(asked(amount="0.000000001"), budget("5 USD", per="user")))
     (found,) = json.loads(grants.as_json(ledger.grants("default"), NOW))["grants"]

@@ -170,10 +170,10 @@ def test_plain_text_is_aligned_rounded_and_says_what_it_misses(ledger: BudgetLed
     ledger.append(rows)
     hold(ledger, budget("5 USD", zone="Europe/Berlin", per="user", scope=Scope(user=("alice",))), "0.1")
     assert listing.plain(standings(ledger, daily, budget("2000000 tokens", "month", name="month", mode="warn"))) == (
-        "budget  for    mode     window     used   %   held   left         limit  resets\n"
-        "daily   alice  enforce  day     ≥ $1.25  25  $0.10  $3.65         $5.00  22 Nov 00:00 CET\n"
-        "daily   bob    enforce  day       $0.00   0         $5.00         $5.00  22 Nov 00:00 CET\n"
-        "month          warn     month       330   0         2.00M  2.00M tokens  01 Dec 00:00 UTC\n"
+        "budget  for    mode     window     used   %   held          left  limit  resets\n"
+        "daily   alice  enforce  day     ≥ $1.25  25  $0.10         $3.65  $5.00  22 Nov 00:00 CET\n"
+        "daily   bob    enforce  day       $0.00   0                $5.00  $5.00  22 Nov 00:00 CET\n"
+        "month          warn     month       330   0         2.00M tokens  2.00M  01 Dec 00:00 UTC\n"
         "\n"
         'Not counted by budget "daily", which counts USD: 3 EUR, the cost of 1 turn without a known price.\n'
     )
@@ -200,6 +200,27 @@ def test_a_narrow_terminal_shows_what_is_left(ledger: BudgetLedger) -> None:
     grant(ledger, "developer-daily", "2", "alice")
     text = listing.coloured(standings(ledger, daily), 40, {"NO_COLOR": "1"})
     assert ("$1.25" in text, "$5.75" in text) == (True, True)
+
+
+def test_a_narrow_terminal_keeps_units_and_says_what_is_not_enforced(ledger: BudgetLedger) -> None:
+    ledger.append([row(line(input=1200)) for _ in range(3)])
+    names = {"opus-turns-of-the-team": ("2 turns", "shadow"), "tokens-of-a-month": ("9000000 tokens", "warn")}
+    budgets = [budget(amount, "month", name=name, mode=mode) for name, (amount, mode) in names.items()]
+    found = standings(ledger, budget("1234 USD", name="of-all-developers", per="user"), *budgets)
+    wide, narrow = (listing.coloured(found, width, {"NO_COLOR": "1"}) for width in (120, 50))
+    assert ("mode" in wide.splitlines()[0], "mode" in narrow.splitlines()[0]) == (True, False)
+    assert ("-1 turns" in narrow, "9.00M tokens" in narrow) == (True, True)
+    assert "Not enforced" not in wide
+    assert " ".join(narrow.split("\n\n")[1].split()) == (
+        "Not enforced: opus-turns-of-the-team (shadow), tokens-of-a-month (warn)."
+    )
+
+
+def test_a_narrow_terminal_gets_how_much_is_used_in_place_of_a_bar(ledger: BudgetLedger) -> None:
+    ledger.append([row(line(cost="12.5"))])
+    text = listing.coloured(standings(ledger, budget("50 USD", name="developer-daily")), 40, {"NO_COLOR": "1"})
+    assert ("%" in text, "·" in text) == (True, False)
+    assert re.search(r"\$12\.50 +25 +\$37\.50", text)
 
 
 def test_a_bar_is_as_full_as_the_budget_is_used_and_held(ledger: BudgetLedger) -> None:
