@@ -44,7 +44,10 @@ FIELDS: Mapping[str, str] = {
 
 
 class Status(Struct, frozen=True):
-    """`standings` are those of budgets that the user's next prompt is charged to, the tightest first."""
+    """`standings` are those of budgets that the user's next prompt is charged to, the tightest first.
+
+    Those in shadow mode come last: nobody is told of them, nor stopped.
+    """
 
     user: str
     zone: Zone
@@ -54,6 +57,12 @@ class Status(Struct, frozen=True):
     month: Line
     standings: tuple[Standing, ...]
     last: Row | None
+
+    @property
+    def tightest(self) -> Standing | None:
+        """The budget that a prompt meets first."""
+        first = next(iter(self.standings), None)
+        return first if first and first.account.budget.mode != "shadow" else None
 
 
 def status(
@@ -96,7 +105,7 @@ def _accounts(
     return accounts
 
 
-def _fullness(standing: Standing) -> tuple[int, str]:
+def _fullness(standing: Standing) -> tuple[bool, int, str]:
     """The fullest first: by what is left of what is allowed, held money not counted as left."""
-    used = standing.spent + standing.held
-    return -(10**6 if standing.allowed <= 0 else used * 10**6 // standing.allowed), standing.account.key
+    used, shadow = standing.spent + standing.held, standing.account.budget.mode == "shadow"
+    return shadow, -(10**6 if standing.allowed <= 0 else used * 10**6 // standing.allowed), standing.account.key

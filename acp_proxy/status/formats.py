@@ -34,7 +34,7 @@ def as_line(status: Status) -> str:
     """`$1.24 today · $3.65 left of daily · last turn $0.0123`: what is not known, or not limited, is left out."""
     values = _values(status)
     parts = [f"{values['today']} today"]
-    if status.standings:
+    if status.tightest:
         parts.append(f"{values['left']} left of {values['budget']}")
     if status.last:
         parts.append(f"last turn {values['last']}")
@@ -87,8 +87,7 @@ def _values(status: Status) -> dict[str, str]:
         "turns": f"{status.today.turns:,}",
         "tokens": tokens_text(status.today.usage.total),
     }
-    if status.standings:
-        standing = status.standings[0]
+    if standing := status.tightest:
         limit = standing.account.budget.limit
         values |= {
             "budget": clean(standing.account.budget.name),

@@ -118,6 +118,16 @@ def test_the_budget_shown_is_the_one_of_which_the_least_part_is_left(ledger: Bud
     assert formats.as_text(shown, "{used}% of {limit}, {resets}") == "25% of $5.00, 22 Nov 00:00 UTC\n"
 
 
+def test_a_budget_that_stops_nobody_and_tells_nothing_is_not_in_the_line(ledger: BudgetLedger) -> None:
+    shadow = budget("1 USD", name="tried", mode="shadow")
+    shown = found(ledger, row(SPENT), budgets=(shadow, budget("5 USD", name="daily")))
+    assert formats.as_line(shown) == "$1.25 today · $3.75 left of daily · last turn $1.25\n"
+    assert [each["name"] for each in json.loads(formats.as_json(shown))["budgets"]] == ["daily", "tried"]
+    alone = found(ledger, budgets=(shadow,))
+    assert formats.as_line(alone) == "$1.25 today · last turn $1.25\n"
+    assert formats.as_text(alone, "{left} {budget}") == "- -\n"
+
+
 def test_of_a_budget_per_user_mine_is_shown(ledger: BudgetLedger) -> None:
     budgets = (budget("5 USD", name="each", per="user"),)
     shown = found(ledger, row(SPENT, origin=BOB), row(SPENT, origin=BOB), row(SPENT), budgets=budgets)
