@@ -38,6 +38,16 @@ def tokens_text(tokens: int) -> str:
     return f"{scaled:,.{decimals}f}{unit}"
 
 
+def percent_text(part: int, whole: int) -> str:
+    """Rounded, but never to nothing or to all of it: `<1%`, `57%`, `>99%`; `-` of nothing."""
+    if whole <= 0:
+        return "-"
+    if 0 < part * 100 < whole:
+        return "<1%"
+    percent = rounded(part * 100, whole)
+    return ">99%" if percent == 100 and part < whole else f"{percent}%"
+
+
 def counted(number: int, noun: str) -> str:
     """`1 row`, `2,000 rows`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -57,9 +57,9 @@ class Machine:
             timeout=60,
         )
 
-    def answer(self, *arguments: str) -> str:
+    def answer(self, *arguments: str, environ: Mapping[str, str] | None = None) -> str:
         """What a run that must succeed writes to stdout."""
-        done = self.run(*arguments)
+        done = self.run(*arguments, environ=environ)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
@@ -220,6 +220,19 @@ def test_a_name_that_the_ledger_does_not_know_is_told_with_the_one_that_was_mean
         'It has no model "opsu"; did you mean opus?',
         'It has no user "xyz".',
     ]
+
+
+def test_a_report_is_of_ones_own_organisation_as_the_page_and_the_metrics_are(machine: Machine) -> None:
+    ledger = open_ledger(machine.url, journals=())
+    ledger.append([row(line("opus")), row(line("opus"), origin=replace(ALICE, organisation="acme", team="theirs"))])
+    ledger.close()
+    for organisation in ("default", "acme"):
+        found = machine.answer("report", "--json", environ={"ACP_PROXY_IDENTITY__ORGANISATION": organisation})
+        assert json.loads(found)["total"]["turns"] == 1
+    assert "theirs" not in machine.answer("report", "--by", "team")
+    assert machine.answer("report", "--team", "thiers").splitlines()[1] == 'It has no team "thiers".'
+    elsewhere = machine.answer("report", environ={"ACP_PROXY_IDENTITY__ORGANISATION": "other"})
+    assert elsewhere == 'Nothing in the ledger is of organisation "other": it has rows of "acme" and "default".\n'
 
 
 def test_a_report_has_the_rows_that_a_killed_proxy_left_in_its_journal(machine: Machine) -> None:

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_proxy.core.money import Money
-from acp_proxy.figures import aligned, clean, context_level, cost_text, cut, decimals_of, tokens_text, width_of
+from acp_proxy.figures import (
+    aligned,
+    clean,
+    context_level,
+    cost_text,
+    cut,
+    decimals_of,
+    percent_text,
+    tokens_text,
+    width_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +79,12 @@ def test_currencies_stand_side_by_side_and_a_lower_bound_says_so() -> None:
     costs = [usd("1"), Money.of("2", "credits"), Money.of("3", "EUR")]
     assert cost_text(costs, 2, at_least=True) == "≥ €3.00 + $1.00 + 2.00 credits"
     assert cost_text([Money.of("1", "\x1b[31mgold")], 2) == "1.00 gold"
+
+
+def test_a_part_is_never_rounded_to_nothing_or_to_all() -> None:
+    parts = {0: "0%", 1: "<1%", 9: "<1%", 10: "1%", 125: "12%", 135: "14%", 994: "99%", 996: ">99%", 1000: "100%"}
+    assert {part: percent_text(part, 1000) for part in parts} == parts
+    assert percent_text(0, 0) == "-"
 
 
 def test_an_unknown_cost_is_no_zero() -> None:

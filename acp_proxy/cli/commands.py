@@ -31,14 +31,16 @@ def _report(arguments: argparse.Namespace) -> int:
     zone = options.zone(arguments.tz)
     now = time.time_ns()
     filters = [(name, value) for name in FILTERS if (value := getattr(arguments, name)) is not None]
-    wanted = query(*options.interval(arguments, zone, now), filters)
-    ledger = open_reader(options.config(arguments).ledger.url)
+    config = options.config(arguments)
+    ours = config.identity.organisation
+    wanted = query(*options.interval(arguments, zone, now), [("organisation", ours), *filters])
+    ledger = open_reader(config.ledger.url)
     try:
         found = report(ledger, arguments.by, wanted, zone)
         if not (found.lines or arguments.json or arguments.csv):
             from acp_proxy.report.nothing import nothing
 
-            sys.stdout.write(nothing(ledger, filters, of_a_time=(wanted.since, wanted.until) != (None, None)))
+            sys.stdout.write(nothing(ledger, ours, filters, of_a_time=(wanted.since, wanted.until) != (None, None)))
             return 0
     finally:
         ledger.close()

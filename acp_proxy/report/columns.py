@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from msgspec import Struct
 
 from acp_proxy.core.entry import Entry
-from acp_proxy.figures import clean, context_level, cost_text, cut, decimals_of, tokens_text
+from acp_proxy.figures import clean, context_level, cost_text, cut, decimals_of, percent_text, tokens_text
 from acp_proxy.ledger import Row, SessionInfo
 from acp_proxy.report import Line, Report
 from acp_proxy.table import Column
@@ -35,31 +35,36 @@ class Figure(Struct, frozen=True):
 
 
 def figures_of(report: Report, lines: Sequence[Line]) -> list[Figure]:
-    """What is shown of each line. `lines` are all, or those that cost most: they say how money is rounded."""
+    """What is shown of each line.
+
+    `lines` are all, or those that cost most: they say how money is rounded, and whether there are several users.
+    """
 
     def figure(title: str, cell: Callable[[Line], str], spare: int = 0) -> Figure:
         return Figure(title, cell, cell(report.total), spare=spare)
 
     per_group = [] if report.by == "turn" else [figure("turns", lambda line: tokens_text(line.turns), spare=2)]
     return [
-        *_names(report),
+        *_names(report, several=len({line.about.origin.user for line in lines if line.about}) > 1),
         *per_group,
         figure("prompt", lambda line: tokens_text(line.usage.prompt), spare=6),
-        figure("cached", _cached, spare=8),
+        figure("cached", lambda line: percent_text(line.usage.cached_read, line.usage.prompt), spare=8),
         figure("completion", lambda line: tokens_text(line.usage.completion), spare=7),
-        figure("total", lambda line: tokens_text(line.usage.total), spare=1),
+        figure("total", lambda line: tokens_text(line.usage.total), spare=2 if report.by == "session" else 1),
         *([Figure("context", _context, spare=4, level=_level)] if report.by in ("session", "turn") else []),
         *_costs(report, decimals_of(cost for line in lines for cost in line.costs)),
     ]
 
 
-def _names(report: Report) -> list[Figure]:
-    """What a line is about."""
+def _names(report: Report, *, several: bool) -> list[Figure]:
+    """What a line is about; whose it is where there are `several` users."""
+    whose = [_named("user", _user, spare=1)] if several else []
     match report.by:
         case "session" | "turn":
-            named = [_named("session", _session), _named("agent", _agent, spare=3)]
+            whose.append(_named("agent", _agent, spare=3))
+            named = [_named("session", _session), *whose]
             if report.by == "turn":
-                named = [_named("agent", _agent, spare=3), _named("model", _model), _named("kind", _kind, spare=5)]
+                named = [*whose, _named("model", _model), _named("kind", _kind, spare=5)]
             return [Figure("started", lambda line: _started(line, report.zone), "total", right=False), *named]
     if report.by in PERIODS:  # what is left of a date that is cut is no date
         return [Figure(report.by, lambda line: line.key, "total", right=False)]
@@ -82,6 +87,10 @@ def _session(line: Line) -> str:
     return (line.about.title or line.about.session) if isinstance(line.about, SessionInfo) else ""
 
 
+def _user(line: Line) -> str:
+    return line.about.origin.user if line.about else ""
+
+
 def _agent(line: Line) -> str:
     """Without the organisation that names from npm begin with."""
     return line.about.origin.agent.rpartition("/")[2] if line.about else ""
@@ -97,12 +106,6 @@ def _kind(line: Line) -> str:
         return ""
     entry = line.about.entry
     return entry.kind if entry.stop_reason in (None, "end_turn") else f"{entry.kind}, {entry.stop_reason}"
-
-
-def _cached(line: Line) -> str:
-    """How much of the prompt was read from a cache."""
-    prompt = line.usage.prompt
-    return f"{line.usage.cached_read / prompt:.0%}" if prompt else "-"
 
 
 def _context(line: Line) -> str:

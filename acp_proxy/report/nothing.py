@@ -9,18 +9,23 @@ from acp_proxy.ledger import LedgerReader, Query
 from acp_proxy.report import name_of
 
 
-def nothing(ledger: LedgerReader, filters: Sequence[tuple[str, str]], *, of_a_time: bool) -> str:
+def nothing(ledger: LedgerReader, organisation: str, filters: Sequence[tuple[str, str]], *, of_a_time: bool) -> str:
     """`filters` as they were typed. Raises LedgerError."""
+    others = sorted({str(sums.key[0]) for sums in ledger.summed(Query(), ("organisation",))})
+    if others and organisation not in others:
+        theirs = " and ".join(f'"{clean(name)}"' for name in others)
+        return f'Nothing in the ledger is of organisation "{clean(organisation)}": it has rows of {theirs}.\n'
     if not filters and not of_a_time:
         return "Nothing in the ledger yet. Put `acp-proxy run --` before an agent's command, and work with it.\n"
-    return "".join(f"{line}\n" for line in ("Nothing in the ledger matches.", *_not_known(ledger, filters)))
+    unknown = _not_known(ledger, Query(where=(("organisation", organisation),)), filters)
+    return "".join(f"{line}\n" for line in ("Nothing in the ledger matches.", *unknown))
 
 
-def _not_known(ledger: LedgerReader, filters: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _not_known(ledger: LedgerReader, ours: Query, filters: Iterable[tuple[str, str]]) -> Iterator[str]:
     for name, value in filters:
         if name == "title":
             continue
-        known = sorted({name_of(name, sums.key[0]) for sums in ledger.summed(Query(), (name,))})
+        known = sorted({name_of(name, sums.key[0]) for sums in ledger.summed(ours, (name,))})
         if value not in known:
             yield f'It has no {name} "{clean(value)}"{_meant(value, known)}'
 

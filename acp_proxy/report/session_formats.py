@@ -65,6 +65,7 @@ def _head(found: SessionReport) -> str:
         ("agent", clean(" ".join(part for part in (info.origin.agent, info.origin.agent_version) if part))),
         ("model", clean(", ".join(found.models))),
         ("project", clean(info.origin.project or "")),
+        ("user", clean(", ".join(name for name in (info.origin.user, info.origin.team) if name))),
         ("when", f"{began:%Y-%m-%d %H:%M} to {until}"),
         ("context", f"{tokens_text(used)} of {tokens_text(size)}" if used is not None and size else ""),
         ("tokens", f"{tokens_text(line.usage.total)} in {counted(line.turns, 'turn')}"),

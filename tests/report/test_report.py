@@ -397,6 +397,16 @@ def test_a_narrow_terminal_shows_what_it_is_about_and_what_it_cost(ledger: Ledge
     assert ("$12.50" in text, "€3.25" in text) == (True, True)
 
 
+@pytest.mark.parametrize("by", ["session", "turn"])
+def test_where_there_are_several_users_a_row_says_whose_it_is(ledger: Ledger, by: str) -> None:
+    (alone,) = (line.split()[0] for line in "".join(tables.plain(found(ledger, by, row()))).splitlines()[:1])
+    assert (alone, "user" in "".join(tables.plain(found(ledger, by)))) == ("started", False)
+    report = found(ledger, by, row(line(cost="1"), origin=BOB))
+    wide, narrow = "".join(tables.plain(report)), "".join(tables.coloured(report, 60, {"NO_COLOR": "1"}))
+    for text in (wide, narrow):
+        assert [word for word in ("user", "bob", "alice") if word in text] == ["user", "bob", "alice"]
+
+
 def test_a_terminal_gets_a_bar_per_row_as_long_as_its_cost(ledger: Ledger) -> None:
     rows = [row(line("all", "4")), row(line("half", "2")), row(line("none", None))]
     lines = "".join(tables.coloured(found(ledger, "model", *rows), 80, {})).splitlines()

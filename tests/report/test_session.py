@@ -129,6 +129,7 @@ def test_people_get_what_it_is_about_the_plot_and_the_turns(ledger: BudgetLedger
     head, plot, turns = text.split("\n\n")
     assert head.splitlines()[:2] == ["session  Fix the tests", "id       s1"]
     assert "agent    claude-agent-acp 0.100.0" in head
+    assert "user     alice, core" in head
     assert "when     2026-11-21 12:01 to 12:03" in head
     assert plot.splitlines() == ["context", "100% │ ▇", "     │ █", "     │ █", "     │ █", "  0% │▄█"]
     assert [line.split()[0] for line in turns.splitlines()] == ["started", "2026-11-21", "2026-11-21", "total"]
