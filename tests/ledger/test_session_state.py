@@ -1,0 +1,57 @@
+"""How a session stands, when rows and titles of it come one after the other, late, or in one moment."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from acp_proxy.core.entry import SessionState
+from acp_proxy.core.money import Money
+from acp_proxy.core.usage import Counters
+from acp_proxy.ledger import Ledger, Query
+from tests.ledger.conftest import ONE_AT_A_TIME
+from tests.ledger.rows import ALICE, MINUTE, NOON, row
+
+pytestmark = ONE_AT_A_TIME
+
+BEFORE = SessionState(1, 2, True, (), Money.of("1", "USD"), Counters(input=1), "opus", "Before")
+AFTER = SessionState(3, 4, False, (), Money.of("5", "credits"), Counters(input=6), "haiku", "After")
+
+
+def titled(ledger: Ledger) -> list[str | None]:
+    """The session's title, and those of the words in it by which it is found."""
+    (session,) = ledger.sessions(Query())
+    words = ("before", "between", "after")
+    return [session.title, *(word for word in words if list(ledger.sessions(Query(where=(("title", word),)))))]
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("later", [0, 1])
+def test_what_the_next_row_knows_takes_the_place_of_all_that_was_known(
+    ledger: Ledger, in_order: bool, later: int
+) -> None:
+    """Also of two that ended in one moment."""
+    ledger.append([row(state=BEFORE)], in_order=in_order)
+    ledger.append([row(at=NOON + later, state=AFTER)], in_order=in_order)
+    assert ledger.state_of(ALICE, "s1") == replace(AFTER, costs=(Money.of("0.02", "USD"),))
+    assert titled(ledger) == ["After", "after"]
+
+
+def test_a_title_that_is_older_than_the_one_that_stands_changes_nothing(ledger: Ledger) -> None:
+    ledger.append([row(state=BEFORE)])
+    ledger.note_session(ALICE, "s1", "Between", NOON + 5 * MINUTE)
+    ledger.append([row(at=NOON + MINUTE, state=AFTER)])
+    assert titled(ledger) == ["Between", "between"]
+
+
+def test_a_title_that_came_with_a_row_is_as_old_as_that_row(ledger: Ledger) -> None:
+    ledger.append([row(state=BEFORE), row(at=NOON + 9 * MINUTE, state=AFTER)])
+    ledger.note_session(ALICE, "s1", "Between", NOON + 5 * MINUTE)
+    assert titled(ledger) == ["After", "after"]
+
+
+def test_of_titles_of_one_moment_the_last_stands(ledger: Ledger) -> None:
+    ledger.append([row(state=BEFORE)])
+    for title in ("After", "Between"):
+        ledger.note_session(ALICE, "s1", title, NOON + 5 * MINUTE)
+        assert titled(ledger) == [title, title.lower()]
