@@ -81,13 +81,15 @@ def add(run: Run, rows: Iterable[Concerned]) -> None:
     for each in rows:
         changed = []
         for whose, what, until, text in execute(run, each.finding):
-            counted = list(_counted(what_of(what), each.by_whose[whose]))
-            if not counted:
+            of = what_of(what)
+            counted = list(_counted(of, each.by_whose[whose])) if of else []
+            if of is None or not counted:
                 continue
             total = spent_of(text)
-            for row, lines in counted:
-                _count(total, what_of(what), row.entry, lines)
-            if _fits(total):
+            if total is not None:
+                for row, lines in counted:
+                    _count(total, of, row.entry, lines)
+            if total is not None and _fits(total):
                 changed.append((each.organisation, whose, what, until, _encoded(total)))
             else:
                 run(

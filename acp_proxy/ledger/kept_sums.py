@@ -124,13 +124,20 @@ def unsummed(index: int, account: Account, kept: Kept, dialect: Dialect) -> Iter
         yield spent_in_rows(index, account, kept.bounds, dialect, _UNSUMMED)
 
 
-def spent_of(text: str) -> Spent:
-    return _decoder().decode(text)
+def spent_of(text: str) -> Spent | None:
+    """None for what nobody can read: a sum that is not there."""
+    try:
+        return _decoder().decode(text)
+    except msgspec.MsgspecError:
+        return None
 
 
 @lru_cache(maxsize=256)
-def what_of(text: str) -> What:
-    return msgspec.json.decode(text, type=What)
+def what_of(text: str) -> What | None:
+    try:
+        return msgspec.json.decode(text, type=What)
+    except msgspec.MsgspecError:
+        return None
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError
 from acp_proxy.ledger.places import network_file_system, private_directory
-from acp_proxy.ledger.version import APPLICATION_ID, is_up_to_date
+from acp_proxy.ledger.version import APPLICATION_ID, is_up_to_date, strange_table
 
 T = TypeVar("T")
 
@@ -91,6 +91,8 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
             from acp_proxy.ledger.migrations import migrate  # imports all that writes, and most openers only look
 
             migrate(connection, lambda begin: patiently(lambda: connection.execute(begin), patience))
+        if strange := patiently(lambda: strange_table(connection), patience):
+            raise LedgerError(f"another program has changed this file: its table {strange} is not as acp-proxy made it")
     except BaseException:
         connection.close()
         raise

@@ -89,8 +89,9 @@ class Question:
                 case ("spent", index, *_):
                     sums[int(index)].spent.add(each)
                 case ("kept", index, *_, text, _):
-                    sums[int(index)].spent.add_all(kept_sums.spent_of(text))
-                    result.kept.add(int(index))
+                    if kept := kept_sums.spent_of(text):
+                        sums[int(index)].spent.add_all(kept)
+                        result.kept.add(int(index))
                 case ("hold", key, _, others, own, lowest, highest, *_):
                     for place in by_key[key]:
                         sums[place].held += int(others)

@@ -5,9 +5,10 @@ Nothing that is read here ever falls, but for sessions that are active.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from acp_proxy.core.money import NANO
 from acp_proxy.ledger import labels, tallies
@@ -88,12 +89,13 @@ class Tallied:
     def tallies(self, organisation: str) -> list[Tally]:
         """Of all families that the organisation has."""
         sql = "SELECT family, labels, slot, count, units, nano FROM tally WHERE org_id = ?"
-        parsed: dict[str, tuple[str | None, ...]] = {}
+        parsed: dict[str, tuple[str | None, ...] | None] = {}
         found = []
         for family, text, slot, count, units, nano in self._read(sql, (organisation,)):
             if text not in parsed:
-                parsed[text] = tuple(json.loads(text))
-            found.append(Tally(family, parsed[text], slot, count, units * NANO + nano))
+                parsed[text] = _labels(text)
+            if (labels := parsed[text]) is not None:
+                found.append(Tally(family, labels, slot, count, units * NANO + nano))
         return found
 
     def labels(self, organisation: str) -> list[Label]:
@@ -128,3 +130,11 @@ class Tallied:
                 tallies.count(run, organisation, counts)
 
         self._write(work)
+
+
+def _labels(text: str) -> tuple[str | None, ...] | None:
+    """None for what nobody can read."""
+    try:
+        return msgspec.json.decode(text, type=tuple[str | None, ...])
+    except msgspec.MsgspecError:
+        return None

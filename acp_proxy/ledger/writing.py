@@ -202,7 +202,15 @@ def state_of(found: tuple[Any, ...], costs: list[tuple[Any, ...]]) -> SessionSta
         context_estimated=bool(estimated),
         costs=summed(Money(cost_nano, cost_currency) for cost_nano, cost_currency in costs),
         agent_cost=None if nano is None else Money(nano, currency),
-        counters=None if counters is None else msgspec.json.decode(counters, type=Counters),
+        counters=_counters(counters),
         model=model,
         title=title,
     )
+
+
+def _counters(text: str | None) -> Counters | None:
+    """None also for what nobody can read: then it is not known where they stood."""
+    try:
+        return None if text is None else msgspec.json.decode(text, type=Counters)
+    except msgspec.MsgspecError:
+        return None

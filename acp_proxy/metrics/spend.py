@@ -76,7 +76,9 @@ class Spend:
         tokens, cost, unpriced = self._tokens.zeros(), self._cost.zeros(), self._unpriced.zeros()
         turns, without_usage = self._turns.zeros(), self._without_usage.zeros()
         for whole in readings.wholes:
-            at = self._places[whole.series]
+            at = self._places.get(whole.series)
+            if at is None:  # of a series that is not in the ledger: whose it is nobody knows
+                continue
             place = at.tokens
             tokens[place] += whole.input
             tokens[place + 1] += whole.cached_read
@@ -110,16 +112,17 @@ class Spend:
 
     def _learn(self, readings: Readings) -> None:
         """Places of series that are new, and of what they let foresee."""
-        expected = [tally.labels for tally in readings.tallies if tally.family == EXPECTED]
-        new = [whole for whole in readings.wholes if whole.series not in self._places]
+        expected = [tally.labels for tally in readings.tallies if tally.family == EXPECTED and len(tally.labels) == 3]
+        known = readings.series
+        new = [whole for whole in readings.wholes if whole.series not in self._places and whole.series in known]
         if not new and self._places and len(expected) == self._foreseen:
             return
         if self._first_costs(new, readings):
             self._begin()
-            new = list(readings.wholes)
+            new = [whole for whole in readings.wholes if whole.series in known]
         self._foreseen = len(expected)
         for whole in new:
-            self._places[whole.series] = self._placed(readings.series[whole.series], readings.labels)
+            self._places[whole.series] = self._placed(known[whole.series], readings.labels)
         self._foresee(readings, expected)
         for key in self._keys:
             for source in self._paid.get(key[0], (_FORESEEN_COST,)):

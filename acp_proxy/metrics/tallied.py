@@ -61,13 +61,17 @@ _RELAY_SECONDS = "From the read of a chunk of lines until it was written, or wai
 
 def _plain(tallies: Iterable[Tally], family: str) -> dict[Values, int]:
     """Labels that only this program makes."""
-    return {tuple(map(str, tally.labels)): tally.number for tally in tallies if tally.family == family}
+    return {
+        tuple(map(str, tally.labels)): tally.number
+        for tally in tallies
+        if tally.family == family and len(tally.labels) == 1
+    }
 
 
 def _counts(tallies: Iterable[Tally], family: str, names: tuple[str, ...], labels: Labels) -> dict[Values, int]:
     counts: dict[Values, int] = {}
     for tally in tallies:
-        if tally.family == family:
+        if tally.family == family and len(tally.labels) == len(names):
             series = _shown(tally, names, labels)
             counts[series] = counts.get(series, 0) + tally.number
     return counts
@@ -79,7 +83,7 @@ def _buckets(
     counts: dict[Values, dict[int, int]] = {}
     sums: dict[Values, int] = {}
     for tally in tallies:
-        if tally.family == family:
+        if tally.family == family and len(tally.labels) == len(names):
             series = _shown(tally, names, labels)
             slots = counts.setdefault(series, {})
             slots[tally.slot] = slots.get(tally.slot, 0) + tally.number

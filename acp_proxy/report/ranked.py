@@ -31,8 +31,19 @@ _Record = tuple[bytes, bytes]  # a place among others; a turn with the number of
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_block = msgspec.msgpack.Decoder(list[_Record]).decode
-_decode_entry = msgspec.msgpack.Decoder(tuple[int, Entry]).decode
 _decode_session = msgspec.msgpack.Decoder(tuple[SessionInfo, Sums]).decode
+
+
+class _Strange(Entry, frozen=True):
+    """Of a kind or from a source that another version knows, or another program has made up: it is shown, too."""
+
+    kind: str  # type: ignore[assignment]
+    usage_source: str  # type: ignore[assignment]
+    cost_source: str  # type: ignore[assignment]
+
+
+_decode_entry = msgspec.msgpack.Decoder(tuple[int, Entry]).decode
+_decode_strange = msgspec.msgpack.Decoder(tuple[int, _Strange]).decode
 
 
 class Ranked(Collection[T]):
@@ -95,7 +106,10 @@ def ranked_turns(
         return _place(currencies, entry.costs, entry.usage.total, entry.id), _encode((number, entry))
 
     def unpacked(data: bytes) -> T:
-        number, entry = _decode_entry(data)
+        try:
+            number, entry = _decode_entry(data)
+        except msgspec.ValidationError:
+            number, entry = _decode_strange(data)
         return made(Row(numbered[number], entry))
 
     ranked = Ranked(map(record, rows), unpacked, in_memory)

@@ -1,0 +1,149 @@
+"""A SQLite file into which another program has written: shown as far as it can be read, or refused in one line."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from acp_proxy.catalog import Catalog
+from acp_proxy.cli import main
+from acp_proxy.config import load
+from acp_proxy.core.entry import SessionState
+from acp_proxy.core.usage import Counters
+from acp_proxy.ledger import LedgerError, open_ledger, open_reader
+from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.tallies import EXPECTED, Tally
+from acp_proxy.ledger.version import TABLES
+from acp_proxy.metrics import Exporter
+from tests.core.accounts import budget, usd
+from tests.ledger.holds import account, held, hold
+from tests.ledger.rows import ALICE, NOON, line, row
+
+STATE = SessionState(1000, 200_000, counters=Counters(1, 2, 3), title="Fix the flaky test")
+CAP = account(budget("5 USD"))
+
+
+def opened(path: Path) -> BudgetLedger:
+    return open_ledger(f"sqlite:///{path}", journals=())
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Of a ledger with three rows, and with a sum that is kept."""
+    path = tmp_path / "ledger.db"
+    with closing(opened(path)) as ledger:
+        hold(ledger, "t0", (CAP, "0.4"))
+        ledger.append(
+            [row(line(cost="0.5"), id=f"t{number}", session=f"s{number}", state=STATE) for number in range(3)]
+        )
+        ledger.tallied.expect("default", "claude-agent-acp", "core", "opus")
+    return path
+
+
+def change(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA legacy_alter_table = 1")  # what names a table that is renamed stays
+        for statement in statements:
+            connection.execute(statement)
+
+
+def put(path: Path, table: str, column: str, text: str) -> None:
+    """In all rows."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(f"UPDATE {table} SET {column} = ?", (text,))  # noqa: S608
+
+
+def loose(path: Path, table: str) -> list[str]:
+    """Statements that make a table anew as another program would have."""
+    with closing(sqlite3.connect(path)) as connection:
+        ((sql,),) = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchall()
+    made = re.sub("STRICT, |NOT NULL", "", sql)
+    return [f"ALTER TABLE {table} RENAME TO t", made, f"INSERT INTO {table} SELECT * FROM t", "DROP TABLE t"]  # noqa: S608
+
+
+def view(_: Path, table: str) -> list[str]:
+    return [f"ALTER TABLE {table} RENAME TO t", f"CREATE VIEW {table} AS SELECT * FROM t"]  # noqa: S608
+
+
+def gone(_: Path, table: str) -> list[str]:
+    return [f"DROP TABLE {table}"]
+
+
+@pytest.mark.parametrize("table", sorted(TABLES))
+@pytest.mark.parametrize("how", [loose, view, gone])
+def test_a_table_that_another_program_has_made_is_refused_by_name(
+    path: Path, table: str, how: Callable[[Path, str], list[str]]
+) -> None:
+    change(path, *how(path, table))
+    told = f"^ledger {path}: another program has changed this file: its table {table} is not as acp-proxy made it$"
+    for open_it in (open_ledger, open_reader):
+        with pytest.raises(LedgerError, match=told):
+            open_it(f"sqlite:///{path}", journals=())
+
+
+def test_tables_and_views_of_other_programs_beside_ours_do_no_harm(path: Path) -> None:
+    change(path, "CREATE TABLE notes (x)", "CREATE VIEW by_agent AS SELECT agent, count(*) FROM turn GROUP BY agent")
+    with closing(opened(path)) as ledger:
+        ledger.append([row()])
+
+
+def test_a_kind_and_sources_that_nobody_knows_are_shown_as_they_are(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(path, "UPDATE turn SET kind = 'dream', usage_source = 'oracle', cost_source = 'oracle' WHERE id = 't1'")
+    assert main(["report", "--by", "turn", "--csv", "--ledger", f"sqlite:///{path}"]) == 0
+    assert ["dream" in each for each in capsys.readouterr().out.splitlines()].count(True) == 1
+
+
+@pytest.mark.parametrize("counters", ["", "null", "[1]", '{"input": "many"}', "{"])
+def test_counters_that_cannot_be_read_are_not_known(path: Path, counters: str) -> None:
+    put(path, "session", "counters", counters)
+    with closing(opened(path)) as ledger:
+        state = ledger.state_of(ALICE, "s0")
+    assert state is not None
+    assert (state.counters, state.title) == (None, STATE.title)
+
+
+@pytest.mark.parametrize("column", ["spent", "what"])
+@pytest.mark.parametrize("text", ["", "null", "[]", '{"nano": 1}'])
+def test_a_sum_that_cannot_be_read_is_made_anew_and_no_row_is_refused(path: Path, column: str, text: str) -> None:
+    put(path, "kept_sum", column, text)
+    with closing(opened(path)) as ledger:
+        assert held(ledger, CAP) == (usd("1.5"), 0)
+        ledger.append([row(line(cost="0.5"))])
+        assert held(ledger, CAP) == (usd("2"), 0)
+        hold(ledger, "t9", (CAP, "0.4"), now=NOON + 1)
+        ledger.append([row(line(cost="0.5"))])
+        assert held(ledger, CAP) == (usd("2.5"), usd("0.4"))
+
+
+@pytest.mark.parametrize("labels", ["", "null", "{}", "[1]", "[]", '["a","b","c","d"]'])
+def test_tallies_that_cannot_be_read_are_left_out_of_the_metrics(path: Path, labels: str, tmp_path: Path) -> None:
+    with closing(opened(path)) as ledger:
+        counts = [Tally(family, ("x",), 0, 1, 1) for family in (EXPECTED, "relay_seconds", "agent_exits", "turn_cost")]
+        ledger.tallied.count_relayed("default", "p1", 1, counts, NOON)
+    put(path, "tally", "labels", labels)
+    assert 'acp_proxy_turns_total{agent="claude-agent-acp"' in scraped(path, tmp_path)
+
+
+def test_sums_of_a_series_that_is_not_there_are_left_out_of_the_metrics(path: Path, tmp_path: Path) -> None:
+    with closing(opened(path)) as ledger:
+        ledger.append([row(line("haiku"))])
+    change(path, "DELETE FROM series WHERE model = 'haiku'")
+    text = scraped(path, tmp_path)
+    assert (
+        'acp_proxy_tokens_total{agent="claude-agent-acp",model="opus",team="core",source="agent",type="input"} 300'
+        in text
+    )
+    assert 'model="haiku",team="core",source="agent",type="input"} 1' not in text
+
+
+def scraped(path: Path, home: Path) -> str:
+    config = load({}, {"HOME": str(home), "USER": "alice"})
+    with closing(opened(path)) as ledger:
+        return Exporter(config, Catalog.load(), journals=(), process=False).scrape(ledger).decode()
