@@ -1,66 +1,18 @@
-"""What the meter keeps of one session: its counters, what was booked, its context, and notes on the turn that runs.
+"""What the meter keeps of one session: its counters, what was booked, and its context.
 
 Bounded: notes end with their turn, and nothing grows with the number of turns.
 """
 
 from __future__ import annotations
 
-from msgspec import Struct, field
-
 from acp_proxy.core.agent_cost import AgentCost, Increase
 from acp_proxy.core.agents import Profile
-from acp_proxy.core.counters import Cumulative, Reading, covers
-from acp_proxy.core.dialects import Call
+from acp_proxy.core.counters import Cumulative, covers
 from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import Compacted, Counters, EarlierReport, Turn
 from acp_proxy.core.money import Money, plus
-from acp_proxy.core.usage import Usage
-
-_SUBAGENTS = 1000  # of one turn that are told apart
-
-
-class Notes(Struct):
-    """What was seen since the oldest open turn began."""
-
-    model: str | None = None  # chosen when it began, or named since by what it used
-    switched: bool = False  # another one was chosen meanwhile
-    reported: bool = False  # a `usage_update` came
-    reported_cost: bool = False
-    used: bool = False  # ... with a context
-    compacted: bool = False  # or the agent said how much is left after a compaction
-    most_used: int | None = None  # the largest context of a call, tokens
-    contexts: int = 0  # how many that differed from the one before
-    contexts_sum: int = 0
-    first_used: int | None = None  # the context of the first call
-    calls: Usage | None = None  # the sum, where an agent tells each call
-    lacking: str = ""  # what is missing of one of them
-    subagents: dict[str, Call] = field(default_factory=dict)  # told once, by tool call
-    subagent_calls: dict[str, Usage] = field(default_factory=dict)  # told call by call, by tool call
-    cumulative: Counters | None = None  # the session's counters as of now
-    status: Counters | None = None  # the turn's counters as of now
-
-    def add_call(self, reading: Reading) -> None:
-        self.calls = reading.usage if self.calls is None else self.calls + reading.usage
-        self.lacking = self.lacking or ("" if reading.whole and reading.certain else reading.detail)
-
-    def add_subagent_call(self, tool_call: str, usage: Usage) -> None:
-        key = tool_call if tool_call in self.subagent_calls or len(self.subagent_calls) < _SUBAGENTS else "others"
-        self.subagent_calls[key] = self.subagent_calls.get(key, Usage()) + usage
-
-    def add_subagent(self, call: Call) -> None:
-        if len(self.subagents) < _SUBAGENTS:
-            self.subagents[call.subagent or ""] = call
-
-
-class Ended(Struct):
-    """The turn before: what its usage is compared with."""
-
-    at: int
-    counters: Counters
-    partition: Usage
-    context: int | None  # as the agent told it in that turn
-    calls: int = 1  # at most so many model calls: one, and one after each tool call
-    cumulative: bool = False  # its counters were taken as the session's
+from acp_proxy.core.notes import Ended, Notes
+from acp_proxy.core.one_call import Known
 
 
 class Account:
@@ -76,6 +28,8 @@ class Account:
         self.heard: Counters | None = None  # the last cumulative ones, booked or not
         self.charged_at: Counters | None = None  # those that came with the last cost
         self.before: Ended | None = None
+        self.sure: Known | None = None  # a turn by which others are judged, of agents that nobody has described
+        self.passed = 0  # characters of all its turns, for the same
         self.used: int | None = None
         self.size: int | None = None
         self.estimated = False  # `used` is
@@ -99,7 +53,7 @@ class Account:
         if self.here:
             self.cost.begin(at_zero=True)
             self.tokens.begin(at_zero=True)
-            self.heard = self.charged_at = self.before = self.told = self.used = None
+            self.heard = self.charged_at = self.before = self.sure = self.told = self.used = None
             self.estimated = self.grounded = self.awaited = False
             self.from_start = True
 

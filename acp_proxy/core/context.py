@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from acp_proxy.core.account import Account, Notes
+from acp_proxy.core.account import Account
 from acp_proxy.core.estimate import answered, chars_of, tokens_in
 from acp_proxy.core.events import TurnEnded
+from acp_proxy.core.notes import Notes
 from acp_proxy.core.turn_usage import TurnUsage
 
 

@@ -21,6 +21,7 @@ _OVERLAPS = {  # (caches in input, thinking in output)
     (True, False): "caches inside input, thinking beside output, by totalTokens",
 }
 _NO_SUM = "totalTokens is no sum of its counters"
+_MORE_CACHED = "more was cached than input tells, so that it stands beside it"
 _HALF = "input or output is not told"
 _UNSURE = "thinking may be in the output or beside it"
 _NOTHING_NEW = Counters(0, 0, 0)
@@ -29,13 +30,15 @@ _NOTHING_NEW = Counters(0, 0, 0)
 class Reading(Struct, frozen=True):
     """A partition, and why it was read so. Not `certain`: the counters contradict each other and nobody decided.
 
-    Not `whole`: they contradict each other, or one is missing, but how the agent counts is known.
+    Not `whole`: they contradict each other, or one is missing, but how the agent counts is known. `guessed`: they may
+    be of more than what they are read as.
     """
 
     usage: Usage
     detail: str = ""
     certain: bool = True
     whole: bool = True
+    guessed: bool = False
 
 
 def partition(counters: Counters, profile: Profile) -> Reading:
@@ -47,6 +50,8 @@ def partition(counters: Counters, profile: Profile) -> Reading:
         if decided and overlap[0] != caches_inside:
             continue
         if _sum(counters, *overlap) == counters.total:
+            if overlap[0] and not decided and _is_beside(counters, profile):
+                return Reading(_split(counters, False, overlap[1]), _MORE_CACHED, whole=False)  # nor is it in the total
             return Reading(_split(counters, *overlap), "" if profile.known else _reason(counters, words))
     if profile.input is not None:
         usage = _split(counters, caches_inside, profile.thought_inside)
@@ -58,6 +63,8 @@ def partition(counters: Counters, profile: Profile) -> Reading:
         if not _has_both(counters):
             return Reading(usage, _HALF, whole=False)
         return Reading(usage, "" if profile.known else _reason(counters, ""))
+    if counters.total is None and not counters.thought and _is_beside(counters, profile):
+        return Reading(_split(counters, False, True), _MORE_CACHED, whole=_has_both(counters))
     return Reading(_split(counters, True, True), _NO_SUM, certain=False)
 
 
@@ -169,6 +176,12 @@ def _reason(counters: Counters, words: str) -> str:
     """Where no part is told any identity holds, and proves nothing."""
     told = any(part is not None for part in (counters.cached_read, counters.cached_write, counters.thought))
     return words if told else "neither caches nor thinking are told apart"
+
+
+def _is_beside(counters: Counters, profile: Profile) -> bool:
+    """Whether an agent that nobody has described tells more cached input than input."""
+    cached = (counters.cached_read or 0) + (counters.cached_write or 0)
+    return not profile.known and cached > (counters.input or 0)
 
 
 def _has_both(counters: Counters) -> bool:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from acp_proxy.core.account import Account, Notes
+from acp_proxy.core.account import Account
 from acp_proxy.core.events import TurnEnded
+from acp_proxy.core.notes import Notes
 from acp_proxy.core.usage import Usage
 
 _CHARS_PER_TOKEN = 4

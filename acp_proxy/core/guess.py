@@ -4,44 +4,90 @@ from __future__ import annotations
 
 from typing import Literal
 
-from acp_proxy.core.account import Ended
+from msgspec import Struct
+
+from acp_proxy.core.agents import InputCounts
+from acp_proxy.core.notes import Ended
+from acp_proxy.core.one_call import OneCall
 
 PER_TURN = "unknown agent: counters taken per turn"
+_CUMULATIVE = "unknown agent: counters grew by more than the context, taken as cumulative"
+_EITHER = "unknown agent: its counters may be the turn's or the session's"
+_FELL = "unknown agent: counters fell, taken per turn"
+
+
+class Judged(Struct, frozen=True):
+    """How one turn's counters are to be taken. Not `sure`: what they grew by is the least that they can mean."""
+
+    cumulative: bool = False
+    reason: str = PER_TURN
+    sure: bool = True
 
 
 class ScopeGuess:
-    """One agent, over all its sessions. Begins with `turn`; `reason` says why it is what it is."""
+    """One agent, over all its sessions. Begins with `turn`."""
 
     def __init__(self) -> None:
         self.scope: Literal["turn", "session"] = "turn"
-        self.reason = PER_TURN
-        self._settled = False
+        self.caches: dict[str | None, InputCounts] = {}  # whether input holds them, by model, once that is known
+        self.sums = False  # a turn's usage is of all its calls, and not of the last one alone
+        self._sure = False  # of `session`
+        self._per_turn = False  # for good: no counter of a session's falls
 
-    def judge(self, before: Ended | None, now: Ended, *, loaded: bool) -> Literal["turn", "session"]:
-        """The scope, after one more turn of a session, or after the first one of a session that was `loaded`.
+    @property
+    def settled(self) -> bool:
+        """Whether it is known by now, and no longer guessed."""
+        return self._per_turn or self._sure
 
-        Counters that never fall mark `session` when they grew by more prompt than the turn can have sent: turns of
-        their own would each begin anew. A later fall takes that back for good, since every session would have
-        restarted.
+    def judge(
+        self, before: Ended | None, now: Ended, call: OneCall | None, *, loaded: bool, waited: bool = False
+    ) -> Judged:
+        """The reading of one more turn of a session, or of the first one of a session that was `loaded`.
+
+        `call` is what one call can have sent, where the session's own figures tell that. A turn that `waited` for the
+        one before may tell the sum of both.
         """
-        if self._settled:
-            return self.scope
         if before is None:
-            if self.scope == "turn" and loaded and _is_of_many(now):
-                self._goes_on()
-        elif self.scope == "session":
-            if not now.partition.covers(before.partition):
-                self._settle("unknown agent: counters fell, taken per turn again")
-        elif _outgrew(before, now) and now.partition.covers(before.partition):
-            self._goes_on()
-        return self.scope
+            if loaded and not self._per_turn and _is_of_many(now):
+                self._goes_on(sure=True)
+            return self._as_found()
+        if not now.partition.covers(before.partition):
+            if now.model == before.model:  # with another model some begin anew
+                self.scope, self._sure, self._per_turn = "turn", False, True
+            return self._as_found()
+        if waited and call is not None and not call.fits(now.partition.prompt, 1, now.calls):
+            return Judged(cumulative=True, reason=_EITHER, sure=False)
+        if self.settled:
+            return self._as_found()
+        if call is None:
+            if _outgrew(before, now):
+                self._goes_on(sure=True)
+            return self._as_found()
+        return self._fitting(before, now, call)
 
-    def _goes_on(self) -> None:
-        self.scope = "session"
-        self.reason = "unknown agent: counters grew by more than the context, taken as cumulative"
+    def _fitting(self, before: Ended, now: Ended, call: OneCall) -> Judged:
+        """Which of both is what calls of this session can have sent.
 
-    def _settle(self, reason: str) -> None:
-        self.scope, self.reason, self._settled = "turn", reason, True
+        A turn with a call that shows nowhere looks like one of a session's counters, but not twice.
+        """
+        since = now.partition.minus(before.partition)
+        per_turn = call.fits(now.partition.prompt, 1, now.calls)
+        cumulative = call.fits(since.prompt, min(now.calls, 2), now.calls)
+        if per_turn and not cumulative:
+            self.scope = "turn"
+            return Judged(sure=call.proven)
+        if cumulative and not per_turn:
+            self._goes_on(sure=self.scope == "session")
+            return self._as_found()
+        return Judged(cumulative=True, reason=_EITHER, sure=False)
+
+    def _goes_on(self, *, sure: bool) -> None:
+        self.scope, self._sure = "session", sure
+
+    def _as_found(self) -> Judged:
+        if self.scope == "session":
+            return Judged(cumulative=True, reason=_CUMULATIVE, sure=self._sure)
+        return Judged(reason=_FELL if self._per_turn else PER_TURN)
 
 
 def _outgrew(before: Ended, now: Ended) -> bool:
@@ -61,4 +107,4 @@ def _outgrew(before: Ended, now: Ended) -> bool:
 
 def _is_of_many(now: Ended) -> bool:
     """Whether it is far more than all calls of the turn can have sent."""
-    return now.context is not None and now.partition.prompt > 2 * now.calls * now.context
+    return now.context is not None and 2 * now.partition.prompt > 3 * now.calls * now.context

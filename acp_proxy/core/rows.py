@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from acp_proxy.core.account import Account, Notes
+from acp_proxy.core.account import Account
 from acp_proxy.core.agent_cost import Increase
 from acp_proxy.core.context import note_context, request_context
 from acp_proxy.core.counters import partition
@@ -19,6 +19,7 @@ from acp_proxy.core.events import TurnEnded
 from acp_proxy.core.guess import ScopeGuess
 from acp_proxy.core.model_rows import Share, Spread, read_rows, spread, without
 from acp_proxy.core.money import summed
+from acp_proxy.core.notes import Notes
 from acp_proxy.core.pricing import Pricer
 from acp_proxy.core.turn_cost import Bill, Prices, computed_lines, turn_bill, unpaid_lines
 from acp_proxy.core.turn_usage import TurnUsage, turn_usage

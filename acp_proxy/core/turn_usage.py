@@ -10,16 +10,18 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy.core.account import Account, Ended, Notes
+from acp_proxy.core.account import Account
 from acp_proxy.core.acp import CANCELLED
 from acp_proxy.core.agent_cost import Increase
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.counters import Reading, completed, is_empty, partition
 from acp_proxy.core.dialects import status_line
 from acp_proxy.core.entry import UsageSource
-from acp_proxy.core.estimate import Estimate, answered, cut_short
+from acp_proxy.core.estimate import Estimate, answered, chars_of, cut_short
 from acp_proxy.core.events import Counters, TurnEnded
-from acp_proxy.core.guess import PER_TURN, ScopeGuess
+from acp_proxy.core.guess import ScopeGuess
+from acp_proxy.core.notes import Ended, Notes
+from acp_proxy.core.stranger import as_stranger, read, read_calls
 from acp_proxy.core.usage import NOTHING, Usage
 
 Guess = Callable[[], Estimate | None]  # None where nothing may be guessed
@@ -43,8 +45,11 @@ def turn_usage(
 ) -> TurnUsage:
     """The tokens of a turn during which the agent's cost grew by `increase`. Moves the account's counters on."""
     profile = account.profile
+    account.passed += chars_of(ended)
     reported = _reported(ended, account, notes, increase, scope)
     short = cut_short(ended)
+    if reported is not None and reported.source == "estimated" and guess() is None:
+        return TurnUsage(NOTHING, "none", reported.detail)
     if reported is not None and reported.usage.total:
         if short and reported.source == "agent":
             return replace(reported, source="partial", detail=_joined(reported.detail, _why(ended)))
@@ -69,20 +74,24 @@ def _reported(
     """What the agent said; None when it said nothing that can be counted."""
     profile = account.profile
     counters = _counters_of(ended, notes)
-    if notes.calls is not None and (profile.known or counters is None):
-        why = "" if profile.known else "unknown agent: usage told call by call"
-        return TurnUsage(notes.calls, "partial" if notes.lacking else "agent", _joined(why, notes.lacking))
+    if notes.calls is not None and profile.known:
+        return TurnUsage(notes.calls, "partial" if notes.lacking else "agent", notes.lacking)
+    if notes.calls is not None and counters is None:
+        return _read(read_calls(ended, notes))
     if profile.scope == "session":
         told = ended.counters
         return _since_last(completed(told, notes.cumulative) if told else notes.cumulative, account, profile)
     if counters is None:
         return None
-    reading = partition(counters, profile)
-    context = account.used if notes.used else None
-    calls = ended.tool_calls + 1
-    before, account.before = account.before, Ended(ended.at, counters, reading.usage, context, calls)
-    if not profile.known:
-        reading = _guessed(reading, account, before, scope, by_model=bool(ended.model_usage))
+    before = account.before
+    if profile.scope == "none":
+        profile = as_stranger(profile)
+    if profile.known:
+        reading = partition(counters, profile)
+        context = account.used if notes.used else None
+        account.before = Ended(ended.at, counters, reading.usage, context, ended.tool_calls + 1)
+    else:
+        reading = read(counters, ended, account, notes, scope, profile)
     if not reading.usage.total and not _is_zero(ended, profile, increase):
         return None
     if not increase.amounts and _repeats(ended, counters, before, notes, profile):
@@ -90,8 +99,6 @@ def _reported(
     proven = notes.contexts if profile.used_in_turn else 0  # calls; not all are of tools that show
     if profile.scope == "last_call" and (ended.tool_calls or proven > 1 or account.open):  # what waits may be in it
         return TurnUsage(reading.usage, "partial", "the last of several model calls")
-    if not profile.known and calls > 1 and context and reading.usage.prompt <= context:
-        return TurnUsage(reading.usage, "partial", _joined(reading.detail, "no more than one of several model calls"))
     if profile.slips and before is not None and ended.turn.started_at < before.at:
         reading = replace(reading, usage=_without(reading.usage, before.partition))
     as_gemini = not profile.known and counters is ended.quota and counters.total is None
@@ -102,6 +109,8 @@ def _reported(
 
 def _read(reading: Reading) -> TurnUsage:
     source: UsageSource = "agent" if reading.certain and reading.whole else "partial"
+    if reading.guessed:
+        source = "estimated"
     return TurnUsage(reading.usage, source, reading.detail, reading.certain)
 
 
@@ -120,22 +129,6 @@ def _since_last(now: Counters | None, account: Account, profile: Profile) -> Tur
         return TurnUsage(NOTHING, "none", "where the session's counters stood before is not known")
     reading = partition(since, profile)
     return _read(reading) if reading.usage.total else None
-
-
-def _guessed(reading: Reading, account: Account, before: Ended | None, scope: ScopeGuess, *, by_model: bool) -> Reading:
-    """An agent that is not in the table counts per turn, until its counters show that they go on.
-
-    Who tells them by model, too, counts per turn: a sudden growth is then a stream that was retried.
-    """
-    now = account.before
-    if by_model or now is None:
-        return replace(reading, detail=_joined(PER_TURN, reading.detail))
-    if scope.judge(before, now, loaded=not account.from_start) == "session":
-        if before is not None and not before.cumulative:
-            account.tokens.stand_at(before.counters)
-        since, now.cumulative = account.tokens.advance(now.counters), True
-        reading = Reading(NOTHING) if since is None else partition(since, account.profile)
-    return replace(reading, detail=_joined(scope.reason, reading.detail))
 
 
 def _is_zero(ended: TurnEnded, profile: Profile, increase: Increase) -> bool:

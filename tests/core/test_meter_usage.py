@@ -123,7 +123,7 @@ def test_the_users_word_on_caches_is_not_overruled_by_an_identity() -> None:
 
 
 def test_cached_input_above_an_inclusive_input_leaves_none_uncached() -> None:
-    assert partition(Counters(3, 5, 8, None, 4), UNKNOWN).usage == Usage(0, 4, 0, 5)
+    assert partition(Counters(3, 5, 8, None, 4), Profile("turn", "includes_cache")).usage == Usage(0, 4, 0, 5)
 
 
 def test_contradicting_counters_of_an_unknown_agent_have_no_price() -> None:
@@ -693,13 +693,6 @@ def test_counters_that_fall_take_the_guess_back() -> None:
     story.turn(inclusive(9000, 900), used=1500)
     for _ in range(2):
         assert story.turn(inclusive(1600, 100), used=1700).usage == Usage(1600, 0, 0, 100)
-
-
-def test_without_a_context_nothing_marks_an_agent_as_cumulative() -> None:
-    story = Story(STRANGER)
-    story.open()
-    for total in (1000, 2000, 4000):
-        assert story.turn(inclusive(total, 100)).usage == Usage(total, 0, 0, 100)
 
 
 def test_an_unknown_agent_that_tells_what_gemini_tells_leaves_out_its_thinking_too() -> None:

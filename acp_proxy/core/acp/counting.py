@@ -23,32 +23,57 @@ _LARGE = 1 << 18  # bytes of a line above which its parts are not measured one b
 _DIGITS = 16  # of the largest count
 _MODELS = 100  # of one turn that are told apart
 _NO_COUNTERS = Counters()
-_COUNTERS = {  # by the names that agents use; of several for one counter the last wins
+_COUNTERS = {  # by the names that agents and their providers use; of several for one counter the last wins
+    "prompt_tokens": "input",
+    "promptTokenCount": "input",
     "input_tokens": "input",
     "inputTokens": "input",
     "promptTokens": "input",
+    "completion_tokens": "output",
+    "candidatesTokenCount": "output",
     "output_tokens": "output",
     "outputTokens": "output",
     "completionTokens": "output",
+    "totalTokenCount": "total",
     "total_tokens": "total",
     "totalTokens": "total",
+    "thoughtsTokenCount": "thought",
+    "reasoning_tokens": "thought",
     "reasoningTokens": "thought",
     "reasoning_output_tokens": "thought",
     "reasoningOutputTokens": "thought",
     "thought_tokens": "thought",
     "thoughtTokens": "thought",
     "thoughtsTokens": "thought",
+    "cachedContentTokenCount": "cached_read",
+    "cache_read_input_tokens": "cached_read",
+    "cacheReadInputTokens": "cached_read",
+    "cache_read_tokens": "cached_read",
+    "cacheReadTokens": "cached_read",
+    "cached_tokens": "cached_read",
     "cached_input_tokens": "cached_read",
     "cachedInputTokens": "cached_read",
     "cached_read_tokens": "cached_read",
     "cachedReadTokens": "cached_read",
     "cachedTokens": "cached_read",
+    "cache_creation_input_tokens": "cached_write",
+    "cacheCreationInputTokens": "cached_write",
     "cacheCreationTokens": "cached_write",
+    "cache_write_tokens": "cached_write",
+    "cacheWriteTokens": "cached_write",
     "cache_write_input_tokens": "cached_write",
     "cacheWriteInputTokens": "cached_write",
     "cached_write_tokens": "cached_write",
     "cachedWriteTokens": "cached_write",
 }
+_DETAILS = (  # objects in which some providers tell parts
+    "prompt_tokens_details",
+    "completion_tokens_details",
+    "input_tokens_details",
+    "output_tokens_details",
+    "inputTokenDetails",
+    "outputTokenDetails",
+)
 
 
 class Ending(Struct, frozen=True):
@@ -123,9 +148,10 @@ def counters(value: Any) -> Counters | None:
     if not isinstance(value, dict):
         return None
     found: dict[str, int] = {}
-    for name, counter in _COUNTERS.items():
-        if name in value and (counted := count(value[name])) is not None:
-            found[counter] = counted
+    for place in (*[mapping(value[name]) for name in _DETAILS if name in value], value):
+        for name, counter in _COUNTERS.items():
+            if name in place and (counted := count(place[name])) is not None:
+                found[counter] = counted
     return Counters(**found) if found else None
 
 

@@ -1,0 +1,83 @@
+"""Sessions of agents that nobody has described, told in every way that is known, beside what they really used."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from acp_proxy.core.entry import Entry
+from acp_proxy.core.events import Counters
+from acp_proxy.core.usage import NOTHING, Usage
+from tests.core.story import STRANGER, Story
+
+Covers = Literal["turn", "last_call", "session"]
+Context = Literal["none", "gauge", "prompt", "sum", "low", "high"]  # how its `used` is made
+Kind = Literal["plain", "parallel", "long"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    prompt_chars: int
+    tool_chars: int
+    output_chars: int
+    tool_calls: int
+    calls: list[Usage]
+
+
+def turns(seed: int, kind: Kind) -> Iterator[Turn]:
+    """Six turns of a session. Each call sends all that came before it; a token has four characters."""
+    rng = random.Random(seed)  # noqa: S311
+    context = rng.choice((1500, 6000, 15_000))
+    for number in range(6):
+        asked = rng.randint(5, 6000 if kind == "long" else 200)
+        context += asked
+        rounds = rng.choice((0, 0, 1, 1, 2, 4))
+        calls, tool_calls, tool_chars, said = [], 0, 0, 0
+        for round_ in range(rounds + 1):
+            written = rng.randint(10, 300)
+            read = int(context * rng.uniform(0.6, 0.95)) if number or round_ else 0
+            calls.append(Usage(context - read, read, 0, written))
+            context += written
+            said += 4 * written if round_ == rounds else 20
+            if round_ < rounds:
+                result = rng.randint(10, 5000 if kind == "long" else 800)
+                context += result
+                tool_chars += 4 * result + 3 * written
+                tool_calls += rng.randint(1, 4) if kind == "parallel" else 1
+        yield Turn(4 * asked, tool_chars, said, tool_calls, calls)
+
+
+def rows(seed: int, covers: Covers, context: Context, kind: Kind) -> Iterator[tuple[Entry, Usage]]:
+    """The row of each turn, and what the turn really used."""
+    story = Story(STRANGER)
+    story.open()
+    session = NOTHING
+    for turn in turns(seed, kind):
+        used, last = sum(turn.calls, NOTHING), turn.calls[-1]
+        session += used
+        open_turn = story.begin(chars=turn.prompt_chars)
+        told = {"gauge": last.total, "prompt": last.prompt, "sum": session.total}
+        told |= {"low": 7 * last.prompt // 10, "high": 5000 + 13 * last.prompt // 10}
+        if context != "none":
+            story.report(open_turn, used=told[context], size=200_000)
+        counters = _as_told({"turn": used, "last_call": last, "session": session}[covers], seed)
+        ended = story.end(
+            open_turn,
+            counters,
+            tool_calls=turn.tool_calls,
+            tool_chars=turn.tool_chars,
+            output_chars=turn.output_chars,
+        )
+        yield ended[-1], used
+
+
+def _as_told(usage: Usage, seed: int) -> Counters:
+    """Caches beside input, inside of it, or not told."""
+    match seed % 3:
+        case 0:
+            return Counters(usage.input, usage.output, usage.total, None, usage.cached_read, 0)
+        case 1:
+            return Counters(usage.prompt, usage.output, usage.total, None, usage.cached_read)
+    return Counters(usage.prompt, usage.output, usage.total)
