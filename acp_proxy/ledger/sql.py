@@ -19,6 +19,7 @@ from acp_proxy.core.budget import Account
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.notice import Notice
+from acp_proxy.core.session_ids import booked
 from acp_proxy.core.verdict import decide
 from acp_proxy.ledger import (
     LedgerError,
@@ -99,11 +100,11 @@ class SqlLedger(SqlReader):
         self._lock_sums(run, organisation)
         unsummed.add_up(run, organisation)
 
-    def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
+    def note_session(self, origin: Origin, session: str, title: str, at: int) -> None:
         self._write(lambda run: run(NOTE_TITLE, title_values(origin, session, title, at)))
 
     def state_of(self, origin: Origin, session: str) -> SessionState | None:
-        key = key_values(origin, session)
+        key = key_values(origin, booked(session))
         found = self._read(STATE, key)
         return state_of(found[0], self._read(COSTS, key)) if found else None
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
 from acp_proxy.core.money import Money, summed
+from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Counters, Usage
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.reading import OF_SESSION, key_values
@@ -93,7 +94,7 @@ def write_rows(run: Run, prepared: Prepared, *, in_order: bool) -> Written:
         later_rows = run(_IN_ORDER if in_order else _BY_TIME, session)
         if not later_rows:
             started_at = row.entry.started_at
-            run(_BEGIN_SESSION, (started_at, *key_values(row.origin, row.entry.session), started_at))
+            run(_BEGIN_SESSION, (started_at, *key_values(row.origin, booked(row.entry.session)), started_at))
         elif later_rows[0][0] == 0:
             first.append(row)
     return Written(rows, first)
@@ -113,8 +114,8 @@ def _lines(rows: Iterable[Row]) -> list[Statement]:
     return insertions("line", [values for row in rows for values in _line_values(row)])
 
 
-def title_values(origin: Origin, session: str, title: str | None, at: int) -> tuple[object, ...]:
-    return (title, None if title is None else title.casefold(), at, *key_values(origin, session), at)
+def title_values(origin: Origin, session: str, title: str, at: int) -> tuple[object, ...]:
+    return (title, title.casefold(), at, *key_values(origin, booked(session)), at)
 
 
 def _turn_values(row: Row) -> tuple[object, ...]:
@@ -125,7 +126,7 @@ def _turn_values(row: Row) -> tuple[object, ...]:
         origin.user,
         origin.host,
         origin.agent,
-        entry.session,
+        booked(entry.session),
         entry.kind,
         entry.started_at,
         entry.ended_at,
@@ -168,7 +169,7 @@ def _session_values(row: Row) -> tuple[object, ...]:
     origin, entry = row.origin, row.entry
     state = row.state or _state_after(entry)
     return (
-        *key_values(origin, entry.session),
+        *key_values(origin, booked(entry.session)),
         origin.team,
         origin.project,
         origin.agent_version,

@@ -73,6 +73,8 @@ class TestRows:
         given_row = row()
         ledger.append([replace(given_row, entry=replace(given_row.entry, lines=()))])
         assert [found.entry.usage for found in rows(ledger)] == [Usage()]
+        for by in ("user", "host"):  # from totals, and from rows
+            assert [sums.turns for sums in ledger.summed(Query(), (by,))] == [1]
 
     def test_names_as_long_as_they_are_let_in_are_kept(self, ledger: Ledger) -> None:
         """No index of PostgreSQL takes much more."""

@@ -50,6 +50,12 @@ def test_a_title_that_came_with_a_row_is_as_old_as_that_row(ledger: Ledger) -> N
     assert titled(ledger) == ["After", "after"]
 
 
+def test_a_row_without_a_title_makes_none_late(ledger: Ledger) -> None:
+    ledger.append([row()])
+    ledger.note_session(ALICE, "s1", "Between", NOON)
+    assert titled(ledger) == ["Between", "between"]
+
+
 def test_of_titles_of_one_moment_the_last_stands(ledger: Ledger) -> None:
     ledger.append([row(state=BEFORE)])
     for title in ("After", "Between"):
