@@ -35,7 +35,7 @@ from acp_proxy.ledger import LedgerUnavailableError, OpenTurn, Query, Row, open_
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.journal import Journal, open_journal
 from acp_proxy.ledger.owners import Owner
-from tests.ledger.server import Server, running
+from tests.postgres import Server, running
 
 ROOT = Path(__file__).parent.parent
 ORIGIN = Origin("default", "alice", "core", "web", "host", "agent", None, None)

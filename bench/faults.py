@@ -18,8 +18,8 @@ from pathlib import Path
 from tests.faults import databases, troubles
 from tests.faults.link import linked
 from tests.faults.trial import BUDGET, Home, Party, Verdict, kill, stop
-from tests.ledger.conftest import mounted
-from tests.ledger.server import Server, running
+from tests.places import mounted
+from tests.postgres import Server, running
 
 _LINE = "{:<38} {:>6} {:>8} {:>7} {:>8} {:>7} {:>7} {:>5} {:>8} {:>6}"
 _TITLES = ("", "trials", "lines", "begun", "acked", "booked", "cut", "lost", "doubled", "faults")

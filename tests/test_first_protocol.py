@@ -17,8 +17,8 @@ from acp_proxy.core.events import (
     TurnEnded,
     UpdateSeen,
 )
+from tests.core.messages import is_valid
 from tests.core.talk import AGENT, CLIENT, Talk, the
-from tests.core.test_acp import is_valid
 from tests.ends import Ends, answer, encoded, request
 
 OF_THEN = ""  # no definition of today fits

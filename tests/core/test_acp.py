@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,18 +14,9 @@ from acp_proxy.core import acp
 from acp_proxy.core.events import Counters, ModelCounters
 from acp_proxy.core.jsonrpc import Notification, parse
 from acp_proxy.core.money import Money
-from tests.core.test_jsonrpc import JSON
+from tests.core.messages import JSON, is_valid
 
-SCHEMAS = {
-    version: json.loads((Path(__file__).parents[1] / f"schema/acp-v{version}.schema.unstable.json").read_text())
-    for version in (1, 2)
-}
 USD = Money.of("0.045989", "USD")
-
-
-def is_valid(version: int, name: str, value: Any) -> bool:
-    schema = {"$ref": f"#/$defs/{name}", "$defs": SCHEMAS[version]["$defs"]}
-    return jsonschema.Draft202012Validator(schema).is_valid(value)
 
 
 def update_in(version: int, line: bytes) -> Any:

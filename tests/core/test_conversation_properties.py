@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from acp_proxy.core import acp
 from acp_proxy.core.events import Side, TurnEnded, TurnStarted
+from tests.core.messages import JSON
 from tests.core.talk import AGENT, Talk
-from tests.core.test_jsonrpc import JSON
 from tests.core.test_recordings import RECORDINGS, TRANSCRIPTS
 
 SHORT = settings(max_examples=60, deadline=None)

@@ -13,12 +13,7 @@ from hypothesis import strategies as st
 from acp_proxy.core.events import Side
 from acp_proxy.core.jsonrpc import Notification, Pairing, Request, Response, id_key, may_be_object, parse
 from acp_proxy.core.peek import peek_line
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=10,
-)
+from tests.core.messages import JSON
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.ledger.server import running
+from tests.postgres import running
 from tests.real.daemons import free_port, started
 
 pytestmark = pytest.mark.real

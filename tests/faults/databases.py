@@ -14,7 +14,7 @@ import asyncpg
 from acp_proxy.ledger import open_ledger
 from tests.faults.link import Link
 from tests.faults.trial import Home, Verdict, at_random_moment, until
-from tests.ledger.server import Server
+from tests.postgres import Server
 
 
 def home_at(path: Path, server: Server, link: Link, config: str = "") -> Home:

@@ -11,7 +11,7 @@ import pytest
 from tests.faults import databases
 from tests.faults.link import Link, linked
 from tests.faults.trial import BUDGET, Home, Verdict
-from tests.ledger.server import Server, running
+from tests.postgres import Server, running
 
 pytestmark = pytest.mark.xdist_group("faults of a database")
 

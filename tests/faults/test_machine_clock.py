@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.test_budgets_end_to_end import Editor, proxy
+from tests.editor import Editor, proxy
 
 DAY = 24 * 3600
 CONFIG = """

@@ -21,7 +21,7 @@ from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.sqlite_file import queue_of
 from tests.faults.parties import AT_ONCE
 from tests.faults.trial import Home, Trial, Verdict, until
-from tests.ledger.conftest import make_writable
+from tests.places import make_writable
 
 NOW = len(MIGRATIONS)
 HOUR = 3600

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,7 +14,8 @@ import pytest
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from tests.ledger.rows import Warnings
-from tests.ledger.server import Server, running
+from tests.places import mounted
+from tests.postgres import Server, running
 
 TABLES = ["turn", "line", "session", "series", "total", "open_turn", "hold", "surcharge", "granted", "announced"]
 TABLES += ["decision", "overshoot", "account", "settings"]
@@ -106,14 +105,6 @@ def read_only_directory(tmp_path: Path) -> Iterator[Path]:
         yield directory
 
 
-def make_writable(directory: Path) -> None:
-    """What `read_only_directory` made read-only."""
-    if os.geteuid() != 0:
-        directory.chmod(0o700)
-    else:
-        subprocess.run(["mount", "-o", "remount,rw", str(directory)], check=True)
-
-
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 1 MiB."""
@@ -121,14 +112,3 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     directory.mkdir()
     with mounted(directory, "size=1m"):
         yield directory
-
-
-@contextmanager
-def mounted(directory: Path, options: str) -> Iterator[None]:
-    mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(directory)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to mount")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(directory)], check=True)

@@ -75,3 +75,22 @@ class Warnings:
     @property
     def events(self) -> list[str]:
         return [event for event, _ in self.told]
+
+
+NOTHING_KNOWN = UsageLine("opus", Usage())
+
+
+def ended(stop_reason: str, *lines: UsageLine) -> Row:
+    """The row of turn `a`; without costs and tokens it tells of none."""
+    entry = Entry(
+        id="a",
+        session="s1",
+        kind="turn",
+        started_at=NOON,
+        ended_at=NOON + MINUTE,
+        stop_reason=stop_reason,
+        lines=lines,
+        usage_source="agent" if any(each.usage.total for each in lines) else "none",
+        cost_source="agent" if any(each.cost for each in lines) else "unknown",
+    )
+    return Row(ALICE, entry)

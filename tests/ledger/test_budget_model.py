@@ -27,8 +27,8 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.open_turns import ABANDONED
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget
+from tests.ledger.holds import ELSEWHERE, GONE
 from tests.ledger.rows import ALICE, NOON, line, row
-from tests.ledger.test_budgets import ELSEWHERE, GONE
 
 USERS = ("alice", "bob")
 DAY = 24 * HOUR

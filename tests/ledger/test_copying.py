@@ -19,9 +19,8 @@ from acp_proxy.ledger.budgets import BudgetLedger, Grant
 from acp_proxy.ledger.copying import Copied, copy
 from tests.core.accounts import usd
 from tests.ledger.conftest import ONE_AT_A_TIME
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, Warnings, line, row
-from tests.ledger.test_budgets import CAP, hold
-from tests.ledger.test_lost_parties import NOTHING_KNOWN, ended
+from tests.ledger.holds import CAP, hold
+from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, NOTHING_KNOWN, Warnings, ended, line, row
 
 EVERYTHING = Query()
 STATE = SessionState(500, 200_000, True, (), Money.of("1", "USD"), Counters(input=1), "opus", "A title")

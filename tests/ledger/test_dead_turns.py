@@ -17,8 +17,8 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.places import journal_name
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME
+from tests.ledger.holds import CAP, GONE, account, held, hold
 from tests.ledger.rows import ALICE, NOON, line, row
-from tests.ledger.test_budgets import CAP, GONE, account, held, hold
 
 pytestmark = ONE_AT_A_TIME
 

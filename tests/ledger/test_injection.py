@@ -15,8 +15,8 @@ from acp_proxy.report import BY, report
 from acp_proxy.times import UTC_ZONE
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME
+from tests.ledger.holds import account, held
 from tests.ledger.rows import ALICE, BOB, NOON, line, row
-from tests.ledger.test_budgets import account, held
 
 pytestmark = ONE_AT_A_TIME
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from acp_proxy.core.budget import Account, Budget, Standing
+from acp_proxy.core.budget import Budget
 from acp_proxy.core.charge import charge
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import Scope
@@ -23,22 +23,11 @@ from acp_proxy.ledger.kept_sums import ANEW, TABLES
 from acp_proxy.ledger.migrations import MIGRATIONS
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import Open
+from tests.ledger.holds import ELSEWHERE, account, any_rows, hold, keep, standing, unique
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
-from tests.ledger.test_budgets import ELSEWHERE, account, any_rows, hold, unique
 
 DAY = 24 * HOUR
 CAP = account(budget("9 USD"))
-
-
-def keep(ledger: BudgetLedger, *accounts: Account, now: int = NOON) -> None:
-    """As the first hold does; this one is given up."""
-    hold(ledger, "first", *((each, 1) for each in accounts), now=now, owner=ELSEWHERE)
-    ledger.release("default", "first")
-
-
-def standing(ledger: BudgetLedger, of: Account) -> Standing:
-    (found,) = ledger.standing([of], NOON)
-    return found
 
 
 @pytest.mark.parametrize(

@@ -5,35 +5,18 @@ from __future__ import annotations
 import pytest
 
 from acp_proxy.core.charge import charge
-from acp_proxy.core.entry import Entry, UsageLine
-from acp_proxy.core.usage import Usage
+from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import BudgetLedger
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME
-from tests.ledger.rows import ALICE, MINUTE, NOON, line
-from tests.ledger.test_budgets import CAP, account, held, hold
+from tests.ledger.holds import CAP, account, held, hold
+from tests.ledger.rows import ALICE, NOON, NOTHING_KNOWN, ended, line
 
 pytestmark = ONE_AT_A_TIME
 
 TOKENS = account(budget("1000 tokens", name="tokens"))
 TURNS = account(budget("9 turns", name="turns"))
-NOTHING_KNOWN = UsageLine("opus", Usage())
-
-
-def ended(stop_reason: str, *lines: UsageLine) -> Row:
-    entry = Entry(
-        id="a",
-        session="s1",
-        kind="turn",
-        started_at=NOON,
-        ended_at=NOON + MINUTE,
-        stop_reason=stop_reason,
-        lines=lines,
-        usage_source="agent" if any(each.usage.total for each in lines) else "none",
-        cost_source="agent" if any(each.cost for each in lines) else "unknown",
-    )
-    return Row(ALICE, entry)
 
 
 @pytest.mark.parametrize("stop_reason", ["disconnected", "crashed"])
@@ -82,6 +65,14 @@ def test_others_are_charged_what_is_known_of_them(ledger: BudgetLedger, row: Row
 def test_one_that_held_nothing_is_charged_nothing(ledger: BudgetLedger) -> None:
     ledger.append([ended("disconnected", NOTHING_KNOWN)])
     assert held(ledger, CAP) == (0, 0)
+
+
+def test_a_window_that_moves_leaves_behind_what_it_was_charged(ledger: BudgetLedger) -> None:
+    rolling = budget("1 USD", "rolling:1h")
+    now, later = account(rolling), account(rolling, at=NOON + HOUR + 1)
+    hold(ledger, "a", (now, "0.4"))
+    ledger.append([ended("crashed", NOTHING_KNOWN)])
+    assert [each.spent for each in ledger.standing([now, later], NOON)] == [usd("0.4"), 0]
 
 
 def test_totals_made_anew_do_not_forget_it(ledger: BudgetLedger) -> None:

@@ -21,8 +21,8 @@ from acp_proxy.ledger.notices import Backlog, Claimed, DeliveryCount, Subscripti
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
+from tests.ledger.holds import account
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
-from tests.ledger.test_budgets import account
 from tests.notify.house import channel, desk
 from tests.notify.receiver import receiving
 

@@ -13,8 +13,8 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant, Overshoot
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
+from tests.ledger.holds import CAP, ELSEWHERE, GONE, account, hold
 from tests.ledger.rows import ALICE, BOB, NOON, line, row
-from tests.ledger.test_budgets import CAP, ELSEWHERE, GONE, account, hold
 
 pytestmark = ONE_AT_A_TIME
 

@@ -14,7 +14,7 @@ import pytest
 
 from acp_proxy.ledger import Query, open_ledger
 from tests.ledger.processes import Process
-from tests.ledger.server import Server, as_somebody
+from tests.postgres import Server, as_somebody
 from tests.real.daemons import free_port, until
 
 pytestmark = pytest.mark.real

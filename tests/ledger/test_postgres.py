@@ -24,10 +24,10 @@ from acp_proxy.ledger.postgres import PostgresLedger
 from acp_proxy.ledger.recovery import append_all
 from acp_proxy.ledger.totals import Run
 from tests.core.accounts import usd
+from tests.ledger.holds import CAP, GONE, held, hold
 from tests.ledger.processes import Process
 from tests.ledger.rows import NOON, Warnings, row
-from tests.ledger.server import Server, running
-from tests.ledger.test_budgets import CAP, GONE, held, hold
+from tests.postgres import Server, running
 
 OPERATING = (Path(__file__).parents[2] / "docs/operating.md").read_text(encoding="utf-8")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.admission_proof import Case, prove
 from tests.ledger.conftest import ISOLATIONS, TABLES
-from tests.ledger.server import Server, running
+from tests.postgres import Server, running
 
 
 def test_a_cap_of_fifty_turns_admits_exactly_fifty(url: str, tmp_path: Path) -> None:

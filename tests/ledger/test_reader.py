@@ -16,8 +16,8 @@ from acp_proxy.ledger.journal import open_journal
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget, usd
+from tests.ledger.holds import GONE, account
 from tests.ledger.rows import ALICE, NOON, Warnings, row
-from tests.ledger.test_budgets import GONE, account
 
 DAILY = account(budget("5 USD"))
 

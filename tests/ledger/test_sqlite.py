@@ -24,9 +24,9 @@ from acp_proxy.ledger.sqlite import SqliteLedger
 from acp_proxy.ledger.sqlite_file import connect, identity, patiently, refuse_old_library, set_aside
 from acp_proxy.ledger.sqlite_reader import SqliteReader
 from tests.core.accounts import budget
+from tests.ledger.holds import GONE, account, hold
 from tests.ledger.processes import Process
 from tests.ledger.rows import ALICE, NOON, Warnings, line, row
-from tests.ledger.test_budgets import GONE, account, hold
 
 
 @pytest.fixture

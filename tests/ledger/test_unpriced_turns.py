@@ -10,8 +10,8 @@ from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import BudgetLedger
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME
+from tests.ledger.holds import account, held, hold
 from tests.ledger.rows import ALICE, line, row
-from tests.ledger.test_budgets import account, held, hold
 
 pytestmark = ONE_AT_A_TIME
 

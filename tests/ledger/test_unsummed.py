@@ -26,11 +26,11 @@ from acp_proxy.ledger.totals import Run
 from acp_proxy.ledger.unsummed import is_due
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ISOLATIONS
+from tests.ledger.holds import ELSEWHERE, account, any_rows, hold, keep, standing, unique
 from tests.ledger.rows import ALICE, NOON, line, row
-from tests.ledger.server import Server
-from tests.ledger.test_budgets import ELSEWHERE, account, any_rows, hold, unique
-from tests.ledger.test_kept_sums import CAP, keep, standing
+from tests.postgres import Server
 
+CAP = account(budget("9 USD"))
 BUDGETS = (
     budget("9 USD"),
     budget("9 USD", per="user"),

@@ -23,10 +23,10 @@ from acp_proxy.ledger.postgres import PostgresLedger
 from acp_proxy.ledger.sqlite import SqliteLedger
 from acp_proxy.ledger.totals import Run
 from acp_proxy.ledger.worker import LedgerWorker
-from tests.ledger.conftest import make_writable
 from tests.ledger.processes import Process
 from tests.ledger.rows import ALICE, NOON, Warnings, line, row
-from tests.ledger.server import Server
+from tests.places import make_writable
+from tests.postgres import Server
 
 WAIT = 30  # seconds after which a test has failed
 

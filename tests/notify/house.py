@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from acp_proxy.config.channels import Channel, Secret
-from acp_proxy.core.notice import Notice
+from acp_proxy.core.budget import Standing
+from acp_proxy.core.notice import Notice, threshold_reached
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.notices import DeliveryCount
 from acp_proxy.notify.destinations import destinations
 from acp_proxy.notify.notifier import Notifier
+from tests.core.accounts import budget, usd
+from tests.ledger.holds import account
 from tests.ledger.rows import NOON, Warnings
 
 SECONDS = 10**9
@@ -84,3 +87,7 @@ async def desk(place: Path | str, *channels: Channel, **fields: Any) -> AsyncIte
         yield made
     finally:
         await made.notifier.aclose()
+
+
+def notice(number: int = 80, at: int = NOON, name: str = "daily") -> Notice:
+    return threshold_reached(Standing(account(budget("1 USD", name=name)), spent=usd("0.8")), number, at)

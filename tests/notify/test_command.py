@@ -14,8 +14,8 @@ from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.notices import Result
 from acp_proxy.notify.destinations import destination
 from tests.ledger.rows import MINUTE
+from tests.notify.house import notice
 from tests.notify.receiver import Receiver, answer, receiving
-from tests.notify.test_notifier import notice
 from tests.serve.house import Home
 
 

@@ -10,7 +10,7 @@ from acp_proxy.core.notice import KINDS
 from acp_proxy.ledger.notices import RESULTS
 from acp_proxy.notify.formats import body
 from acp_proxy.notify.line import MOST_TRIES
-from tests.notify.test_notifier import notice
+from tests.notify.house import notice
 
 PAGE = (Path(__file__).parents[2] / "docs/notifications.md").read_text(encoding="utf-8")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.editor import BUDGET, PATIENT, Editor, proxy
 from tests.notify.receiver import HANG, Receiver, receiving
 from tests.serve.house import Home
-from tests.test_budgets_end_to_end import BUDGET, PATIENT, Editor, proxy
 
 
 def configured(path: Path, *receivers: Receiver) -> Home:

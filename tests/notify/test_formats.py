@@ -18,8 +18,8 @@ from acp_proxy.core.notice import Notice, ledger_is, refused, stopped, threshold
 from acp_proxy.notify import texts
 from acp_proxy.notify.formats import body, signature
 from tests.core.accounts import budget, usd
+from tests.ledger.holds import account
 from tests.ledger.rows import ALICE, NOON, line, row
-from tests.ledger.test_budgets import account
 
 FORMATS: tuple[Format, ...] = ("json", "slack", "teams", "discord")
 STANDING = Standing(

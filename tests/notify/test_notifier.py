@@ -14,20 +14,12 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy.config.channels import Secret
-from acp_proxy.core.budget import Standing
-from acp_proxy.core.notice import Notice, threshold_reached
 from acp_proxy.core.windows import DAY
-from tests.core.accounts import budget, usd
 from tests.ledger.rows import NOON
-from tests.ledger.test_budgets import account
-from tests.notify.house import SECONDS, channel, desk
+from tests.notify.house import SECONDS, channel, desk, notice
 from tests.notify.receiver import DRIP, HANG, answer, receiving
 
 SOON, LATER = 37.0, 5 * 3600.0  # seconds: after the first pause, and after any
-
-
-def notice(number: int = 80, at: int = NOON, name: str = "daily") -> Notice:
-    return threshold_reached(Standing(account(budget("1 USD", name=name)), spent=usd("0.8")), number, at)
 
 
 async def test_a_notice_is_posted_once(tmp_path: Path) -> None:

@@ -7,9 +7,8 @@ import pytest
 from acp_proxy.notify.destinations import destination
 from acp_proxy.notify.sending import Sender
 from tests.ledger.rows import NOON
-from tests.notify.house import channel
+from tests.notify.house import channel, notice
 from tests.notify.receiver import answer, receiving
-from tests.notify.test_notifier import notice
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from acp_proxy.ledger import open_ledger
 from tests.ledger.rows import line, row
-from tests.ledger.server import running
+from tests.postgres import running
 from tests.serve.house import Home, Served
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from acp_proxy.ledger import open_ledger
 from acp_proxy.serve.live import running_turns
+from tests.ledger.holds import CAP, ELSEWHERE, GONE, hold
 from tests.ledger.rows import NOON
-from tests.ledger.test_budgets import CAP, ELSEWHERE, GONE, hold
 
 
 def test_a_turn_whose_proxy_is_gone_does_not_run_and_one_on_another_host_may(tmp_path: Path) -> None:

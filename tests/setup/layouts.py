@@ -8,6 +8,8 @@ from random import Random
 
 from hypothesis import strategies as st
 
+from acp_proxy.setup.jsonc import Array, Node, Object, Scalar
+
 LAYOUTS = st.randoms(use_true_random=False)
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
@@ -53,3 +55,14 @@ def _gap(layout: Random) -> str:
 def _text(value: object, layout: Random) -> str:
     """With its characters escaped or not."""
     return json.dumps(value, ensure_ascii=layout.choice([True, False]))
+
+
+def plain(node: Node) -> object:
+    match node:
+        case Object():
+            return {member.key: plain(member.value) for member in node.members}
+        case Array():
+            return [plain(item) for item in node.items]
+        case Scalar():
+            return node.value
+    raise AssertionError(node)

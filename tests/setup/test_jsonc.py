@@ -10,19 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_proxy.setup.jsonc import Array, Node, NotJsonError, Object, Scalar, parse
-from tests.setup.layouts import LAYOUTS, VALUES, laid_out
-
-
-def plain(node: Node) -> object:
-    match node:
-        case Object():
-            return {member.key: plain(member.value) for member in node.members}
-        case Array():
-            return [plain(item) for item in node.items]
-        case Scalar():
-            return node.value
-    raise AssertionError(node)
+from acp_proxy.setup.jsonc import Array, Node, NotJsonError, Object, parse
+from tests.setup.layouts import LAYOUTS, VALUES, laid_out, plain
 
 
 def inside(node: Node) -> Iterator[Node]:

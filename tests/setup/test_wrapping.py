@@ -15,8 +15,7 @@ from acp_proxy.setup.agents import PROXY, RUN, CannotEditError, Shape, agents, i
 from acp_proxy.setup.editors import EDITORS
 from acp_proxy.setup.jsonc import parse
 from acp_proxy.setup.wrapping import unwrapped, wrapped
-from tests.setup.layouts import LAYOUTS, SCALARS, VALUES, WORDS, comments, laid_out
-from tests.setup.test_jsonc import plain
+from tests.setup.layouts import LAYOUTS, SCALARS, VALUES, WORDS, comments, laid_out, plain
 
 ZED = EDITORS["zed"].shape
 ACPX = EDITORS["acpx"].shape

@@ -28,7 +28,7 @@ from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger, Grant
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.times import zone_info
-from tests.ends import SESSION, Ends, answer, prompt
+from tests.ends import SESSION, Ends, answer, prompt, request
 from tests.ledger.rows import NOON, Warnings
 
 ALICE = Origin("default", "alice", "core", "web", "laptop", "someone", None, None)
@@ -227,3 +227,19 @@ async def house(root: Path, *budgets: Budget, **fields: Any) -> AsyncIterator[Ho
         made.ends.dispatcher.finish()
         await made.ends.dispatcher.aclose()
         assert made.ends.dispatcher.failures == 0, made.ends.log
+
+
+CANCELLED = {"outcome": {"outcome": "cancelled"}}
+CANCEL = {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": SESSION}}
+SMALL = usd("0.01").amount
+
+
+def permission(id: Any) -> dict[str, Any]:
+    return request(
+        id, "session/request_permission", sessionId=SESSION, toolCall={"toolCallId": f"call-{id}"}, options=[]
+    )
+
+
+def own(made: House) -> list[Any]:
+    """What the agent got beside the prompts."""
+    return [message for message in made.ends.agent.messages if message.get("method") != "session/prompt"]

@@ -10,22 +10,17 @@ import pytest
 from msgspec.structs import replace
 
 from tests.ends import SESSION, answer, request
-from tests.interceptors.budgets.house import House, daily, house, usd, validator
-
-CANCELLED = {"outcome": {"outcome": "cancelled"}}
-CANCEL = {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": SESSION}}
-SMALL = usd("0.01").amount
-
-
-def permission(id: Any) -> dict[str, Any]:
-    return request(
-        id, "session/request_permission", sessionId=SESSION, toolCall={"toolCallId": f"call-{id}"}, options=[]
-    )
-
-
-def own(made: House) -> list[Any]:
-    """What the agent got beside the prompts."""
-    return [message for message in made.ends.agent.messages if message.get("method") != "session/prompt"]
+from tests.interceptors.budgets.house import (
+    CANCEL,
+    CANCELLED,
+    SMALL,
+    daily,
+    house,
+    own,
+    permission,
+    usd,
+    validator,
+)
 
 
 async def test_a_turn_may_finish_though_it_crosses_the_limit(tmp_path: Path) -> None:

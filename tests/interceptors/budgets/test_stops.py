@@ -11,8 +11,7 @@ import pytest
 from acp_proxy.core.budget import Limit
 from acp_proxy.core.scope import Scope
 from tests.ends import SESSION, answer, prompt, request, update
-from tests.interceptors.budgets.house import daily, house
-from tests.interceptors.budgets.test_running import CANCEL, CANCELLED, SMALL, own, permission
+from tests.interceptors.budgets.house import CANCEL, CANCELLED, SMALL, daily, house, own, permission
 
 CODEX = ("@agentclientprotocol/codex-acp", "2.6.0")
 CLAUDE = ("@agentclientprotocol/claude-agent-acp", "0.100.0")
