@@ -82,6 +82,17 @@ def test_it_did_not_end_after_it_was_booked_nor_before_it_began(ledger: BudgetLe
         assert [found.entry.ended_at for found in ledger.rows(Query()) if found.entry.id == turn] == [ended_at]
 
 
+def test_who_asks_how_an_account_stands_has_what_expired_booked(ledger: BudgetLedger) -> None:
+    hold(ledger, "a", (CAP, "0.3"), owner=GONE)
+    assert held(ledger, CAP, NOON + EXPIRY) == (usd("0.3"), 0)
+
+
+def test_who_asks_of_several_accounts_has_booked_what_one_of_them_bears(ledger: BudgetLedger) -> None:
+    hold(ledger, "a", (CAP, "0.3"), owner=GONE)
+    found = ledger.standing([TOKENS, CAP], NOON)
+    assert [(each.spent, each.held) for each in found] == [(0, 0), (usd("0.3"), 0)]
+
+
 def test_turns_that_run_beside_it_keep_what_they_hold(ledger: BudgetLedger) -> None:
     hold(ledger, "a", (CAP, "0.3"), owner=GONE)
     hold(ledger, "b", (CAP, "0.5"))

@@ -37,6 +37,12 @@ def test_what_the_next_row_knows_takes_the_place_of_all_that_was_known(
     assert titled(ledger) == ["After", "after"]
 
 
+def test_a_row_without_a_state_tells_its_model_and_its_context(ledger: Ledger) -> None:
+    ledger.append([row(context_used=5, context_size=9)])
+    costs = (Money.of("0.01", "USD"),)
+    assert ledger.state_of(ALICE, "s1") == SessionState(context_used=5, context_size=9, costs=costs, model="opus")
+
+
 def test_a_title_that_is_older_than_the_one_that_stands_changes_nothing(ledger: Ledger) -> None:
     ledger.append([row(state=BEFORE)])
     ledger.note_session(ALICE, "s1", "Between", NOON + 5 * MINUTE)

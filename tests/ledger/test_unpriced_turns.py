@@ -15,7 +15,7 @@ from tests.ledger.rows import ALICE, line, row
 
 pytestmark = ONE_AT_A_TIME
 
-OPUS = account(budget("9 USD", on_unpriced="estimate", scope=Scope(model=("op*",))))
+OPUS = account(budget("9 USD", on_unpriced="estimate", scope=Scope(model=("sonnet", "op*"))))
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,7 @@ OPUS = account(budget("9 USD", on_unpriced="estimate", scope=Scope(model=("op*",
         (row(line("opus", None), line("opera", "0.7"), id="a"), "0.7"),
         (row(line("opus", None), line("haiku", "5"), id="a"), "0.6"),
         (row(line("opus", "0.1"), line("haiku", None), id="a"), "0.1"),
+        (row(line("opus", "0.1"), line(None, None), id="a"), "0.1"),
         (row(line("opus", "0.1"), line("opera", None, input=0), id="a"), "0.1"),
         (row(line("opus", None), id="a", cost_source="parent"), "0"),
     ],
@@ -37,6 +38,7 @@ OPUS = account(budget("9 USD", on_unpriced="estimate", scope=Scope(model=("op*",
         "a part beyond the hold",
         "a price of another model",
         "no price of another model",
+        "no price of no model",
         "no tokens",
         "in its parent's cost",
     ],
