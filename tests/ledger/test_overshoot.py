@@ -120,6 +120,27 @@ def test_a_turn_within_its_hold_counts_what_a_grant_had_let_others_take(ledger: 
     assert overshot(ledger) == {"daily": usd("0.5")}
 
 
+def test_a_turn_within_its_hold_counts_what_a_grant_gave_that_ended_before_it(ledger: BudgetLedger) -> None:
+    """Also where only one of its budgets was granted more."""
+    turns = account(budget("9 turns", name="turns"))
+    ledger.grant(Grant("g", "default", "user", "daily", None, usd("1"), "USD", NOON, NOON + HOUR, "carol", "why"))
+    hold(ledger, "a", (turns, 1), (CAP, "1.2"), owner=ELSEWHERE)
+    ledger.append([row(line(cost="1.2"), id="a", at=NOON + HOUR)])
+    assert overshot(ledger) == {"daily": usd("0.2")}
+
+
+def test_a_turn_within_its_hold_counts_what_came_free_for_others_as_its_window_moved(ledger: BudgetLedger) -> None:
+    turns, rolling = account(budget("9 turns", name="turns")), budget("1 USD", "rolling:1h", "rolling")
+    later = NOON + HOUR // 2
+    ledger.append([row(line(cost="0.5"), at=NOON - HOUR + 1)])
+    hold(ledger, "a", (turns, 1), (account(rolling), "0.5"))
+    assert hold(ledger, "b", (turns, 1), (account(rolling, at=later), "0.5"), now=later).admitted
+    ledger.append([row(line(cost="0.5"), id="b", at=later)])
+    assert overshot(ledger) == {}
+    ledger.append([row(line(cost="0.5"), id="a")])
+    assert overshot(ledger) == {"rolling": usd("0.5")}
+
+
 def test_a_turn_within_its_hold_counts_when_that_had_expired(ledger: BudgetLedger) -> None:
     hold(ledger, "a", (CAP, "0.7"), owner=ELSEWHERE)
     later = NOON + 2 * EXPIRY
