@@ -16,7 +16,7 @@ from acp_proxy.setup import NAMES
 from acp_proxy.status import FIELDS
 
 _SAYS = "Relays the Agent Client Protocol, and meters what agents use."
-_MORE = "`acp-proxy COMMAND --help` tells more of each, `acp-proxy demo` shows what it is about."
+_MORE = "`acp-proxy COMMAND --help` explains each command, `acp-proxy demo` shows them at work."
 _MOST_TOKENS = 10**12
 
 
@@ -29,13 +29,13 @@ def parser() -> argparse.ArgumentParser:
     for name, says, add_options in (
         ("run", "relay an agent and meter it", _add_run),
         ("report", "what was spent", _add_report),
-        ("export", "spend for whoever charges it back", _add_export),
+        ("export", "spend in the columns of FinOps FOCUS, for chargeback", _add_export),
         ("session", "one session: its turns, tokens, cost, and context as a plot", _add_session),
-        ("status", "today's spend, what is left of a budget, the last turn: one line", _add_status),
-        ("budget", "limits: what is left of them, and more for a while", _add_budget),
+        ("status", "one line: today's spend, what is left of a budget, the last turn", _add_status),
+        ("budget", "budgets: what is left, and how to allow more for a while", _add_budget),
         ("serve", "the page, and metrics for Prometheus, over HTTP", _add_serve),
-        ("metrics", "what Prometheus is told, for node_exporter or a look", _add_metrics),
-        ("notify", "webhooks that tell people: try them", _add_notify),
+        ("metrics", "the metrics for Prometheus, in a file for node_exporter or on stdout", _add_metrics),
+        ("notify", "webhooks for notifications: try them", _add_notify),
         ("setup", "put the agents of an editor behind acp-proxy", _add_setup),
         ("prices", "what models cost", _add_prices),
         ("ledger", "copy a ledger into another one", _add_ledger),
@@ -56,7 +56,7 @@ def _add_run(command: argparse.ArgumentParser) -> None:
     command.usage = "acp-proxy [run [OPTIONS]] -- AGENT [ARG...]"
     command.epilog = "Everything after -- belongs to the agent. Its exit status is the exit status."
     _add_common(command)
-    command.add_argument("--agent", metavar="NAME", help="in place of the name that the agent reports")
+    command.add_argument("--agent", metavar="NAME", help="instead of the name that the agent reports")
     command.add_argument("--user", metavar="NAME", help="who pays; by default the login name")
     command.add_argument("--team", metavar="NAME", help="by default none")
     command.add_argument("--project", metavar="NAME", help="by default the name of the git repository")
@@ -87,7 +87,7 @@ def _add_export(command: argparse.ArgumentParser) -> None:
 
 def _add_session(command: argparse.ArgumentParser) -> None:
     _add_common(command)
-    called = "its id, its key in a report by session or the beginning of that, part of its title, or last"
+    called = "its id, the first characters of its key in a report by session, a part of its title, or last"
     command.add_argument("session", metavar="ID", help=called)
     command.add_argument("--all", action="store_true", help="list every turn, not only the latest 40")
     _add_zone(command)
@@ -115,15 +115,15 @@ def _add_budget(command: argparse.ArgumentParser) -> None:
     for action in (listed, grants, simulated):
         action.add_argument("--json", action="store_true", help="exact figures, for programs")
     for name in ("agent", "model", "user", "team", "project"):
-        default = "by default yours" if name in ("user", "team", "project") else "by default not known"
-        checked.add_argument(f"--{name}", metavar="NAME", help=f"of the prompt; {default}")
-    granted.add_argument("name", metavar="NAME", help="the budget's")
+        default = "yours" if name in ("user", "team", "project") else "not known"
+        checked.add_argument(f"--{name}", metavar="NAME", help=f"the prompt's {name}; by default {default}")
+    granted.add_argument("name", metavar="NAME", help="the name of the budget")
     granted.add_argument("--amount", metavar="N", required=True, help="in the budget's unit")
     granted.add_argument("--for", metavar="DURATION", required=True, dest="duration", help="how long: 90m, 2h, 7d")
     granted.add_argument("--reason", metavar="TEXT", required=True, help="why; it is kept")
     for name in get_args(Per):
-        granted.add_argument(f"--for-{name}", metavar="NAME", help=f"whose, of a budget per {name}; * is each")
-    granted.add_argument("--layer", choices=("admin", "user"), help="whose file, of two budgets of one name")
+        granted.add_argument(f"--for-{name}", metavar="NAME", help=f"of a budget per {name}: which one; * for all")
+    granted.add_argument("--layer", choices=("admin", "user"), help="of two budgets with one name: from whose file")
     _add_since(simulated)
 
 
@@ -131,12 +131,14 @@ def _add_serve(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     command.add_argument("--host", metavar="ADDRESS", help="where to listen; by default 127.0.0.1")
     command.add_argument("--port", metavar="N", help="by default 9464; 0 is any that is free")
-    command.add_argument("--token-file", metavar="FILE", help="whose token must be shown; needed beyond this machine")
+    command.add_argument(
+        "--token-file", metavar="FILE", help="with the token that clients must send; needed except on loopback"
+    )
 
 
 def _add_metrics(command: argparse.ArgumentParser) -> None:
     _add_common(command)
-    into = "written whole or not at all, into the directory of its textfile collector; by default to stdout"
+    into = "a file in the directory of its textfile collector, written whole or not at all; by default stdout"
     command.add_argument("--textfile", metavar="PATH", help=into)
 
 
@@ -151,7 +153,9 @@ def _add_notify(command: argparse.ArgumentParser) -> None:
 def _add_setup(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     command.add_argument("editor", metavar="EDITOR", choices=NAMES, nargs="?", help=", ".join(NAMES))
-    command.add_argument("--agent", metavar="NAME", help="only this one, or one more: claude, codex, gemini …")
+    command.add_argument(
+        "--agent", metavar="NAME", help="only this one; added if it is not there: claude, codex, gemini …"
+    )
     way = command.add_mutually_exclusive_group()
     way.add_argument("--list", action="store_true", help="the editors, their settings, and the agents in them")
     way.add_argument("--dry-run", action="store_true", help="show the change, and write nothing")
@@ -169,7 +173,7 @@ def _add_ledger(command: argparse.ArgumentParser) -> None:
 
 def _add_doctor(command: argparse.ArgumentParser) -> None:
     _add_common(command)
-    again = "make all that is added up in the ledger anew from its rows; writers wait meanwhile"
+    again = "recompute all totals of the ledger from its rows; writers wait meanwhile"
     command.add_argument("--rebuild", action="store_true", help=again)
 
 
@@ -183,8 +187,8 @@ def _add_prices(command: argparse.ArgumentParser) -> None:
     for action in (shown, priced):
         action.add_argument("model", metavar="MODEL", type=_text, help="as an agent reports it")
     for name, says in (
-        ("input", "input tokens, but for those read from or written to a cache"),
-        ("output", "output tokens, but for thinking"),
+        ("input", "input tokens, except those read from or written to a cache"),
+        ("output", "output tokens, except thinking"),
         ("thought", "tokens of thinking"),
         ("cached-read", "input tokens read from a cache"),
         ("cached-write", "input tokens written to a cache; [pricing] cache_write says for how long"),
