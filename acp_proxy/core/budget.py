@@ -14,6 +14,7 @@ from msgspec import Struct
 from acp_proxy.core.compact import compact
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Scope, Subject
+from acp_proxy.core.session_ids import booked
 from acp_proxy.core.windows import HOUR, Bounds, Window
 
 Layer = Literal["admin", "user", "flag"]
@@ -177,7 +178,7 @@ def _where(budget: Budget, subject: Subject, turn: str) -> Iterator[tuple[str, s
         yield "turn", turn
     elif budget.window.name == "session":  # agents reuse session ids: a session is all five
         yield from (("user", subject.user), ("host", subject.host), ("agent", subject.agent))
-        yield "session", subject.session or ""
+        yield "session", booked(subject.session or "")
     elif budget.per is not None:
         yield budget.per, subject.of(budget.per) or ""
     if budget.layer == "flag":

@@ -10,6 +10,7 @@ from acp_proxy.core.budget import Account
 from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Scope
+from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import Bounds
 
@@ -87,7 +88,7 @@ def _lines(account: Account, origin: Origin, entry: Entry, process: str | None) 
         "project": origin.project,
         "host": origin.host,
         "agent": origin.agent,
-        "session": entry.session,
+        "session": booked(entry.session),
         "turn": entry.id,
         "process": process,
     }

@@ -15,6 +15,7 @@ from acp_proxy.core.budget import Account
 from acp_proxy.core.charge import is_untold, lines_in
 from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.scope import Scope
+from acp_proxy.core.session_ids import booked
 from acp_proxy.core.windows import DAY, HOUR
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.dialects import Dialect
@@ -65,7 +66,7 @@ def concerned(rows: Iterable[Row]) -> list[Concerned]:
     by_organisation: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         by_whose = by_organisation.setdefault(row.origin.organisation, {})
-        for whose in whose_are(row.origin, row.entry.session, row.process):
+        for whose in whose_are(row.origin, booked(row.entry.session), row.process):
             by_whose.setdefault(whose, []).append(row)
     return [Concerned(each, found, list(_finding(each, list(found)))) for each, found in by_organisation.items()]
 

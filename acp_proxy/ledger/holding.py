@@ -15,6 +15,7 @@ from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import Money
 from acp_proxy.core.notice import refused
+from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.verdict import Verdict, decide, denies_unpriced
 from acp_proxy.ledger import OpenTurn, Row, overshoot
@@ -142,8 +143,8 @@ def _open_turn_values(turn: OpenTurn, accounts: Sequence[Account], until: int) -
     """Of all columns but `watched`."""
     origin, owner = turn.origin, turn.owner
     who = (origin.user, origin.team, origin.project, origin.host, origin.agent, origin.agent_version, origin.client)
-    what = (turn.session, turn.started_at, turn.model, turn.process, owner.host, owner.pid, owner.started, until)
-    return (origin.organisation, turn.id, *who, *what, written(accounts))
+    what = (booked(turn.session), turn.started_at, turn.model, turn.process)
+    return (origin.organisation, turn.id, *who, *what, owner.host, owner.pid, owner.started, until, written(accounts))
 
 
 def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterator[tuple[object, ...]]:

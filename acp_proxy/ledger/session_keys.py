@@ -10,6 +10,7 @@ from typing import Any
 
 from acp_proxy.core.digest import digest
 from acp_proxy.core.entry import Origin
+from acp_proxy.core.session_ids import booked
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.reading import SESSION_KEY
 from acp_proxy.ledger.totals import Run, insert
@@ -21,7 +22,7 @@ _AFTER_ALL = "g"  # the digits of keys are hexadecimal
 
 def session_key(origin: Origin, session: str) -> str:
     """Unique and stable: agents reuse their ids, and so do two users or machines."""
-    return _key((origin.organisation, origin.user, origin.host, origin.agent, session))
+    return _key((origin.organisation, origin.user, origin.host, origin.agent, booked(session)))
 
 
 def note_sessions(run: Run, first: Iterable[Row]) -> None:
@@ -47,7 +48,7 @@ def beginning_with(organisation: str, beginning: str) -> tuple[str, tuple[str, .
 
 
 def _rest(row: Row) -> tuple[str, str, str, str]:
-    return row.origin.user, row.origin.host, row.origin.agent, row.entry.session
+    return row.origin.user, row.origin.host, row.origin.agent, booked(row.entry.session)
 
 
 def _insert(run: Run, sessions: Sequence[Sequence[str]]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from acp_proxy.core.conversation import Conversation
-from acp_proxy.core.events import Counters, PromptDropped, Turn, TurnEnded, TurnStarted, UsageReported
+from acp_proxy.core.events import Counters, PromptDropped, SessionOpened, Turn, TurnEnded, TurnStarted, UsageReported
 from acp_proxy.core.jsonrpc import Notification, Request, Response
 from tests.core.talk import AGENT, CLIENT, Talk, the
 
@@ -25,6 +25,21 @@ def test_a_prompt_starts_a_turn_and_its_response_ends_it() -> None:
     ended = the(TurnEnded, talk.answer(1, END | {"usage": {"inputTokens": 3}}))
     assert (ended.at, ended.session, ended.turn, ended.stop_reason) == (2, "s", turn, "end_turn")
     assert ended.counters == Counters(3)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_session_without_a_name_has_turns_like_others(version: int) -> None:
+    talk = Talk(version)
+    assert the(SessionOpened, talk.open("")).session == ""
+    talk.prompt(1, "")
+    if version == 2:
+        talk.answer(1, {})
+        talk.state("running", "")
+        talk.state("idle", "", stopReason="end_turn")
+    else:
+        talk.answer(1, END)
+    assert the(UsageReported, talk.update("usage_update", "", used=5, size=9)).session == ""
+    assert talk.turns == [("t1", "end_turn")]
 
 
 @pytest.mark.parametrize(

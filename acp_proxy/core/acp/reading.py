@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from acp_proxy.core.acp.names import IDLE, STATE_UPDATE, SUBAGENT_UPDATE
-from acp_proxy.core.acp.values import first_object, label, mapping, storable, text
+from acp_proxy.core.acp.values import first_object, label, mapping, session_id, storable, text
 from acp_proxy.core.events import Implementation, Meta
 from acp_proxy.core.jsonrpc import Message, Notification, Response
 
@@ -56,12 +56,12 @@ def hello(fields: Any) -> Hello:
 
 def session_of(message: Message) -> str | None:
     """The session that a request or a notification names."""
-    return None if isinstance(message, Response) else text(message.params.get("sessionId"))
+    return None if isinstance(message, Response) else session_id(message.params.get("sessionId"))
 
 
 def opened_session(result: Any) -> str | None:
     """The id of a new session or of a fork."""
-    return text(mapping(result).get("sessionId"))
+    return session_id(mapping(result).get("sessionId"))
 
 
 def cwd_of(params: Mapping[str, Any]) -> str | None:
@@ -100,7 +100,7 @@ def listed_sessions(result: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Id and fields of each entry of a `session/list` result."""
     entries = mapping(result).get("sessions")
     for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, dict) and (session := text(entry.get("sessionId"))):
+        if isinstance(entry, dict) and (session := session_id(entry.get("sessionId"))) is not None:
             yield session, entry
 
 
@@ -124,7 +124,7 @@ def info_after(info: Info, fields: Mapping[str, Any], version: int) -> Info:
 
 def update_of(message: Notification) -> Update | None:
     """The update of a `session/update`, or None when it names no session or is no object."""
-    session, fields = text(message.params.get("sessionId")), message.params.get("update")
+    session, fields = session_id(message.params.get("sessionId")), message.params.get("update")
     if session is None or not isinstance(fields, dict):
         return None
     return Update(session, text(fields.get("sessionUpdate")) or "", fields, meta_of(fields) or meta_of(message.params))

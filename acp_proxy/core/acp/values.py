@@ -15,6 +15,11 @@ def text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def session_id(value: Any) -> str | None:
+    """Any string, be it empty: an agent that calls its session so is metered like others."""
+    return value if isinstance(value, str) else None
+
+
 def label(value: Any) -> str | None:
     """A string that is not empty, as it is booked: the beginning of one that is too long."""
     found = text(value)
