@@ -20,7 +20,7 @@ from acp_proxy.ledger.places import canonical_url, journal_name, network_file_sy
 from acp_proxy.ledger.records import commit, encode, end_at, head, room, tick_off
 
 FIRST_SIZE = 256 * 1024  # a few hundred rows
-LARGEST_SIZE = 8 * 1024 * 1024  # ten thousand
+LARGEST_SIZE = 32 * FIRST_SIZE  # ten thousand; doubled again and again it is met
 
 
 class Journal:
@@ -129,11 +129,9 @@ class _File:
             raise
 
     def grow(self, size: int) -> bool:
-        """Make room up to `size` by doubling it; whether it has that now."""
+        """Make room up to `size`, which is no more than the largest, by doubling it; whether it has that now."""
         while size > len(self.map):
             larger = 2 * len(self.map)
-            if larger > LARGEST_SIZE:
-                return False
             try:
                 _allocate(self._descriptor, len(self.map), larger)
                 grown = mmap(self._descriptor, larger)

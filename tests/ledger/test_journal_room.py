@@ -49,6 +49,22 @@ def test_a_row_that_ends_with_the_file_makes_it_grow(journal: Journal) -> None:
     assert contents(journal).rows == (fits,)
 
 
+def test_on_a_disk_that_is_full_it_keeps_what_it_has_and_no_more(small_disk: Path) -> None:
+    with closing(open_journal([small_disk], URL, Warnings())) as journal:
+        kept = 0
+        while journal.write(large()) is not None:
+            kept += 1
+        assert kept == 1024 * 1024 // LARGE
+        assert journal.write(row()) is not None
+        assert len(contents(journal).rows) == kept + 1
+
+
+def test_it_ends_without_complaint_when_somebody_took_its_file_away(journal: Journal) -> None:
+    assert journal.path
+    journal.path.unlink()
+    journal.close()
+
+
 def test_what_is_known_of_a_running_turn_takes_the_place_of_what_was_known_before(journal: Journal) -> None:
     before, now, beside = row(id="a"), row(line(cost="2"), id="a"), row(id="b")
     slot = slot_of(journal.write_open(before))
