@@ -75,8 +75,8 @@ def test_cost_is_cumulative_over_the_turns_of_a_session() -> None:
     ends = Ends([UsageUpdates()])
     ends.open_session(agent="someone", model="claude-sonnet-5")
     turn(ends, 2, usage=USED)
-    turn(ends, 3, usage={"inputTokens": 2000, "outputTokens": 20, "totalTokens": 2020})
-    assert [each["cost"]["amount"] for each in shown(ends)] == [0.0021, 0.0063]
+    turn(ends, 3, usage={"inputTokens": 1200, "outputTokens": 20, "totalTokens": 1220})
+    assert [each["cost"]["amount"] for each in shown(ends)] == [0.0021, 0.0047]
 
 
 def test_an_agent_that_reports_context_and_cost_itself_is_left_alone() -> None:
