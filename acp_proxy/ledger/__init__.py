@@ -34,6 +34,10 @@ class LedgerUnavailableError(LedgerError):
     """Busy, locked, full, read-only or out of reach: the same call may succeed later."""
 
 
+class LedgerReadOnlyError(LedgerUnavailableError):
+    """It can be read, and takes no writes now: a standby of a database."""
+
+
 class RowRefusedError(LedgerError):
     """A row holds what no ledger can keep, such as a number beyond 64 bits; other rows are not concerned."""
 
@@ -249,6 +253,8 @@ def open_reader(
 def _settle_dead(ledger: SqlReader, warn: Warn, clock: Callable[[], int]) -> None:
     try:
         ledger.settle_dead(clock())
+    except LedgerReadOnlyError:
+        pass  # who writes will find them
     except LedgerUnavailableError as error:  # it may still be read, and the journals stay
         warn("journal.not_recovered", error=str(error))
 

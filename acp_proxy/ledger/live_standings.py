@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import groupby
 
 from acp_proxy.core.budget import Account, Standing
+from acp_proxy.ledger import LedgerReadOnlyError
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.reading import Read
 from acp_proxy.ledger.standings import Found, Question, owners_of
@@ -18,8 +20,9 @@ def live_standings(
     """One by one; accounts of one organisation stand together."""
     found = _found(read, accounts, now, dialect)
     if (found.expired or any(each.held for each in found.standings)) and _any_owner_gone(read, accounts):
-        settle_dead(now)
-        found = _found(read, accounts, now, dialect)
+        with suppress(LedgerReadOnlyError):  # on a standby it stays held until who writes books it
+            settle_dead(now)
+            found = _found(read, accounts, now, dialect)
     return found.standings
 
 

@@ -7,48 +7,54 @@ repeated. No text can hold a NUL there: it is kept as U+FFFD, for a turn must no
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import re
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-from uuid import uuid4
+from typing import Any, TypeVar
 
 import asyncpg
 
 from acp_proxy.core.budget import Account
-from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError, Warn, holding, log_warning
+from acp_proxy.ledger import (
+    LedgerError,
+    LedgerReadOnlyError,
+    LedgerUnavailableError,
+    RowRefusedError,
+    Warn,
+    holding,
+    log_warning,
+)
 from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.postgres_address import Address
-from acp_proxy.ledger.postgres_schema import BEGIN, migrate
+from acp_proxy.ledger.postgres_connection import Connection, connect
+from acp_proxy.ledger.postgres_errors import (
+    CONFLICTS,
+    ENDED,
+    FIRST_TABLE,
+    LOST,
+    NO_STATEMENT,
+    NO_SUCH_LEVEL,
+    PASSING,
+    READ_ONLY,
+    REFUSED,
+    first_line,
+    why_lost,
+)
+from acp_proxy.ledger.postgres_schema import CHECK, migrate
 from acp_proxy.ledger.sql import SqlLedger
 from acp_proxy.ledger.summing import organisation_of
 from acp_proxy.ledger.totals import Run
 
-if TYPE_CHECKING:
-    _Plain = asyncpg.Connection[asyncpg.Record]
-else:
-    _Plain = asyncpg.Connection  # generic in its stubs alone
-
 T = TypeVar("T")
 
 _RETRY_BETWEEN = (0.0005, 0.01)  # seconds, drawn anew each time
-_CONFLICTS = ("40001", "40P01")
 _SUMS = "sums"  # beside the keys of accounts, which are JSON
-# Two that make a ledger's first table at once: whoever comes second finds it made.
-_FIRST_TABLE = ("23505", "42P07")
-_NO_STATEMENT = ("26000", "42P05")  # a pooler gave the connection to somebody else
-# Connection, resources, operator, system, read-only, transactions that ended, locks: may pass.
-_PASSING = re.compile("08|53|57|58|25006|40|55")
-# Numbers that are too large, and names that no index takes: a row with one must not keep all others waiting.
-_REFUSED = (asyncpg.DataError, asyncpg.ProgramLimitExceededError)
-# The last one is what asyncpg raises for a connection that the server cut while nobody looked.
-_LOST = (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.InternalClientError)
+_BEGIN = "BEGIN"
+_BEGIN_REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 
 
 class _LostError(Exception):
@@ -59,18 +65,8 @@ class _ConflictError(Exception):
     """The transaction must be done anew."""
 
 
-class _PooledError(Exception):
-    """A statement is gone: a pooler of which nobody told stands between."""
-
-
-class _Connection(_Plain):
-    """Names statements as nobody else does.
-
-    By asyncpg's own names, which every process counts from one, a pooler could lead to another's statement.
-    """
-
-    def _get_unique_id(self, prefix: str) -> str:
-        return f"acp_proxy_{prefix}_{uuid4().hex}"
+class _OtherwiseError(Exception):
+    """It can be done, on a new connection and in another way: behind a pooler, or on a standby."""
 
 
 class PostgresLedger(SqlLedger):
@@ -87,27 +83,30 @@ class PostgresLedger(SqlLedger):
         self._pooled = self._address.pooled
         self._patience = patience
         self._loop = asyncio.new_event_loop()
-        self._connection: _Connection | None = None
-        self._begin = "BEGIN"  # of a ledger whose tables are not there yet
+        self._connection: Connection | None = None
+        self._begin = _BEGIN
+        self._check = ""  # of a ledger whose tables are not there yet
         try:
-            self._version = migrate(lambda work: self._transact(work, repeat=(*_CONFLICTS, *_FIRST_TABLE)))
-            self._begin = BEGIN
+            self._version = migrate(lambda work: self._transact(work, repeat=(*CONFLICTS, *FIRST_TABLE)))
+            self._check = CHECK
         except BaseException:
             self.close()
             raise
 
     def check(self) -> str:
         self._write(lambda run: run("LOCK TABLE acp_proxy_schema IN ROW EXCLUSIVE MODE", ()))
-        ((rows, size, version),) = self._read(
+        ((rows, size, version, read_only),) = self._read(
             "SELECT (SELECT count(*) FROM turn), pg_database_size(current_database()), "
-            "current_setting('server_version')",
+            "current_setting('server_version'), current_setting('transaction_read_only')",
             (),
         )
+        if read_only == "on":  # a standby gives that lock
+            raise self._takes_no_writes()
         return f"{self.url}: {rows} rows, {size / 1e6:.1f} MB, schema {self._version}, PostgreSQL {version}"
 
     def close(self) -> None:
         if self._connection is not None:
-            with suppress(*_LOST, asyncpg.PostgresError):
+            with suppress(*LOST, asyncpg.PostgresError):
                 self._wait(self._connection.close(timeout=1), 2)
             self._drop()
         self._loop.close()
@@ -148,14 +147,17 @@ class PostgresLedger(SqlLedger):
     def _lock_totals(self, run: Run) -> None:
         run("LOCK TABLE total IN EXCLUSIVE MODE", ())
 
-    def _transact(self, work: Callable[[Run], T], *, begin: bool = True, repeat: Sequence[str] = _CONFLICTS) -> T:
+    def _transact(self, work: Callable[[Run], T], *, begin: bool = True, repeat: Sequence[str] = CONFLICTS) -> T:
         deadline = time.monotonic() + self._patience
         stale = self._connection is not None  # it may be from before the server was started anew
         while True:
             try:
-                return self._once(work, deadline, begin or self._pooled, repeat)
-            except _PooledError:  # once: from now on no statement is kept
+                return self._once(work, deadline, begin or self._pooled or self._begin != _BEGIN, repeat)
+            except _OtherwiseError:  # once each
                 self._drop()
+            except LedgerReadOnlyError:  # another host may take writes by now
+                self._drop()
+                raise
             except _ConflictError as error:
                 if time.monotonic() >= deadline:
                     raise LedgerUnavailableError(f"ledger {self.url}: {error}") from error
@@ -176,53 +178,56 @@ class PostgresLedger(SqlLedger):
             if not begin:
                 return work(run)
             try:
-                self._wait(connection.execute(self._begin), self._patience)
+                self._wait(connection.execute(f"{self._begin}; {self._check}"), self._patience)
                 result = work(run)
                 run("COMMIT", ())
             except BaseException:
                 if not connection.is_closed() and connection.is_in_transaction():
-                    with suppress(*_LOST, asyncpg.PostgresError):
+                    with suppress(*LOST, asyncpg.PostgresError):
                         self._wait(connection.execute("ROLLBACK"), 1)
                 raise
             return result
         except asyncpg.ClientConfigurationError as error:
-            raise LedgerError(f"ledger {self.url}: {_line(error)}") from error
-        except asyncpg.DivisionByZeroError as error:  # by `BEGIN` alone
+            raise LedgerError(f"ledger {self.url}: {self._line(error)}") from error
+        except asyncpg.DivisionByZeroError as error:  # by `CHECK` alone
             raise LedgerError(f"ledger {self.url}: written by a newer acp-proxy: update it") from error
-        except _REFUSED as error:
+        except REFUSED as error:
             raise RowRefusedError(
-                f"ledger {self.url}: a value that does not fit its column ({_line(error)})"
+                f"ledger {self.url}: a value that does not fit its column ({self._line(error)})"
             ) from error
         except asyncpg.PostgresError as error:
             raise self._translated(error, repeat) from error
-        except _LOST as error:
-            raise _LostError(_lost(error)) from error
+        except LOST as error:
+            raise _LostError(why_lost(error, self._address.user)) from error
 
     def _translated(self, error: asyncpg.PostgresError, repeat: Sequence[str]) -> Exception:
         state = error.sqlstate or ""
         if state in repeat:
-            return _ConflictError(_line(error))
-        if state in _NO_STATEMENT and not self._pooled:
-            self._pooled = True
-            return _PooledError(_line(error))
-        if state.startswith(("08", "57P")):
-            return _LostError(_line(error))
-        kind = LedgerUnavailableError if _PASSING.match(state) else LedgerError
-        return kind(f"ledger {self.url}: {_line(error)}")
+            return _ConflictError(self._line(error))
+        if state in NO_STATEMENT and not self._pooled:
+            self._pooled = True  # from now on no statement is kept
+            return _OtherwiseError(self._line(error))
+        if state == NO_SUCH_LEVEL and self._begin != _BEGIN_REPEATABLE:
+            self._begin = _BEGIN_REPEATABLE
+            return _OtherwiseError(self._line(error))
+        if state == READ_ONLY:
+            return self._takes_no_writes()
+        if state.startswith(ENDED):
+            return _LostError(self._line(error))
+        kind = LedgerUnavailableError if state.startswith(PASSING) else LedgerError
+        return kind(f"ledger {self.url}: {self._line(error)}")
 
-    def _connected(self, deadline: float) -> _Connection:
+    def _takes_no_writes(self) -> LedgerReadOnlyError:
+        return LedgerReadOnlyError(f"ledger {self.url}: takes no writes: a standby, or a role that may only read")
+
+    def _line(self, error: BaseException) -> str:
+        return first_line(error, self._address.user)
+
+    def _connected(self, deadline: float) -> Connection:
         if self._connection is None or self._connection.is_closed():
-            remaining = max(deadline - time.monotonic(), 0.01)
-            self._connection = self._wait(
-                asyncpg.connect(
-                    self._address.dsn,
-                    timeout=remaining,
-                    connection_class=_Connection,
-                    statement_cache_size=0 if self._pooled else 200,
-                    server_settings={"application_name": "acp-proxy"},
-                ),
-                remaining,
-            )
+            remaining = deadline - time.monotonic()
+            self._connection = self._wait(connect(self._address, remaining, pooled=self._pooled), remaining)
+            self._known_series.clear()  # the server may have been restored, or be one that lagged behind
         return self._connection
 
     def _drop(self) -> None:
@@ -255,16 +260,3 @@ def _storable(value: Any) -> Any:
 def _plain(value: Any) -> Any:
     """Sums of BIGINT are NUMERIC there."""
     return int(value) if isinstance(value, Decimal) else value
-
-
-def _lost(error: BaseException) -> str:
-    """The system's word, which asyncio tells with its number, and with addresses in place of the reason."""
-    said = _line(error) or "no answer in time"
-    if number := re.search(r"\[Errno (\d+)\]", said):
-        return os.strerror(int(number[1]))
-    return re.sub(r"^\[Errno -\d+\] ", "", said)
-
-
-def _line(error: BaseException) -> str:
-    """Without the user, whom a server names where it lets nobody in."""
-    return re.sub(r'\b(user|role) "[^"]*"', r"\1", str(error).partition("\n")[0])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from collections.abc import Iterator, Mapping
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from msgspec import Struct
 
@@ -15,12 +16,16 @@ _LIBPQS = frozenset(
     | {"keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval", "requirepeer", "sslcompression"}
     | {"sslsni", "tcp_user_timeout"}
 )
+_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 
 
 class Address(Struct, frozen=True):
     url: str  # canonical: however it is spelt, the same ledger has the same
-    dsn: str
+    dsns: tuple[str, ...]  # what the driver is given, for one host after the other
     pooled: bool = False  # behind PgBouncer: no prepared statement outlives its transaction
+    user: str = ""  # as the URL names it
+    files: tuple[tuple[str, str], ...] = ()  # of certificates and keys, by their options
+    system_roots: bool = False  # the system's certificates tell who the server is
 
     def __repr__(self) -> str:
         return f"Address({self.url!r})"
@@ -48,8 +53,29 @@ class Address(Struct, frozen=True):
             raise LedgerError("ledger URL without a database, expected postgresql://HOST/DATABASE")
         name = parts.path.strip("/") or options.get("dbname") or options.get("database")
         port = "" if ":" in host.rpartition("]")[2] or host.startswith("/") else f":{options.get('port', 5432)}"
-        dsn = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), ""))
-        return cls(f"postgresql://{host}{port}/{name}", dsn, pooled)
+        system_roots = options.get("sslrootcert") == "system"
+        if system_roots:
+            del options["sslrootcert"]
+        user = unquote(parts.username or options.get("user", ""))
+        files = tuple((option, options[option]) for option in _FILES if options.get(option))
+        dsns = tuple(_dsns(parts, options))
+        return cls(f"postgresql://{host}{port}/{name}", dsns, pooled, user, files, system_roots)
+
+
+def _dsns(parts: SplitResult, options: Mapping[str, str]) -> Iterator[str]:
+    """Of each host; where a standby is preferred first all as standbys."""
+    user, at, named = parts.netloc.rpartition("@")
+    hosts = (named or options.get("host", "")).split(",")
+    ports = options.get("port", "").split(",")
+    if len(ports) not in (1, len(hosts)):
+        raise LedgerError("ledger URL with several ports, expected as many as there are hosts")
+    wanted = options.get("target_session_attrs")
+    for attributes in ("standby", "any") if wanted == "prefer-standby" else (wanted,):
+        for host, port in zip(hosts, ports if len(ports) > 1 else ports * len(hosts), strict=True):
+            place = {"host": "" if named else host, "port": port, "target_session_attrs": attributes}
+            chosen = {name: value for name, value in {**options, **place}.items() if value}
+            netloc = f"{user}{at}{host if named else ''}"
+            yield urlunsplit(("postgresql", netloc, parts.path, urlencode(chosen), ""))
 
 
 def _is_host(text: str) -> bool:

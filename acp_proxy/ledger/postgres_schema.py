@@ -13,8 +13,8 @@ from acp_proxy.ledger import unsummed
 from acp_proxy.ledger.migrations import MIGRATIONS, Step, refuse_newer
 from acp_proxy.ledger.totals import Run
 
-# One journey. The division fails once a newer version has changed the tables that we know.
-BEGIN = f"BEGIN; SELECT 1 / (version <= {len(MIGRATIONS)})::int FROM acp_proxy_schema"
+# Together with `BEGIN` one journey. The division fails once a newer version has changed the tables that we know.
+CHECK = f"SELECT 1 / (version <= {len(MIGRATIONS)})::int FROM acp_proxy_schema"
 
 T = TypeVar("T")
 Transact = Callable[[Callable[[Run], T]], T]

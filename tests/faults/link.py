@@ -16,7 +16,7 @@ class Link:
     def __init__(self, to: int) -> None:
         self.port = 0
         self.delay = 0.0  # seconds, for each piece in each direction
-        self._to = to
+        self.to = to  # a port, which later connections lead to
         self._loop = asyncio.new_event_loop()
         self._open = set[asyncio.StreamWriter]()
         self._flows = asyncio.Event()
@@ -50,7 +50,7 @@ class Link:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self._to)
+            to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self.to)
         except OSError:  # the database is not there
             writer.transport.abort()
             return

@@ -24,6 +24,7 @@ from acp_proxy.ledger.postgres import PostgresLedger
 from acp_proxy.ledger.recovery import append_all
 from acp_proxy.ledger.totals import Run
 from tests.core.accounts import usd
+from tests.ledger.conftest import TABLES
 from tests.ledger.holds import CAP, GONE, held, hold
 from tests.ledger.processes import Process
 from tests.ledger.rows import NOON, Warnings, row
@@ -111,9 +112,18 @@ class TestTrouble:
 
     def test_a_connection_that_was_cut_is_made_anew_unnoticed(self, postgres: Server, empty: str) -> None:
         with closing(open_ledger(empty, journals=())) as ledger:
-            others = "datname = current_database() AND pid <> pg_backend_pid()"
-            asked(empty, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")  # noqa: S608
+            postgres.cut(name_of(empty))
             ledger.append([row()])
+
+    def test_sums_are_whole_on_a_server_that_has_lost_what_a_process_knew(self, postgres: Server, empty: str) -> None:
+        """As one restored from a backup, or a standby that lagged behind when it took over."""
+        with closing(open_ledger(empty, journals=())) as ledger:
+            ledger.append([row(id="lost")])
+            lost = "; ".join(f"DELETE FROM {table}" for table in TABLES)  # noqa: S608  constants
+            postgres.execute(name_of(empty), lost)
+            postgres.cut(name_of(empty))
+            ledger.append([row(id="after")])
+            assert [sums.rows for sums in ledger.summed(Query(), ("model",))] == [1]
 
     def test_a_conflict_is_repeated_and_both_rows_are_kept(self, postgres: Server) -> None:
         url = postgres.create(f"conflict{next(_numbers)}", "serializable")
