@@ -1,6 +1,6 @@
 """By how much a turn goes beyond what is left of a budget, for each recorded agent and each `on_exceed`.
 
-`python -m bench.overshoot` replays the recordings through the real core and prints the table of `docs/budgets-proof.md`.
+`python -m bench.overshoot` replays the recordings through the real core and prints a table of `docs/budgets-proof.md`.
 
 A quarter of what a turn of several model calls took was left, and nothing held. A stop counts at the update that causes
 it: the calls that it proves had been made. `cancel` adds none to them, `deny_next_tool` those before the next request
@@ -32,8 +32,7 @@ from acp_proxy.core.windows import Window
 from acp_proxy.interceptors.budgets.running import Running, Turns
 from acp_proxy.interceptors.budgets.stops import Stops
 from acp_proxy.interceptors.budgets.voice import Voice
-from tests.test_transcripts_in_mid_turn import told_in
-from tests.test_transcripts_metering import BEGIN, IN_PLACE, events_of, metered_by, truth_of
+from tests.recordings import BEGIN, IN_PLACE, events_of, metered_by, told_in, truth_of
 
 UNITS = ("USD", "tokens")
 LEFT = 4  # the part of a turn that is left

@@ -11,6 +11,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "acp_proxy"
 MODULES = sorted(PACKAGE.rglob("*.py"))
+OF_TESTS = [path for room in ("tests", "bench", "grafana") for path in sorted((PACKAGE.parent / room).rglob("*.py"))]
 
 # Value modules of the standard library, and the two decoders that the relay's path is built on.
 CORE_MAY_IMPORT = {
@@ -105,6 +106,16 @@ def _writes_to_stdout(node: ast.AST) -> bool:
 def test_every_module_says_what_it_is_for() -> None:
     silent = [path for path in MODULES if _parsed(path).body and not ast.get_docstring(_parsed(path))]
     assert silent == []
+
+
+def test_what_tests_and_measurements_share_stands_in_no_test() -> None:
+    borrowed = [
+        f"{path.relative_to(PACKAGE.parent)}: {name}"
+        for path in OF_TESTS
+        for name in imports(path)
+        if name.startswith("tests.") and name.rpartition(".")[2].startswith("test_")
+    ]
+    assert borrowed == []
 
 
 @cache

@@ -19,9 +19,9 @@ from acp_proxy.ledger import Query, open_reader
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.report import formats, report
 from acp_proxy.times import UTC_ZONE
+from tests.recordings import TRANSCRIPTS
 from tests.replay import Replay, play, recorded
 
-TRANSCRIPTS = Path(__file__).parent / "transcripts"
 SCHEMAS = Path(__file__).parent / "schema"
 COMMAND = [str(Path(sys.executable).parent / "acp-proxy")]
 MISPLACED = {  # the agent itself reports calls with another turn than that which caused them

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import Any
 
-from acp_proxy.core.entry import SessionState
-from acp_proxy.core.events import ContextChanged, TurnEnded, TurnStarted
-from acp_proxy.core.meter import Meter
 from acp_proxy.core.usage import NOTHING, Usage
 from tests.cases import each_of
 from tests.core.story import PRICES
-from tests.test_transcripts_metering import IN_PLACE, events_of, truth_of
-
-Told = list[tuple[Usage, SessionState]]
+from tests.recordings import IN_PLACE, told_in, truth_of
 
 # All others report at the end of a turn or not at all, or only a context of their own estimate.
 TELL_IN_MID_TURN = {
@@ -35,26 +29,6 @@ TELL_IN_MID_TURN = {
 
 # Its estimate of the context after it looks like another call.
 COMPACTION = ("codex-acp-2.6.0/subagent.jsonl", "/compact")
-
-
-def told_in(recording: Path) -> list[tuple[str, Told]]:
-    """What each turn was said to have used so far, and the session at that moment; by session, in their order."""
-    numbers = itertools.count(1)
-    meter = Meter(PRICES, lambda _: f"row{next(numbers)}")
-    turns: list[tuple[str, Told]] = []
-    running: dict[str, list[tuple[str, Told]]] = {}
-    for event in events_of(recording):
-        if isinstance(event, TurnStarted):
-            turns.append((event.session, []))
-            running.setdefault(event.session, []).append((event.turn.id, turns[-1][1]))
-        made = meter.on_event(event)
-        if isinstance(event, TurnEnded):
-            running[event.session] = [each for each in running[event.session] if each[0] != event.turn.id]
-        for each in made:
-            # What comes while a second prompt waits may be that one's: some agents take both into one turn.
-            if isinstance(each, ContextChanged) and each.least.total and len(running[each.session]) == 1:
-                running[each.session][0][1].append((each.least, each.state))
-    return sorted(turns, key=lambda turn: turn[0])
 
 
 def real(calls: list[dict[str, Any]]) -> tuple[int, int]:

@@ -5,10 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
-import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,126 +12,31 @@ from typing import Any
 import pytest
 
 from acp_proxy.catalog import Catalog
-from acp_proxy.core.conversation import Conversation
-from acp_proxy.core.entry import Entry, SessionState
-from acp_proxy.core.events import (
-    Event,
-    SessionOpened,
-    SessionRequested,
-    SessionRestored,
-    Side,
-    TurnMetered,
-    UsageReported,
-)
-from acp_proxy.core.jsonrpc import parse
-from acp_proxy.core.meter import Meter
+from acp_proxy.core.entry import Entry
 from acp_proxy.core.money import Money
-from acp_proxy.core.pricing import Pricer
 from acp_proxy.core.usage import NOTHING, Usage
 from tests.cases import each_of
-from tests.core.story import PRICES
+from tests.recordings import (
+    CONTINUES,
+    IN_PLACE,
+    RECORDINGS,
+    metered,
+    metered_by,
+    possible,
+    told,
+    truth_of,
+    used,
+)
 
 pytestmark = pytest.mark.xdist_group("metered")  # each recording once for all tests of it
 
-HERE = Path(__file__).parent
-RECORDINGS = sorted(path.relative_to(HERE / "transcripts") for path in (HERE / "transcripts").glob("*/*.jsonl"))
-ROWS = HERE / "data" / "metered_rows.txt"
-BEGIN = 1_795_294_800_000_000_000  # 2026-11-21T21:00Z, when most of them were recorded
-
-# What loads a session in a new process, and the recording in which it began.
-CONTINUES = {"load": "basic", "reload": "sessions"}
-
-# Where the agent itself reports calls with another turn than that which caused them.
-MISPLACED = {
-    "opencode-1.18.33/concurrent.jsonl",  # the first of two prompts gets the usage of the second
-    "zed-claude-agent-acp-0.23.1/cancel.jsonl",  # usage comes a turn late
-    "zed-claude-agent-acp-0.23.1/errors.jsonl",
-}
-IN_PLACE = [path for path in RECORDINGS if str(path) not in MISPLACED]
-
-
-@dataclass(slots=True)
-class Metered:
-    rows: list[Entry] = field(default_factory=list)
-    states: dict[str, SessionState] = field(default_factory=dict)
-    reports: list[UsageReported] = field(default_factory=list)
-    parents: dict[str, str] = field(default_factory=dict)
-
-    def booked(self, session: str) -> int:
-        return sum(cost.nano for row in self.rows if row.session == session for cost in row.costs)
-
-
-def events_of(recording: Path) -> Iterator[Event]:
-    numbers = itertools.count(1)
-    conversation = Conversation(lambda at: f"turn{next(numbers)}")
-    with (HERE / "transcripts" / recording).open() as lines:
-        for line in map(json.loads, lines):
-            raw = line.get("raw", "").encode()
-            message = parse(raw)
-            if message is not None:
-                side = Side.CLIENT if line["dir"] == "c2a" else Side.AGENT
-                yield from conversation.receive(side, message, BEGIN + int(line["t"] * 1e9), len(raw))
-        yield from conversation.close(Side.AGENT, BEGIN + int(line["t"] * 1e9))
-
-
-@cache
-def metered(recording: Path) -> Metered:
-    """Made once for all tests, which only look at it."""
-    return metered_by(PRICES, recording)
-
-
-def metered_by(pricer: Pricer, recording: Path) -> Metered:
-    """A recording, after the one whose sessions it loads: the ledger knows them."""
-    first = CONTINUES.get(recording.stem)
-    earlier = recording.with_name(f"{first}.jsonl")
-    known = metered_by(pricer, earlier).states if first and earlier in RECORDINGS else {}
-    numbers = itertools.count(1)
-    meter, result = Meter(pricer, lambda at: f"row{next(numbers)}"), Metered()
-    for event in events_of(recording):
-        made = meter.on_event(event)
-        if isinstance(event, SessionRequested) and event.how != "fork":
-            made += meter.on_event(SessionRestored(event.at, event.session, known.get(event.session)))
-        if isinstance(event, UsageReported):
-            result.reports.append(event)
-        if isinstance(event, SessionOpened) and event.parent:
-            result.parents[event.session] = event.parent
-        for row in made:
-            if isinstance(row, TurnMetered):
-                result.rows.append(row.entry)
-                result.states[row.entry.session] = row.state
-    return result
-
-
-def truth_of(recording: Path) -> list[dict[str, Any]]:
-    turns = json.loads((HERE / "transcripts" / recording.with_suffix(".truth.json")).read_text())["turns"]
-    return [turn for turn in turns if isinstance(turn["session"], str)]
+ROWS = Path(__file__).parent / "data" / "metered_rows.txt"
 
 
 def side_by_side(recording: Path) -> list[tuple[Entry, dict[str, Any]]]:
     """Each turn's row, and what really happened; turns of one session end in the order of their prompts."""
     rows = sorted((row for row in metered(recording).rows if row.kind == "turn"), key=lambda row: row.session)
     return list(zip(rows, sorted(truth_of(recording), key=lambda turn: str(turn["session"])), strict=True))
-
-
-def used(calls: list[dict[str, Any]], kind: str, *, cut_off: bool = False) -> Usage:
-    """With `cut_off`, also what was paid for answers that never came to their end."""
-    counted = [call for call in calls if call["kind"] == kind and (cut_off or call["delivered"])]
-    return sum((Usage(**call["tokens"]) for call in counted), NOTHING)
-
-
-def possible(calls: list[dict[str, Any]]) -> list[Usage]:
-    """What a turn may be said to have used, the most last. Commands of the agent's own have side calls."""
-    main = [used(calls, "main"), used(calls, "main", cut_off=True)]
-    return main if main[1].total else [used(calls, "side")]
-
-
-def told(usage: Usage, agent: str) -> tuple[int, ...]:
-    """As much of a partition as the agent tells apart."""
-    if agent.startswith(("goose", "fast-agent", "nanocoder", "codex-acp-1.")):
-        return (usage.prompt, usage.completion)
-    if agent.startswith("mistral"):
-        return (usage.input, usage.cached_read, usage.completion)
-    return (usage.input, usage.cached_read, usage.cached_write, usage.output, usage.thought)
 
 
 @each_of(RECORDINGS)

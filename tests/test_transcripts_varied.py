@@ -17,17 +17,7 @@ from acp_proxy.core.jsonrpc import parse
 from acp_proxy.core.meter import Meter
 from tests.cases import each_of
 from tests.core.story import PRICES
-from tests.test_transcripts_metering import (
-    BEGIN,
-    CONTINUES,
-    HERE,
-    MISPLACED,
-    RECORDINGS,
-    metered,
-    possible,
-    told,
-    truth_of,
-)
+from tests.recordings import BEGIN, CONTINUES, MISPLACED, RECORDINGS, TRANSCRIPTS, metered, possible, told, truth_of
 
 pytestmark = pytest.mark.xdist_group("varied")  # each recording is metered once for all tests of it
 
@@ -38,7 +28,7 @@ STRANGERS = [path for path in RECORDINGS if str(path) not in MISPLACED and path.
 
 
 def lines_of(recording: Path) -> list[Line]:
-    lines = map(json.loads, (HERE / "transcripts" / recording).read_text().splitlines())
+    lines = map(json.loads, (TRANSCRIPTS / recording).read_text().splitlines())
     return [
         (Side.CLIENT if line["dir"] == "c2a" else Side.AGENT, line["t"], message)
         for line in lines

@@ -24,9 +24,9 @@ from acp_proxy.ledger import open_ledger
 from acp_proxy.log import Log
 from acp_proxy.wiring import wired
 from tests.ends import Wire
+from tests.recordings import TRANSCRIPTS
 from tests.replay import recorded
 
-TRANSCRIPTS = Path(__file__).parent / "transcripts"
 RECORDINGS = sorted(TRANSCRIPTS.glob("*/*.jsonl"))
 CONFIG = """
 [ledger]

@@ -12,7 +12,7 @@ import pytest
 from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import open_ledger
 from tests.ledger.rows import ALICE, MINUTE, line, row
-from tests.test_cli import Machine, in_terminal
+from tests.machine import Machine, in_terminal
 
 TWO = """
 [identity]

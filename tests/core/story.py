@@ -206,3 +206,8 @@ def disjoint(input: int, read: int = 0, write: int = 0, output: int = 0) -> Coun
 def inclusive(input: int, output: int, read: int | None = None, thought: int | None = None) -> Counters:
     """Counters whose input holds the cached part, and whose output holds thinking."""
     return Counters(input, output, input + output, thought, read)
+
+
+def qwen_call(input: int, output: int, read: int = 0, parent: str | None = None) -> dict[str, object]:
+    usage = {"inputTokens": input, "outputTokens": output, "totalTokens": input + output, "cachedReadTokens": read}
+    return {"usage": usage} | ({"parentToolCallId": parent} if parent else {})

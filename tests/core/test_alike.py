@@ -15,8 +15,8 @@ from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
 from acp_proxy.core.alike import Alike
 from acp_proxy.core.peek import ABSENT, peek_line, split_lines
 from tests.cases import each_of
+from tests.recordings import TRANSCRIPTS
 
-TRANSCRIPTS = Path(__file__).parent.parent / "transcripts"
 Said = tuple[str | None, str | None, int]  # session, kind, bytes of `content`
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from acp_proxy.core import acp
 from acp_proxy.core.events import Side, TurnEnded, TurnStarted
 from tests.core.messages import JSON
 from tests.core.talk import AGENT, Talk
-from tests.core.test_recordings import RECORDINGS, TRANSCRIPTS
+from tests.recordings import RECORDINGS, TRANSCRIPTS
 
 SHORT = settings(max_examples=60, deadline=None)
 
@@ -111,8 +112,8 @@ def test_a_recording_with_lines_lost_repeated_moved_and_changed(data: st.DataObj
 
 
 @cache
-def recorded(recording: str) -> list[tuple[Side, str]]:
-    with (TRANSCRIPTS / f"{recording}.jsonl").open() as file:
+def recorded(recording: Path) -> list[tuple[Side, str]]:
+    with (TRANSCRIPTS / recording).open() as file:
         records = [json.loads(line) for line in file]
     return [(Side.CLIENT if r["dir"] == "c2a" else AGENT, r["raw"]) for r in records if len(r["raw"]) < 4000]
 

@@ -32,6 +32,7 @@ from tests.core.story import (
     Story,
     disjoint,
     inclusive,
+    qwen_call,
     usd,
 )
 
@@ -263,11 +264,6 @@ def test_a_turn_of_one_call_is_all_of_it_and_one_with_tools_is_at_least_that() -
 
 
 # -- scope call
-
-
-def qwen_call(input: int, output: int, read: int = 0, parent: str | None = None) -> dict[str, object]:
-    usage = {"inputTokens": input, "outputTokens": output, "totalTokens": input + output, "cachedReadTokens": read}
-    return {"usage": usage} | ({"parentToolCallId": parent} if parent else {})
 
 
 def test_contexts_that_are_told_call_by_call_prove_calls_of_tools_that_do_not_show() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from pathlib import Path
 from typing import Any
 
 from acp_proxy.core.events import (
@@ -20,9 +19,9 @@ from acp_proxy.core.events import (
 )
 from tests.cases import each_of
 from tests.core.talk import AGENT, CLIENT, Talk
+from tests.recordings import RECORDINGS, TRANSCRIPTS
 
-TRANSCRIPTS = Path(__file__).parents[1] / "transcripts"
-RECORDINGS = sorted(str(path.relative_to(TRANSCRIPTS).with_suffix("")) for path in TRANSCRIPTS.glob("*/*.jsonl"))
+NAMES = [str(path.with_suffix("")) for path in RECORDINGS]
 
 
 def replay(recording: str) -> Talk:
@@ -66,7 +65,7 @@ def briefly(recording: str) -> list[str]:
     return [key for key, _ in itertools.groupby(told)]
 
 
-@each_of(RECORDINGS)
+@each_of(NAMES)
 def test_every_prompt_is_one_turn_with_the_end_that_it_had(recording: str) -> None:
     truth = json.loads((TRANSCRIPTS / f"{recording}.truth.json").read_text())["turns"]
     talk = replay(recording)
@@ -84,7 +83,7 @@ def end_of(turn: Any) -> str:
 
 
 # zed's codex-acp 0.16.0 shows nothing of a call to a tool that it does not know, as the recorded one is.
-@each_of([name for name in RECORDINGS if not name.startswith("zed-codex-acp-0.16.0/")])
+@each_of([name for name in NAMES if not name.startswith("zed-codex-acp-0.16.0/")])
 def test_a_turn_of_several_model_calls_shows_a_tool_call(recording: str) -> None:
     """What lets the last call of a turn without one stand for the whole turn."""
     truth = json.loads((TRANSCRIPTS / f"{recording}.truth.json").read_text())["turns"]

@@ -11,9 +11,8 @@ from acp_proxy.core.counters import partition
 from acp_proxy.core.events import Counters
 from acp_proxy.core.usage import Usage
 from tests.cases import each_of
-from tests.core.story import CLINE, KIMI, STRANGER, Story, disjoint, inclusive
+from tests.core.story import CLINE, KIMI, STRANGER, Story, disjoint, inclusive, qwen_call
 from tests.core.strangers import Context, Covers, Kind, rows
-from tests.core.test_meter_usage import qwen_call
 
 Way = tuple[Covers, Context, Kind]
 EMPTY = {"content": {"type": "text", "text": ""}}

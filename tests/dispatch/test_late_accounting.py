@@ -20,8 +20,9 @@ from acp_proxy.interceptor import Interceptor
 from acp_proxy.interceptors.usage_updates import UsageUpdates
 from tests.cases import each_of
 from tests.ends import SESSION, Ends, answer, chunk, encoded, prompt, update
+from tests.recordings import RECORDINGS, TRANSCRIPTS
 
-TRANSCRIPTS = sorted(Path(__file__).parents[1].glob("transcripts/*/*.jsonl"))
+SESSIONS = [TRANSCRIPTS / recording for recording in RECORDINGS]
 
 
 class Listens(Interceptor):
@@ -63,7 +64,7 @@ class Both:
         assert self.late.dispatcher.failures == self.at_once.dispatcher.failures == 0
 
 
-@each_of(TRANSCRIPTS, lambda path: f"{path.parent.name}/{path.stem}")
+@each_of(SESSIONS, lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_recording_in_pieces_of_any_size_tells_what_it_tells_line_by_line(path: Path) -> None:
     said = [json.loads(record) for record in path.read_text().splitlines()]
     both, dice = Both(), random.Random(path.name)  # noqa: S311  no secret

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.real.daemons import SECONDS, free_port, started
+from tests.ports import free_port
+from tests.real.daemons import SECONDS, started
+from tests.recordings import TRANSCRIPTS
 from tests.replay import play
 
 COMMAND = str(Path(sys.executable).parent / "acp-proxy")
-TRANSCRIPTS = Path(__file__).parents[1] / "transcripts"
 
 
 @dataclass(frozen=True, slots=True)
