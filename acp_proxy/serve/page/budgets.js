@@ -1,6 +1,6 @@
 // Budgets: what is spent, held and left, and when they are empty again.
 
-import { bar, byId, make, refill } from "./dom.js";
+import { bar, byId, joined, make, refill } from "./dom.js";
 import { amountText, cleaned, counted, nano, timeText, tokensText } from "./figures.js";
 
 /** @import { Budget } from "./shapes.js" */
@@ -16,7 +16,9 @@ const MODES = { shadow: "shadow: only counts", warn: "warns only", enforce: null
  */
 export function showBudgets({ budgets }, timeZone, every) {
   const all = every || budgets.length <= FEW;
-  const fullest = (/** @type {Budget} */ one, /** @type {Budget} */ other) => shareOf(other, other.spent) - shareOf(one, one.spent);
+  const idle = (/** @type {Budget} */ { mode }) => Number(mode === "shadow"); // the fullest of these stops nobody
+  const fullest = (/** @type {Budget} */ one, /** @type {Budget} */ other) =>
+    idle(one) - idle(other) || shareOf(other, other.spent) - shareOf(one, one.spent);
   const shown = all ? budgets : [...budgets].sort(fullest).slice(0, FEW);
   byId("budgets").hidden = budgets.length === 0;
   refill(byId("budget-list"), ...shown.map((budget) => item(budget, timeZone)));
@@ -97,7 +99,7 @@ function leftText(budget, amount) {
 /** @param {Budget} budget */
 function whose(budget) {
   const scope = Object.entries(budget.scope).map(([name, values]) => `${name} ${[values].flat().map(cleaned).join(", ")}`);
-  return make("span", { class: "quiet" }, [budget.window, ...scope].join(" · "));
+  return make("span", { class: "quiet" }, ...joined([budget.window, ...scope]));
 }
 
 /**

@@ -56,7 +56,7 @@ export function partsOf({ tokens }) {
   const prompt = tokens.input + tokens.cached_read + tokens.cached_write;
   return {
     prompt: tokensText(prompt),
-    cached: prompt ? percentText(tokens.cached_read / prompt) : "–",
+    cached: percentText(tokens.cached_read, prompt),
     completion: tokensText(tokens.output + tokens.thought),
   };
 }

@@ -28,17 +28,29 @@ export function byId(id) {
 }
 
 /**
- * New content in place of the old. Who has the focus keeps it, if the new content has an element of the same id, and a
- * wide table stays where it was scrolled to.
+ * New content in place of the old. Who has the focus keeps it, in a wide table or if the new content has an element of
+ * the same id, and a wide table stays where it was scrolled to.
  * @param {HTMLElement} container
- * @param {...Node} content
+ * @param {...(Node | string)} content
  */
 export function refill(container, ...content) {
-  const focused = container.contains(document.activeElement) ? document.activeElement?.id : "";
+  const focused = container.contains(document.activeElement) ? document.activeElement : null;
   const scrolled = container.querySelector(".wide")?.scrollLeft ?? 0;
   container.replaceChildren(...content);
-  container.querySelector(".wide")?.scrollTo(scrolled, 0);
-  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  const wide = /** @type {HTMLElement | null} */ (container.querySelector(".wide"));
+  wide?.scrollTo(scrolled, 0);
+  const again = focused?.matches(".wide") ? wide : document.getElementById(focused?.id ?? "");
+  if (focused) again?.focus({ preventScroll: true });
+}
+
+/**
+ * Names and facts with a point between them. Each keeps its own direction of writing: a Hebrew name would turn around
+ * the date that follows it.
+ * @param {(string | null)[]} parts those that are empty are left out
+ * @returns {(Node | string)[]}
+ */
+export function joined(parts) {
+  return parts.filter(Boolean).flatMap((part, place) => [...(place ? [" · "] : []), make("bdi", {}, part)]);
 }
 
 /**

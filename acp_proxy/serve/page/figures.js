@@ -78,10 +78,17 @@ export function counted(number, noun) {
   return `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** @param {number} ratio */
-export function percentText(ratio) {
-  const percent = ratio * 100;
-  return percent > 0 && percent < 1 ? "<1%" : `${Math.round(percent)}%`;
+/**
+ * Rounded, but never to nothing or to all of it: `<1%`, `57%`, `>99%`; `–` of nothing.
+ * @param {bigint | number} part of a number whole tokens
+ * @param {bigint | number} whole
+ */
+export function percentText(part, whole) {
+  const [some, all] = [BigInt(part), BigInt(whole)];
+  if (all <= 0n) return "–";
+  if (some > 0n && some * 100n < all) return "<1%";
+  const percent = halfEven(magnitude(some) * 100n, all);
+  return percent === 100n && some < all && some > 0n ? ">99%" : `${some < 0n && percent ? "-" : ""}${percent}%`;
 }
 
 /**
@@ -107,7 +114,7 @@ export function elapsedText(seconds) {
 }
 
 /**
- * `21 Nov 14:05` in a time zone, with the year where it is another one.
+ * `21 Nov 14:05` in a time zone, with the year where it is another one, or where it is to the second.
  * @param {Date} time
  * @param {string} timeZone
  * @param {"minute" | "second" | "day" | "month"} [finest]
@@ -119,7 +126,8 @@ export function timeText(time, timeZone, finest = "minute") {
   }).formatToParts(time);
   const of = (/** @type {string} */ type) => parts.find((part) => part.type === type)?.value ?? "";
   const month = finest === "month" ? of("month") : `${of("day")} ${of("month")}`;
-  const date = year.format(time) === year.format(new Date()) ? month : `${month} ${year.format(time)}`;
+  const known = finest !== "second" && year.format(time) === year.format(new Date());
+  const date = known ? month : `${month} ${year.format(time)}`;
   if (finest === "day" || finest === "month") return date;
   return `${date} ${of("hour")}:${of("minute")}${finest === "second" ? `:${of("second")}` : ""}`;
 }

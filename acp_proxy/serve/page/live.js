@@ -1,10 +1,12 @@
 // Turns that are running now, with a clock of their own between two answers of the server.
 
 import { contextCell, nameOf } from "./cells.js";
-import { byId, make, refill, table } from "./dom.js";
+import { byId, joined, make, refill, table } from "./dom.js";
 import { cleaned, costTexts, counted, elapsedText, shortened, tokensText } from "./figures.js";
 
 /** @import { Running } from "./shapes.js" */
+
+let shown = ""; // what the table was made of: whoever reads it or has selected a part of it is not disturbed for nothing
 
 /**
  * Which turns are running, as a mark that changes when one starts or ends.
@@ -12,8 +14,11 @@ import { cleaned, costTexts, counted, elapsedText, shortened, tokensText } from 
  */
 export const marksOf = ({ running }) => running.map(({ id }) => id).join(" ");
 
-/** @param {{running: Running[]}} answer */
-export function showLive({ running }) {
+/**
+ * @param {{running: Running[]}} answer
+ * @param {boolean} several whether there are several users, so that it is told whose a turn is; those who run one are seen here
+ */
+export function showLive({ running }, several) {
   const section = byId("live");
   section.hidden = running.length === 0;
   const said = running.length ? `${counted(running.length, "turn")} running` : "";
@@ -26,7 +31,13 @@ export function showLive({ running }) {
     { title: "cost so far", look: "figure" },
     { title: "context", look: "context" },
   ];
-  refill(byId("live-table"), table("Running turns; tokens and cost are estimates until they end", columns, running.map(row)));
+  const told = several || new Set(running.map(({ user }) => user)).size > 1;
+  const rows = running.map((turn) => row(turn, told));
+  const made = rows.map(({ innerHTML }) => innerHTML).join();
+  if (made !== shown) {
+    refill(byId("live-table"), table("Running turns; tokens and cost are estimates until they end", columns, rows));
+    shown = made;
+  }
   tick();
 }
 
@@ -37,9 +48,13 @@ export function tick() {
   }
 }
 
-/** @param {Running} turn */
-function row(turn) {
-  const about = [shortened(turn.agent), cleaned(turn.model ?? ""), cleaned(turn.project ?? "")].filter(Boolean);
+/**
+ * @param {Running} turn
+ * @param {boolean} several
+ */
+function row(turn, several) {
+  const whose = several ? cleaned(turn.user) : "";
+  const about = [whose, shortened(turn.agent), cleaned(turn.model ?? ""), cleaned(turn.project ?? "")];
   const tokens = turn.tokens.total ? `~ ${tokensText(turn.tokens.total)}` : "–";
   const amounts = costTexts(turn.cost).map((text) => make("span", { class: "amount" }, text === "–" ? "–" : `~ ${text}`));
   const clock = make("time", { "data-since": Date.parse(turn.started_at), datetime: turn.started_at });
@@ -51,8 +66,8 @@ function row(turn) {
       { scope: "row", class: "name led" },
       make("span", { class: "pulse", "aria-hidden": "true" }),
       make("bdi", {}, nameOf(turn)),
-      make("small", { class: "loose" }, about.join(" · ")),
-      make("small", { class: "tight" }, [...about, ...(turn.tokens.total ? [`${tokens} tokens`] : [])].join(" · ")),
+      make("small", { class: "loose" }, ...joined(about)),
+      make("small", { class: "tight" }, ...joined([...about, turn.tokens.total ? `${tokens} tokens` : ""])),
     ),
     make("td", { class: "figure" }, clock),
     make("td", { class: "figure roomy" }, tokens),

@@ -17,8 +17,8 @@ const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
 /** What is shown. */
 const view = { session: "", range: "month", by: "agent", title: "", pages: 1, everyKey: false, everyBudget: false };
-/** Of which state of the ledger, as of when (ms), and how often what is shown was chosen anew. */
-const seen = { mark: "", at: 0, choice: 0 };
+/** Of which state of the ledger, as of when (ms), how often what is shown was chosen anew, and whether of several users. */
+const seen = { mark: "", at: 0, choice: 0, several: false };
 /** @type {number | undefined} */
 let next;
 let looking = false;
@@ -110,10 +110,11 @@ async function look() {
   const { choice } = seen;
   try {
     const live = await read("live");
-    showLive(live);
+    showLive(live, seen.several);
     const mark = `${live.version}\n${marksOf(live)}`;
     if (mark !== seen.mark || Date.now() - seen.at > OLDEST) {
       await (view.session ? readSession() : readOverview());
+      showLive(live, seen.several);
       Object.assign(seen, { mark, at: Date.now() });
     }
     say("");
@@ -141,12 +142,13 @@ async function readOverview() {
     location.replace("#/all/agent"); // nobody chose a month in which nothing was spent
     return;
   }
+  seen.several = spend.also_by.includes("user");
   const empty = !title && sessions.sessions.length === 0;
   byId("welcome").hidden = !empty;
   byId("lead").hidden = byId("figures").hidden = empty;
   showTotals(spend, all.total);
   showSpend(spend, by, everyKey);
-  showSessions(sessions.sessions, TIME_ZONE);
+  showSessions(sessions.sessions, seen.several, TIME_ZONE);
   const full = sessions.sessions.length >= MOST;
   byId("session-more").hidden = full || sessions.next === null;
   byId("session-older").hidden = !full || sessions.next === null;

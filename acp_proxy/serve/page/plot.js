@@ -107,7 +107,8 @@ function place(note, chart, drawing) {
 }
 
 /**
- * Draws again when the width or the colours change, until what is returned is called.
+ * Draws again when the width or the colours change, until what is returned is called. Paper is white, also where the
+ * screen is dark: what was drawn for that has to be drawn for paper before it is printed.
  * @param {any} chart
  * @param {HTMLElement} frame
  * @param {number} height
@@ -118,7 +119,17 @@ function follow(chart, frame, height) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const redraw = () => chart.redraw(false, true);
   dark.addEventListener("change", redraw);
+  const toPaper = () => repaint(true);
+  const toScreen = () => repaint(false);
+  const repaint = (/** @type {boolean} */ paper) => {
+    document.documentElement.classList.toggle("paper", paper);
+    redraw();
+  };
+  addEventListener("beforeprint", toPaper);
+  addEventListener("afterprint", toScreen);
   return () => {
+    removeEventListener("beforeprint", toPaper);
+    removeEventListener("afterprint", toScreen);
     sizes.disconnect();
     dark.removeEventListener("change", redraw);
   };

@@ -2,7 +2,7 @@
 
 import { contextCell, costCell, nameOf, partsOf } from "./cells.js";
 import { compactions, contextText, drawContext } from "./context-plot.js";
-import { byId, make, refill, table } from "./dom.js";
+import { byId, joined, make, refill, table } from "./dom.js";
 import { cleaned, costTexts, counted, decimalsOf, elapsedText, timeText, tokensText } from "./figures.js";
 
 /** @import { Plot } from "./plot.js" */
@@ -21,7 +21,7 @@ let drawn = null;
 export function showSession(session, timeZone) {
   const { total, turns, omitted, context } = session;
   byId("session-title").textContent = nameOf(session);
-  byId("session-about").textContent = aboutText(session, timeZone);
+  refill(byId("session-about"), ...joined(aboutOf(session, timeZone)));
   const amounts = costTexts(total.cost, { atLeast: total.at_least });
   refill(byId("session-total"), ...amounts.map((text) => make("span", { class: "amount" }, text)));
   byId("session-facts").textContent = [
@@ -47,10 +47,10 @@ export function showSession(session, timeZone) {
  * @param {About} session
  * @param {string} timeZone
  */
-function aboutText(session, timeZone) {
-  const who = [session.agent, session.project, session.team, session.user].flatMap((name) => (name ? [cleaned(name)] : []));
+function aboutOf(session, timeZone) {
+  const who = [session.agent, session.project, session.team, session.user].map((name) => cleaned(name ?? ""));
   const started = timeText(new Date(session.started_at), timeZone);
-  return [...who, `${started} – ${timeText(new Date(session.ended_at), timeZone)}`].join(" · ");
+  return [...who, `${started} – ${timeText(new Date(session.ended_at), timeZone)}`];
 }
 
 /**
@@ -90,7 +90,7 @@ function row(turn, { number, compacted, decimals, timeZone }) {
   const end = turn.stop_reason && turn.stop_reason !== "end_turn" ? cleaned(turn.stop_reason) : "";
   const unsaid = compacted && turn.kind !== "compaction" ? "compacted" : "";
   const unusual = [turn.kind === "turn" ? "" : turn.kind, unsaid, end].filter(Boolean).join(", ");
-  const few = [cleaned(turn.model ?? "unknown"), `${prompt} in`, `${completion} out`, usage].join(" · ");
+  const few = joined([cleaned(turn.model ?? "unknown"), `${prompt} in`, `${completion} out`, usage]);
   return make(
     "tr",
     { class: compacted ? "compaction" : null },
@@ -99,7 +99,7 @@ function row(turn, { number, compacted, decimals, timeZone }) {
       { scope: "row", class: "name" },
       `${number} · ${timeText(started, timeZone)}`,
       unusual ? make("span", { class: "state" }, unusual) : null,
-      make("small", { class: "tight" }, few),
+      make("small", { class: "tight" }, ...few),
     ),
     make("td", { class: "roomy" }, make("bdi", {}, cleaned(turn.model ?? "unknown"))),
     make("td", { class: "figure roomy" }, took),

@@ -1,28 +1,29 @@
 // The list of sessions: what each was about, what it cost, how full its context is.
 
 import { contextCell, costCell, nameOf } from "./cells.js";
-import { byId, make, refill, table } from "./dom.js";
+import { byId, joined, make, refill, table } from "./dom.js";
 import { cleaned, counted, decimalsOf, shortened, timeText } from "./figures.js";
 
 /** @import { Session } from "./shapes.js" */
 
 /**
  * @param {Session[]} sessions
+ * @param {boolean} several whether there are several users, so that it is told whose a session is
  * @param {string} timeZone
  */
-export function showSessions(sessions, timeZone) {
+export function showSessions(sessions, several, timeZone) {
   const decimals = decimalsOf(sessions.map(({ cost }) => cost));
   const columns = [
     { title: "session", look: "name" },
+    ...(several ? [{ title: "user", look: "roomy" }] : []),
     { title: "project", look: "roomy" },
     { title: "agent", look: "roomy" },
-    { title: "started", look: "figure roomy" },
+    { title: "started", look: `figure ${several ? "ample" : "roomy"}` },
     { title: "last", look: "figure roomy" },
     { title: "turns", look: "figure roomy" },
     { title: "cost", look: "figure" },
     { title: "context", look: "context" },
   ];
-  const several = new Set(sessions.map(({ user }) => user)).size > 1;
   const rows = sessions.map((session) => row(session, { several, decimals, timeZone }));
   refill(byId("session-list"), table("Sessions, the latest first", columns, rows));
   byId("session-nothing").hidden = sessions.length > 0;
@@ -31,14 +32,14 @@ export function showSessions(sessions, timeZone) {
 
 /**
  * @param {Session} session
- * @param {{several: boolean, decimals: number, timeZone: string}} how `several`: whether there are sessions of others
+ * @param {{several: boolean, decimals: number, timeZone: string}} how
  */
 function row(session, { several, decimals, timeZone }) {
   const link = make("a", { href: `#/session/${session.key}`, id: `session-${session.key}` });
   link.append(make("bdi", {}, nameOf(session)));
   const last = timeText(new Date(session.ended_at), timeZone);
-  const whose = [cleaned(session.project ?? ""), several ? cleaned(session.user) : ""].filter(Boolean).join(" · ");
-  const few = [whose, shortened(session.agent), last, counted(session.turns, "turn")].filter(Boolean).join(" · ");
+  const [user, project, agent] = [several ? cleaned(session.user) : "", cleaned(session.project ?? ""), shortened(session.agent)];
+  const few = joined([user, project, agent, last, counted(session.turns, "turn")]);
   const state = session.running ? "running" : session.active ? "active" : null;
   const element = make(
     "tr",
@@ -48,11 +49,12 @@ function row(session, { several, decimals, timeZone }) {
       { scope: "row", class: "name" },
       link,
       state ? make("span", { class: `state ${state}` }, state) : null,
-      make("small", { class: "tight" }, few),
+      make("small", { class: "tight" }, ...few),
     ),
-    make("td", { class: "roomy about" }, make("bdi", {}, whose)),
-    make("td", { class: "roomy about", title: cleaned(session.agent) }, make("bdi", {}, shortened(session.agent))),
-    make("td", { class: "figure roomy" }, timeText(new Date(session.started_at), timeZone)),
+    several ? make("td", { class: "roomy about" }, make("bdi", {}, user)) : null,
+    make("td", { class: "roomy about" }, make("bdi", {}, project)),
+    make("td", { class: "roomy about", title: cleaned(session.agent) }, make("bdi", {}, agent)),
+    make("td", { class: `figure ${several ? "ample" : "roomy"}` }, timeText(new Date(session.started_at), timeZone)),
     make("td", { class: "figure roomy" }, last),
     make("td", { class: "figure roomy" }, session.turns.toLocaleString("en-US")),
     costCell(session.cost, { decimals, atLeast: session.at_least }),

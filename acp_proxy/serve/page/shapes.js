@@ -100,6 +100,7 @@
  * @property {string} key of its session
  * @property {string} session
  * @property {string} agent
+ * @property {string} user
  * @property {string | null} project
  * @property {string | null} model
  * @property {string | null} title

@@ -108,11 +108,11 @@ function rowOf(row, total, { look, decimals }) {
  * @param {string} look
  */
 function shareCell(row, total, look) {
-  const shares = Object.keys(row.cost).sort().map((currency) => {
-    const all = Number(nano(total.cost[currency] ?? "0"));
-    return all > 0 ? Number(nano(row.cost[currency])) / all : 0;
+  const lines = Object.keys(row.cost).sort().map((currency) => {
+    const [part, all] = [nano(row.cost[currency]), nano(total.cost[currency] ?? "0")];
+    const share = all > 0n ? Number(part) / Number(all) : 0;
+    return lineOf(bar([{ share, look }]), percentText(part, all));
   });
-  const lines = shares.map((share) => lineOf(bar([{ share, look }]), percentText(share)));
   return make("td", { class: "share" }, ...(lines.length ? lines : [lineOf(bar([]), "–")]));
 }
 

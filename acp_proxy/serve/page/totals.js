@@ -27,12 +27,14 @@ export function showTotals(spend, all) {
 }
 
 /** @param {Spend} spend */
-function showTotal({ total, range, cache_hit_ratio }) {
+function showTotal({ total, range }) {
   const name = RANGES[/** @type {keyof typeof RANGES} */ (range)];
   byId("total-of").textContent = `Spent ${name}`;
   const amounts = costTexts(total.cost, { atLeast: total.at_least });
   refill(byId("total"), ...amounts.map((text) => make("span", { class: "amount" }, text)));
-  const hits = cache_hit_ratio === null ? "no prompts yet" : `${percentText(Number(cache_hit_ratio))} of prompts from cache`;
+  const { input, cached_read, cached_write } = total.tokens;
+  const prompt = input + cached_read + cached_write;
+  const hits = prompt ? `${percentText(cached_read, prompt)} of prompts from cache` : "no prompts yet";
   byId("total-facts").textContent = [counted(total.turns, "turn"), `${tokensText(total.tokens.total)} tokens`, hits].join(" · ");
 }
 

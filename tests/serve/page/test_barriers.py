@@ -66,6 +66,27 @@ def test_paper_is_white_also_where_the_screen_is_dark(address: str, open_page: O
     page.emulate_media(media="screen")
 
 
+def test_a_plot_is_drawn_for_paper_as_for_a_light_screen(address: str, open_page: Open) -> None:
+    drawn = "document.querySelector('#spend-plots canvas').toDataURL()"
+    light, dark = (open_page(f"{address}#/all/agent", color_scheme=scheme) for scheme in ("light", "dark"))
+    on_light, on_dark = light.evaluate(drawn), dark.evaluate(drawn)
+    dark.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert dark.evaluate(drawn) == on_light != on_dark
+    dark.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert dark.evaluate(drawn) == on_dark
+
+
+def test_a_page_of_paper_is_filled_and_its_plots_are_whole(address: str, open_page: Open) -> None:
+    page = open_page(f"{address}#/all/model", width=1440)
+    box = "element => element.getBoundingClientRect().right"
+    page.emulate_media(media="print")
+    page.locator("main").evaluate("main => main.style.width = '680px'")  # uPlot hears of it in the next frame only
+    panel = page.locator("#figures .panel").first
+    assert page.locator("#spend-plots canvas").first.evaluate(box) < panel.evaluate(box) < 1000
+    expect(panel).to_have_css("break-inside", "auto")
+    page.emulate_media(media="screen")
+
+
 def test_nothing_moves_for_those_who_do_not_want_it(empty_home: Home, open_page: Open) -> None:
     empty_home.append([row(line(), at=time.time_ns() - 120 * 10**9)])
     with empty_home.serving() as served:

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from acp_proxy.core.money import Money
-from acp_proxy.figures import AT_LEAST, cost_text, counted, decimals_of, tokens_text
+from acp_proxy.figures import AT_LEAST, cost_text, counted, decimals_of, percent_text, tokens_text
 from tests.ledger.rows import ALICE, BOB, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import ZONE, Open
@@ -42,7 +42,7 @@ def test_the_table_of_a_month_is_the_report_by_that_key(home: Home, address: str
             spent(moneys(each), decimals, at_least=is_at_least(each)),
             f"{each['turns']:,}",
             tokens_text(prompt_of(each)),
-            f"{each['tokens']['cached_read'] / prompt_of(each):.0%}",
+            percent_text(each["tokens"]["cached_read"], prompt_of(each)),
             tokens_text(each["tokens"]["output"] + each["tokens"]["thought"]),
         ]
         for each in report["rows"]
@@ -69,7 +69,7 @@ def test_budgets_are_those_of_budget_list(home: Home, address: str, open_page: O
     page = open_page(address)
     listed = home.json("budget", "list")["budgets"]
     items = page.locator("#budget-list li")
-    assert items.locator("bdi").all_inner_texts() == [budget["name"] for budget in listed]
+    assert items.locator(".title > bdi").all_inner_texts() == [budget["name"] for budget in listed]
     assert {budget["at_least"] for budget in listed} == {True, False}
     for place, budget in enumerate(listed):
         spent, left = (amount_of(budget, budget[name].removeprefix("-")) for name in ("spent", "left"))

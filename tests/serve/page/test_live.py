@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.agents.client import line, python, running, send, send_and_close
+from tests.ledger.rows import ALICE, BOB
+from tests.ledger.rows import row as ledger_row
 from tests.serve.house import Home
 from tests.serve.page.conftest import Open
 
@@ -51,11 +54,19 @@ def test_a_running_turn_comes_and_goes(empty_home: Home, open_page: Open) -> Non
         expect(page.get_by_role("status").filter(has_text="1 turn running")).to_be_visible()
         began = row.locator("time").inner_text()
         expect(row.locator("time")).not_to_have_text(began)
+        expect(row).not_to_contain_text("alice")
+
+        empty_home.append([ledger_row(origin=who, at=time.time_ns() - 120 * 10**9) for who in (ALICE, BOB)])
+        expect(row).to_contain_text("alice · x-agent")
+        row.evaluate("row => row.dataset.seen = 'yes'")
+        for _ in range(2):  # who selects a name, or hears it read, is not disturbed every two seconds
+            page.wait_for_event("response", lambda response: response.url.endswith("/api/live"))
+        expect(row).to_have_attribute("data-seen", "yes")
 
         say(proxy, "session/cancel", sessionId="s")
         expect(page.locator("#live")).to_be_hidden()
-        expect(page.locator("#total")).to_have_text("$0.7500")
-        expect(page.locator("#session-list tbody tr")).to_contain_text("active")
+        expect(page.locator("#total")).to_have_text("$0.7700")
+        expect(page.locator("#session-list tbody tr").first).to_contain_text("active")
         send_and_close(proxy.stdin, b"")
         page.goto("about:blank")
 

@@ -71,7 +71,9 @@ def test_older_sessions_are_shown_when_asked_for_and_found_by_title(address: str
 
 
 def test_of_many_budgets_and_keys_the_fullest_come_first(empty_home: Home, open_page: Open) -> None:
-    empty_home.configure('[[budget]]\nname = "each"\nper = "user"\nwindow = "total"\nlimit = { turns = 40 }\n')
+    each = '[[budget]]\nname = "each"\nper = "user"\nwindow = "total"\nlimit = { turns = 40 }\n'
+    tried = '[[budget]]\nname = "tried"\nwindow = "total"\nlimit = { turns = 1 }\nmode = "shadow"\n'
+    empty_home.configure(tried + each)
     at = time.time_ns() - 300 * 10**9
     empty_home.append(
         [
@@ -86,14 +88,15 @@ def test_of_many_budgets_and_keys_the_fullest_come_first(empty_home: Home, open_
         assert [text.split("\n")[0] for text in budgets.locator(".title").all_inner_texts()] == [
             f"eachtotal · user user-{number}" for number in range(30, 18, -1)
         ]
-        page.get_by_role("button", name="Show all 31").click()
-        expect(budgets).to_have_count(31)  # alice, whose ledger it is, has spent nothing
+        page.get_by_role("button", name="Show all 32").click()
+        expect(budgets).to_have_count(32)  # alice, whose ledger it is, has spent nothing
         keys = page.locator("#spend-table tbody tr")
         expect(keys).to_have_count(12)
         page.get_by_role("button", name="Show all 30").click()
         expect(keys).to_have_count(30)
         expect(page.locator("#spend-over-time thead")).to_contain_text("22 others")
-        expect(page.locator("#session-list tbody tr").first).to_contain_text("web · user-")
+        expect(page.locator("#session-list th")).to_contain_text(["session", "user", "project"])
+        expect(page.locator("#session-list tbody tr").first.locator("td").first).to_contain_text("user-")
         page.goto("about:blank")
 
 
@@ -182,6 +185,18 @@ def test_a_new_row_is_shown_without_a_reload_and_the_focus_stays(empty_home: Hom
         expect(page.locator("#total")).to_have_text("$0.7500")
         assert page.evaluate("document.activeElement.id") == focused
         expect(page.locator(".note")).to_contain_text("$0.7500")
+        page.goto("about:blank")
+
+
+def test_who_reads_a_table_by_keyboard_stays_in_it_when_it_changes(empty_home: Home, open_page: Open) -> None:
+    empty_home.append([row(line("opus", "0.25"), at=time.time_ns() - 120 * 10**9)])
+    with empty_home.serving() as served:
+        page = open_page(served.address)
+        for place, total in (("#spend-table", "$0.7500"), ("#session-list", "$1.2500")):
+            page.locator(f"{place} .wide").focus()
+            empty_home.append([row(line("opus", "0.5"), at=time.time_ns() - 60 * 10**9)])
+            expect(page.locator("#total")).to_have_text(total)
+            expect(page.locator(f"{place} .wide")).to_be_focused()
         page.goto("about:blank")
 
 
