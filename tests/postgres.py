@@ -11,7 +11,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import asyncpg
+
+from tests.ports import free_port
 
 # Only a crash of the machine would lose; and of what was written little is kept, for it may be in memory.
 _QUICK = ("fsync=off", "full_page_writes=off", "min_wal_size=32MB", "max_wal_size=64MB")
@@ -28,7 +29,7 @@ class Server:
     """Started when `start` is called; `initialize` or `follow` comes first."""
 
     def __init__(self, directory: Path, binaries: Path, settings: Sequence[str]) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         self.directory = directory
         self._binaries = binaries
         self._settings = (*settings, f"port={self.port}", "listen_addresses=127.0.0.1", "max_connections=200")
@@ -176,9 +177,3 @@ def as_somebody() -> list[str]:
 def _somebody() -> pwd.struct_passwd:
     names = {entry.pw_name: entry for entry in pwd.getpwall()}
     return names.get("postgres") or names["nobody"]
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

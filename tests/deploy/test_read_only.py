@@ -10,8 +10,9 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.ports import free_port
 from tests.postgres import running
-from tests.real.daemons import free_port, started
+from tests.real.daemons import started
 
 pytestmark = pytest.mark.real
 

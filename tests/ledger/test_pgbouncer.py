@@ -14,8 +14,9 @@ import pytest
 
 from acp_proxy.ledger import Query, open_ledger
 from tests.ledger.processes import Process
+from tests.ports import free_port
 from tests.postgres import Server, as_somebody
-from tests.real.daemons import free_port, until
+from tests.real.daemons import until
 
 pytestmark = pytest.mark.real
 

@@ -18,6 +18,7 @@ from acp_proxy.core.windows import DAY
 from tests.ledger.rows import NOON
 from tests.notify.house import SECONDS, channel, desk, notice
 from tests.notify.receiver import DRIP, HANG, answer, receiving
+from tests.ports import free_port
 
 SOON, LATER = 37.0, 5 * 3600.0  # seconds: after the first pause, and after any
 
@@ -106,9 +107,7 @@ async def test_a_receiver_that_hangs_is_tried_again(tmp_path: Path, ending: byte
 
 
 async def test_nobody_there_is_tried_again(tmp_path: Path) -> None:
-    async with receiving() as receiver:
-        gone = receiver.url
-    async with desk(tmp_path, channel(gone)) as made:
+    async with desk(tmp_path, channel(f"http://127.0.0.1:{free_port()}/")) as made:
         made.note(notice())
         await made.round()
         assert made.counts() == {"retried": 1}

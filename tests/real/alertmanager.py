@@ -12,7 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from tests.real.daemons import SECONDS, free_port, started
+from tests.ports import free_port
+from tests.real.daemons import SECONDS, started
 
 
 @dataclass(frozen=True, slots=True)

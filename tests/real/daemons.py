@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -57,12 +56,6 @@ def get(url: str, **parameters: str | float | None) -> Any:
     question = f"?{urllib.parse.urlencode(given)}" if given else ""
     with urllib.request.urlopen(url + question, timeout=SECONDS) as answer:  # noqa: S310  loopback
         return json.load(answer)
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def _answers(url: str, process: subprocess.Popen[bytes], log: Path) -> bool:

@@ -16,7 +16,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tests.real.daemons import SECONDS, free_port, get, started, until
+from tests.ports import free_port
+from tests.real.daemons import SECONDS, get, started, until
 
 
 @dataclass(frozen=True, slots=True)

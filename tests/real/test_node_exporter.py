@@ -13,7 +13,8 @@ import pytest
 from acp_proxy.ledger import open_ledger
 from tests.ledger.rows import line, row
 from tests.metrics.scrapes import Scraped
-from tests.real.daemons import SECONDS, free_port, started
+from tests.ports import free_port
+from tests.real.daemons import SECONDS, started
 
 pytestmark = pytest.mark.real
 

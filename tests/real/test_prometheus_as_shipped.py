@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.daemons import free_port, started
+from tests.ports import free_port
+from tests.real.daemons import started
 from tests.real.prometheus import Prometheus
 from tests.real.team import Team
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.daemons import free_port, until
+from tests.ports import free_port
+from tests.real.daemons import until
 from tests.serve.house import COMMAND, Home, Served
 
 
@@ -154,9 +155,7 @@ def test_a_signal_ends_it_soon_though_clients_dawdle(home: Home, number: int, st
 
 def test_a_database_that_is_away_at_the_start_is_waited_for(home: Home) -> None:
     pytest.importorskip("asyncpg")
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        port = nobody.getsockname()[1]
-    with home.serving("--ledger", f"postgresql://127.0.0.1:{port}/ledger") as served:
+    with home.serving("--ledger", f"postgresql://127.0.0.1:{free_port()}/ledger") as served:
         assert served.ask("/healthz").status == 503
         answer = served.ask("/api/spend")
         assert answer.status == 503
