@@ -122,6 +122,15 @@ class TestWhatIsNoted:
         assert len(found) == 20
         assert all(len(notice.model or "") == 200 for notice in found)
 
+    def test_of_these_a_day_goes_from_midnight_to_midnight_and_nothing_else_counts(self, ledger: BudgetLedger) -> None:
+        end = NOON + DAY // 2
+        ledger.outbox.note(a_notice(number) for number in range(30))
+        times = [end, end - DAY - 1, *(end - DAY + number * DAY // 25 for number in range(25))]
+        for number, at in enumerate(times):
+            ledger.append([row(line(f"{number:02}", cost=None), at=at - MINUTE)])
+        found = noted(ledger, replace(ALL, kinds=("unpriced",)), now=end - DAY)
+        assert sorted(str(notice.model) for notice in found) == [f"{number:02}" for number in range(22)]
+
     def test_a_threshold_is_noted_where_it_is_announced(self, ledger: BudgetLedger, another: Open) -> None:
         cap = account(budget("1 USD"))
         assert ledger.announce(cap, 50, a_notice(50))
@@ -203,7 +212,7 @@ class TestWhoSends:
         assert [notice.percent for notice in noted(ledger)] == [2, 1]
 
     def test_what_another_version_noted_and_this_one_does_not_know_is_left_to_it(self, ledger: BudgetLedger) -> None:
-        unknown = replace(a_notice(1), id="unknown", detail="of tomorrow")
+        unknown = replace(a_notice(1, NOON - 1), id="unknown", detail="of tomorrow")
         ledger.outbox.note([unknown, a_notice(2)])
         assert [notice.percent for notice in noted(ledger)] == [2]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from acp_proxy.core.entry import SessionState, UsageLine
 from acp_proxy.ledger import Query, Row
+from acp_proxy.ledger.abandoned import any_abandoned
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal import open_journal
 from acp_proxy.ledger.records import commit, encode, head, room
@@ -72,6 +75,7 @@ def test_records_that_are_no_rows_are_put_aside_with_their_file(
     assert aside.read_bytes() == data
     assert warnings.told == [("journal.unreadable", {"rows": 1, "moved_to": str(aside)})]
     assert list(tmp_path.glob("*.journal")) == []
+    assert recover(ledger, [tmp_path], warnings) == 0  # nobody looks at it again
 
 
 def test_rows_that_wait_are_counted_for_their_own_ledger(ledger: BudgetLedger, tmp_path: Path) -> None:
@@ -93,3 +97,22 @@ def test_rows_in_order_stay_in_order_beside_one_that_is_refused(ledger: BudgetLe
     ((event, fields),) = warnings.told
     assert (event, fields["id"], fields["agent"]) == ("ledger.row_refused", bad.entry.id, ALICE.agent)
     assert "does not fit" in str(fields["error"])
+
+
+def test_however_old_a_journal_is_its_rows_are_taken_over(ledger: BudgetLedger, tmp_path: Path) -> None:
+    os.utime(left(tmp_path, ledger.url, rows=1), (0, 0))
+    assert recover(ledger, [tmp_path], Warnings()) == 1
+
+
+def test_a_journal_that_is_gone_when_it_is_opened_is_passed_over(ledger: BudgetLedger, tmp_path: Path) -> None:
+    (tmp_path / "0.journal").symlink_to(tmp_path / "nowhere")
+    left(tmp_path, ledger.url, rows=1)
+    assert recover(ledger, [tmp_path], Warnings()) == 1
+
+
+def test_one_dead_process_among_the_living_has_left_something(url: str, tmp_path: Path) -> None:
+    assert not any_abandoned([tmp_path])
+    with closing(open_journal([tmp_path], url, Warnings())):
+        assert not any_abandoned([tmp_path])
+        left(tmp_path, url, rows=1)
+        assert any_abandoned([tmp_path])
