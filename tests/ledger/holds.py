@@ -44,6 +44,11 @@ def held(ledger: BudgetLedger, of: Account, now: int = NOON) -> tuple[int, int]:
     return standing.spent, standing.held
 
 
+def overshot(ledger: BudgetLedger, organisation: str = "default") -> dict[str, int]:
+    """By the names of budgets."""
+    return {each.budget: each.amount for each in ledger.overshoots(organisation)}
+
+
 CAP = account(budget("1 USD"))
 
 

@@ -13,14 +13,10 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant, Overshoot
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
-from tests.ledger.holds import CAP, ELSEWHERE, GONE, account, hold
+from tests.ledger.holds import CAP, ELSEWHERE, GONE, account, hold, overshot
 from tests.ledger.rows import ALICE, BOB, NOON, line, row
 
 pytestmark = ONE_AT_A_TIME
-
-
-def overshot(ledger: BudgetLedger, organisation: str = "default") -> dict[str, int]:
-    return {each.budget: each.amount for each in ledger.overshoots(organisation)}
 
 
 def test_only_what_is_above_the_limit_counts(ledger: BudgetLedger) -> None:
