@@ -133,7 +133,7 @@ def replayed(
     numbers = itertools.count(1)
     meter = Meter(prices, lambda _: f"row{next(numbers)}")
     turns = Turns()
-    stops = Stops(turns, Voice("message"), lambda *_: None, lambda *_: None, prices.price, lambda: BEGIN, ZoneInfo)
+    stops = Stops(turns, Voice("message"), lambda *_: None, lambda *_: None, prices.price, lambda: BEGIN)
     told: dict[str, int] = {}
     found: dict[str, Stop] = {}
     for event in events_of(recording):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import tzinfo
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -13,6 +12,7 @@ from acp_proxy.core.entry import Origin
 from acp_proxy.core.scope import DIMENSIONS, Subject
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import LedgerReader, Query
+from acp_proxy.times import zone_info
 
 if TYPE_CHECKING:
     from acp_proxy.ledger.budgets import BudgetReader
@@ -21,16 +21,14 @@ _NO_TURN = ""
 _TOGETHER = 50
 
 
-def accounts_of(
-    ledger: LedgerReader, budgets: Iterable[Budget], own: Subject, zone_of: Callable[[str], tzinfo], now: int
-) -> list[Account]:
+def accounts_of(ledger: LedgerReader, budgets: Iterable[Budget], own: Subject, now: int) -> list[Account]:
     """In the order of the budgets, then by name. `own` is who asks, and has accounts before it has rows.
 
     A budget for each session is shown for the last sessions of a day, one for each turn as it is for any turn. One
     that is for a single run of the proxy is not shown: nobody but that run can spend it.
     """
     accounts = (
-        account_of(budget, subject, now, zone_of(budget.zone), _NO_TURN)
+        account_of(budget, subject, now, zone_info(budget.zone), _NO_TURN)
         for budget in budgets
         if budget.layer != "flag"
         for subject in _subjects(ledger, budget, own, now)

@@ -24,7 +24,7 @@ from acp_proxy.core.budget import Per
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Query, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
-from acp_proxy.times import Zone, zone_info
+from acp_proxy.times import Zone
 
 NO_BUDGETS = "No budget is configured: a [[budget]] with a name, a window and a limit makes one.\n"
 
@@ -64,7 +64,7 @@ def proposed(options: Mapping[str, str], environ: Mapping[str, str]) -> Config:
 
 
 def _list(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
-    accounts = accounts_of(ledger, config.budgets, own_subject(config, place.cwd), zone_info, place.now)
+    accounts = accounts_of(ledger, config.budgets, own_subject(config, place.cwd), place.now)
     standings = standings_of(ledger, accounts, place.now)
     if arguments.json:
         return 0, listing.as_json(standings)
@@ -126,8 +126,8 @@ def _simulate(ledger: BudgetReader, arguments: argparse.Namespace, config: Confi
     if not budgets and not arguments.json:
         return 0, NO_BUDGETS
     organisation = (("organisation", config.identity.organisation),)
-    rows = ledger.rows(Query(since=reaches_back(budgets, zone_info, arguments.since), where=organisation))
-    found = replay(rows, budgets, zone_info, arguments.since)
+    rows = ledger.rows(Query(since=reaches_back(budgets, arguments.since), where=organisation))
+    found = replay(rows, budgets, arguments.since)
     if arguments.json:
         return 0, simulation.as_json(found)
     if place.width is None:

@@ -6,8 +6,7 @@ Arithmetic over rows that are given; no ledger is read or changed. Prices stay a
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import tzinfo
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import count
 
@@ -22,8 +21,7 @@ from acp_proxy.core.scope import Subject
 from acp_proxy.core.verdict import decide
 from acp_proxy.core.windows import Bounds
 from acp_proxy.ledger import Row
-
-Zones = Callable[[str], tzinfo]
+from acp_proxy.times import zone_info
 
 
 class Outcome(Struct):
@@ -44,12 +42,12 @@ class Replay(Struct, frozen=True):
     outcomes: tuple[Outcome, ...]  # one a budget
 
 
-def replay(rows: Iterable[Row], budgets: Sequence[Budget], zones: Zones, since: int | None = None) -> Replay:
+def replay(rows: Iterable[Row], budgets: Sequence[Budget], since: int | None = None) -> Replay:
     """`rows` by their start. Those before `since` (Unix ns) count as spent, and nobody is asked about them.
 
     A refused turn adds nothing. What others spend meanwhile is held as a running proxy would hold it.
     """
-    past = _Past(budgets, zones)
+    past = _Past(budgets)
     for row in rows:
         past.settle_until(row.entry.started_at)
         past.begin(row, asked=since is None or row.entry.started_at >= since)
@@ -57,14 +55,14 @@ def replay(rows: Iterable[Row], budgets: Sequence[Budget], zones: Zones, since: 
     return Replay(past.turns, past.refused, past.first, tuple(past.outcomes.values()))
 
 
-def reaches_back(budgets: Iterable[Budget], zones: Zones, since: int | None) -> int | None:
+def reaches_back(budgets: Iterable[Budget], since: int | None) -> int | None:
     """The start of the earliest window that `since` is in, None for all time: rows from then on are needed."""
-    starts = [None if since is None else _start(budget, zones, since) for budget in budgets]
+    starts = [None if since is None else _start(budget, since) for budget in budgets]
     return None if None in starts else min(filter(None, starts), default=since)
 
 
-def _start(budget: Budget, zones: Zones, since: int) -> int | None:
-    return since if budget.window.name == "turn" else budget.window.bounds(since, zones(budget.zone)).start
+def _start(budget: Budget, since: int) -> int | None:
+    return since if budget.window.name == "turn" else budget.window.bounds(since, zone_info(budget.zone)).start
 
 
 class _Spent(Struct):
@@ -85,11 +83,11 @@ class _Spent(Struct):
 
 
 class _Past:
-    def __init__(self, budgets: Sequence[Budget], zones: Zones) -> None:
+    def __init__(self, budgets: Sequence[Budget]) -> None:
         self.outcomes = {(budget.layer, budget.name): Outcome(budget) for budget in budgets}
         self.turns = self.refused = 0
         self.first: int | None = None
-        self._budgets, self._zones = budgets, zones
+        self._budgets = budgets
         # A budget of sessions counts all of a session, also what it did before it had a team or a project.
         self._charging = [replace(each, per=None) if each.window.name == "session" else each for each in budgets]
         self._units = {budget.limit.unit for budget in budgets}
@@ -170,7 +168,7 @@ class _Past:
             kept = (budget.layer, budget.name, subject.organisation, subject.of(budget.per) if budget.per else None)
             account = self._lasting.get(kept)
             if account is None or not account.bounds.cover(at):
-                account = account_of(budget, subject, at, self._zones(budget.zone), row.entry.id)
+                account = account_of(budget, subject, at, zone_info(budget.zone), row.entry.id)
                 if budget.window.name not in ("turn", "session", "rolling"):
                     self._lasting[kept] = account
             yield account

@@ -28,7 +28,6 @@ from acp_proxy.metrics.own import Process, Timings, build_info
 from acp_proxy.metrics.readings import Readings
 from acp_proxy.metrics.spend import Spend
 from acp_proxy.metrics.tallied import tallied
-from acp_proxy.times import zone_info
 
 __all__ = ["CONTENT_TYPE", "Exporter"]
 
@@ -113,7 +112,7 @@ class Exporter:
         with timed("sessions"):
             active = ledger.tallied.active_sessions(organisation, now - _ACTIVE)
         with timed("budgets"):
-            standings = standings_of(ledger, accounts_of(ledger, config.budgets, self._subject, zone_info, now), now)
+            standings = standings_of(ledger, accounts_of(ledger, config.budgets, self._subject, now), now)
         with timed("counts"):
             decisions, overshoots = ledger.decision_counts(organisation), ledger.overshoots(organisation)
             deliveries = ledger.delivery_counts(organisation)

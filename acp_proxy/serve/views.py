@@ -24,7 +24,6 @@ from acp_proxy.serve.periods import RANGES
 from acp_proxy.serve.sessions import RecentSessions
 from acp_proxy.serve.spend import BY, spend
 from acp_proxy.serve.sums import KeptSums
-from acp_proxy.times import zone_info
 
 _BUDGETS_FRESH = times.SECOND  # they change with every hold, and many may look
 _MOST_SESSIONS = 200
@@ -86,7 +85,7 @@ class Views:
         only(asked)
         now = self._clock()
         if not 0 <= now - self._budgets[0] < _BUDGETS_FRESH:
-            accounts = accounts_of(self._ledger, self._config.budgets, self._own, zone_info, now)
+            accounts = accounts_of(self._ledger, self._config.budgets, self._own, now)
             self._budgets = (now, listing.as_json(standings_of(self._ledger, accounts, now)).encode())
         return self._budgets[1]
 

@@ -5,8 +5,7 @@ Of one user, whoever asks: a ledger may be a whole team's. Renders nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import tzinfo
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -18,7 +17,7 @@ from acp_proxy.core.budget import Account, Standing, account_of
 from acp_proxy.core.scope import Subject
 from acp_proxy.ledger import Query, Row
 from acp_proxy.report import Line, line_of
-from acp_proxy.times import Zone, begin_of
+from acp_proxy.times import Zone, begin_of, zone_info
 
 if TYPE_CHECKING:
     from acp_proxy.ledger.budgets import BudgetReader
@@ -65,9 +64,7 @@ class Status(Struct, frozen=True):
         return first if first and first.account.budget.mode != "shadow" else None
 
 
-def status(
-    ledger: BudgetReader, config: Config, own: Subject, zone: Zone, zone_of: Callable[[str], tzinfo], now: int
-) -> Status:
+def status(ledger: BudgetReader, config: Config, own: Subject, zone: Zone, now: int) -> Status:
     """Raises LedgerError."""
     mine = (("organisation", own.organisation), ("user", own.user))
 
@@ -75,7 +72,7 @@ def status(
         found = ledger.summed(Query(begin_of(period, zone, now), None, mine), ())
         return line_of("total", found[0]) if found else Line("total")
 
-    standings = standings_of(ledger, _accounts(ledger, config, own, zone_of, now), now)
+    standings = standings_of(ledger, _accounts(ledger, config, own, now), now)
     return Status(
         own.user,
         zone,
@@ -88,9 +85,7 @@ def status(
     )
 
 
-def _accounts(
-    ledger: BudgetReader, config: Config, own: Subject, zone_of: Callable[[str], tzinfo], now: int
-) -> list[Account]:
+def _accounts(ledger: BudgetReader, config: Config, own: Subject, now: int) -> list[Account]:
     """Of budgets that a prompt of this user may meet, whatever the agent and the model; those of turns start empty."""
     met = [
         budget
@@ -98,10 +93,10 @@ def _accounts(
         if budget.window.name not in ("turn", "session")
         and replace(budget, per=None, scope=replace(budget.scope, agent=(), model=())).matches(own)
     ]
-    accounts = accounts_of(ledger, [budget for budget in met if budget.per == "agent"], own, zone_of, now)
+    accounts = accounts_of(ledger, [budget for budget in met if budget.per == "agent"], own, now)
     for budget in met:
         if budget.layer != "flag" and (budget.per is None or (budget.per != "agent" and own.of(budget.per))):
-            accounts.append(account_of(budget, own, now, zone_of(budget.zone), ""))
+            accounts.append(account_of(budget, own, now, zone_info(budget.zone), ""))
     return accounts
 
 

@@ -16,7 +16,7 @@ from acp_proxy.ledger import LedgerError, open_reader
 from acp_proxy.ledger.places import is_postgres, journal_directories, sqlite_path
 from acp_proxy.status import Status, formats, status
 from acp_proxy.status.tables import keeping
-from acp_proxy.times import SECOND, Zone, day_after, system_zone, zone_info
+from acp_proxy.times import SECOND, Zone, day_after, system_zone
 
 _KEPT = 60 * SECOND  # holds and rolling windows change with time alone
 _KEPT_REMOTE = 10 * SECOND  # nobody tells that rows came to a database
@@ -46,7 +46,7 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
 
 def _found(config: Config, zone: Zone) -> Status:
     with closing(open_reader(config.ledger.url)) as ledger:
-        return status(ledger, config, own_subject(config, _place(config)), zone, zone_info, time.time_ns())
+        return status(ledger, config, own_subject(config, _place(config)), zone, time.time_ns())
 
 
 def _place(config: Config) -> Path | None:

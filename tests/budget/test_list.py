@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 from msgspec.structs import replace
@@ -37,7 +36,7 @@ def ledger(tmp_path: Path) -> Iterator[BudgetLedger]:
 
 
 def standings(ledger: BudgetLedger, *budgets: Budget, own: Subject = ME, now: int = NOW) -> list[Standing]:
-    return standings_of(ledger, accounts_of(ledger, budgets, own, ZoneInfo, now), now)
+    return standings_of(ledger, accounts_of(ledger, budgets, own, now), now)
 
 
 def whose(ledger: BudgetLedger, *budgets: Budget, own: Subject = ME) -> list[str | None]:
@@ -51,7 +50,7 @@ def told(ledger: BudgetLedger, *budgets: Budget) -> list[dict[str, Any]]:
 
 def hold(ledger: BudgetLedger, budget: Budget, amount: str) -> None:
     """A turn of alice's that runs."""
-    (account,) = accounts_of(ledger, [budget], ME, ZoneInfo, NOW)
+    (account,) = accounts_of(ledger, [budget], ME, NOW)
     turn = OpenTurn(uuid7(NOW), ALICE, "s9", NOW, Owner.this())
     size = HoldSize(usd(amount), 1)
     assert ledger.hold(turn, [(account, size)], NOW, NOW + EXPIRY).admitted
@@ -243,7 +242,7 @@ def test_names_bring_no_escape_sequences_into_the_terminal(ledger: BudgetLedger)
     evil = "x\x1b]0;title\x07\x1b[2J\u202e"
     own = Subject("default", evil, None, None, "laptop", "")
     ledger.append([row(line(None, None))])
-    found = ledger.standing(accounts_of(ledger, [budget(name=evil, per="user")], own, ZoneInfo, NOW), NOW)
+    found = ledger.standing(accounts_of(ledger, [budget(name=evil, per="user")], own, NOW), NOW)
     for text in (listing.plain(found), listing.coloured(found, 100, {"NO_COLOR": "1"})):
         assert not set(text) & set("\x1b\x07\u202e")
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -56,7 +55,7 @@ def ledger(tmp_path: Path) -> Iterator[BudgetLedger]:
 def found(ledger: BudgetLedger, *rows: Row, budgets: tuple[Budget, ...] = (), zone: str = "UTC") -> Status:
     ledger.append(rows)
     config = _with(budgets)
-    return status(ledger, config, ME, times.zone(zone), ZoneInfo, NOON + HOUR)
+    return status(ledger, config, ME, times.zone(zone), NOON + HOUR)
 
 
 def _with(budgets: tuple[Budget, ...]) -> Config:

@@ -7,7 +7,6 @@ here, nor while another prompt waits in the session, which it would hit as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import tzinfo
 from functools import partial
 from typing import Literal
 
@@ -24,6 +23,7 @@ from acp_proxy.core.verdict import MidTurn
 from acp_proxy.interceptors.budgets.running import Exceeded, Running, Turns
 from acp_proxy.interceptors.budgets.voice import Voice
 from acp_proxy.ledger.budgets import Decision
+from acp_proxy.times import zone_info
 
 
 class Stops:
@@ -39,7 +39,6 @@ class Stops:
         note: Callable[[Notice], None],
         price: Callable[[str | None, Usage, int], Priced],
         clock: Callable[[], int],
-        zones: Callable[[str], tzinfo],
     ) -> None:
         self._turns = turns
         self._voice = voice
@@ -47,7 +46,6 @@ class Stops:
         self._note = note
         self._price = price
         self._clock = clock
-        self._zones = zones
         self._open: dict[str, set[str]] = {}  # turns, by session, also those of which no budget is
         self._ending: set[str] = set()  # sessions whose turn ends with the message that is at hand
         self._over = False  # a side is gone
@@ -99,7 +97,7 @@ class Stops:
 
     def _stop(self, running: Running, exceeded: Exceeded, *, cancel: bool) -> Sequence[Effect]:
         session, account, now = running.session, exceeded.standing.account, self._clock()
-        zone = self._zones(account.budget.zone)
+        zone = zone_info(account.budget.zone)
         text = stop_text(exceeded.standing, now, zone, cancelled=cancel, estimated=exceeded.estimated)
         how: Literal["cancel", "deny_next_tool"] = "cancel" if cancel else "deny_next_tool"
         self._note(stopped(exceeded.standing, running.origin, running.model, now, how))

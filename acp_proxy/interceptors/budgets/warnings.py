@@ -7,7 +7,6 @@ then claimed, so that two turns which end in the same moment may both tell.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import tzinfo
 from typing import Literal
 
 from msgspec.structs import replace
@@ -20,6 +19,7 @@ from acp_proxy.interceptors.budgets.voice import Voice
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.worker import LedgerWorker
+from acp_proxy.times import zone_info
 
 _Claim = Literal["asked", "ours", "done"]
 
@@ -27,13 +27,10 @@ _Claim = Literal["asked", "ours", "done"]
 class Warnings:
     """Of one process. `claim` is called in the ledger's thread, everything else in the event loop."""
 
-    def __init__(
-        self, worker: LedgerWorker, voice: Voice, clock: Callable[[], int], zones: Callable[[str], tzinfo]
-    ) -> None:
+    def __init__(self, worker: LedgerWorker, voice: Voice, clock: Callable[[], int]) -> None:
         self._worker = worker
         self._voice = voice
         self._clock = clock
-        self._zones = zones
         self._claims: dict[tuple[str, int], _Claim] = {}  # by the account's notice key and percent
         self._uncounted: set[str] = set()  # accounts of which it was told that they do not count everything
 
@@ -110,7 +107,7 @@ class Warnings:
         return ledger.announce(standing.account, percent, notice)
 
     def _warning(self, session: str, standing: Standing, percent: int, *, first: bool = False) -> Send:
-        zone = self._zones(standing.account.budget.zone)
+        zone = zone_info(standing.account.budget.zone)
         text = warning_text(standing, percent, self._clock(), zone)
         return self._voice.say(session, standing.account, text, first=first)
 
