@@ -19,7 +19,19 @@ from hypothesis import strategies as st
 from acp_proxy.core.events import Side
 from acp_proxy.relay import Relay
 from acp_proxy.spawn import Started
-from tests.agents.client import PLAIN, alive, eventually, line, pid_from, python, relayed, running, send, send_and_close
+from tests.agents.client import (
+    LIMIT,
+    PLAIN,
+    alive,
+    eventually,
+    line,
+    pid_from,
+    python,
+    relayed,
+    running,
+    send,
+    send_and_close,
+)
 from tests.agents.forwarding import Forwarding
 from tests.agents.loops import LOOPS, Loop, on
 
@@ -57,19 +69,19 @@ def test_any_bytes_in_any_chunks_come_back_as_they_were(echo: Any, chunks: list[
 
 def test_a_last_line_without_a_newline_is_delivered_as_it_is() -> None:
     with relayed(*ECHO) as relay:
-        assert relay.communicate(b"one\nunterminated", timeout=20)[0] == b"one\nunterminated"
+        assert relay.communicate(b"one\nunterminated")[0] == b"one\nunterminated"
         assert relay.returncode == 0
 
 
 def test_a_line_of_a_hundred_megabytes_passes_both_ways_unchanged() -> None:
     data = os.urandom(1 << 16).replace(b"\n", b"_") * 1600 + b"\n"
     with relayed(*ECHO) as relay:
-        assert relay.communicate(data, timeout=25)[0] == data
+        assert relay.communicate(data)[0] == data
 
 
 def test_stdout_carries_the_agents_bytes_alone_and_stderr_is_the_agents_own() -> None:
     with relayed("sh", "-c", "echo out; echo err >&2") as relay:
-        assert relay.communicate(timeout=20) == (b"out\n", b"err\n")
+        assert relay.communicate() == (b"out\n", b"err\n")
 
 
 # Backpressure.
@@ -180,7 +192,7 @@ def test_the_agents_stdin_stays_open_for_lines_that_wait_for_admission(loop: Loo
 def test_output_after_the_client_closed_stdin_is_still_delivered() -> None:
     agent = python("import os\nwhile os.read(0, 65536): pass\nfor n in range(5000): os.write(1, b'%d\\n' % n)")
     with relayed(*agent) as relay:
-        out, _ = relay.communicate(b"question\n", timeout=20)
+        out, _ = relay.communicate(b"question\n")
         assert out.split() == [b"%d" % n for n in range(5000)]
         assert relay.returncode == 0
 
@@ -191,13 +203,13 @@ def test_the_client_sees_the_end_of_stdout_while_the_agent_still_runs() -> None:
         assert relay.stdout.readall() == b"last\n"
         assert relay.poll() is None
         relay.stdin.close()
-        assert relay.wait(20) == 5
+        assert relay.wait() == 5
 
 
 @pytest.mark.parametrize(("script", "status"), [("exit 0", 0), ("exit 3", 3), ("kill $$", 143), ("kill -9 $$", 137)])
 def test_the_exit_status_is_the_agents(script: str, status: int) -> None:
     with relayed("sh", "-c", script) as relay:
-        assert relay.wait(20) == status
+        assert relay.wait() == status
 
 
 def test_an_agent_that_reads_no_more_does_not_hold_up_the_client() -> None:
@@ -205,7 +217,7 @@ def test_an_agent_that_reads_no_more_does_not_hold_up_the_client() -> None:
     with relayed(*agent, grace=0.2) as relay:
         assert line(relay.stdout) == b"closed\n"
         send_and_close(relay.stdin, b"x" * 999_999 + b"\n")
-        assert relay.wait(20) == 128 + signal.SIGTERM
+        assert relay.wait() == 128 + signal.SIGTERM
 
 
 def test_all_output_of_an_agent_that_exits_is_delivered_to_a_client_that_reads_late() -> None:
@@ -219,7 +231,7 @@ def test_an_agent_that_ignores_the_end_of_stdin_gets_sigterm_after_the_time_of_g
     with relayed(*python(SAYS_ITS_PID + DEAF), grace=0.2) as relay:
         pid = pid_from(relay.stdout)
         relay.stdin.close()
-        assert relay.wait(20) == 128 + signal.SIGTERM
+        assert relay.wait() == 128 + signal.SIGTERM
         assert not alive(pid)
 
 
@@ -227,32 +239,39 @@ def test_an_agent_that_ignores_sigterm_too_is_killed() -> None:
     with relayed(*python("import signal;" + IGNORES_TERM + SAYS_ITS_PID + WAITS), grace=0.2) as relay:
         pid = pid_from(relay.stdout)
         relay.stdin.close()
-        assert relay.wait(20) == 128 + signal.SIGKILL
+        assert relay.wait() == 128 + signal.SIGKILL
         assert not alive(pid)
 
 
 def test_an_agent_that_keeps_writing_after_the_end_of_stdin_may_finish() -> None:
-    agent = python("import os, time\nfor n in range(20): os.write(1, b'x\\n'); time.sleep(0.05)\nos._exit(4)")
-    with relayed(*agent, grace=0.4) as relay:
-        relay.stdin.close()
-        assert relay.stdout.readall() == b"x\n" * 20
-        assert relay.wait(20) == 4
+    """Also for longer than the time of grace; a slow machine is given more of it, and has more to do."""
+    for grace in (0.4, 2, 10):
+        agent = python(
+            f"import os, time\nfor n in range(20): os.write(1, b'x\\n'); time.sleep({grace} / 8)\nos._exit(4)"
+        )
+        with relayed(*agent, grace=grace) as relay:
+            assert line(relay.stdout) == b"x\n"
+            relay.stdin.close()
+            ended = relay.stdout.readall(), relay.wait()
+        if ended == (b"x\n" * 19, 4):
+            break
+    assert ended == (b"x\n" * 19, 4)
 
 
 def test_a_client_that_vanishes_while_nobody_speaks_ends_the_agent() -> None:
     with relayed(*python(SAYS_ITS_PID + DEAF), grace=0.2) as relay:
         pid = pid_from(relay.stdout)
         relay.stdout.close()  # stdin stays open
-        assert relay.wait(20) == 128 + signal.SIGTERM
+        assert relay.wait() == 128 + signal.SIGTERM
         assert not alive(pid)
 
 
 def test_a_client_that_vanishes_lets_the_agent_leave_by_itself() -> None:
     agent = python("import os\nos.write(1, b'ready\\n')\nwhile os.read(0, 1): pass\nos._exit(8)")
-    with relayed(*agent, grace=25) as relay:
+    with relayed(*agent, grace=LIMIT) as relay:
         assert line(relay.stdout) == b"ready\n"
         relay.stdout.close()  # stdin stays open here, but ends for the agent
-        assert relay.wait(20) == 8
+        assert relay.wait() == 8
 
 
 def test_a_client_that_vanishes_in_mid_stream_ends_the_agent() -> None:
@@ -260,7 +279,7 @@ def test_a_client_that_vanishes_in_mid_stream_ends_the_agent() -> None:
     with relayed(*agent, grace=0.2) as relay:
         pid = pid_from(relay.stdout)
         relay.stdout.close()
-        relay.wait(20)
+        relay.wait()
         assert not alive(pid)
 
 
@@ -268,7 +287,7 @@ def test_a_grandchild_that_keeps_the_pipe_does_not_keep_the_client() -> None:
     with relayed("sh", "-c", "sleep 60 & echo $!") as relay:
         grandchild = pid_from(relay.stdout)
         assert relay.stdout.readall() == b""
-        assert relay.wait(20) == 0
+        assert relay.wait() == 0
         assert alive(grandchild)  # the agent left by itself: what it left behind is its own affair
 
 
@@ -294,7 +313,7 @@ def test_what_the_agent_started_ends_with_it_even_when_its_parent_is_gone(kind: 
     with relayed(*python(LAUNCHER), kind, grace=0.2) as relay:
         started = pid_from(relay.stdout)
         relay.stdin.close()
-        assert relay.wait(20) == 128 + signal.SIGTERM
+        assert relay.wait() == 128 + signal.SIGTERM
         assert not alive(started)
 
 
@@ -302,7 +321,7 @@ def test_a_daemon_in_a_session_of_its_own_is_left_alone() -> None:
     with relayed(*python(LAUNCHER), "daemon", grace=0.2) as relay:
         daemon = pid_from(relay.stdout)
         relay.stdin.close()
-        relay.wait(20)
+        relay.wait()
         assert alive(daemon)
         os.kill(daemon, signal.SIGKILL)
 
@@ -325,20 +344,20 @@ def test_the_agent_is_in_the_relays_process_group() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_to_the_relay_ends_the_agent_at_once(number: int) -> None:
-    with relayed(*python(SAYS_ITS_PID + DEAF), grace=25) as relay:
+    with relayed(*python(SAYS_ITS_PID + DEAF), grace=LIMIT) as relay:
         pid = pid_from(relay.stdout)
         relay.send_signal(number)
-        assert relay.wait(20) == 128 + signal.SIGTERM
+        assert relay.wait() == 128 + signal.SIGTERM
         assert not alive(pid)
 
 
 def test_an_agent_that_handles_the_signal_decides_on_the_exit_status() -> None:
     agent = "import os, signal; signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b'bye\\n'), os._exit(9)));"
-    with relayed(*python(agent + SAYS_ITS_PID + DEAF)) as relay:
+    with relayed(*python(agent + SAYS_ITS_PID + DEAF), grace=LIMIT) as relay:
         pid_from(relay.stdout)
         relay.send_signal(signal.SIGTERM)
         assert relay.stdout.readall() == b"bye\n"
-        assert relay.wait(20) == 9
+        assert relay.wait() == 9
 
 
 def test_a_client_that_does_not_read_cannot_keep_a_signalled_relay_alive() -> None:
@@ -346,7 +365,7 @@ def test_a_client_that_does_not_read_cannot_keep_a_signalled_relay_alive() -> No
     with relayed(*agent) as relay:
         assert len(line(relay.stdout)) == 1000
         relay.send_signal(signal.SIGTERM)
-        assert relay.wait(20) == 128 + signal.SIGTERM
+        assert relay.wait() == 128 + signal.SIGTERM
 
 
 def test_when_the_relay_is_killed_an_agent_that_ignores_the_end_of_stdin_ends_too() -> None:
@@ -368,12 +387,12 @@ def test_a_signal_that_came_ignored_stays_ignored_for_relay_and_agent(number: in
             send(relay.stdin, b"still there\n")
             assert line(relay.stdout) == b"still there\n"
         relay.stdin.close()
-        assert relay.wait(20) == 6
+        assert relay.wait() == 6
 
 
 def test_signals_that_python_ignores_are_not_ignored_in_the_agent() -> None:
     with relayed("cat", "/proc/self/status") as relay:
-        assert ignored(relay.communicate(timeout=20)[0]) == set()
+        assert ignored(relay.communicate()[0]) == set()
 
 
 def ignored(status: bytes) -> set[int]:
@@ -391,29 +410,29 @@ def test_stdin_may_be_a_file_and_stdout_another(tmp_path: Path) -> None:
         (tmp_path / "out").open("wb") as stdout,
         relayed(*ECHO, stdin=stdin, stdout=stdout) as relay,
     ):
-        assert relay.wait(20) == 0
+        assert relay.wait() == 0
     assert (tmp_path / "out").read_bytes() == b"line\n" * 50_000 + b"end"
 
 
 def test_stdin_may_be_dev_null() -> None:
     with relayed(*ECHO, stdin=subprocess.DEVNULL) as relay:
-        assert relay.wait(20) == 0
+        assert relay.wait() == 0
 
 
 def test_stdin_and_stdout_may_be_closed() -> None:
     with running("sh", "-c", 'exec "$@" <&- >&-', "sh", *PLAIN, "--", "sh", "-c", "cat; echo gone; exit 3") as relay:
-        assert relay.wait(20) == 3
+        assert relay.wait() == 3
 
 
 def test_one_socket_may_be_both_stdin_and_stdout() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, relayed(*ECHO, stdin=theirs, stdout=theirs) as relay:
-        ours.settimeout(20)
+        ours.settimeout(LIMIT)
         ours.sendall(b"over one socket\n")
         assert ours.recv(100) == b"over one socket\n"
         assert os.get_blocking(theirs.fileno())
         ours.shutdown(socket.SHUT_WR)
-        assert relay.wait(20) == 0
+        assert relay.wait() == 0
 
 
 def test_pipes_that_the_client_shares_stay_blocking() -> None:
@@ -424,7 +443,7 @@ def test_pipes_that_the_client_shares_stay_blocking() -> None:
         assert os.get_blocking(stdin.fileno())
         assert os.get_blocking(ours.fileno())
         ours.close()
-        assert relay.wait(20) == 0
+        assert relay.wait() == 0
 
 
 def test_a_named_pipe_whose_writer_has_left_is_read_and_ends(tmp_path: Path) -> None:
@@ -432,7 +451,7 @@ def test_a_named_pipe_whose_writer_has_left_is_read_and_ends(tmp_path: Path) -> 
     with running("sh", "-c", f'exec "$@" < {tmp_path}/pipe', "sh", *PLAIN, "--", *ECHO) as relay:
         (tmp_path / "pipe").write_bytes(b"left behind\n")
         assert relay.stdout.readall() == b"left behind\n"
-        assert relay.wait(20) == 0
+        assert relay.wait() == 0
 
 
 # The loop.
@@ -443,23 +462,23 @@ def test_asyncios_own_loop_will_do_where_uvloop_is_missing() -> None:
         pid = pid_from(relay.stdout)
         send(relay.stdin, b"x" * 1000)
         relay.stdout.close()
-        assert relay.wait(20) == 128 + signal.SIGTERM
+        assert relay.wait() == 128 + signal.SIGTERM
         assert not alive(pid)
 
 
 def test_an_idle_relay_does_not_wake_up() -> None:
+    """Not once in a second of several; what it still has to do on a slow machine it does in those before."""
     with relayed(*ECHO) as relay:
         send(relay.stdin, b"hello\n")
         assert line(relay.stdout) == b"hello\n"
-        assert eventually(lambda: sleeping(relay.pid))
-        before = switches(relay.pid)
-        with pytest.raises(subprocess.TimeoutExpired):
-            relay.wait(1.0)
-        assert switches(relay.pid) == before
+        assert any(_switches_in_a_second(relay) == 0 for _ in range(20))
 
 
-def sleeping(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+def _switches_in_a_second(relay: Any) -> int:
+    before = switches(relay.pid)
+    with pytest.raises(subprocess.TimeoutExpired):
+        relay.wait(1.0)
+    return switches(relay.pid) - before
 
 
 def switches(pid: int) -> int:
