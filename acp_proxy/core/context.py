@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from acp_proxy.core.account import Account
 from acp_proxy.core.estimate import answered, chars_of, tokens_in
 from acp_proxy.core.events import TurnEnded
 from acp_proxy.core.notes import Notes
+from acp_proxy.core.session_account import SessionAccount
 from acp_proxy.core.turn_usage import TurnUsage
 
 
-def note_context(account: Account, ended: TurnEnded, notes: Notes, used: TurnUsage) -> None:
+def note_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: TurnUsage) -> None:
     """Set the account's context where the agent has not told it in this turn. Unknown stays unknown."""
     if notes.used or notes.compacted:
         return
@@ -24,7 +24,7 @@ def note_context(account: Account, ended: TurnEnded, notes: Notes, used: TurnUsa
         account.used, account.estimated = (account.used or 0) + tokens_in(chars), True
 
 
-def request_context(account: Account, ended: TurnEnded, notes: Notes, used: TurnUsage) -> int | None:
+def request_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: TurnUsage) -> int | None:
     """Tokens of the turn's largest prompt, by which long-context prices are chosen; None when nobody can tell."""
     told = used.source in ("agent", "partial") and used.usage.total
     if told and not ended.tool_calls and used.usage.prompt <= (notes.most_used or used.usage.prompt):

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from acp_proxy.core.account import Account
 from acp_proxy.core.events import TurnEnded
 from acp_proxy.core.notes import Notes
+from acp_proxy.core.session_account import SessionAccount
 from acp_proxy.core.usage import Usage
 
 _CHARS_PER_TOKEN = 4
@@ -26,7 +26,7 @@ class Estimate(Struct, frozen=True):
     basis: str
 
 
-def estimate(ended: TurnEnded, account: Account, notes: Notes, window: int | None) -> Estimate:
+def estimate(ended: TurnEnded, account: SessionAccount, notes: Notes, window: int | None) -> Estimate:
     """A turn's tokens, never more than so many calls can have in a context of `window` tokens.
 
     The best that is known decides: the contexts that the agent told in the turn; the one before it, for one call; and

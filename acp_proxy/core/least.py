@@ -8,13 +8,13 @@ may look like a call more than there was.
 
 from __future__ import annotations
 
-from acp_proxy.core.account import Account
 from acp_proxy.core.counters import partition
 from acp_proxy.core.events import Counters
+from acp_proxy.core.session_account import SessionAccount
 from acp_proxy.core.usage import NOTHING, Usage
 
 
-def least_used(account: Account) -> Usage:
+def least_used(account: SessionAccount) -> Usage:
     """Of the oldest open turn; nothing between turns, and for an agent that is not known to prove anything."""
     notes, profile = account.notes, account.profile
     if not account.open:
@@ -26,11 +26,11 @@ def least_used(account: Account) -> Usage:
     return _of(account, notes.status) if notes.status is not None else _by_contexts(account)
 
 
-def _of(account: Account, counters: Counters | None) -> Usage:
+def _of(account: SessionAccount, counters: Counters | None) -> Usage:
     return NOTHING if counters is None else partition(counters, account.profile).usage
 
 
-def _by_contexts(account: Account) -> Usage:
+def _by_contexts(account: SessionAccount) -> Usage:
     notes, profile = account.notes, account.profile
     if not profile.contexts_a_call:
         return NOTHING

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from acp_proxy.core import dialects
-from acp_proxy.core.account import Account
 from acp_proxy.core.agent_cost import Increase
 from acp_proxy.core.agents import ProfileOverride, profile_of
 from acp_proxy.core.counters import partition
@@ -36,6 +35,7 @@ from acp_proxy.core.events import (
 from acp_proxy.core.least import least_used
 from acp_proxy.core.pricing import Pricer
 from acp_proxy.core.rows import Rows
+from acp_proxy.core.session_account import SessionAccount
 from acp_proxy.core.usage import NOTHING, Usage
 
 
@@ -63,7 +63,7 @@ class Meter:
         self._profile = profile_of(agent_name, None, self._profiles)
         self._aliases = aliases or {}
         self._unnamed = self._aliases.get(agent_name or "")
-        self._accounts: dict[str, Account] = {}
+        self._accounts: dict[str, SessionAccount] = {}
 
     def on_event(self, event: Event) -> list[Event]:
         """`TurnMetered` and `ContextChanged` that follow from an event, in order."""
@@ -129,7 +129,7 @@ class Meter:
         account.restore(event.state, forked=forked)
         return [ContextChanged(event.at, account.session, self._state(account), restored=True)]
 
-    def _settled(self, account: Account, state: SessionState, at: int) -> list[Event]:
+    def _settled(self, account: SessionAccount, state: SessionState, at: int) -> list[Event]:
         """The answer of a ledger that was slower than the first turn."""
         since, cost = account.settle(state)
         usage = partition(since, account.profile).usage if since is not None else NOTHING
@@ -140,15 +140,15 @@ class Meter:
             changed.append(self._metered(account, entry, reported=True, reported_cost=True))
         return changed
 
-    def _account(self, session: str) -> Account:
+    def _account(self, session: str) -> SessionAccount:
         """Updates may name a session before the response that opens it."""
         account = self._accounts.get(session)
         if account is None:
-            account = self._accounts[session] = Account(session, self._profile)
+            account = self._accounts[session] = SessionAccount(session, self._profile)
             account.option = self._unnamed
         return account
 
-    def _state(self, account: Account) -> SessionState:
+    def _state(self, account: SessionAccount) -> SessionState:
         return account.state(None if account.size else self._pricer.window(account.model))
 
     # -- what comes in mid-turn, and between turns
@@ -200,7 +200,7 @@ class Meter:
                 return self._progressed(account, event.at)
         return []
 
-    def _cumulative_seen(self, account: Account, event: UpdateSeen) -> list[Event]:
+    def _cumulative_seen(self, account: SessionAccount, event: UpdateSeen) -> list[Event]:
         counters, cost = dialects.cumulative(event.meta), dialects.cumulative_cost(event.meta)
         moved = counters is not None and counters != account.heard
         if event.replayed:
@@ -214,7 +214,7 @@ class Meter:
             return self._between_turns(account, event, counters)
         return self._progressed(account, event.at) if moved else []
 
-    def _call_seen(self, account: Account, event: UpdateSeen, call: Call) -> list[Event]:
+    def _call_seen(self, account: SessionAccount, event: UpdateSeen, call: Call) -> list[Event]:
         reading = partition(call.counters, account.profile)
         if event.turn is None:
             return self._booked_between(account, event.at, reading.usage, "subagent" if call.subagent else None)
@@ -224,16 +224,18 @@ class Meter:
             account.notes.add_call(reading)
         return self._progressed(account, event.at)
 
-    def _progressed(self, account: Account, at: int) -> list[Event]:
+    def _progressed(self, account: SessionAccount, at: int) -> list[Event]:
         return [ContextChanged(at, account.session, self._state(account), least=least_used(account))]
 
-    def _between_turns(self, account: Account, event: UsageReported | UpdateSeen, now: Counters | None) -> list[Event]:
+    def _between_turns(
+        self, account: SessionAccount, event: UsageReported | UpdateSeen, now: Counters | None
+    ) -> list[Event]:
         """Book what cumulative counters say was used since they were last booked."""
         since = account.tokens.advance(now) if now is not None else None
         usage = partition(since, account.profile).usage if since is not None else NOTHING
         return self._booked_between(account, event.at, usage, None)
 
-    def _booked_between(self, account: Account, at: int, usage: Usage, kind: Kind | None) -> list[Event]:
+    def _booked_between(self, account: SessionAccount, at: int, usage: Usage, kind: Kind | None) -> list[Event]:
         increase = account.cost.take()
         if account.paid_otherwise and increase.reported:
             increase, account.paid_otherwise = Increase(), False
@@ -256,6 +258,6 @@ class Meter:
             for entry in entries
         ]
 
-    def _metered(self, account: Account, entry: Entry, *, reported: bool, reported_cost: bool) -> TurnMetered:
+    def _metered(self, account: SessionAccount, entry: Entry, *, reported: bool, reported_cost: bool) -> TurnMetered:
         account.book(entry)
         return TurnMetered(entry.ended_at, entry, account.state(entry.context_size), reported, reported_cost)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from acp_proxy.core.account import Account
 from acp_proxy.core.agent_cost import Increase
 from acp_proxy.core.context import note_context, request_context
 from acp_proxy.core.counters import partition
@@ -21,6 +20,7 @@ from acp_proxy.core.model_rows import Share, Spread, read_rows, spread, without
 from acp_proxy.core.money import summed
 from acp_proxy.core.notes import Notes
 from acp_proxy.core.pricing import Pricer
+from acp_proxy.core.session_account import SessionAccount
 from acp_proxy.core.turn_cost import Bill, Prices, computed_lines, turn_bill, unpaid_lines
 from acp_proxy.core.turn_usage import TurnUsage, turn_usage
 from acp_proxy.core.usage import NOTHING, Usage
@@ -44,7 +44,7 @@ class Rows:
         self._estimate = estimate
         self._scope = ScopeGuess()
 
-    def of_turn(self, ended: TurnEnded, account: Account, notes: Notes, increase: Increase) -> list[Entry]:
+    def of_turn(self, ended: TurnEnded, account: SessionAccount, notes: Notes, increase: Increase) -> list[Entry]:
         """The turn's own row comes last: it stands at the end of all that it caused."""
 
         def guess() -> Estimate | None:
@@ -80,7 +80,7 @@ class Rows:
 
     def between_turns(
         self,
-        account: Account,
+        account: SessionAccount,
         at: int,
         usage: Usage,
         increase: Increase,
@@ -112,7 +112,7 @@ class Rows:
             context_size=self._size(account),
         )
 
-    def _parts(self, ended: TurnEnded, account: Account, notes: Notes, used: TurnUsage) -> Spread:
+    def _parts(self, ended: TurnEnded, account: SessionAccount, notes: Notes, used: TurnUsage) -> Spread:
         """The turn's usage by model. Guessed usage has nothing to do with the agent's rows.
 
         A model that is chosen while a turn runs is for the next one, unless no other is known.
@@ -126,7 +126,7 @@ class Rows:
         rows = read_rows(ended.model_usage, profile, self._pricer.is_alias)
         return spread(used.usage, rows, model)
 
-    def _beside_row(self, ended: TurnEnded, account: Account, row: _Beside, bill: Bill, prices: Prices) -> Entry:
+    def _beside_row(self, ended: TurnEnded, account: SessionAccount, row: _Beside, bill: Bill, prices: Prices) -> Entry:
         cost_source: CostSource = "parent"
         lines = unpaid_lines(row.shares)
         if not bill.pays_beside:
@@ -136,7 +136,7 @@ class Rows:
     def _row(
         self,
         ended: TurnEnded,
-        account: Account,
+        account: SessionAccount,
         kind: Kind,
         lines: tuple[UsageLine, ...],
         usage_source: UsageSource,
@@ -162,17 +162,17 @@ class Rows:
             context_size=self._size(account),
         )
 
-    def _size(self, account: Account) -> int | None:
+    def _size(self, account: SessionAccount) -> int | None:
         return account.size or self._pricer.window(account.model)
 
 
-def _overpriced(account: Account, bill: Bill) -> bool:
+def _overpriced(account: SessionAccount, bill: Bill) -> bool:
     if not account.profile.hides_cache or bill.source == "agent":
         return False
     return any(line.usage.input and line.cost and not line.usage.cached_read for line in bill.lines)
 
 
-def _beside(notes: Notes, account: Account, parts: Spread) -> list[_Beside]:
+def _beside(notes: Notes, account: SessionAccount, parts: Spread) -> list[_Beside]:
     """Subagents first; what is left of the agent's rows then are titles, and subagents that nobody named."""
     if not (parts.beside or notes.subagents or notes.subagent_calls):  # most turns
         return []
@@ -188,7 +188,7 @@ def _beside(notes: Notes, account: Account, parts: Spread) -> list[_Beside]:
     return rows
 
 
-def _subagents(notes: Notes, account: Account) -> Iterator[tuple[str | None, Usage, bool]]:
+def _subagents(notes: Notes, account: SessionAccount) -> Iterator[tuple[str | None, Usage, bool]]:
     """One per tool call: as the sum of its calls, else as told at its end."""
     for usage in notes.subagent_calls.values():
         yield None, usage, True

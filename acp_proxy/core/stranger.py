@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from acp_proxy.core.account import Account
 from acp_proxy.core.agents import InputCounts, Profile
 from acp_proxy.core.counters import Reading, partition
 from acp_proxy.core.estimate import chars_of, cut_short
@@ -15,6 +14,7 @@ from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.guess import Judged, ScopeGuess
 from acp_proxy.core.notes import Ended, Notes
 from acp_proxy.core.one_call import CHARS_PER_TOKEN, REMINDERS, OneCall, is_context_of, known_turn, one_call
+from acp_proxy.core.session_account import SessionAccount
 from acp_proxy.core.usage import NOTHING, Usage
 
 _AFTER_LOAD = "its counters may go on from before the session was loaded"
@@ -27,7 +27,7 @@ def as_stranger(profile: Profile) -> Profile:
 
 
 def read(
-    counters: Counters, ended: TurnEnded, account: Account, notes: Notes, scope: ScopeGuess, profile: Profile
+    counters: Counters, ended: TurnEnded, account: SessionAccount, notes: Notes, scope: ScopeGuess, profile: Profile
 ) -> Reading:
     """One turn's counters, after those of the turn before. Moves the account's counters on."""
     described = profile.input is not None
@@ -67,7 +67,7 @@ def read_calls(ended: TurnEnded, notes: Notes) -> Reading:
 
 
 def _judged(
-    ended: TurnEnded, before: Ended | None, now: Ended, call: OneCall | None, account: Account, scope: ScopeGuess
+    ended: TurnEnded, before: Ended | None, now: Ended, call: OneCall | None, account: SessionAccount, scope: ScopeGuess
 ) -> Judged:
     """Who tells its counters by model, too, counts per turn: a sudden growth is then a stream that was retried."""
     if ended.model_usage or not now.partition.total:
@@ -76,7 +76,7 @@ def _judged(
     return scope.judge(before, now, call, loaded=not account.from_start, waited=waited)
 
 
-def _one_call(account: Account, before: Ended | None, now: Ended) -> OneCall | None:
+def _one_call(account: SessionAccount, before: Ended | None, now: Ended) -> OneCall | None:
     """The first turn of one call tells whether the agent's contexts are those of its calls."""
     known, told = account.sure, now.context
     if known is None or before is None:
@@ -88,7 +88,7 @@ def _one_call(account: Account, before: Ended | None, now: Ended) -> OneCall | N
     return one_call(known, before.partition, before.context, now.partition, told, account.passed)
 
 
-def _says_more(before: Ended | None, now: Ended, account: Account) -> bool:
+def _says_more(before: Ended | None, now: Ended, account: SessionAccount) -> bool:
     """Whether later turns are to be judged by this one."""
     if before is None:
         return account.from_start
@@ -96,7 +96,7 @@ def _says_more(before: Ended | None, now: Ended, account: Account) -> bool:
 
 
 def _may_be_one(
-    usage: Usage, now: Ended, call: OneCall | None, judged: Judged, account: Account, scope: ScopeGuess
+    usage: Usage, now: Ended, call: OneCall | None, judged: Judged, account: SessionAccount, scope: ScopeGuess
 ) -> bool:
     """Whether a turn with tools has no more than its last call can have sent. Where nobody can tell, it may.
 
@@ -115,7 +115,7 @@ def _may_be_one(
 
 
 def _with_caches(
-    counters: Counters, ended: TurnEnded, account: Account, notes: Notes, scope: ScopeGuess, profile: Profile
+    counters: Counters, ended: TurnEnded, account: SessionAccount, notes: Notes, scope: ScopeGuess, profile: Profile
 ) -> Profile:
     """The profile with what is known by now of whether input holds what was cached; the user's word stands.
 

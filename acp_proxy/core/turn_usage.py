@@ -10,7 +10,6 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy.core.account import Account
 from acp_proxy.core.acp import CANCELLED
 from acp_proxy.core.agent_cost import Increase
 from acp_proxy.core.agents import Profile
@@ -21,6 +20,7 @@ from acp_proxy.core.estimate import Estimate, answered, chars_of, cut_short
 from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.guess import ScopeGuess
 from acp_proxy.core.notes import Ended, Notes
+from acp_proxy.core.session_account import SessionAccount
 from acp_proxy.core.stranger import as_stranger, read, read_calls
 from acp_proxy.core.usage import NOTHING, Usage
 
@@ -41,7 +41,7 @@ class TurnUsage(Struct, frozen=True):
 
 
 def turn_usage(
-    ended: TurnEnded, account: Account, notes: Notes, increase: Increase, scope: ScopeGuess, guess: Guess
+    ended: TurnEnded, account: SessionAccount, notes: Notes, increase: Increase, scope: ScopeGuess, guess: Guess
 ) -> TurnUsage:
     """The tokens of a turn during which the agent's cost grew by `increase`. Moves the account's counters on."""
     profile = account.profile
@@ -69,7 +69,7 @@ def turn_usage(
 
 
 def _reported(
-    ended: TurnEnded, account: Account, notes: Notes, increase: Increase, scope: ScopeGuess
+    ended: TurnEnded, account: SessionAccount, notes: Notes, increase: Increase, scope: ScopeGuess
 ) -> TurnUsage | None:
     """What the agent said; None when it said nothing that can be counted."""
     profile = account.profile
@@ -122,7 +122,7 @@ def _counters_of(ended: TurnEnded, notes: Notes) -> Counters | None:
     return None if is_empty(told) else told
 
 
-def _since_last(now: Counters | None, account: Account, profile: Profile) -> TurnUsage | None:
+def _since_last(now: Counters | None, account: SessionAccount, profile: Profile) -> TurnUsage | None:
     if now is None or is_empty(now):
         return None
     if (since := account.tokens.advance(now)) is None:
@@ -157,7 +157,7 @@ def _without(sum_of_both: Usage, first: Usage) -> Usage:
     return sum_of_both.minus(first) if sum_of_both.covers(first) else sum_of_both
 
 
-def _cut_short(ended: TurnEnded, account: Account, notes: Notes, scope: ScopeGuess, guess: Guess) -> TurnUsage:
+def _cut_short(ended: TurnEnded, account: SessionAccount, notes: Notes, scope: ScopeGuess, guess: Guess) -> TurnUsage:
     """Nothing is known although the model may have been paid: say so, and guess only where nobody will ever tell.
 
     A new context proves a call. Without one, most of what was said in a turn that failed is the error's own text.

@@ -15,7 +15,7 @@ from acp_proxy.core.notes import Ended, Notes
 from acp_proxy.core.one_call import Known
 
 
-class Account:
+class SessionAccount:
     """One session. `open` are its turns that run, oldest first: what the agent reports belongs to the oldest."""
 
     def __init__(self, session: str, profile: Profile) -> None:
@@ -65,7 +65,7 @@ class Account:
         self.cost.begin(at_zero=self.profile.cost == "restarts")
         self.tokens.begin(at_zero=self.profile.counters_restart)
 
-    def fork_of(self, parent: Account | None) -> None:
+    def fork_of(self, parent: SessionAccount | None) -> None:
         """A fork has its parent's context; its counters begin at 0, its cost where the agent says."""
         self.begin_anew()
         self.here, self.from_start = True, False
