@@ -52,6 +52,16 @@ def test_a_page_links_to_no_file_beside_the_pages() -> None:
     assert [(page, link) for page, text in texts.items() for link in re.findall(r"\]\((\.\./[^)]*)\)", text)] == []
 
 
+def test_a_list_after_text_has_a_blank_line_before_it_or_it_is_no_list() -> None:
+    assert [(page.stem, line) for page in PAGES for line in glued(page.read_text(encoding="utf-8"))] == []
+
+
+def glued(text: str) -> list[str]:
+    """First items of lists right below a line of text, which GitHub takes for lists and Python's Markdown does not."""
+    prose = re.sub(r"^ *```.*?^ *```$", "```", text, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"^(?! |- |\d+\. |#|<!--|$)[^\n]*\n((?:- |\d+\. )[^\n]*)", prose, re.MULTILINE)
+
+
 def sources(html: str) -> list[str]:
     """What a browser fetches to show the page; links are not fetched."""
     found: list[str] = []
