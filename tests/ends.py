@@ -24,12 +24,17 @@ class Wire:
 
     def __init__(self) -> None:
         self.data = b""
-        self.held_back = 0
+        self.held_back = self.owed = 0
         self.written = asyncio.Event()
 
     def write(self, data: bytes) -> None:
         self.data += data
         self.written.set()
+
+    insert = write
+
+    def owe(self, size: int) -> None:
+        self.owed = size
 
     def hold_back(self, size: int) -> None:
         self.held_back = size

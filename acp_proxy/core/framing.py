@@ -7,13 +7,18 @@ is asked of the caller.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 HEAD = 1 << 16  # bytes of a huge line that are shown to whoever decides: as many as one read brings
 HELD_AT_MOST = HEAD - 1  # of a line whose end has not come; with 256 KiB the first byte waited for four reads
+STORED_AT_MOST = 1 << 26  # of a huge line that may not pass before its end
 _CRUMB = 1 << 12  # pieces smaller than this are kept together, or their number would cost more memory than they do
+
+
+def _never(_: int) -> bool:
+    return False
 
 
 class Part(Struct, frozen=True):
@@ -28,12 +33,22 @@ class Framer:
     """One direction of the wire.
 
     `streams(head)` is asked once for a line longer than `held_at_most` bytes: True lets its pieces pass as they come,
-    False has it stored to its end, whatever its size.
+    False has it stored to its end. Of one that is longer than `stored_at_most`, `gives_up(size)` is asked as it grows:
+    True lets it pass all the same.
     """
 
-    def __init__(self, streams: Callable[[bytes], bool], held_at_most: int = HELD_AT_MOST) -> None:
+    def __init__(
+        self,
+        streams: Callable[[bytes], bool],
+        held_at_most: int = HELD_AT_MOST,
+        *,
+        gives_up: Callable[[int], bool] = _never,
+        stored_at_most: int = STORED_AT_MOST,
+    ) -> None:
         self._streams = streams
+        self._gives_up = gives_up
         self._held_at_most = held_at_most
+        self._stored_at_most = stored_at_most
         self._pieces: list[bytes] = []  # of the incomplete line
         self._stored: io.BytesIO | None = None  # a huge one that may not pass; getvalue() copies nothing
         self.streaming = False  # then a chunk without a newline is part of the huge line
@@ -82,7 +97,8 @@ class Framer:
         self.held += len(data)
         if self._stored:
             self._stored.write(data)
-            return []
+            too_much = self.held > self._stored_at_most and self._gives_up(self.held)
+            return self._let_go([self._stored.getvalue()]) if too_much else []
         if self._pieces and len(self._pieces[-1]) < _CRUMB:
             self._pieces[-1] += data
         else:
@@ -96,7 +112,11 @@ class Framer:
             self._stored = io.BytesIO()
             self._stored.writelines(pieces)
             return []
-        self.held, self.streaming = 0, True
+        return self._let_go(pieces)
+
+    def _let_go(self, pieces: Sequence[bytes]) -> list[bytes | Part]:
+        """The huge line, as far as it came; what follows is passed on."""
+        self._stored, self.held, self.streaming = None, 0, True
         return [Part(piece, first=not at, last=False) for at, piece in enumerate(pieces)]
 
     def _take(self, end: bytes | memoryview) -> bytes:

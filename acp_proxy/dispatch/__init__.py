@@ -47,6 +47,7 @@ class Dispatcher:
         Messages, and failures at the end, are counted in `traffic`.
         """
         self._traffic = traffic or Traffic()
+        self._log = log
         self._accounting = Accounting(
             conversation, meter, interceptors, self._carry_out, clock=clock, log=log, later=later
         )
@@ -80,6 +81,16 @@ class Dispatcher:
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
         return not self._admission.held and may_stream(sender, head, self._passage.answers, self._admission.methods)
+
+    def gives_up(self, sender: Side, size: int) -> bool:
+        """Whether a line that may not stream does so after all, for nobody can hold it: what it says is not known then.
+
+        Not while lines wait that it would overtake.
+        """
+        if self._admission.held:
+            return False
+        self._log("warning", "a line is too long to be looked into", sender=sender.value, bytes=size)
+        return True
 
     def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:  # noqa: ARG002  the lane knows
         """Forward a piece of such a line; what its two ends say is accounted when it is through."""

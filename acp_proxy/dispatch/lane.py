@@ -17,6 +17,7 @@ class Lane:
         self.outlet = outlet
         self._long: LongLine | None = None  # a line of which a part is out already
         self._delayed: list[bytes] = []
+        self._owed = 0  # bytes of these
         self._broken_off = False  # the last line lacks its newline, for its sender is gone
 
     def forward(self, run: bytes) -> None:
@@ -40,12 +41,16 @@ class Lane:
         """A line of our own, given without its newline: now, or when the line that is half out is through."""
         if self._long is not None:
             self._delayed.append(line)
+            self._owed += len(line)
+            self.outlet.owe(self._owed)
             return
-        self.outlet.write(b"\n" + line + b"\n" if self._broken_off else line + b"\n")
+        self.outlet.insert(b"\n" + line + b"\n" if self._broken_off else line + b"\n")
         self._broken_off = False
 
     def insert_delayed(self) -> None:
         """After what the long line itself has caused."""
-        delayed, self._delayed = self._delayed, []
+        delayed, self._delayed, self._owed = self._delayed, [], 0
         for line in delayed:
             self.insert(line)
+        if delayed:
+            self.outlet.owe(self._owed)

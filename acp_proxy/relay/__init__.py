@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from acp_proxy.core.events import Side
 from acp_proxy.core.traffic import Exit, Traffic
+from acp_proxy.relay.outlet import Outlet
 from acp_proxy.relay.process import AgentProcess
-from acp_proxy.relay.pump import Outlet, Pump
+from acp_proxy.relay.pump import Pump
 from acp_proxy.relay.stdio import own_end, shared_end
 from acp_proxy.spawn import Started
 
@@ -94,6 +95,8 @@ class Relay:
         self._agent = AgentProcess(started.pid, adopts=started.adopts, exited=self._stirred.set)
         self._to_client = Outlet(shared_end(started.to_client, writes=True), self._agent_may_go_on)
         self._to_agent = Outlet(own_end(started.to_agent, writes=True), self._client_may_go_on)
+        self._to_client.answers(self._to_agent)
+        self._to_agent.answers(self._to_client)
         client, agent = shared_end(started.from_client, writes=False), own_end(started.from_agent, writes=False)
         traffic, inspector = self._traffic, self._inspector
         inspector.attach(self._to_client, self._to_agent)

@@ -9,9 +9,13 @@ from acp_proxy.core.events import Side
 
 
 class Sink(Protocol):
-    """Where lines to one side go (a `pump.Outlet`). `write` never blocks and keeps the order."""
+    """Where lines to one side go (an `outlet.Outlet`). Writing never blocks and keeps the order."""
 
     def write(self, data: bytes) -> None: ...
+
+    def insert(self, line: bytes) -> None: ...
+
+    def owe(self, size: int) -> None: ...
 
     def hold_back(self, size: int) -> None: ...
 
@@ -33,6 +37,9 @@ class Inspector(Protocol):
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line longer than 64 KiB may be forwarded as it comes; `head` is its first 64 KiB."""
+
+    def gives_up(self, sender: Side, size: int) -> bool:
+        """Whether one that may not is forwarded all the same, for so many bytes of it are stored: more than 64 MiB."""
 
     def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:
         """A piece of such a line. The last one ends with the newline, or is empty where the stream broke off."""

@@ -1,4 +1,4 @@
-"""One direction of the wire: a pump reads and frames, an outlet writes. A slow reader pauses its pump, nothing else.
+"""One direction of the wire: a pump reads and frames, an outlet writes (`outlet.py`).
 
 Never copies what arrives whole, never sets a timer, and holds no more than one read brings, at a cut what a pipe
 holds, beside what the inspector holds.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from time import monotonic_ns as clock
@@ -19,127 +18,17 @@ from acp_proxy.core.events import Side
 from acp_proxy.core.framing import Framer, Part
 from acp_proxy.core.peek import NEWLINE
 from acp_proxy.core.traffic import Traffic
+from acp_proxy.relay.outlet import Outlet
 from acp_proxy.relay.stdio import End
 
 if TYPE_CHECKING:
     from acp_proxy.relay.inspector import Inspector
 
 READ = 1 << 16  # a pipe's size: larger reads are slower
-HOLDING_AT_MOST = 4 << 20  # bytes of lines that the inspector holds back
 FLOOD = 20_000  # ns between two reads of one side and none of the other; agents' bursts come every 50 us
 PIPE_AT_MOST = 1 << 20  # what a pipe can hold at all
 
-_nothing: Callable[[object], int] = ().count  # is taken, of whatever: 0, and quickly
 sched_yield: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
-
-
-class Outlet:
-    """Where lines to one side go. Order is the order of `write`.
-
-    `may_go_on` is called when little waits any more, and when nobody reads the other end.
-    """
-
-    def __init__(self, end: End, may_go_on: Callable[[], None]) -> None:
-        self._end = end
-        self.take: Callable[[bytes | memoryview], int] = end.write
-        """Bytes that go out at once, of whole lines; raises OSError. What is left of them is to be written."""
-        self.refill: Callable[[], None] = _nobody
-        """Called when all that waited is written: what it writes waits in its place."""
-        self._may_go_on = may_go_on
-        self._waiting: deque[bytes | memoryview] = deque()
-        self._held_back = 0  # bytes
-        self._finishing = False
-        self._open = True
-        self.congested = False  # something waits: the pump that feeds this outlet pauses
-        self.lost = False  # nobody reads the other end
-        self.moved = 0  # bytes that the kernel took so far by `write`
-
-    def start(self) -> None:
-        self._end.watch_loss(self.lose)
-
-    def write(self, data: bytes) -> None:
-        """Whole lines, or a piece of one. Never blocks; dropped when nobody is there to read it."""
-        try:
-            taken = self.take(data)
-        except BlockingIOError:
-            taken = 0
-        except OSError:
-            self.lose()
-            return
-        self.moved += taken
-        if taken < len(data) and self._open:
-            if self.take is not _nothing:
-                self.take = _nothing
-                self._end.watch(self._flush)
-            self._waiting.append(memoryview(data)[taken:] if taken else data)
-            self.congested = True
-
-    def hold_back(self, size: int) -> None:
-        """The inspector keeps so many bytes of lines to itself now; with too many of them their source is not read."""
-        less, self._held_back = size < self._held_back, size
-        self._weigh()
-        if less:
-            self._may_go_on()
-
-    @property
-    def delivered(self) -> bool:
-        """Whether the kernel has all."""
-        return not self._waiting
-
-    def finish(self) -> None:
-        """Closes once all is delivered: half of the connection ends."""
-        self._finishing = True
-        if not self._waiting:
-            self.close()
-
-    def lose(self) -> None:
-        """The other end is gone."""
-        if not self.lost:
-            self.lost = True
-            self.close()
-            self._may_go_on()
-
-    def close(self) -> None:
-        """At once; what waits is dropped."""
-        if self._open:
-            self._open = self.congested = False
-            self.take = _nothing
-            self._waiting.clear()
-            self._end.close()
-
-    def _weigh(self) -> None:
-        self.congested = self._open and (bool(self._waiting) or self._held_back > HOLDING_AT_MOST)
-
-    def _flush(self) -> None:
-        """Of much that comes quickly each piece finds the pipe full of the one before it: one wait for both ends."""
-        waiting, write = self._waiting, self._end.write
-        try:
-            while waiting:
-                taken = write(waiting[0])
-                self.moved += taken
-                if taken < len(waiting[0]):
-                    waiting[0] = memoryview(waiting[0])[taken:]
-                    return
-                waiting.popleft()
-        except BlockingIOError:
-            return
-        except OSError:
-            self.lose()
-            return
-        if self._held_back <= HOLDING_AT_MOST:
-            self.refill()
-        if self._waiting or not self._open:
-            return
-        self._end.unwatch()
-        self.take = write
-        if self._finishing:
-            self.close()
-        self._weigh()
-        self._may_go_on()
-
-
-def _nobody() -> None:
-    """Feeds an outlet that no pump feeds."""
 
 
 class Pump:
@@ -162,7 +51,7 @@ class Pump:
         self._glance = inspector.glance(sender)
         self._on_end = on_end
         self._flow, self._back = traffic.flows(sender)
-        self._framer = Framer(partial(inspector.streams, sender))
+        self._framer = Framer(partial(inspector.streams, sender), gives_up=partial(inspector.gives_up, sender))
         outlet.refill = self._refill
         self._at_once = READ  # bytes to read
         self._reading = False

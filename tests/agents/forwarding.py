@@ -25,6 +25,9 @@ class Forwarding:
     def streams(self, sender: Side, head: bytes) -> bool:
         return True
 
+    def gives_up(self, sender: Side, size: int) -> bool:
+        return True
+
     def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:
         self.lines(sender, data)
 

@@ -65,6 +65,29 @@ def test_without_leave_to_stream_nothing_but_whole_lines_comes_out(chunks: list[
     assert not any(isinstance(piece, Part) for piece in through(Framer(lambda _: False, LIMIT), chunks))
 
 
+@given(chunks, st.lists(st.booleans()))
+def test_a_line_that_nobody_can_store_goes_on_as_soon_as_it_may_and_no_byte_is_lost(
+    chunks: list[bytes], says: list[bool]
+) -> None:
+    asked: list[int] = []
+
+    def gives_up(size: int) -> bool:
+        asked.append(size)
+        return says.pop() if says else True
+
+    framer = Framer(lambda _: False, LIMIT, gives_up=gives_up, stored_at_most=2 * LIMIT)
+    assert joined(through(framer, chunks)) == b"".join(chunks)
+    assert all(size > 2 * LIMIT for size in asked)
+
+
+def test_a_line_is_stored_up_to_a_limit_and_streams_from_there() -> None:
+    framer = Framer(lambda _: False, LIMIT, gives_up=lambda _: True, stored_at_most=20)
+    assert [framer.feed(b"0123456789"), framer.feed(b"0123456789")] == [[], []]
+    assert framer.feed(b"x") == [Part(b"01234567890123456789x", first=True, last=False)]
+    assert framer.held == 0
+    assert framer.feed(b"y\nz\n") == [Part(b"y\n", first=False, last=True), b"z\n"]
+
+
 @given(chunks)
 def test_what_is_held_is_exactly_what_has_not_come_out(chunks: list[bytes]) -> None:
     framer = Framer(lambda _: True, LIMIT)

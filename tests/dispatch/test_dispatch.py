@@ -22,8 +22,9 @@ from acp_proxy.core.events import (
     UsageReported,
 )
 from acp_proxy.core.jsonrpc import Request
+from acp_proxy.dispatch.lane import Lane
 from acp_proxy.interceptor import Interceptor, Refusal
-from tests.ends import SESSION, Ends, answer, chunk, encoded, prompt, request, update
+from tests.ends import SESSION, Ends, Wire, answer, chunk, encoded, prompt, request, update
 
 OWN = b'{"own":1}'
 USED = {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}
@@ -386,6 +387,29 @@ def test_a_prompt_that_streamed_through_is_a_turn_like_any_other() -> None:
 async def test_a_prompt_that_someone_admits_never_streams_however_its_line_begins(head: bytes) -> None:
     ends = Ends([Gate()])
     assert not ends.dispatcher.streams(Side.CLIENT, head)
+
+
+async def test_a_line_that_nobody_can_store_goes_on_unless_it_would_overtake_one_that_waits() -> None:
+    gate = Gate()
+    ends = Ends([gate])
+    assert ends.dispatcher.gives_up(Side.CLIENT, 1 << 27)
+    assert [entry[:2] for entry in ends.log] == [("warning", "a line is too long to be looked into")]
+    ends.client_says(prompt(2))
+    assert not ends.dispatcher.gives_up(Side.CLIENT, 1 << 27)
+    gate.verdict.set_result(None)
+    await settled()
+    assert ends.dispatcher.gives_up(Side.CLIENT, 1 << 27)
+
+
+def test_lines_of_our_own_that_wait_behind_a_long_one_are_told_of() -> None:
+    lane = Lane(wire := Wire())
+    lane.piece(b"half of a line", last=False)
+    lane.insert(b"12345")
+    lane.insert(b"678")
+    assert (wire.owed, wire.data) == (8, b"half of a line")
+    lane.piece(b" and more\n", last=True)
+    lane.insert_delayed()
+    assert (wire.owed, wire.data) == (0, b"half of a line and more\n12345\n678\n")
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,20 @@ import random
 import sys
 import termios
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from acp_proxy.core.events import Side
+from acp_proxy.core.jsonrpc import Request
 from acp_proxy.core.traffic import Traffic
-from acp_proxy.relay.pump import HOLDING_AT_MOST, READ, Outlet, Pump
+from acp_proxy.interceptor import Interceptor, Refusal
+from acp_proxy.relay.outlet import HOLDING_AT_MOST, Outlet
+from acp_proxy.relay.pump import READ, Pump
 from acp_proxy.relay.stdio import own_end
 from tests.agents.forwarding import Forwarding
 from tests.agents.loops import LOOPS, Loop, on
-from tests.ends import Ends, answer, chunk, encoded, request
+from tests.ends import Ends, answer, chunk, encoded, prompt, request
 
 LINE = b"x" * 999 + b"\n"
 
@@ -273,15 +276,17 @@ def test_a_stream_that_is_cut_while_nobody_reads_arrives_as_a_whole(loop: Loop) 
 class Both:
     """Both directions between pipes of any size, as the relay has them, with the dispatcher between."""
 
-    def __init__(self, capacities: random.Random) -> None:
+    def __init__(self, capacities: random.Random, interceptors: Sequence[Interceptor] = ()) -> None:
         self._capacities = capacities
-        self.dispatcher = Ends().dispatcher
+        self.dispatcher = Ends(interceptors).dispatcher
         from_client, self.client_says = self._pipe()
         self.client_hears, to_client = self._pipe()
         from_agent, self.agent_says = self._pipe()
         self.agent_hears, to_agent = self._pipe()
         self.to_client = Outlet(own_end(to_client, writes=True), lambda: self.from_agent.balance())
         self.to_agent = Outlet(own_end(to_agent, writes=True), lambda: self.from_client.balance())
+        self.to_client.answers(self.to_agent)
+        self.to_agent.answers(self.to_client)
         self.dispatcher.attach(self.to_client, self.to_agent)
         self.traffic = traffic = Traffic()
         self.from_client = Pump(
@@ -374,6 +379,41 @@ def test_all_arrives_in_order_both_ways_at_once_whatever_pipes_hold_and_readers_
         assert to_agent == client
         assert to_client == agent
         assert (both.traffic.from_client.bytes, both.traffic.from_agent.bytes) == (len(client), len(agent))
+        both.close()
+
+    on(loop, test)
+
+
+class Refuses(Interceptor):
+    admits = frozenset({"session/prompt"})
+
+    async def admit(self, sender: Side, request: Request) -> Refusal:
+        return Refusal(result={"stopReason": "refusal", "_meta": {"why": "x" * 20_000}})
+
+
+@LOOPS
+def test_who_prompts_and_reads_no_answer_is_not_read_until_it_does(loop: Loop) -> None:
+    chance = random.Random(7)  # noqa: S311  any will do
+
+    async def test() -> None:
+        both = Both(chance, [Refuses()])
+        os.set_blocking(both.client_says, False)
+        asked = idle = 0
+        while idle < 200:
+            try:
+                asked += len(encoded(prompt(asked))) == os.write(both.client_says, encoded(prompt(asked)))
+                idle = 0
+            except BlockingIOError:
+                idle += 1
+            assert asked < 20_000
+            await asyncio.sleep(0)
+        assert asked > HOLDING_AT_MOST // 21_000
+        os.set_blocking(both.client_hears, False)
+        answered = 0
+        while answered < asked:
+            with contextlib.suppress(BlockingIOError):
+                answered += os.read(both.client_hears, READ).count(b"\n")
+            await asyncio.sleep(0)
         both.close()
 
     on(loop, test)
