@@ -232,7 +232,7 @@ class TestStandings:
             for each in accounts:
                 hold(ledger, "kept", (each, 1), owner=ELSEWHERE)
             ledger.release("default", "kept")
-        ledger.append([row(line("opus"), usage_source="partial")])
+        ledger.append([row(line("opus"), line("haiku"), usage_source="partial")])
         assert [each.untold for each in ledger.standing(accounts, NOON)] == [3, 2, 4, 2, 0, 0]
 
     def test_many_accounts_are_answered_one_by_one(self, ledger: BudgetLedger) -> None:

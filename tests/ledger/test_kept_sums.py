@@ -83,6 +83,23 @@ class TestWhatChanges:
         found = standing(ledger, CAP)
         assert (found.spent, found.not_counted, found.unpriced) == (usd("0.75"), (Money.of("1", "EUR"),), 1)
 
+    def test_what_has_no_price_counts_in_a_sum_as_it_does_without_one(self, ledger: BudgetLedger) -> None:
+        opus = account(budget("9 USD", name="opus", scope=Scope(model=("op*",))))
+        keep(ledger, CAP, opus)
+        ledger.append([row(line("opus", None), line("opera", None), line("haiku", None))])
+        ledger.append([row(line("opus", None, input=0), line("haiku"))])
+        ledger.append([row(line("opus", None), cost_source="parent", kind="subagent")])
+        kept = ledger.standing([CAP, opus], NOON)
+        assert [each.unpriced for each in kept] == [1, 2]
+        ledger.rebuild()
+        assert ledger.standing([CAP, opus], NOON) == kept
+
+    def test_the_sum_of_a_window_that_is_over_keeps_no_other_from_counting(self, ledger: BudgetLedger) -> None:
+        keep(ledger, account(budget("9 USD"), at=NOON - DAY), now=NOON - DAY)
+        keep(ledger, CAP)
+        ledger.append([row()])
+        assert standing(ledger, CAP).spent == usd("0.01")
+
     def test_two_budgets_of_one_name_have_sums_of_their_own(self, ledger: BudgetLedger) -> None:
         alice, everybody = (account(budget("9 USD", scope=Scope(user=users))) for users in (("alice",), ()))
         in_berlin, tokens = account(budget("9 USD", zone="Europe/Berlin")), account(budget("9 tokens"))
