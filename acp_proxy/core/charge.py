@@ -64,9 +64,9 @@ def charge_so_far(
 ) -> SoFar:
     """By the best figure that is known in mid-turn: the agent's own cost, else what its tokens cost at least.
 
-    `told` is that cost in nano-units by currency; `least` what was used at least, and `priced` the price of that for
-    the session's `model`. A configured price wins, as it does when the turn is booked. Turns are counted when they
-    are held, and never while they run.
+    `told` is that cost in nano-units by currency, of models in the account's scope; `least` what was used at least, and
+    `priced` the price of that for the session's `model`. A configured price wins, as it does when the turn is booked.
+    Turns are counted when they are held, and never while they run.
     """
     if account.unit == "turns":
         return SoFar(0)

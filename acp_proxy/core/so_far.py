@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from acp_proxy.core.events import ContextChanged, TurnMetered
-from acp_proxy.core.money import Money, plus
+from acp_proxy.core.money import Money, plus, summed
+from acp_proxy.core.scope import EVERYTHING, Scope
 
 _Amounts = tuple[Money, ...]  # one per currency
 
@@ -18,7 +19,9 @@ class Costs:
 
     def __init__(self) -> None:
         self._now: dict[str, _Amounts] = {}
-        self._before: dict[str, _Amounts] = {}  # when the turn that runs began
+        self._before: dict[str, _Amounts] = {}  # when the turn that runs began, or went on with another model
+        self._models: dict[str, str | None] = {}
+        self._earlier: dict[str, list[tuple[str | None, _Amounts]]] = {}  # by models that the turn had before
 
     def hear(self, event: ContextChanged | TurnMetered) -> None:
         """What a session has cost by now; that the ledger knew of it is nothing that its turn spent."""
@@ -27,21 +30,39 @@ class Costs:
         if isinstance(event, ContextChanged) and event.restored and session in self._before:
             more = tuple(_increases(now, self._now.get(session, ())))
             self._before[session] = plus(self._before[session], more)
+        self._models.setdefault(session, event.state.model)
+        if self._models[session] != event.state.model:
+            self._go_on_with(session, event.state.model)
         self._now[session] = now
 
     def begin(self, session: str) -> None:
         """A turn begins, or the one before it has ended: what comes now is the next one's."""
         self._before[session] = self._now.get(session, ())
+        self._earlier.pop(session, None)
 
-    def of(self, session: str) -> dict[str, int]:
-        """Nano-units by currency, only of those in which it has cost something."""
-        increases = _increases(self._now.get(session, ()), self._before.get(session, ()))
-        return {increase.currency: increase.nano for increase in increases}
+    def of(self, session: str, scope: Scope = EVERYTHING) -> dict[str, int]:
+        """Nano-units by currency, only of those in which it has cost something; of the models in a scope."""
+        model = self._models.get(session)
+        parts = [*self._earlier.get(session, ()), (model, tuple(self._increases(session)))]
+        counted = summed(amount for name, amounts in parts if scope.accepts("model", name) for amount in amounts)
+        return {amount.currency: amount.nano for amount in counted}
 
     def forget(self, sessions: Iterable[str]) -> None:
         for session in sessions:
             self._now.pop(session, None)
             self._before.pop(session, None)
+            self._models.pop(session, None)
+            self._earlier.pop(session, None)
+
+    def _go_on_with(self, session: str, model: str | None) -> None:
+        """What it has cost until now was for the model before; unless that was not known, then it was this one."""
+        before, self._models[session] = self._models[session], model
+        if before is not None and (amounts := tuple(self._increases(session))):
+            self._earlier.setdefault(session, []).append((before, amounts))
+            self._before[session] = self._now[session]
+
+    def _increases(self, session: str) -> Iterator[Money]:
+        return _increases(self._now.get(session, ()), self._before.get(session, ()))
 
 
 def _increases(now: _Amounts, before: _Amounts) -> Iterator[Money]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from math import inf
 from typing import Protocol
 
@@ -208,10 +209,9 @@ class Budgets(Interceptor):
 
     def _foresee(self, running: Running, event: ContextChanged) -> None:
         """What the agent tells is what will be booked, unless the user has set the model's price."""
-        costs, model = self._turns.costs.of(event.session), event.state.model
-        if costs and not self._rules.price(model, _SOME, event.at).configured:
-            spends = running.with_spend(costs)
-            self._warnings.foresee(each for each in spends if each[0].account.filter.scope.accepts("model", model))
+        told = partial(self._turns.costs.of, event.session)
+        if told() and not self._rules.price(event.state.model, _SOME, event.at).configured:
+            self._warnings.foresee(running.with_spend(told))
 
     def _metered(self, event: TurnMetered) -> Iterable[Effect]:
         entry = event.entry
@@ -224,7 +224,7 @@ class Budgets(Interceptor):
             return ()
         self._turns.end(running)
         self._settle(running, entry)
-        return self._warnings.at_turn_end(running.session, running.with_spend({}))  # an older turn may go on
+        return self._warnings.at_turn_end(running.session, running.with_spend())  # an older turn may go on
 
     def _settle(self, running: Running, entry: Entry) -> None:
         """When the row is in the ledger, which it was given first, nothing is held any more."""

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.charge import SoFar, charge
 from acp_proxy.core.entry import Entry, Origin
+from acp_proxy.core.scope import Scope
 from acp_proxy.core.so_far import Costs
 from acp_proxy.core.verdict import MidTurn, mid_turn
 
@@ -62,13 +63,13 @@ class Running(Struct):
         )
         self.beside.clear()
 
-    def with_spend(self, costs: Mapping[str, int]) -> Iterator[tuple[Standing, int]]:
-        """How each account stands, and what the turn adds: what was charged, or costs so far by currency."""
+    def with_spend(self, told: Callable[[Scope], Mapping[str, int]] = lambda _: {}) -> Iterator[tuple[Standing, int]]:
+        """How each account stands, and what the turn adds: what was charged, or costs so far of a scope by currency."""
         for standing in self.standings:
             account = standing.account
             meanwhile = self.beside[account.key]
             now = replace(standing, spent=standing.spent + meanwhile) if meanwhile else standing
-            yield now, self.charged[account.key] or costs.get(account.unit, 0)
+            yield now, self.charged[account.key] or told(account.filter.scope).get(account.unit, 0)
 
     @property
     def may_be_stopped(self) -> bool:

@@ -7,12 +7,11 @@ here, nor while another prompt waits in the session, which it would hit as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Literal
 
 from acp_proxy.core import acp
 from acp_proxy.core.budget import Account
-from acp_proxy.core.charge import charge_so_far
+from acp_proxy.core.charge import SoFar, charge_so_far
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import ContextChanged, Event, PromptDropped, Side, TurnEnded, TurnEnding, TurnStarted
 from acp_proxy.core.notice import Notice, stopped
@@ -80,8 +79,12 @@ class Stops:
             return ()
         model, least = event.state.model, event.least
         priced = self._price(model, least, event.at) if least.total else None
-        told = self._turns.costs.of(event.session)
-        exceeded = running.exceeded(partial(charge_so_far, told=told, model=model, least=least, priced=priced))
+
+        def so_far(account: Account) -> SoFar:
+            told = self._turns.costs.of(event.session, account.filter.scope)
+            return charge_so_far(account, told, model, least, priced)
+
+        exceeded = running.exceeded(so_far)
         if exceeded is None:
             return ()
         verdict: MidTurn = "deny_next_tool" if self._is_shared(running) else exceeded.verdict

@@ -110,6 +110,27 @@ async def test_the_agents_own_cost_wins_over_what_its_contexts_prove(tmp_path: P
         assert "Used: 0.11 of 0.1 USD. " in made.texts()[-1]
 
 
+async def test_the_agents_own_cost_counts_for_the_models_that_had_it(tmp_path: Path) -> None:
+    """Of a session's cumulative cost only what came while a model of the budget was chosen."""
+    sonnet = daily("0.1", **STOPPING, scope=Scope(model=("claude-sonnet-*",)))
+    async with house(tmp_path, sonnet, agent=("goose", "1.52.0")) as made:
+
+        def choose(id: int, model: str) -> None:
+            made.ends.client_says(request(id, "session/set_model", sessionId=SESSION, modelId=model))
+            made.ends.agent_says(answer(id))
+
+        assert await made.prompt(2)
+        made.ends.agent_says(costs("0.05"))
+        choose(3, "claude-opus-5-5")
+        made.ends.agent_says(costs("0.5", 2000))
+        choose(4, "claude-sonnet-5")
+        made.ends.agent_says(costs("0.54", 3000))
+        assert made.texts() == []
+        made.ends.agent_says(costs("0.56", 4000))
+        assert own(made)[-1] == CANCEL
+        assert "Used: 0.11 of 0.1 USD. " in made.texts()[-1]
+
+
 async def test_a_cost_that_comes_when_all_is_done_stops_nothing(tmp_path: Path) -> None:
     """Claude's is in its last update: a cancellation would come too late, and be told and counted for nothing."""
     async with house(tmp_path, daily("0.1", **STOPPING), agent=CLAUDE) as made:
