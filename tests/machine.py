@@ -17,6 +17,13 @@ from tests.ledger.rows import NOON, line, row
 COMMAND = [sys.executable, "-m", "acp_proxy"]
 
 
+def run(environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command to its end, with nothing to read."""
+    return subprocess.run(
+        [*COMMAND, *arguments], env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+    )
+
+
 @dataclass
 class Machine:
     """A home directory of its own, and the command run in it."""
@@ -40,14 +47,7 @@ class Machine:
         ledger.close()
 
     def run(self, *arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*COMMAND, *arguments],
-            env={**self.environ, **(environ or {})},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        return run({**self.environ, **(environ or {})}, *arguments)
 
     def answer(self, *arguments: str, environ: Mapping[str, str] | None = None) -> str:
         """What a run that must succeed writes to stdout."""

@@ -177,3 +177,16 @@ def as_somebody() -> list[str]:
 def _somebody() -> pwd.struct_passwd:
     names = {entry.pw_name: entry for entry in pwd.getpwall()}
     return names.get("postgres") or names["nobody"]
+
+
+def asked(url: str, sql: str) -> list[tuple[object, ...]]:
+    """The rows that a statement gives, on a connection of its own."""
+
+    async def ask() -> list[tuple[object, ...]]:
+        connection = await asyncpg.connect(url)
+        try:
+            return [tuple(record) for record in await connection.fetch(sql)]
+        finally:
+            await connection.close()
+
+    return asyncio.run(ask())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import secrets
@@ -28,7 +27,7 @@ from tests.ledger.conftest import TABLES
 from tests.ledger.holds import CAP, GONE, held, hold
 from tests.ledger.processes import Process
 from tests.ledger.rows import NOON, Warnings, row
-from tests.postgres import Server, running
+from tests.postgres import Server, asked, running
 
 OPERATING = (Path(__file__).parents[2] / "docs/operating.md").read_text(encoding="utf-8")
 
@@ -266,14 +265,3 @@ def append_some(url: str, name: str) -> None:
     with closing(open_ledger(url, journals=(), patience=30)) as ledger:
         for number in range(20):
             ledger.append([row(id=f"{name}{number}")])
-
-
-def asked(url: str, sql: str) -> list[tuple[object, ...]]:
-    async def ask() -> list[tuple[object, ...]]:
-        connection = await asyncpg.connect(url)
-        try:
-            return [tuple(record) for record in await connection.fetch(sql)]
-        finally:
-            await connection.close()
-
-    return asyncio.run(ask())

@@ -28,7 +28,7 @@ from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ISOLATIONS
 from tests.ledger.holds import ELSEWHERE, account, any_rows, hold, keep, standing, unique
 from tests.ledger.rows import ALICE, NOON, line, row
-from tests.postgres import Server
+from tests.postgres import Server, asked
 
 CAP = account(budget("9 USD"))
 BUDGETS = (
@@ -303,14 +303,3 @@ def execute(url: str, sql: str) -> None:
             await connection.close()
 
     asyncio.run(run())
-
-
-def asked(url: str, sql: str) -> list[tuple[object, ...]]:
-    async def ask() -> list[tuple[object, ...]]:
-        connection = await asyncpg.connect(url)
-        try:
-            return [tuple(record) for record in await connection.fetch(sql)]
-        finally:
-            await connection.close()
-
-    return asyncio.run(ask())

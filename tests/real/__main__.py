@@ -12,7 +12,7 @@ from typing import Any
 from tests.real.agents import AGENTS, NODE, Agent
 from tests.real.client import AgentError
 from tests.real.model import Tokens
-from tests.real.runs import SCENARIOS, Run, run
+from tests.real.runs import SCENARIOS, Run, run, say
 
 HEADER = (
     "agent",
@@ -39,16 +39,16 @@ def main() -> int:
     options = parser.parse_args()
     agents = [AGENTS[name] for name in options.agents or AGENTS]
     if options.packages:
-        _print(f"node{NODE} node@{NODE}", *(f"{agent.name} {agent.package}" for agent in agents))
+        say(f"node{NODE} node@{NODE}", *(f"{agent.name} {agent.package}" for agent in agents))
         return 0
 
-    _print("| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|")
+    say("| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|")
     good = True
     for agent in agents:
         for version in agent.versions:
             for scenario in options.scenario or SCENARIOS:
                 cells, right = _one(agent, scenario, version, options)
-                _print("| " + " | ".join((agent.package.rpartition("/")[2], str(version), scenario, *cells)) + " |")
+                say("| " + " | ".join((agent.package.rpartition("/")[2], str(version), scenario, *cells)) + " |")
                 good = good and right
     return 0 if good else 1
 
@@ -102,12 +102,6 @@ def _cells(seen: Run) -> list[str]:
 
 def _counted(values: Any) -> str:
     return ", ".join(f"{count} {value}" for value, count in Counter(values).items()) or "–"
-
-
-def _print(*lines: str) -> None:
-    for line in lines:
-        sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.real.agents import CLAUDE, CODEX, GOOSE, NODE, Agent
 from tests.real.model import Model
-from tests.real.runs import PROXY, started_by, workplace
+from tests.real.runs import PROXY, say, started_by, workplace
 from tests.real.server import serving
 
 ACPX = "acpx@0.19.1"
@@ -101,19 +101,19 @@ def main() -> int:
     scenes = {name: SCENES[name] for name in options.scenes or SCENES}
     if options.packages:
         needed = {scene.agent.name: scene.agent.package for scene in scenes.values()}
-        _print(f"node{NODE} node@{NODE}", f"acpx {ACPX}", *(f"{name} {package}" for name, package in needed.items()))
+        say(f"node{NODE} node@{NODE}", f"acpx {ACPX}", *(f"{name} {package}" for name, package in needed.items()))
         return 0
 
     good = True
     for name, scene in scenes.items():
-        _print(f"### {name}: {scene.agent.package.rpartition('/')[2]}", "```toml", scene.config + "```", "```console")
+        say(f"### {name}: {scene.agent.package.rpartition('/')[2]}", "```toml", scene.config + "```", "```console")
         seen = ""
         for command, output in played(scene, options.npm):
-            _print(f"$ {command}", output if options.whole else shortened(output))
+            say(f"$ {command}", output if options.whole else shortened(output))
             seen += output
-        _print("```")
+        say("```")
         if missing := lacks(seen, scene.shows):
-            _print(f"LACKS: {missing}")
+            say(f"LACKS: {missing}")
             good = False
     return 0 if good else 1
 
@@ -189,12 +189,6 @@ def lacks(seen: str, shows: tuple[str, ...]) -> str | None:
         if at < len(text):
             return text
     return None
-
-
-def _print(*lines: str) -> None:
-    for line in lines:
-        sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -116,8 +116,6 @@ class Call:
 @dataclass(slots=True)
 class Model:
     directory: Path  # where the tools that it calls read and write
-    reports_cache_writes: bool = False
-    thinks: bool = True
     prompts: list[str] = field(default_factory=list)  # the client's own, so that side calls are told apart
     calls: list[Call] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)

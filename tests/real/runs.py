@@ -150,3 +150,10 @@ def _filled(text: str, values: dict[str, str]) -> str:
     for name, value in values.items():
         text = text.replace(name, value)
     return text
+
+
+def say(*lines: str) -> None:
+    """To whoever watches, at once: a run takes minutes."""
+    for line in lines:
+        sys.stdout.write(line + "\n")
+    sys.stdout.flush()

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.machine import COMMAND
 from tests.replay import play
-from tests.serve.house import COMMAND, Home
+from tests.serve.house import Home
 
 RECORDING = Path(__file__).parents[1] / "transcripts/codex-acp-2.6.0/basic.jsonl"
 OPEN_TO_ALL = ["sh", "-c", 'umask 000; exec "$@"', "sh"]

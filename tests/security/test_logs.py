@@ -20,9 +20,10 @@ from acp_proxy.interceptors.summary import Summary
 from acp_proxy.log import Log
 from acp_proxy.wiring import wired
 from tests.ends import Wire
+from tests.machine import COMMAND
 from tests.recordings import TRANSCRIPTS
 from tests.replay import play
-from tests.serve.house import COMMAND, Home
+from tests.serve.house import Home
 
 RECORDINGS = sorted(TRANSCRIPTS.glob("*/*.jsonl"))
 MARK = "CANARY-4f1d"

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,8 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from acp_proxy.ledger import Row, open_ledger
-
-COMMAND = [sys.executable, "-m", "acp_proxy"]
+from tests.machine import COMMAND, run
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +104,7 @@ class Home:
         ledger.close()
 
     def run(self, *arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*COMMAND, *arguments],
-            env={**self.environ, **(environ or {})},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        return run({**self.environ, **(environ or {})}, *arguments)
 
     def json(self, *arguments: str) -> Any:
         """What a command says with `--json`."""

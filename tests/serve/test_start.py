@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.machine import COMMAND
 from tests.ports import free_port
 from tests.real.daemons import until
-from tests.serve.house import COMMAND, Home, Served
+from tests.serve.house import Home, Served
 
 
 def refusal(home: Home, *options: str) -> str:

@@ -17,6 +17,7 @@ from tests.real.agents import AGENTS, CLAUDE, CODEX, NODE, Agent
 from tests.real.budgets import ACPX
 from tests.real.clients.checks import CHECKS, Check, played
 from tests.real.clients.toad import toad
+from tests.real.runs import say
 
 OURS = re.compile(r"usage_update|acp-proxy")
 
@@ -31,10 +32,10 @@ def main() -> int:
     options = parser.parse_args()
     agents = [AGENTS[name] for name in options.agent or (CLAUDE.name, CODEX.name)]
     if options.packages:
-        _print(f"node{NODE} node@{NODE}", f"acpx {ACPX}", *(f"{agent.name} {agent.package}" for agent in agents))
+        say(f"node{NODE} node@{NODE}", f"acpx {ACPX}", *(f"{agent.name} {agent.package}" for agent in agents))
         return 0
 
-    _print("| check | agent | lines compared | different |", "|---|---|---|---|")
+    say("| check | agent | lines compared | different |", "|---|---|---|---|")
     good = True
     if not options.checks and toad() is None:
         sys.stderr.write(
@@ -46,8 +47,8 @@ def main() -> int:
                 continue
             direct, relayed = both(CHECKS[name], agent, options.npm)
             different = [line for line in changed(direct, relayed) if not OURS.search(line)]
-            _print(f"| {name} | {agent.package.rpartition('/')[2]} | {len(direct)} | {len(different) or 'none'} |")
-            _print(*(f"    {line}" for line in (relayed if options.whole else different)))
+            say(f"| {name} | {agent.package.rpartition('/')[2]} | {len(direct)} | {len(different) or 'none'} |")
+            say(*(f"    {line}" for line in (relayed if options.whole else different)))
             good = good and not different
     return 0 if good else 1
 
@@ -63,12 +64,6 @@ def both(check: Check, agent: Agent, npm: Path) -> tuple[list[str], list[str]]:
 
 def changed(direct: list[str], relayed: list[str]) -> list[str]:
     return [line for line in difflib.ndiff(direct, relayed) if line[0] in "+-"]
-
-
-def _print(*lines: str) -> None:
-    for line in lines:
-        sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":
