@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from acp_proxy.core.entry import SessionState
 from acp_proxy.report import BY
 from tests.ledger.rows import ALICE, MINUTE, line, row
-from tests.serve.house import COMMAND, Home
+from tests.machine import COMMAND
+from tests.serve.house import Home
 
 pytestmark = pytest.mark.xdist_group("terminal")  # one ledger for all tests of it
 
