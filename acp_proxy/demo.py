@@ -14,7 +14,7 @@ import tempfile
 import textwrap
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any, cast
@@ -35,7 +35,7 @@ window = "month"
 limit = { amount = "0.06", currency = "USD" }
 thresholds = [90]
 """  # two turns of the script take nearly all of it; a slow machine tells the same story
-SECONDS = 20  # many times what a healthy run takes
+SECONDS = 120  # many times what a run takes, also on a slow machine
 _WIDTH = 80  # of texts that are wrapped
 
 NEXT = """\
@@ -160,8 +160,8 @@ class _Installation(Struct, frozen=True):
         ):
             late = threading.Timer(SECONDS, process.kill)
             late.start()
+            editor = _Editor(cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout))
             try:
-                editor = _Editor(cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout))
                 yield editor
                 editor.close()
                 process.wait()
@@ -170,6 +170,8 @@ class _Installation(Struct, frozen=True):
             finally:
                 late.cancel()
                 process.kill()
+                with suppress(BrokenPipeError):  # of what was not written: it would stand in for the error of it
+                    editor.close()
 
     def run(self, console: Console, command: Sequence[str]) -> None:
         """Shows and runs one of the commands that need no agent; its output goes where ours goes."""
