@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
 
+from acp_proxy import table
 from acp_proxy.catalog import Catalog, Found
 from acp_proxy.core import pricing
 from acp_proxy.core.models import lab_and_model
@@ -17,6 +19,7 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import SECOND
 from acp_proxy.figures import aligned, clean
 from acp_proxy.report.formats import as_json_text
+from acp_proxy.table import Column
 
 _TITLES = {
     "input": "input",
@@ -38,8 +41,19 @@ class Tokens(Struct, frozen=True):
         return self.usage.prompt + self.cached_write_1h
 
 
-def list_prices(catalog: Catalog, at: int, search: str = "", *, as_json: bool = False) -> str:
-    """Every row whose name contains `search`, with the prices at `at` (Unix ns), base tier."""
+def list_prices(
+    catalog: Catalog,
+    at: int,
+    search: str = "",
+    *,
+    as_json: bool = False,
+    width: int | None = None,
+    environ: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Every row whose name contains `search`, with the prices at `at` (Unix ns), base tier.
+
+    For a terminal of `width` columns, which shows fewer prices where it is narrow.
+    """
     wanted = search.strip().lower()
     found = [Found(name, row) for name, row in catalog.rows if wanted in name]
     if as_json:
@@ -48,7 +62,12 @@ def list_prices(catalog: Catalog, at: int, search: str = "", *, as_json: bool = 
         return f"no model in the catalog has {clean(search)!r} in its name\n"
     header = ["model", "context", *_TITLES.values()]
     rows = [[row.name, _tokens(row.row.window), *_cells(_quote(row, at).rates)] for row in found]
-    return f"{aligned([header, *rows], _RIGHT)}US dollars per million tokens; catalog of {catalog.date}\n"
+    note = f"US dollars per million tokens; catalog of {catalog.date}"
+    if width is None:
+        return f"{aligned([header, *rows], _RIGHT)}{note}\n"
+    cells = zip(header, zip(*rows, strict=True), _RIGHT, _SPARE, strict=True)
+    columns = [Column(title, column, right=right, spare=spare) for title, column, right, spare in cells]
+    return table.coloured(columns, [note], None, width, environ)
 
 
 def show(catalog: Catalog, model: str, at: int, *, as_json: bool = False) -> str:
@@ -104,6 +123,7 @@ def cost(
 
 
 _RIGHT = (False, *[True] * (len(_TITLES) + 1))
+_SPARE = (0, 2, 0, 0, 1, 3, 4)  # what of a list goes first where there is no room
 
 
 def _answer(model: str, found: Found | None, quote: Quote | None, priced: Priced | None = None) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What `acp-proxy prices` answers."""
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -144,6 +145,16 @@ def test_list_shows_every_row_or_those_whose_name_has_the_text(catalog: Catalog)
     assert (
         prices.list_prices(catalog, NOW, "no-such-model") == "no model in the catalog has 'no-such-model' in its name\n"
     )
+
+
+def test_a_list_fits_its_terminal_and_keeps_whole_names(catalog: Catalog) -> None:
+    for width, titles in ((120, 7), (80, 5), (60, 3)):
+        text = prices.list_prices(catalog, NOW, "opus-5-5", width=width, environ={"NO_COLOR": "1"})
+        lines = text.splitlines()
+        assert max(map(len, lines)) <= width
+        assert len(re.split(" {2,}", lines[0].strip())) == titles
+        assert any(line.startswith("openrouter/anthropic/claude-opus-5-5 ") for line in lines)
+        assert lines[-1].startswith("US dollars per million tokens")
 
 
 def test_list_as_json_is_an_array_of_the_same_objects(catalog: Catalog) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -25,8 +25,19 @@ class Answer(Struct, frozen=True):
     text: str
 
 
-def check(ledger: BudgetReader, budgets: Sequence[Budget], subject: Subject, now: int, *, unpriced: bool) -> Answer:
-    """For a new session of `subject`; `unpriced`: its model has no price. What is not known of it is said."""
+def check(
+    ledger: BudgetReader,
+    budgets: Sequence[Budget],
+    subject: Subject,
+    now: int,
+    *,
+    unpriced: bool,
+    table: Callable[[Sequence[Standing]], str] = listing.plain,
+) -> Answer:
+    """For a new session of `subject`; `unpriced`: its model has no price. What is not known of it is said.
+
+    `table` makes one of how the budgets stand.
+    """
     asked = [budget for budget in budgets if not _missing(budget, subject)]
     accounts = accounts_for(asked, subject, now, zone_info, "")
     standings = standings_of(ledger, accounts, now)
@@ -34,7 +45,7 @@ def check(ledger: BudgetReader, budgets: Sequence[Budget], subject: Subject, now
     unasked = _unasked(budgets, subject)
     if verdict.binding is not None:
         return Answer(REFUSED, f"{_refusal(verdict.binding, subject, now, unpriced=unpriced)}\n{unasked}")
-    return Answer(ADMITTED, f"{_admitted(verdict, standings)}{unasked}")
+    return Answer(ADMITTED, f"{_admitted(verdict, standings, table)}{unasked}")
 
 
 def _size(ledger: BudgetReader, account: Account, subject: Subject) -> HoldSize:
@@ -51,7 +62,7 @@ def _refusal(standing: Standing, subject: Subject, now: int, *, unpriced: bool) 
     return clean(refusal_text(standing, now, zone_info(standing.account.budget.zone), unpriced_model=model))
 
 
-def _admitted(verdict: Verdict, standings: Sequence[Standing]) -> str:
+def _admitted(verdict: Verdict, standings: Sequence[Standing], table: Callable[[Sequence[Standing]], str]) -> str:
     if not standings:
         return "A prompt would be admitted: no budget is about it.\n"
     despite = "".join(
@@ -59,7 +70,7 @@ def _admitted(verdict: Verdict, standings: Sequence[Standing]) -> str:
         for account, decision in verdict.decisions
         if decision != "allow"
     )
-    return f"A prompt would be admitted.\n{despite}\n{listing.plain(standings)}"
+    return f"A prompt would be admitted.\n{despite}\n{table(standings)}"
 
 
 def _unasked(budgets: Iterable[Budget], subject: Subject) -> str:

@@ -6,7 +6,7 @@ What only one action needs is imported in it: `list` is what is asked again and 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import get_args
@@ -20,7 +20,7 @@ from acp_proxy.budget.accounts import accounts_of, standings_of
 from acp_proxy.budget.own import own_subject
 from acp_proxy.config import Config, load, load_to_answer
 from acp_proxy.config.files import expanded, read
-from acp_proxy.core.budget import Per
+from acp_proxy.core.budget import Per, Standing
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Query, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
@@ -70,9 +70,13 @@ def _list(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, p
         return 0, listing.as_json(standings)
     if not standings:
         return 0, NO_BUDGETS
+    return 0, _table(standings, place)
+
+
+def _table(standings: Sequence[Standing], place: Place) -> str:
     if place.width is None:
-        return 0, listing.plain(standings)
-    return 0, listing.coloured(standings, place.width, place.environ)
+        return listing.plain(standings)
+    return listing.coloured(standings, place.width, place.environ)
 
 
 def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
@@ -84,7 +88,9 @@ def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, 
     model = catalog.concrete(arguments.model)
     subject = replace(own_subject(config, place.cwd), **given, model=model)
     unpriced = model is not None and catalog.price(model, Usage(input=1, output=1), place.now).cost is None
-    answer = check.check(ledger, config.budgets, subject, place.now, unpriced=unpriced)
+    answer = check.check(
+        ledger, config.budgets, subject, place.now, unpriced=unpriced, table=lambda found: _table(found, place)
+    )
     return answer.status, answer.text
 
 

@@ -189,7 +189,7 @@ def _prices(arguments: argparse.Namespace) -> int:
     at = now if asked_for is None else asked_for
     match arguments:
         case argparse.Namespace(action="list", search=search, json=as_json):
-            text = prices.list_prices(catalog, at, search, as_json=as_json)
+            text = prices.list_prices(catalog, at, search, as_json=as_json, width=options.width(), environ=os.environ)
         case argparse.Namespace(action="show", model=model, json=as_json):
             text = prices.show(catalog, model, at, as_json=as_json)
         case argparse.Namespace(model=model, context_used=context, json=as_json) as given:

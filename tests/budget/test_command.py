@@ -76,6 +76,7 @@ def test_a_terminal_gets_bars(machine: Machine) -> None:
     spend(machine, "4")
     assert "█" in in_terminal(machine, 100, "budget", "list")
     assert "█" not in in_terminal(machine, 100, "budget", "list", TERM="dumb")
+    assert "█" in in_terminal(machine, 60, "budget", "check")
 
 
 def test_without_budgets_list_says_how_to_make_one(machine: Machine) -> None:
