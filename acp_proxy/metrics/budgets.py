@@ -43,6 +43,12 @@ def budgets(readings: Readings) -> Iterator[Family]:
             ],
             nano=True,
         )
+    modes = [
+        ((name, standing.account.budget.mode, standing.account.budget.window.text), 1)
+        for name, standing in least.items()
+    ]
+    says = "What a budget does where it is spent, and over which time it counts."
+    yield Family("acp_proxy_budget_info", "gauge", says, ("budget", "mode", "window"), modes)
     resets = [((name,), end) for name, standing in least.items() if (end := standing.account.bounds.end) is not None]
     yield Family(
         "acp_proxy_budget_reset_timestamp_seconds",

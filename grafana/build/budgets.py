@@ -31,8 +31,10 @@ LIMIT, GRANTED, SPENT, HELD = (
 ALLOWED = f"({LIMIT} + {GRANTED})"
 RESET = f"acp_proxy_budget_reset_timestamp_seconds{{{_CHOSEN}}}"
 USED = f"{SPENT} / ({ALLOWED} > 0)"
+_SHADOW = f'acp_proxy_budget_info{{{_CHOSEN}, mode="shadow"}}'
 
 _LEVELS = "Yellow from 75 %, orange from 90 %, red where all is spent."
+_MODES = "Only budgets in mode enforce refuse; those in mode shadow tell nobody."
 _SPENT = (
     "Spent is what turns that ended cost, held is what running ones may still cost. Of a budget per user, team … the "
     "one with the least left is shown. What is allowed is the limit and the grants that hold now."
@@ -56,7 +58,7 @@ def budgets() -> Page:
             Row(
                 9,
                 ((8, dearest("team", "Teams")), (8, dearest("agent", "Agents")), (8, dearest("model", "Models"))),
-                "What spends them",
+                "Spend in the time range, of all budgets or none",
             ),
         ),
         variables=(labels_variable("budget", "Budget", "label_values(acp_proxy_budget_limit, budget)"), _pace()),
@@ -88,7 +90,8 @@ def _figures() -> Row:
         counter = f'acp_proxy_budget_decisions_total{{{_CHOSEN}, decision=~"{decisions}"}}'
         return Query(gained(counter), "decisions", at_end=True)
 
-    close = Query(f"count({USED} > 0.9) or vector(0)", "budgets", at_end=True)
+    in_force = f"({USED} > 0.9) unless on (job, instance, budget) {_SHADOW}"
+    close = Query(f"count({in_force}) or vector(0)", "budgets", at_end=True)
     bad, good = Looks(levels=NONE_IS_GOOD, none="none"), Looks(none="none")
     return Row(
         4,
@@ -102,7 +105,7 @@ def _figures() -> Row:
                     good,
                 ),
             ),
-            (4, figure("Above 90 %", "Of what a window allows, now.", close, bad)),
+            (4, figure("Above 90 %", "Of what a window allows, now. Without budgets in shadow mode.", close, bad)),
             (
                 4,
                 figure(
@@ -131,7 +134,7 @@ def _all() -> table.Panel:
     one = "by (budget, unit)"
     return listing(
         "All budgets",
-        f"Now. {_SPENT} Left is what of it neither spent nor held took. {_LEVELS} At reset: {_FORECAST}",
+        f"Now. {_SPENT} Left is what of it neither spent nor held took. {_LEVELS} {_MODES} At reset: {_FORECAST}",
         (
             f"max {one} ({LIMIT})",
             f"max {one} ({GRANTED})",
@@ -141,10 +144,13 @@ def _all() -> table.Panel:
             f"max {one} ({USED})",
             f"max {one} (({forecast()}) / ({ALLOWED} > 0))",
             f"min by (budget) ({RESET} - time())",
+            f"max by (budget, mode, window) (acp_proxy_budget_info{{{_CHOSEN}}})",
         ),
         (
             Column("Budget", "budget"),
-            Column("Unit", "unit", width=90),
+            Column("Mode", "mode", width=80),
+            Column("Window", "window", width=95),
+            Column("Unit", "unit", width=75),
             Column("Limit", "A", "locale"),
             Column("Granted", "B", "locale", width=110),
             Column("Spent", "C", "locale"),
@@ -174,7 +180,7 @@ def _used_over_time() -> timeseries.Panel:
 def _forecast() -> bargauge.Panel:
     query = Query(f"sort_desc(max by (budget) (({forecast()}) / ({ALLOWED} > 0)))", "{{budget}}", at_end=True)
     look = Looks(RATIO, decimals=0, levels=BUDGET_LEVELS, lowest=0, highest=1.5)
-    return ranking("Forecast", f"Of what is allowed now, at the reset. {_FORECAST}", query, look)
+    return ranking("Used at the reset, forecast", f"Of what is allowed now, at the reset. {_FORECAST}", query, look)
 
 
 def _decisions() -> timeseries.Panel:

@@ -16,6 +16,7 @@ LABELS: dict[str, tuple[str, ...]] = {
     "acp_proxy_turn_cost": ("agent", "model", "currency"),
     "acp_proxy_turn_duration_seconds": ("agent",),
     "acp_proxy_context_used_ratio": ("agent", "model"),
+    "acp_proxy_budget_info": ("budget", "mode", "window"),
     "acp_proxy_budget_limit": ("budget", "unit"),
     "acp_proxy_budget_granted": ("budget", "unit"),
     "acp_proxy_budget_spent": ("budget", "unit"),

@@ -23,6 +23,8 @@ TOKENS = "short"
 COUNT = "locale"
 RATIO = "percentunit"
 
+_LETTERS = "ABCDEFGHI"  # of the queries of a panel
+
 Levels = Sequence[tuple[str, float | None]]  # colours, each from a value on
 
 # Yellow, orange and red begin where warnings, the report and the page have them.
@@ -202,7 +204,7 @@ def listing(
         .cell_height(looks.TableCellHeight.SM)
         .sort_by([common.TableSortByFieldState().display_name(by).desc(True)])
         .with_transformation(model.DataTransformerConfig(id_val="merge", options={}))
-        .with_transformation(_columns(columns, single=len(queries) == 1))
+        .with_transformation(_columns(columns, len(queries)))
     )
     for column in columns:
         if properties := _properties(column):
@@ -219,16 +221,19 @@ class _Table(table.Panel):
         return panel
 
 
-def _columns(columns: Sequence[Column], *, single: bool) -> model.DataTransformerConfig:
-    values = {"A": "Value"} if single else {}
+def _columns(columns: Sequence[Column], queries: int) -> model.DataTransformerConfig:
+    """A query of which no column has the value is there for its labels."""
+    values = {letter: f"Value #{letter}" for letter in _LETTERS[:queries]} if queries > 1 else {"A": "Value"}
+    shown = {column.of for column in columns}
+    unshown = [value for letter, value in values.items() if letter not in shown]
 
     def source(column: Column) -> str:
-        return values.get(column.of, f"Value #{column.of}") if column.of.isupper() else column.of
+        return values.get(column.of, column.of)
 
     return model.DataTransformerConfig(
         id_val="organize",
         options={
-            "excludeByName": {"Time": True},
+            "excludeByName": dict.fromkeys(("Time", *unshown), True),
             "indexByName": {source(column): place for place, column in enumerate(columns)},
             "renameByName": {source(column): column.title for column in columns},
         },
@@ -281,7 +286,7 @@ def _dressed(
         panel = panel.time_from(look.time)
     if look.words:
         panel = panel.mappings([_words(look.words)])
-    for letter, query in zip("ABCDEFGH", queries, strict=False):
+    for letter, query in zip(_LETTERS, queries, strict=False):
         panel = panel.with_target(_target(letter, query, shape))
     return panel
 

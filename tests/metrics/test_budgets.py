@@ -72,8 +72,23 @@ def test_what_is_spent_equals_the_list_and_of_each_ones_the_least_is_left(tmp_pa
 def test_where_there_is_no_limit_there_is_no_series(ledger: BudgetLedger, config: Config) -> None:
     fill(ledger)
     found = scrape(ledger, config)
-    for family in ("limit", "granted", "spent", "held", "reset_timestamp_seconds"):
+    for family in ("info", "limit", "granted", "spent", "held", "reset_timestamp_seconds"):
         assert f"acp_proxy_budget_{family}" not in found
+
+
+def test_what_a_budget_does_where_it_is_spent_is_told(tmp_path: Path) -> None:
+    tried = '[[budget]]\nname = "tried"\nwindow = "rolling:24h"\nmode = "shadow"\nlimit = { turns = 1 }\n'
+    config = configuration(tmp_path, BUDGETS + tried)
+    ledger = open_ledger(config.ledger.url, journals=())
+    fill(ledger)
+    found = scrape(ledger, config, clock=NOON / 1e9)
+    ledger.close()
+    assert found.by("acp_proxy_budget_info", "budget", "mode", "window") == {
+        ("everybody", "enforce", "total"): 1,
+        ("developer", "enforce", "total"): 1,
+        ("tokens", "enforce", "total"): 1,
+        ("tried", "shadow", "rolling:24h"): 1,
+    }
 
 
 def test_a_window_that_ends_says_when(tmp_path: Path) -> None:
