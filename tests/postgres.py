@@ -84,15 +84,27 @@ class Server:
         others = f"datname = '{database}' AND pid <> pg_backend_pid()"
         self.execute("postgres", f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")  # noqa: S608
 
-    def execute(self, database: str, sql: str) -> None:
-        async def run() -> None:
-            connection = await asyncpg.connect(self.url(database))
-            try:
-                await connection.execute(sql)
-            finally:
-                await connection.close()
+    def put(self, file: Path) -> None:
+        """Beside its data, readable by nobody else."""
+        shutil.copy(file, self.data)
+        (self.data / file.name).chmod(0o600)
+        _give(self.data / file.name)
 
-        asyncio.run(run())
+    def execute(self, database: str, sql: str) -> None:
+        asyncio.run(self._asked(database, sql, rows=False))
+
+    def ask(self, database: str, sql: str) -> list[tuple[object, ...]]:
+        return asyncio.run(self._asked(database, sql))
+
+    async def _asked(self, database: str, sql: str, *, rows: bool = True) -> list[tuple[object, ...]]:
+        connection = await asyncpg.connect(self.url(database))
+        try:
+            if rows:
+                return [tuple(found) for found in await connection.fetch(sql)]
+            await connection.execute(sql)  # several statements
+            return []
+        finally:
+            await connection.close()
 
     def program(self, name: str) -> Path:
         """One that came with the server, such as pg_dump."""

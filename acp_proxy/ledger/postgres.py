@@ -44,7 +44,7 @@ from acp_proxy.ledger.postgres_errors import (
     first_line,
     why_lost,
 )
-from acp_proxy.ledger.postgres_schema import CHECK, migrate
+from acp_proxy.ledger.postgres_schema import CHECK, hides_rows, migrate
 from acp_proxy.ledger.sql import SqlLedger
 from acp_proxy.ledger.summing import organisation_of
 from acp_proxy.ledger.totals import Run
@@ -89,6 +89,9 @@ class PostgresLedger(SqlLedger):
         try:
             self._version = migrate(lambda work: self._transact(work, repeat=(*CONFLICTS, *FIRST_TABLE)))
             self._check = CHECK
+            with suppress(LedgerError):  # what speaks PostgreSQL's protocol alone may not know the question
+                if hides_rows(self._read):
+                    warn("ledger.rows_hidden", error=f"ledger {self.url}: row-level security applies to this role")
         except BaseException:
             self.close()
             raise

@@ -16,7 +16,7 @@ _LIBPQS = frozenset(
     | {"keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval", "requirepeer", "sslcompression"}
     | {"sslsni", "tcp_user_timeout"}
 )
-_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
+FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 
 
 class Address(Struct, frozen=True):
@@ -24,7 +24,7 @@ class Address(Struct, frozen=True):
     dsns: tuple[str, ...]  # what the driver is given, for one host after the other
     pooled: bool = False  # behind PgBouncer: no prepared statement outlives its transaction
     user: str = ""  # as the URL names it
-    files: tuple[tuple[str, str], ...] = ()  # of certificates and keys, by their options
+    files: Mapping[str, str] = {}  # of certificates and keys, by their options
     system_roots: bool = False  # the system's certificates tell who the server is
 
     def __repr__(self) -> str:
@@ -57,7 +57,7 @@ class Address(Struct, frozen=True):
         if system_roots:
             del options["sslrootcert"]
         user = unquote(parts.username or options.get("user", ""))
-        files = tuple((option, options[option]) for option in _FILES if options.get(option))
+        files = {option: options[option] for option in FILES if option in options}
         dsns = tuple(_dsns(parts, options))
         return cls(f"postgresql://{host}{port}/{name}", dsns, pooled, user, files, system_roots)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 import time
 from contextlib import suppress
@@ -12,7 +13,7 @@ from uuid import uuid4
 import asyncpg
 
 from acp_proxy.ledger import LedgerError
-from acp_proxy.ledger.postgres_address import Address
+from acp_proxy.ledger.postgres_address import FILES, Address
 
 if TYPE_CHECKING:
     _Plain = asyncpg.Connection[asyncpg.Record]
@@ -85,7 +86,10 @@ def _trouble(connection: Connection) -> str | None:
 
 def _check_files(address: Address) -> None:
     """What asyncpg says of one that is missing does not name it."""
-    for option, file in address.files:
+    for option in FILES:
+        file = address.files.get(option) or os.environ.get(f"PG{option.upper()}")
+        if not file:
+            continue
         try:
             Path(file).open("rb").close()
         except OSError as error:

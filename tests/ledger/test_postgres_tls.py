@@ -1,0 +1,89 @@
+"""Whom a connection with TLS believes: the authority that the URL names, and nobody else."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
+from tests.ledger.rows import row
+from tests.postgres import running
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two authorities, one of which vouches for localhost."""
+    if not shutil.which("openssl"):
+        pytest.skip("needs openssl")
+    place = tmp_path_factory.mktemp("tls")
+    for name in ("ours", "others"):
+        made = ("-keyout", f"{name}.key", "-out", f"{name}.crt", "-subj", f"/CN={name}", "-days", "2")
+        openssl(place, "req", "-x509", "-newkey", "rsa:2048", "-nodes", *made)
+    wanted = ("-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=localhost")
+    openssl(place, "req", "-newkey", "rsa:2048", "-nodes", *wanted)
+    (place / "names").write_text("subjectAltName=DNS:localhost")
+    by = ("-CA", "ours.crt", "-CAkey", "ours.key", "-CAcreateserial", "-extfile", "names")
+    openssl(place, "x509", "-req", "-in", "server.csr", "-out", "server.crt", "-days", "2", *by)
+    return place
+
+
+@pytest.fixture(scope="module")
+def url(place: Path) -> Iterator[str]:
+    with running() as server:
+        url = server.create("ledger").replace("127.0.0.1", "localhost")
+        open_ledger(url, journals=()).close()
+        if not server.ask("postgres", "SELECT 1 WHERE current_setting('ssl_library') <> ''"):
+            pytest.skip("this server was built without TLS")
+        server.stop("fast")
+        for name in ("server.key", "server.crt"):
+            server.put(place / name)
+        server.start("ssl=on")
+        yield f"{url}?sslmode=verify-full"
+
+
+def test_a_server_is_known_by_an_authority_of_ones_own(url: str, place: Path) -> None:
+    with closing(open_ledger(f"{url}&sslrootcert={place}/ours.crt", journals=())) as ledger:
+        ledger.append([row()])
+        assert len(list(ledger.rows(Query()))) == 1
+
+
+def test_a_server_is_known_by_the_system_where_that_is_asked_for(
+    url: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As libpq 16 spells it."""
+    with pytest.raises(LedgerUnavailableError, match="certificate verify failed: unable to get local issuer"):
+        open_ledger(f"{url}&sslrootcert=system", journals=())
+    monkeypatch.setenv("SSL_CERT_FILE", f"{place}/ours.crt")
+    open_ledger(f"{url}&sslrootcert=system", journals=()).close()
+
+
+def test_another_authority_and_another_name_are_not_believed(url: str, place: Path) -> None:
+    for asked, said in (
+        (
+            f"{url}&sslrootcert={place}/others.crt",
+            "certificate verify failed: unable to get local issuer certificate",
+        ),
+        (
+            f"{url}&sslrootcert={place}/ours.crt".replace("localhost", "127.0.0.1"),
+            "certificate verify failed: IP address",
+        ),
+    ):
+        with pytest.raises(LedgerUnavailableError, match=rf"^ledger postgresql://\S+/ledger: {said}"):
+            open_ledger(asked, journals=())
+
+
+def test_a_file_that_is_not_there_is_named(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(LedgerError, match=r": sslrootcert /nowhere/ca\.crt: no such file or directory$"):
+        open_ledger(f"{url}&sslrootcert=/nowhere/ca.crt", journals=())
+    monkeypatch.setenv("PGSSLROOTCERT", "/nowhere/else.crt")
+    with pytest.raises(LedgerError, match=r": sslrootcert /nowhere/else\.crt: no such file or directory$"):
+        open_ledger(url, journals=())
+
+
+def openssl(place: Path, *arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], cwd=place, check=True, capture_output=True)
