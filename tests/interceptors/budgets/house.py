@@ -78,6 +78,7 @@ class House:
     later: Later | None = None
     at_first: Callable[[BudgetLedger], object] | None = None
     agent: tuple[str, str] = ("someone", "1")
+    project_of: Callable[[Path], str] | None = None
 
     def __post_init__(self) -> None:
         self.warnings = Warnings()
@@ -93,7 +94,11 @@ class House:
         )
         rules = replace(rules, **{"timeout": PATIENT, **self.options})
         self.recorder = Recorder(
-            self.worker, self.origin, lambda event: self.ends.dispatcher.announce(event), process=rules.process
+            self.worker,
+            self.origin,
+            lambda event: self.ends.dispatcher.announce(event),
+            project_of=self.project_of,
+            process=rules.process,
         )
         self.enforcer = Budgets(rules, self.worker, self.recorder, uuid7, clock=self.clock, beat=self.beat)
         self.ends = Ends([self.recorder, self.enforcer], clock=self.clock, later=self.later)
