@@ -287,6 +287,18 @@ def test_a_ledger_is_copied_into_another_one_and_reports_are_the_same(machine: M
     machine.answer("ledger", "copy", "--from", other)
 
 
+def test_a_copy_says_which_rows_reports_will_not_show(machine: Machine) -> None:
+    machine.fill(3)
+    team = Path(machine.home) / "team.toml"
+    team.write_text('[identity]\norganisation = "example"\n', encoding="utf-8")
+    other = f"sqlite:///{machine.home}/other.db"
+    assert machine.answer("ledger", "copy", "--to", other, "--config", str(team)).splitlines()[1:] == [
+        '3 rows of organisation "default": reports and budgets of "example" do not count them.'
+    ]
+    reported = json.loads(machine.answer("report", "--json", "--ledger", other, "--config", str(team)))
+    assert reported["total"]["turns"] == 0
+
+
 def test_what_cannot_be_copied_is_one_line(machine: Machine) -> None:
     path = f"{machine.home}/.local/state/acp-proxy/ledger.db"
     assert machine.complaint("ledger", "copy") == f"acp-proxy: --from: there is no ledger at {path}"

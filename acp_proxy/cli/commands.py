@@ -14,7 +14,7 @@ from acp_proxy.cli import options
 from acp_proxy.command_line import UsageError
 from acp_proxy.config import load_to_answer
 from acp_proxy.core.usage import Usage
-from acp_proxy.figures import counted
+from acp_proxy.figures import clean, counted
 from acp_proxy.ledger import Query, open_ledger, open_reader
 from acp_proxy.report import FILTERS, Report, formats, query, report, tables
 
@@ -212,8 +212,14 @@ def _ledger(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--from: there is no ledger at {sqlite_path(source)}")
     with closing(open_ledger(source)) as old, closing(open_ledger(target)) as new:
         copied = copy(old, new, titles=config.share_titles or not is_postgres(target))
+        by_organisation = old.summed(Query(), ("organisation",))
     grants = f" and {counted(copied.grants, 'grant')}" if copied.grants else ""
     sys.stdout.write(f"Copied {counted(copied.rows, 'row')}{grants} to {new.url}, which keeps what it had.\n")
+    ours = config.identity.organisation
+    for sums in by_organisation:
+        if (theirs := str(sums.key[0])) != ours:
+            rows, hidden = counted(sums.rows, "row"), f'reports and budgets of "{clean(ours)}" do not count them'
+            sys.stdout.write(f'{rows} of organisation "{clean(theirs)}": {hidden}.\n')
     return 0
 
 
