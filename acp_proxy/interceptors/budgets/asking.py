@@ -66,6 +66,5 @@ class Asking:
 
     def _note(self, answered: bool, now: float) -> None:
         self._failures = 0 if answered else self._failures + 1
-        if self._failures >= _FAILURES:
-            self._failures = _FAILURES - 1  # one more try after the rest
+        if self._failures >= _FAILURES:  # after the rest one more is enough
             self._rests_until = now + _REST
