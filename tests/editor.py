@@ -68,12 +68,12 @@ class Editor:
 
     def leave(self) -> int:
         send_and_close(self._process.stdin, b"")
-        return int(self._process.wait(20))
+        return int(self._process.wait())
 
     def kill(self) -> None:
         """As some editors do: everyone at once."""
         os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(20)
+        self._process.wait()
 
 
 def proxy(environ: dict[str, str], *options: str) -> Any:

@@ -70,7 +70,7 @@ def test_a_killed_turn_without_any_figure_is_booked_at_what_it_held(environ: dic
     with proxy(environ) as process:
         Editor(process).prompt("silent")
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait(20)
+        process.wait()
     (row,) = rows(environ)
     assert [cost.text for cost in row.entry.costs] == ["0.2"]
     assert row.entry.cost_source == "estimated"
@@ -82,7 +82,7 @@ def test_a_turn_that_a_signal_ends_is_settled(environ: dict[str, str], number: s
         editor = Editor(process)
         editor.prompt("hang 0.3")
         process.send_signal(number)
-        process.wait(20)
+        process.wait()
     (row,) = rows(environ)
     assert [cost.text for cost in row.entry.costs] == ["0.3"]
 
@@ -109,7 +109,7 @@ def test_a_mistake_in_a_budget_keeps_the_agent_from_being_started(environ: dict[
     file = tmp_path / ".config/acp-proxy/config.toml"
     file.write_text(BUDGET.replace('"day"', '"dayly"'))
     with proxy(environ) as process:
-        _, error = process.communicate(timeout=20)
+        _, error = process.communicate()
         assert process.returncode == 2
         assert error.startswith(f"acp-proxy: {file}:3: budget.window: expected ".encode())
         assert error.count(b"\n") == 1

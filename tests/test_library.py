@@ -27,6 +27,7 @@ from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.log import Log
 from acp_proxy.usages import OnUsagesChange, Usages
 from tests.ends import Ends, answer, prompt, update
+from tests.pace import slower
 
 DOCS = Path(__file__).parent.parent / "docs/library.md"
 AGENT = [sys.executable, "-m", "acp_proxy.demo_agent"]
@@ -81,7 +82,7 @@ async def test_a_listener_gets_all_usages_after_every_change() -> None:
     async with connected(told.put_nowait) as (relay, client):
         for count in (1, 2, 3):
             await client.ask("session/prompt", **PROMPT)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 assert await told.get() == relay.usages
             assert len(relay.usages) == count
 
@@ -95,9 +96,9 @@ async def test_a_listener_is_called_within_100_ms_of_the_end_of_a_turn() -> None
         for _ in range(10):
             await client.ask("session/prompt", **PROMPT)
             ended = now()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 took.append(await told.get() - ended)
-    assert sorted(took)[5] < 0.1
+    assert sorted(took)[5] < 0.1 * slower()
 
 
 async def test_a_compaction_is_told_and_stands_beside_the_turns() -> None:

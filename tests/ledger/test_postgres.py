@@ -137,7 +137,7 @@ class TestTrouble:
             assert sums.rows == len(list(ledger.rows(Query()))) == 80
 
     def test_a_lock_that_lasts_longer_than_the_patience_is_unavailability(self, empty: str) -> None:
-        with closing(PostgresLedger(empty, patience=0.2)) as ledger, closing(PostgresLedger(empty)) as holder:
+        with closing(PostgresLedger(empty, patience=1.0)) as ledger, closing(PostgresLedger(empty)) as holder:
 
             def locked(run: Run) -> None:
                 run("LOCK TABLE turn", ())

@@ -196,7 +196,7 @@ def test_some_rows_have_all_added_up(ledger: PostgresLedger, url: str) -> None:
 def test_rows_that_cannot_be_added_up_count_all_the_same(ledger: PostgresLedger, url: str) -> None:
     """What another writer holds for longer than one waits keeps nobody from appending."""
     keep(ledger, CAP)
-    with closing(PostgresLedger(url, patience=0.2)) as hasty:
+    with closing(PostgresLedger(url, patience=1.0)) as hasty:
 
         def locked(run: Run) -> None:
             ledger._lock_sums(run, "default")

@@ -267,6 +267,7 @@ class TestTrouble:
         with locked(path):
             for _ in range(5):
                 worker.append(row())
+            assert warnings.wait("ledger.unavailable")
             worker.close(0.3)
         assert warnings.events == ["ledger.unavailable"]
         assert warnings.told[0][1]["error"] == f"ledger {path}: database is locked"

@@ -10,6 +10,7 @@ import pytest
 
 from tests.editor import BUDGET, PATIENT, Editor, proxy
 from tests.notify.receiver import HANG, Receiver, receiving
+from tests.pace import slower
 from tests.serve.house import Home
 
 
@@ -52,7 +53,7 @@ async def test_it_ends_in_time_while_a_receiver_hangs(tmp_path: Path) -> None:
         await asyncio.to_thread(spend, home, "end 0.6")
         with home.serving() as served:
             await receiver.until(1)
-            async with asyncio.timeout(6):
+            async with asyncio.timeout(6 * slower()):
                 assert await asyncio.to_thread(served.end, signal.SIGTERM) == 0
 
 

@@ -319,7 +319,7 @@ async def test_it_runs_until_it_is_cancelled_and_then_ends_at_once(tmp_path: Pat
         running = asyncio.create_task(made.notifier.run())
         await receiver.until(1)
         running.cancel()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             with suppress(asyncio.CancelledError):
                 await running
         assert running.cancelled()

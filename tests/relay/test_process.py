@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from acp_proxy.relay.process import AgentProcess, descendants, process_table, table_of_ps
-from tests.agents.client import alive, eventually, python
+from tests.agents.client import LIMIT, alive, eventually, python
 from tests.agents.loops import LOOPS, Loop, on
 
 # Says its pid and its child's, then waits for ever. The child may be told to do something first.
@@ -121,7 +121,7 @@ def test_a_signal_reaches_the_agent_and_what_it_started(loop: Loop) -> None:
         with child(*python(FAMILY)) as (pid, grandchild):
             agent = AgentProcess(pid, exited=lambda: None)
             agent.signal_tree(signal.SIGTERM)
-            assert await agent.gone(within=10)
+            assert await agent.gone(within=LIMIT)
             assert agent.status == 128 + signal.SIGTERM
             assert not alive(grandchild)
 
@@ -132,13 +132,15 @@ def test_a_signal_reaches_the_agent_and_what_it_started(loop: Loop) -> None:
 def test_what_survives_the_agent_is_still_known_and_killed(loop: Loop) -> None:
     async def test() -> None:
         with child(*python(FAMILY), "deaf") as (pid, grandchild):
-            agent = AgentProcess(pid, exited=lambda: None)
+            exited = asyncio.Event()
+            agent = AgentProcess(pid, exited=exited.set)
             agent.signal_tree(signal.SIGTERM)
+            await exited.wait()
             assert not await agent.gone(within=0.3)
             assert agent.status == 128 + signal.SIGTERM
             assert alive(grandchild)
             agent.signal_tree(signal.SIGKILL)
-            assert await agent.gone(within=10)
+            assert await agent.gone(within=LIMIT)
             assert not alive(grandchild)
 
     on(loop, test)
@@ -150,7 +152,7 @@ def test_a_session_of_its_own_is_left_alone(loop: Loop) -> None:
         with child(*python(FAMILY), "setsid") as (pid, daemon):
             agent = AgentProcess(pid, exited=lambda: None)
             agent.signal_tree(signal.SIGKILL)
-            assert await agent.gone(within=10)
+            assert await agent.gone(within=LIMIT)
             assert alive(daemon)
 
     on(loop, test)

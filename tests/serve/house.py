@@ -45,7 +45,7 @@ class Served:
 
     def ask(self, path: str, headers: Mapping[str, str] | None = None, *, method: str = "GET") -> Answer:
         """Headers are sent as they are given; a `Host` replaces the right one."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.putrequest(method, path, skip_host="Host" in (headers or {}), skip_accept_encoding=True)
             for name, value in (headers or {}).items():
@@ -73,12 +73,12 @@ class Served:
             return received
 
     def connected(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=60)
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """The exit status."""
         self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(60)
 
 
 @dataclass(frozen=True, slots=True)
