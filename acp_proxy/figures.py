@@ -124,6 +124,28 @@ def cut(text: str, width: int) -> str:
     return f"{text[:end].rstrip()}…"
 
 
+def cut_apart(names: Sequence[str], width: int) -> list[str]:
+    """Each as `cut`, but two that would look the same lose their middles instead."""
+    short = {name: cut(name, width) for name in names}
+    looks: dict[str, int] = {}
+    for text in short.values():
+        looks[text] = looks.get(text, 0) + 1
+    return [short[name] if looks[short[name]] == 1 else _without_middle(name, width) for name in names]
+
+
+def _without_middle(text: str, width: int) -> str:
+    """More of the end than of the beginning."""
+    if width_of(text) <= width:
+        return text
+    room, start, end = (width - 1) // 3, 0, len(text)
+    left = width - 1 - room
+    while (room := room - width_of(text[start])) >= 0:
+        start += 1
+    while end > start and (left := left - width_of(text[end - 1])) >= 0:
+        end -= 1
+    return f"{text[:start]}…{text[end:]}" if width > 0 else ""
+
+
 def padded(text: str, width: int, *, right: bool = False) -> str:
     space = " " * (width - width_of(text))
     return space + text if right else text + space

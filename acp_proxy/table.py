@@ -10,13 +10,13 @@ from itertools import chain
 
 from msgspec import Struct
 
-from acp_proxy.figures import cut, padded, width_of
+from acp_proxy.figures import cut, cut_apart, padded, width_of
 
 Bars = Callable[[int], Sequence[tuple[str, str]]]  # a width -> for each line a style, and a bar that is no wider
 
 _GAP = "  "
 _BAR = (6, 24)  # a bar's least and greatest width
-_SHORT_NAME = 20  # to how much names are cut before whole columns go
+_SHORT_NAME, _SHORTEST_NAME = 20, 8  # to how much names are cut before whole columns go, and before the last ones do
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _STYLES = {"head": "2", "total": "1", "note": "2", "bar": "36", "yellow": "33", "orange": "38;5;208", "red": "31"}
 
@@ -27,7 +27,7 @@ class Column(Struct, frozen=True):
     total: str = ""  # the last line has these, where any column has one
     right: bool = True
     name: bool = False  # may be cut to make room
-    spare: int = 0  # the highest goes first where there is no room; 0 stays
+    spare: int = 0  # the highest goes first where there is no room; 0 stays, what is below goes for names' sake
     levels: Sequence[str] = ()  # one a line: the style that colours it
     otherwise: str = ""  # a note in its place where there is no room
 
@@ -134,8 +134,8 @@ def _row(cells: Sequence[str], shape: Sequence[tuple[int, bool]]) -> str:
 def _painted_cells(column: Column, width: int, paint: Callable[[str, str], str]) -> list[str]:
     levels = column.levels or [""] * len(column.cells)
     return [
-        paint(level, padded(cut(cell, width), width, right=column.right))
-        for cell, level in zip(column.cells, levels, strict=True)
+        paint(level, padded(cell, width, right=column.right))
+        for cell, level in zip(cut_apart(column.cells, width), levels, strict=True)
     ]
 
 
@@ -156,7 +156,8 @@ def _uncoloured(_: str, text: str) -> str:
 def _fitted(columns: Sequence[Column], width: int, with_bars: bool) -> tuple[list[int], list[int], int]:
     """Which columns a terminal has room for, their widths, and that of the bars (0 for none).
 
-    First the bars get shorter, then names are cut, then columns go, then the bars, then names are cut to nothing.
+    First the bars get shorter, then names are cut, then columns go, then the bars, then names are cut further, then the
+    last columns go, then names are cut to nothing.
     """
     gap, least, most = (len(_GAP), *_BAR) if with_bars else (0, 0, 0)
     needed = _widths(columns)
@@ -170,8 +171,12 @@ def _fitted(columns: Sequence[Column], width: int, with_bars: bool) -> tuple[lis
         if sum(max(0, wide[at] - _SHORT_NAME) for at in names) >= least - room:
             return shown, _shortened(wide, names, least - room), least
         spare = max(columns[index].spare for index in shown)
-        if not spare:
-            return shown, _shortened(wide, names, max(0, _needed(wide) - width)), 0
+        if spare <= 0:
+            missing, kept = max(0, _needed(wide) - width), [index for index in shown if columns[index].spare == 0]
+            if kept == shown or sum(max(0, wide[at] - _SHORTEST_NAME) for at in names) >= missing:
+                return shown, _shortened(wide, names, missing), 0
+            shown, gap, least, most = kept, 0, 0, 0
+            continue
         shown = [index for index in shown if columns[index].spare != spare]
 
 

@@ -16,6 +16,7 @@ from acp_proxy.figures import (
     context_level,
     cost_text,
     cut,
+    cut_apart,
     decimals_of,
     percent_text,
     tokens_text,
@@ -145,6 +146,20 @@ def test_a_cut_name_fits_and_says_that_it_was_cut(text: str, width: int) -> None
 )
 def test_a_name_with_a_path_loses_its_front_first(name: str, width: int, left: str) -> None:
     assert cut(name, width) == left
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["C"])), max_size=5), st.integers(0, 20))
+def test_names_that_are_cut_apart_fit_and_stay_whole_where_they_can(names: list[str], width: int) -> None:
+    for name, shown in zip(names, cut_apart(names, width), strict=True):
+        assert width_of(shown) <= width
+        assert (shown == name) == (width_of(name) <= width)
+
+
+def test_names_that_would_look_the_same_show_how_they_begin() -> None:
+    claudes = ["@agentclientprotocol/claude-agent-acp", "@zed-industries/claude-agent-acp"]
+    assert cut_apart([*claudes, "gemini-cli"], 20) == ["@agent…ude-agent-acp", "@zed-i…ude-agent-acp", "gemini-cli"]
+    assert cut_apart([claudes[0], claudes[0]], 20) == ["…/claude-agent-acp"] * 2
+    assert cut_apart(["日本語日本語日本語甲", "日本語日本語日本語乙"], 10) == ["日…本語甲", "日…本語乙"]
 
 
 def test_a_long_name_is_cut_in_one_pass() -> None:

@@ -77,7 +77,7 @@ def _columns(standings: Sequence[Standing]) -> list[Column]:
             else (Column("mode", modes, right=False, spare=1, otherwise=_not_enforced(accounts)),)
         ),
         Column("window", [account.budget.window.text for account in accounts], right=False, spare=7),
-        Column("used", [_used(standing) for standing in standings]),
+        Column("used", [_used(standing) for standing in standings], spare=-1),
         Column("%", [f"{standing.percent}" for standing in standings], levels=[_level(each) for each in standings]),
         *_unless_empty("held", (_amount(standing, standing.held) for standing in standings), spare=5),
         Column("left", [with_unit(standing.left, standing.account.budget.limit) for standing in standings]),

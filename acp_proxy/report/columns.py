@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 
 from msgspec import Struct
@@ -44,8 +45,11 @@ def figures_of(report: Report, lines: Sequence[Line]) -> list[Figure]:
         return Figure(title, cell, cell(report.total), spare=spare)
 
     per_group = [] if report.by == "turn" else [figure("turns", lambda line: tokens_text(line.turns), spare=2)]
+    origins = [line.about.origin for line in lines if line.about]
     return [
-        *_names(report, several=len({line.about.origin.user for line in lines if line.about}) > 1),
+        *_names(
+            report, _short_names({origin.agent for origin in origins}), several=len({each.user for each in origins}) > 1
+        ),
         *per_group,
         figure("prompt", lambda line: tokens_text(line.usage.prompt), spare=6),
         figure("cached", lambda line: percent_text(line.usage.cached_read, line.usage.prompt), spare=8),
@@ -56,12 +60,19 @@ def figures_of(report: Report, lines: Sequence[Line]) -> list[Figure]:
     ]
 
 
-def _names(report: Report, *, several: bool) -> list[Figure]:
+def _short_names(agents: Collection[str]) -> Mapping[str, str]:
+    """Without the organisation that names from npm begin with, but where that tells two of them apart."""
+    short = {agent: agent.rpartition("/")[2] for agent in agents}
+    ends = Counter(short.values())
+    return {agent: name if ends[name] == 1 else agent for agent, name in short.items()}
+
+
+def _names(report: Report, agents: Mapping[str, str], *, several: bool) -> list[Figure]:
     """What a line is about; whose it is where there are `several` users."""
     whose = [_named("user", _user, spare=1)] if several else []
     match report.by:
         case "session" | "turn":
-            whose.append(_named("agent", _agent, spare=3))
+            whose.append(_named("agent", partial(_agent, short=agents), spare=3))
             named = [_named("session", _session), *whose]
             if report.by == "turn":
                 named = [*whose, _named("model", _model), _named("kind", _kind, spare=5)]
@@ -91,9 +102,8 @@ def _user(line: Line) -> str:
     return line.about.origin.user if line.about else ""
 
 
-def _agent(line: Line) -> str:
-    """Without the organisation that names from npm begin with."""
-    return line.about.origin.agent.rpartition("/")[2] if line.about else ""
+def _agent(line: Line, short: Mapping[str, str]) -> str:
+    return short.get(line.about.origin.agent, line.about.origin.agent) if line.about else ""
 
 
 def _model(line: Line) -> str:

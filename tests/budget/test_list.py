@@ -201,6 +201,18 @@ def test_a_narrow_terminal_shows_what_is_left(ledger: BudgetLedger) -> None:
     assert ("$1.25" in text, "$5.75" in text) == (True, True)
 
 
+def test_a_narrow_terminal_tells_budgets_and_users_by_their_names(ledger: BudgetLedger) -> None:
+    ledger.append([row(line(cost="125")), row(line(cost="1234.5"), line("x", None), origin=BOB)])
+    budgets = [budget("30 USD", name="developer-daily", per="user"), budget("2000 USD", "month", name="team-month")]
+    head, *lines = listing.coloured(standings(ledger, *budgets), 40, {"NO_COLOR": "1"}).splitlines()[:4]
+    assert head.split() == ["budget", "for", "%", "left"]
+    assert [each.split()[:2] for each in lines] == [
+        ["developer-daily", "alice"],
+        ["developer-daily", "bob"],
+        ["team-month", "67"],
+    ]
+
+
 def test_a_narrow_terminal_keeps_units_and_says_what_is_not_enforced(ledger: BudgetLedger) -> None:
     ledger.append([row(line(input=1200)) for _ in range(3)])
     names = {"opus-turns-of-the-team": ("2 turns", "shadow"), "tokens-of-a-month": ("9000000 tokens", "warn")}

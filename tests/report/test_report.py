@@ -397,6 +397,18 @@ def test_a_narrow_terminal_shows_what_it_is_about_and_what_it_cost(ledger: Ledge
     assert ("$12.50" in text, "€3.25" in text) == (True, True)
 
 
+@pytest.mark.parametrize(("by", "width"), [("agent", 40), ("agent", 80), ("session", 120), ("turn", 140)])
+def test_two_agents_that_end_alike_do_not_look_alike(ledger: Ledger, by: str, width: int) -> None:
+    agents = ["@agentclientprotocol/claude-agent-acp", "@zed-industries/claude-agent-acp", "@zed-industries/codex-acp"]
+    rows = [row(origin=replace(ALICE, agent=agent), session=agent) for agent in agents]
+    text = "".join(tables.coloured(found(ledger, by, *rows), width, {"NO_COLOR": "1"}))
+    column = text.index("agent  ") - text.rfind("\n", 0, text.index("agent  ")) - 1
+    names = [each[column:].split()[0] for each in text.splitlines()[1:4]]
+    assert len(set(names)) == 3
+    assert sum(name.endswith("agent-acp") for name in names) == 2
+    assert sum(name.endswith("codex-acp") for name in names) == 1
+
+
 @pytest.mark.parametrize("by", ["session", "turn"])
 def test_where_there_are_several_users_a_row_says_whose_it_is(ledger: Ledger, by: str) -> None:
     (alone,) = (line.split()[0] for line in "".join(tables.plain(found(ledger, by, row()))).splitlines()[:1])
