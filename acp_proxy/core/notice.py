@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from acp_proxy.core.budget import Account, Layer, Per, Standing
+from acp_proxy.core.budget import Account, Layer, Mode, Per, Standing
 from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.core.windows import DAY
 
@@ -42,6 +42,7 @@ class Notice(Struct, frozen=True):
     held: int | None = None
     limit: int | None = None  # with what is granted
     percent: int | None = None  # the threshold
+    mode: Mode | None = None  # the budget's
     window: str | None = None
     zone: str | None = None  # the budget's, IANA
     resets_at: int | None = None
@@ -119,6 +120,7 @@ def _of_budget(standing: Standing) -> dict[str, Any]:
         "spent": standing.spent,
         "held": standing.held,
         "limit": standing.allowed,
+        "mode": budget.mode,
         "window": budget.window.text,
         "zone": budget.zone,
         "resets_at": account.bounds.end,

@@ -71,6 +71,7 @@ def _json(notice: Notice) -> dict[str, Any]:
         "spent": _decimal(notice, notice.spent),
         "held": _decimal(notice, notice.held),
         "left": _decimal(notice, left),
+        "mode": notice.mode,
         "window": notice.window,
         "timezone": notice.zone,
         "resets_at": None if notice.resets_at is None else rfc3339(notice.resets_at),

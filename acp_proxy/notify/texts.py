@@ -43,7 +43,7 @@ def title(notice: Notice) -> str:
 def text(notice: Notice) -> str:
     match notice.kind, notice.detail:
         case "threshold", _:
-            sentences = [_figures(notice), _reset(notice)]
+            sentences = [_figures(notice), _consequence(notice), _reset(notice)]
         case "refusal", "unpriced":
             why = f"{_model(notice)} has no known price, and this budget allows no such model."
             sentences = [f"A prompt of {_who(notice)} was refused: {why}", _REFUSED_ONCE]
@@ -90,6 +90,15 @@ def _figures(notice: Notice) -> str:
     held = f", and running turns hold {_amount(notice, notice.held)}" if notice.held else ""
     unit = _name(notice.unit)
     return f"Used: {_amount(notice, notice.spent)} of {_amount(notice, notice.limit)} {unit}{held}."
+
+
+def _consequence(notice: Notice) -> str:
+    """Whether somebody has to wait: who reads it may be the one to grant more."""
+    if (notice.percent or 0) < 100 or notice.window == "turn":
+        return ""
+    return {"enforce": "Further prompts will be refused.", "warn": "It only warns: prompts go on."}.get(
+        notice.mode or "", ""
+    )
 
 
 def _amount(notice: Notice, amount: int | None) -> str:

@@ -78,6 +78,7 @@ class TestWhatIsNoted:
             spent=0,
             held=0,
             limit=0,
+            mode="enforce",
             window="day",
             zone="Europe/Berlin",
             resets_at=NOON + DAY + 11 * 60 * MINUTE,

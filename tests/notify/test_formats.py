@@ -73,9 +73,15 @@ class TestWords:
                 "Used: 24.1 of 32 USD, and running turns hold 1.5. It resets on 2026-11-22 at 00:00 Europe/Berlin.",
             ),
             (
+                threshold_reached(Standing(account(budget("5 turns", "total", mode="warn")), 5), 100, NOON),
+                '100 % of budget "daily" is used',
+                "Used: 5 of 5 turns. It only warns: prompts go on. It does not reset.",
+            ),
+            (
                 threshold_reached(Standing(account(budget("1000 tokens", "rolling:5h")), 1234), 100, NOON),
                 '100 % of budget "daily" is used',
-                "Used: 1,234 of 1,000 tokens. It is for the last 5h, and comes free as they pass.",
+                "Used: 1,234 of 1,000 tokens. Further prompts will be refused. "
+                "It is for the last 5h, and comes free as they pass.",
             ),
             (
                 REFUSED,
@@ -169,6 +175,7 @@ class TestJson:
             "spent": "24.1",
             "held": "1.5",
             "left": "6.4",
+            "mode": "enforce",
             "window": "day",
             "timezone": "Europe/Berlin",
             "resets_at": "2026-11-21T23:00:00Z",
