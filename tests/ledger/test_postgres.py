@@ -27,7 +27,7 @@ from tests.ledger.conftest import TABLES
 from tests.ledger.holds import CAP, GONE, held, hold
 from tests.ledger.processes import Process
 from tests.ledger.rows import NOON, Warnings, row
-from tests.postgres import Server, name_of, running
+from tests.postgres import Server, asked, name_of, running
 
 OPERATING = (Path(__file__).parents[2] / "docs/operating.md").read_text(encoding="utf-8")
 
