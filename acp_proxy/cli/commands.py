@@ -52,7 +52,9 @@ def _rendered(found: Report, arguments: argparse.Namespace) -> Iterable[str]:
     if arguments.json:
         return formats.as_json(found)
     if arguments.csv:
-        return formats.as_csv(found)
+        from acp_proxy.report import spreadsheet
+
+        return spreadsheet.as_csv(found)
     if width := options.width():
         return tables.coloured(found, width, os.environ)
     return tables.plain(found)

@@ -22,7 +22,7 @@ from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import Usage
 from acp_proxy.figures import width_of
 from acp_proxy.ledger import Ledger, Query, Row, open_ledger
-from acp_proxy.report import BY, Report, formats, query, report, tables
+from acp_proxy.report import BY, Report, formats, query, report, spreadsheet, tables
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
@@ -248,7 +248,7 @@ def test_the_start_of_an_interval_is_in_it_and_the_end_is_not(ledger: Ledger) ->
 def test_an_empty_ledger_has_an_empty_report(ledger: Ledger, by: str) -> None:
     empty = as_json(found(ledger, by))
     assert (empty["rows"], empty["total"]["turns"], empty["total"]["cost"]) == ([], 0, {})
-    assert "".join(formats.as_csv(report(ledger, by, Query(), times.UTC_ZONE))).startswith(
+    assert "".join(spreadsheet.as_csv(report(ledger, by, Query(), times.UTC_ZONE))).startswith(
         "key,turns,input,cached_read,"
     )
 
@@ -295,7 +295,7 @@ def test_json_comes_in_pieces_and_is_indented_as_a_whole(ledger: Ledger) -> None
 
 def test_csv_has_a_column_for_each_currency_and_exact_figures(ledger: Ledger) -> None:
     rows = [row(line("opus", "0.000000001", thought=2)), row(line("credits", "3", "credits"))]
-    text = "".join(formats.as_csv(found(ledger, "model", *rows)))
+    text = "".join(spreadsheet.as_csv(found(ledger, "model", *rows)))
     read = list(csv.DictReader(io.StringIO(text)))
     assert [(one["key"], one["cost_USD"], one["cost_credits"], one["thought"]) for one in read] == [
         ("opus", "0.000000001", "", "2"),
@@ -305,9 +305,9 @@ def test_csv_has_a_column_for_each_currency_and_exact_figures(ledger: Ledger) ->
 
 @pytest.mark.parametrize("by", BY)
 def test_csv_has_the_same_columns_whatever_the_rows_are(ledger: Ledger, by: str) -> None:
-    empty = "".join(formats.as_csv(found(ledger, by)))
-    dollars = "".join(formats.as_csv(found(ledger, by, row(line(cost="1")))))
-    both = "".join(formats.as_csv(found(ledger, by, row(line(cost="1", currency="credits")))))
+    empty = "".join(spreadsheet.as_csv(found(ledger, by)))
+    dollars = "".join(spreadsheet.as_csv(found(ledger, by, row(line(cost="1")))))
+    both = "".join(spreadsheet.as_csv(found(ledger, by, row(line(cost="1", currency="credits")))))
     assert dollars.splitlines()[0] == empty.strip()
     assert both.splitlines()[0] == f"{empty.strip()},cost_credits"
 
@@ -315,20 +315,20 @@ def test_csv_has_the_same_columns_whatever_the_rows_are(ledger: Ledger, by: str)
 def test_csv_leaves_empty_what_a_row_does_not_have(ledger: Ledger) -> None:
     bare = row(line(None), kind="autonomous")
     bare = replace(bare, entry=replace(bare.entry, stop_reason=None))
-    (only,) = csv.DictReader(io.StringIO("".join(formats.as_csv(found(ledger, "turn", bare)))))
+    (only,) = csv.DictReader(io.StringIO("".join(spreadsheet.as_csv(found(ledger, "turn", bare)))))
     assert {only[name] for name in ("model", "stop_reason", "message_id", "context_used", "context_size")} == {""}
 
 
 def test_csv_gives_a_spreadsheet_no_formula_and_keeps_names_of_agents(ledger: Ledger) -> None:
     origin = replace(ALICE, agent="@scope/agent")
     titled = row(origin=origin, state=SessionState(title='=HYPERLINK("http://x")\n'))
-    (only,) = csv.DictReader(io.StringIO("".join(formats.as_csv(found(ledger, "session", titled)))))
+    (only,) = csv.DictReader(io.StringIO("".join(spreadsheet.as_csv(found(ledger, "session", titled)))))
     assert (only["title"], only["agent"]) == ('\'=HYPERLINK("http://x")', "@scope/agent")
 
 
 @pytest.mark.parametrize("text", ["=1", "+1", "-1", "@SUM(1+1)", "@cmd|' /C calc'!A0", "@a/b(1)", "\uff1d1", " =1"])
 def test_what_a_spreadsheet_would_take_for_a_formula_is_quoted(text: str) -> None:
-    assert formats.spreadsheet_text(text) == f"'{text.strip()}"
+    assert spreadsheet.spreadsheet_text(text) == f"'{text.strip()}"
 
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jname\x9b31m\u202e\n"
@@ -339,7 +339,7 @@ def test_control_characters_of_names_reach_no_terminal(ledger: Ledger) -> None:
     ledger.append(rows)
     for by in BY:
         one = report(ledger, by, Query(), times.UTC_ZONE)
-        written = [*tables.plain(one), *formats.as_json(one), *formats.as_csv(one)]
+        written = [*tables.plain(one), *formats.as_json(one), *spreadsheet.as_csv(one)]
         assert [text for text in written if not text.replace("\n", "").isprintable()] == []
         coloured = "".join(tables.coloured(one, 100, {}))
         assert not [sign for sign in ("\x1b]", "\x1b[2J", "\x9b", "\u202e", "\x07") if sign in coloured]
