@@ -18,10 +18,14 @@ from acp_proxy import doctor
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import load
 from acp_proxy.config.digest import FORM, digest
+from acp_proxy.core.entry import Entry
+from acp_proxy.core.events import Event, TurnMetered
 from acp_proxy.core.windows import DAY
-from acp_proxy.ledger import open_ledger
+from acp_proxy.interceptor import Interceptor
+from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.journal import open_journal
 from acp_proxy.ledger.settings import Settings
+from tests.ends import Ends, answer, prompt, request
 from tests.ledger.rows import ALICE, Warnings, row
 
 
@@ -106,7 +110,7 @@ def test_a_ledger_that_cannot_be_opened_is_a_failure(patient: Patient) -> None:
 
 
 def test_each_agent_of_the_ledger_is_told_with_how_it_counts(patient: Patient) -> None:
-    with_detail = replace(row().entry, detail="looked like a session's counter")
+    with_detail = replace(row().entry, detail="unknown agent: looked like a session's counter")
     known = replace(ALICE, agent="gemini-cli", agent_version="0.61.0")
     unknown = replace(ALICE, agent="new-agent\x1b[2J", agent_version=None)
     ledger = open_ledger(patient.url, journals=())
@@ -117,7 +121,33 @@ def test_each_agent_of_the_ledger_is_told_with_how_it_counts(patient: Patient) -
     assert status == 0
     assert first.startswith("ok   agent: gemini-cli 0.61.0: usage per turn")
     assert second.startswith("warn agent: new-agent (no version): not in the table")
-    assert second.endswith('(looked like a session\'s counter); [agents."new-agent"] decides')
+    assert second.endswith('(unknown agent: looked like a session\'s counter); [agents."new-agent"] decides')
+
+
+@pytest.mark.parametrize(("title", "verdict"), [("Pydantic ACP", "ok"), ("My own", "warn")])
+def test_an_agent_that_is_known_by_its_title_is_not_called_unknown(patient: Patient, title: str, verdict: str) -> None:
+    ends = Ends([metered := Metered()])
+    ends.client_says(request(0, "initialize", protocolVersion=1))
+    ends.agent_says(answer(0, protocolVersion=1, agentInfo={"name": "helper", "version": "1", "title": title}))
+    ends.client_says(prompt(2))
+    ends.agent_says(answer(2, stopReason="end_turn", usage={"inputTokens": 5, "outputTokens": 2, "totalTokens": 7}))
+    ledger = open_ledger(patient.url, journals=())
+    origin = replace(ALICE, agent="helper", agent_version="1")
+    ledger.append([Row(origin, entry) for entry in metered.entries])
+    ledger.close()
+    (said,) = patient.lines("agent")
+    assert said.startswith(f"{verdict:<5}agent: helper 1: not in the table")
+    assert ("by its title" in said, "decides" in said) == (verdict == "ok", verdict == "warn")
+
+
+class Metered(Interceptor):
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+    def on_event(self, event: Event) -> tuple[()]:
+        if isinstance(event, TurnMetered):
+            self.entries.append(event.entry)
+        return ()
 
 
 def test_the_configuration_makes_an_agent_known(patient: Patient) -> None:

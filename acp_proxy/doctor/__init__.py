@@ -20,6 +20,7 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
 from acp_proxy.configured import profiles_of
 from acp_proxy.core.agents import how_it_counts, profile_of
+from acp_proxy.core.entry import Entry
 from acp_proxy.core.windows import DAY, SECOND
 from acp_proxy.doctor.budgets import budget_troubles, in_words
 from acp_proxy.doctor.channels import channel_troubles
@@ -31,6 +32,7 @@ from acp_proxy.ledger.places import journal_directories, network_file_system
 from acp_proxy.ledger.recovery import left
 
 _OLD = 120  # days; prices of models change a few times a year
+_STRANGER = "unknown agent"  # so begins what a row says whose agent was not in the table
 
 
 class Finding(Struct, frozen=True):
@@ -157,12 +159,16 @@ def _agents(ledger: Ledger, config: Config) -> Iterator[Finding]:
     for seen in sorted(ledger.summed(Query(), ("agent", "agent_version")), key=lambda sums: list(map(str, sums.key))):
         name, version = str(seen.key[0]), None if seen.key[1] is None else str(seen.key[1])
         profile = profile_of(name, version, overrides)
-        text = f"agent: {name} {version or '(no version)'}: {how_it_counts(profile)}"
+        called = f"agent: {name} {version or '(no version)'}"
         if profile.known:
-            yield Finding("ok", text)
+            yield Finding("ok", f"{called}: {how_it_counts(profile)}")
+            continue
+        latest = _latest(ledger, seen)
+        if latest is not None and latest.usage_source == "agent" and not latest.detail.startswith(_STRANGER):
+            yield Finding("ok", f"{called}: not in the table by its name, but by its title, and counted so")
         else:
-            reason = _latest_detail(ledger, seen)
-            yield Finding("warn", f'{text}{f" ({reason})" if reason else ""}; [agents."{name}"] decides')
+            reason = f" ({latest.detail})" if latest is not None and latest.detail else ""
+            yield Finding("warn", f'{called}: {how_it_counts(profile)}{reason}; [agents."{name}"] decides')
 
 
 def _budgets(config: Config, ledger: Ledger) -> Iterator[Finding]:
@@ -186,14 +192,14 @@ def _machines(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Findin
         yield Finding("ok", f"machine: the administrator's file means the same on {same}")
 
 
-def _latest_detail(ledger: Ledger, seen: Sums) -> str:
-    """Why the agent's last row was counted as it was."""
+def _latest(ledger: Ledger, seen: Sums) -> Entry | None:
+    """The agent's last row of which it told the tokens, else the last that says why it was counted as it was."""
     name, version = (None if value is None else str(value) for value in seen.key)
-    query = Query(since=seen.ended_at - DAY, where=(("agent", name), ("agent_version", version)))
-    detail = ""
-    for row in ledger.rows(query):
-        detail = row.entry.detail or detail
-    return detail
+    told = explained = None
+    for row in ledger.rows(Query(since=seen.ended_at - DAY, where=(("agent", name), ("agent_version", version)))):
+        told = row.entry if row.entry.usage_source == "agent" and row.entry.usage.total else told
+        explained = row.entry if row.entry.detail else explained
+    return told or explained
 
 
 def _catalog(catalog: Catalog, now: int) -> Finding:
