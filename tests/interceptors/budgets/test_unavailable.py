@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.ends import prompt
 from tests.interceptors.budgets.house import PATIENT, daily, house, usd
@@ -104,6 +105,34 @@ async def test_local_goes_on_with_what_ended_turns_left_and_not_beyond(tmp_path:
         await made.settled()
         assert made.held() == 0
         assert sorted(cost.text for row in made.rows() for cost in row.entry.costs) == ["0.045", "0.05"]
+
+
+async def test_local_lets_two_prompts_not_take_the_same(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1", hold=SMALL, thresholds=()), options={"timeout": 1.0}) as made:
+        await made.settled()
+        assert await made.prompt(2)
+        with locked(tmp_path):
+            made.finish(2, "0.05")
+            assert await made.prompt(3)
+            assert not await made.prompt(4, "another")
+
+
+async def test_closed_refuses_whatever_ended_turns_left(tmp_path: Path) -> None:
+    budget = daily("1", hold=SMALL, thresholds=(), on_unavailable="closed")
+    async with house(tmp_path, budget, options={"timeout": 1.0}) as made:
+        await made.settled()
+        assert await made.prompt(2)
+        with locked(tmp_path):
+            made.finish(2, "0.05")
+            assert not await made.prompt(3)
+
+
+async def test_a_budget_that_only_warns_hides_none_that_refuses(tmp_path: Path) -> None:
+    warns = replace(daily("1", mode="warn"), name="warns")
+    async with house(tmp_path, warns, daily("1"), options=SHORT) as made:
+        await made.settled()
+        with locked(tmp_path):
+            assert not await made.prompt(2)
 
 
 async def test_a_ledger_that_failed_several_times_is_not_asked_each_time(tmp_path: Path) -> None:
