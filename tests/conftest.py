@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from acp_proxy.start import ADMIN_FILE
 
 settings.register_profile(
     "house", deadline=None, max_examples=100, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
@@ -16,6 +19,11 @@ settings.load_profile("house")
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+def pytest_sessionstart() -> None:
+    if Path(ADMIN_FILE).exists():
+        pytest.exit(f"tests start commands that would obey {ADMIN_FILE}: move it away, or run scripts/test as root", 2)
 
 
 _LONGEST_NAME = 200  # of a parameter
