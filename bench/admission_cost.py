@@ -29,7 +29,7 @@ from acp_proxy.ledger import OpenTurn, Query, Row, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.sqlite_file import patiently
-from bench.admission_proof import HOLD, ORIGIN, accounts
+from bench.accounts import HOLD, ORIGIN, accounts
 from tests.postgres import running
 
 ROOT = Path(__file__).parent.parent

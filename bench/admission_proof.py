@@ -19,27 +19,22 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC
 from pathlib import Path
 from typing import TypeVar
 
-from acp_proxy.core.budget import Account, Budget, Limit, accounts_for
-from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import NANO, Money
-from acp_proxy.core.scope import Subject
 from acp_proxy.core.usage import Usage
-from acp_proxy.core.windows import Window
 from acp_proxy.ids import uuid7
 from acp_proxy.ledger import LedgerUnavailableError, OpenTurn, Query, Row, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.journal import Journal, open_journal
 from acp_proxy.ledger.owners import Owner
+from bench.accounts import HOLD, ORIGIN, accounts
 from tests.postgres import Server, running
 
 ROOT = Path(__file__).parent.parent
-ORIGIN = Origin("default", "alice", "core", "web", "host", "agent", None, None)
-HOLD = NANO // 10
 _CLOSED_AFTER = 10.0  # seconds, the admission_timeout of the proof
 _LONGEST_TURN = 0.02  # seconds
 _LOCKED = 2.0  # seconds
@@ -84,19 +79,6 @@ class Outcome:
 HEADER = (
     f"{'':<42} {'proc':>4} {'prompts':>7} {'admit':>6} {'booked':>6} {'killed':>6} {'most':>16} {'samples':>7} {'s':>6}"
 )
-
-
-def budgets(cap: int) -> list[Budget]:
-    """The cap, and another budget that is never in the way, so that two are locked."""
-    return [
-        Budget("cap", "user", Window.parse("total"), Limit(cap * HOLD, "USD")),
-        Budget("roomy", "user", Window.parse("day"), Limit(cap * HOLD * 10, "USD"), per="user"),
-    ]
-
-
-def accounts(cap: int) -> tuple[Account, ...]:
-    subject = Subject("default", "alice", "core", "web", "host", "agent")
-    return accounts_for(budgets(cap), subject, time.time_ns(), lambda _: UTC, "")
 
 
 def prove(case: Case, url: str, directory: Path, server: Server | None = None) -> Outcome:

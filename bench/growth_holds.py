@@ -19,7 +19,7 @@ from acp_proxy.ids import uuid7
 from acp_proxy.ledger import OpenTurn, Row, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
-from bench.admission_proof import HOLD, ORIGIN, accounts
+from bench.accounts import HOLD, ORIGIN, accounts
 from bench.growth_ledgers import Costs
 
 COMBINATIONS = (30, 300, 3000)  # of user, model and agent, each with a row in the budgets' windows

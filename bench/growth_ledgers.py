@@ -24,7 +24,7 @@ from acp_proxy.ledger.journal import open_journal
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.metrics import Exporter
 from acp_proxy.report import session_key
-from bench.admission_proof import HOLD, accounts
+from bench.accounts import HOLD, accounts
 from bench.ledgers import LEDGER, ledger_of, row_of
 
 Costs = dict[str, float]  # "cpu ms", "ms", of a command "MB", or what else a figure is called
