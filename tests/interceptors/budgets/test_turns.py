@@ -1,0 +1,110 @@
+"""Prompts that were admitted: what each holds, has cost and leaves to others, whichever of them ends first."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.charge import SoFar
+from acp_proxy.core.entry import SessionState
+from acp_proxy.core.events import ContextChanged
+from acp_proxy.core.money import Money
+from acp_proxy.interceptors.budgets.running import Running, Turns
+from tests.core.accounts import budget, usd
+from tests.ledger.holds import CAP, account
+from tests.ledger.rows import ALICE, NOON, line, row
+
+OF_RUN = account(budget("1 USD", "total", "--budget", layer="flag"))  # of process p1
+
+
+def running(id: str, *accounts: Account, held: str = "0.5", until: int = NOON + 1, session: str = "s1") -> Running:
+    some = accounts or (CAP,)
+    held_by = {each.key: usd(held) for each in some}
+    return Running(id, session, ALICE, "opus", some, until, tuple(map(Standing, some)), held_by)
+
+
+@pytest.fixture
+def turns() -> Turns:
+    return Turns()
+
+
+def cost(turns: Turns, amount: str) -> dict[str, int]:
+    """What the turn of the session has cost, when the session has cost so much."""
+    turns.costs.hear(ContextChanged(NOON, "s1", SessionState(costs=(Money.of(amount, "USD"),))))
+    return turns.costs.of("s1")
+
+
+def begun(turns: Turns, *some: Running) -> None:
+    for turn in some:
+        turns.add(turn)
+        turns.start(turn.id)
+
+
+class TestCosts:
+    def test_of_two_turns_the_older_one_has_what_the_session_costs_until_it_ends(self, turns: Turns) -> None:
+        older, newer = running("a"), running("b")
+        begun(turns, older)
+        assert cost(turns, "0.1") == {"USD": usd("0.1")}
+        begun(turns, newer)
+        assert cost(turns, "0.3") == {"USD": usd("0.3")}
+        turns.end(older)
+        assert cost(turns, "0.4") == {"USD": usd("0.1")}
+
+    def test_a_newer_turn_that_ends_leaves_it_to_the_older_one(self, turns: Turns) -> None:
+        older, newer = running("a"), running("b")
+        begun(turns, older, newer)
+        assert cost(turns, "0.1") == {"USD": usd("0.1")}
+        turns.end(newer)
+        assert cost(turns, "0.3") == {"USD": usd("0.3")}
+
+
+class TestStandings:
+    def test_the_ledgers_word_has_the_turns_own_holds_among_the_rest(self) -> None:
+        other = account(budget("9 USD", name="other"))
+        turn = running("a", CAP)
+        turn.stand([Standing(CAP, held=usd("0.7")), Standing(other, held=usd("0.2"))])
+        assert [each.held for each in turn.standings] == [usd("0.2"), usd("0.2")]
+        turn.stand([Standing(CAP, held=usd("0.1"))])
+        assert [each.held for each in turn.standings] == [0]
+
+    def test_what_other_turns_are_charged_counts_until_the_ledger_says_it(self, turns: Turns) -> None:
+        turn, other = running("a"), running("b")
+        begun(turns, turn, other)
+        turns.charge(other, row(line(cost="0.3"), id="b").entry, None)
+        assert [(each.spent, own) for each, own in turn.with_spend()] == [(usd("0.3"), 0)]
+        assert [(each.spent, own) for each, own in other.with_spend()] == [(0, usd("0.3"))]
+        turn.stand([Standing(CAP, spent=usd("0.3"))])
+        assert [(each.spent, own) for each, own in turn.with_spend(lambda _: {"USD": 7})] == [(usd("0.3"), 7)]
+
+    @pytest.mark.parametrize(("process", "charged"), [("p1", "0.3"), ("p2", "0"), (None, "0")])
+    def test_a_budget_of_a_run_is_charged_for_that_run(self, process: str | None, charged: str) -> None:
+        turn = running("a", OF_RUN)
+        assert turn.charge(row(line(cost="0.3"), id="a").entry, process) == {OF_RUN.key: usd(charged)}
+
+    def test_a_budget_that_lets_turns_end_hides_none_that_stops_them(self) -> None:
+        patient = account(budget("1 USD", name="patient"))
+        strict = account(budget("1 USD", name="strict", on_exceed="cancel"))
+        turn = running("a", patient, strict)
+        exceeded = turn.exceeded(lambda _: SoFar(usd("1.5")))
+        assert exceeded
+        assert (exceeded.verdict, exceeded.standing.account) == ("cancel", strict)
+        assert running("b", patient).exceeded(lambda _: SoFar(usd("1.5"))) is None
+
+
+class TestLease:
+    def test_it_is_what_ended_turns_hold_and_did_not_use_less_what_others_took_of_it(self, turns: Turns) -> None:
+        ended, runs = running("a"), running("b", held="0.9")
+        begun(turns, ended, runs)
+        assert turns.lease(CAP.key, NOON) == 0
+        turns.charge(ended, row(line(cost="0.2"), id="a").entry, None)
+        turns.end(ended)
+        assert turns.lease(CAP.key, NOON) == usd("0.3")
+        runs.leased[CAP.key] = usd("0.1")
+        assert turns.lease(CAP.key, NOON) == usd("0.2")
+        assert turns.lease("another", NOON) == 0
+
+    def test_what_has_expired_in_the_ledger_is_no_lease(self, turns: Turns) -> None:
+        ended = replace(running("a"), ended=True)
+        turns.add(ended)
+        assert [turns.lease(CAP.key, ended.until + late) for late in (-1, 0)] == [usd("0.5"), 0]
