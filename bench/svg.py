@@ -37,15 +37,17 @@ def bars(title: str, groups: Mapping[str, Sequence[Bar]], note: str, mark: float
     left, right, top, row, gap = 130, 60, 40, 15, 30
     values = [bar.value for group in groups.values() for bar in group if bar.value] + [mark]
     scale = _Scale(Axis(""), values, left, _WIDTH - right)
-    parts, y = [], float(top)
+    grid, parts, y = list[str](), list[str](), float(top)
     for name, group in groups.items():
         parts.append(_text(8, y + 16, name, weight=600))
         y += gap
+        began = y
         for bar in group:
             parts += _bar(bar, y, row, scale, mark)
             y += row
         y += 6
-    grid = [_line(scale.at(tick), top, scale.at(tick), y, _INK if tick == mark else _FAINT) for tick in scale.ticks]
+        for tick in scale.ticks:  # not through the names of groups
+            grid.append(_line(scale.at(tick), began, scale.at(tick), y, _INK if tick == mark else _FAINT))
     labels = [_text(scale.at(tick), y + 16, f"{_short(tick)}×", anchor="middle") for tick in scale.ticks]
     return _picture(title, y + 44, [*grid, *parts, *labels, _text(8, y + 36, note)])
 
