@@ -7,22 +7,10 @@ from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import dashboard as model
 
 from grafana.build.page import Page, Row, labels_variable
-from grafana.build.panels import (
-    BUDGET_LEVELS,
-    COST,
-    NONE_IS_GOOD,
-    RATIO,
-    Column,
-    Looks,
-    Query,
-    bars,
-    figure,
-    lines,
-    listing,
-    ranking,
-)
+from grafana.build.panels import BUDGET_LEVELS, COST, NONE_IS_GOOD, RATIO, Looks, Query, bars, figure, lines, ranking
 from grafana.build.promql import gained, gained_ahead, present
 from grafana.build.spend import dearest
+from grafana.build.tables import Column, listing
 
 _CHOSEN = 'budget=~"$budget"'
 LIMIT, GRANTED, SPENT, HELD = (

@@ -5,9 +5,10 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import table
 
 from grafana.build.page import Page, Row
-from grafana.build.panels import COST, RATIO, TOKENS, Column, Looks, Query, bars, figure, listing, ranking
+from grafana.build.panels import COST, RATIO, TOKENS, Looks, Query, bars, figure, ranking
 from grafana.build.promql import gained, gained_ahead, month_end, present, series, share
 from grafana.build.spend import COSTS, COUNTED, MONEY_BARS, UNPRICED, USED, projected, spent
+from grafana.build.tables import Column, listing
 
 _ESTIMATED = series("acp_proxy_cost_total", 'source="estimated"')
 _EXACT = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import table
 
 from grafana.build.page import Page, Row
-from grafana.build.panels import COST, RATIO, TOKENS, Column, Looks, Query, bars, figure, lines, listing
+from grafana.build.panels import COST, RATIO, TOKENS, Looks, Query, bars, figure, lines
 from grafana.build.promql import STEP, added, gained, gained_ahead, present, series
 from grafana.build.spend import (
     CACHE,
@@ -21,6 +21,7 @@ from grafana.build.spend import (
     spent,
     this_month,
 )
+from grafana.build.tables import Column, listing
 
 
 def fleet() -> Page:

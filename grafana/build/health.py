@@ -5,9 +5,10 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import table
 
 from grafana.build.page import Page, Row
-from grafana.build.panels import NONE_IS_GOOD, RATIO, Column, Levels, Looks, Query, bars, figure, lines, listing
+from grafana.build.panels import NONE_IS_GOOD, RATIO, Levels, Looks, Query, bars, figure, lines
 from grafana.build.promql import STEP, gained, gained_ahead, present, quantile, rate, series, share
 from grafana.build.spend import TOKEN_BARS, UNPRICED, USED
+from grafana.build.tables import Column, listing
 
 _QUANTILES = ((0.5, "median"), (0.95, "p95"), (0.99, "p99"))
 _BUCKETS = "Read from a histogram: true to the width of its buckets."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, Self, TypeVar
 
-from grafana_foundation_sdk.builders import bargauge, common, heatmap, prometheus, stat, table, timeseries
+from grafana_foundation_sdk.builders import bargauge, common, heatmap, prometheus, stat, timeseries
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.cog.variants import Dataquery
@@ -14,7 +14,6 @@ from grafana_foundation_sdk.models import common as looks
 from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode, HeatmapColorScale
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
-from grafana_foundation_sdk.models.table import Options as TableOptions
 
 DATASOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
 
@@ -23,7 +22,7 @@ TOKENS = "short"
 COUNT = "locale"
 RATIO = "percentunit"
 
-_LETTERS = "ABCDEFGHI"  # of the queries of a panel
+LETTERS = "ABCDEFGHI"  # of the queries of a panel
 
 Levels = Sequence[tuple[str, float | None]]  # colours, each from a value on
 
@@ -92,7 +91,7 @@ def figure(title: str, about: str, query: Query, look: Looks) -> stat.Panel:
         .text_mode(looks.BigValueTextMode.AUTO)
         .reduce_options(_last())
     )
-    return _dressed(panel, title, about, [query], look)
+    return dressed(panel, title, about, [query], look)
 
 
 def lines(title: str, about: str, queries: Sequence[Query], look: Looks, *, sparse: bool = False) -> timeseries.Panel:
@@ -114,7 +113,7 @@ def lines(title: str, about: str, queries: Sequence[Query], look: Looks, *, spar
     if any(value is not None for _, value in look.levels):
         style = common.GraphThresholdsStyleConfig().mode(looks.GraphThresholdsStyleMode.DASHED)
         panel = panel.thresholds_style(style)
-    return _dressed(panel, title, about, queries, look)
+    return dressed(panel, title, about, queries, look)
 
 
 _POINTS = {"custom.drawStyle": "points", "custom.pointSize": 6, "custom.stacking": {"mode": "none", "group": "A"}}
@@ -140,7 +139,7 @@ def bars(title: str, about: str, query: Query, look: Looks, *, points: int = 80,
     )
     if look.unit == COST:
         panel = panel.override_by_regexp("/^(?!.*USD$)/", [model.DynamicConfigValue(*each) for each in _POINTS.items()])
-    return _dressed(panel, title, about, [query], look)
+    return dressed(panel, title, about, [query], look)
 
 
 def ranking(title: str, about: str, query: Query, look: Looks) -> bargauge.Panel:
@@ -158,7 +157,7 @@ def ranking(title: str, about: str, query: Query, look: Looks) -> bargauge.Panel
         .text(common.VizTextDisplayOptions().title_size(12).value_size(15))
         .reduce_options(_last())
     )
-    return _dressed(panel, title, about, [query], look)
+    return dressed(panel, title, about, [query], look)
 
 
 def heat(title: str, about: str, query: Query, look: Looks) -> heatmap.Panel:
@@ -174,7 +173,7 @@ def heat(title: str, about: str, query: Query, look: Looks) -> heatmap.Panel:
         .filter_values(heatmap.FilterValueRange().le(1e-9))
         .tooltip(heatmap.HeatmapTooltip().mode(looks.TooltipDisplayMode.SINGLE).y_histogram(True))
     )
-    return _dressed(panel, title, about, [query], Looks(unit=COUNT, step=look.step), PromQueryFormat.HEATMAP)
+    return dressed(panel, title, about, [query], Looks(unit=COUNT, step=look.step), PromQueryFormat.HEATMAP)
 
 
 def builders_of_heat() -> heatmap.HeatmapColorOptions:
@@ -182,85 +181,12 @@ def builders_of_heat() -> heatmap.HeatmapColorOptions:
     return options.mode(HeatmapColorMode.SCHEME).scheme("Oranges").scale(HeatmapColorScale.EXPONENTIAL).exponent(0.5)
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table: a label of the queries, or the value of one. `of` names the label, or the query's letter."""
-
-    title: str
-    of: str
-    unit: str | None = None
-    decimals: int | None = None
-    width: int | None = None
-    levels: Levels = ()
-    link: str | None = None  # where a click on the cell leads
-
-
-def listing(
-    title: str, about: str, queries: Sequence[str], columns: Sequence[Column], by: str, *, time: str | None = None
-) -> table.Panel:
-    """A table with a row for each set of labels, the largest of column `by` first."""
-    panel = (
-        _Table()
-        .cell_height(looks.TableCellHeight.SM)
-        .sort_by([common.TableSortByFieldState().display_name(by).desc(True)])
-        .with_transformation(model.DataTransformerConfig(id_val="merge", options={}))
-        .with_transformation(_columns(columns, len(queries)))
-    )
-    for column in columns:
-        if properties := _properties(column):
-            panel = panel.override_by_name(column.title, properties)
-    asked = [Query(expression, at_end=True) for expression in queries]
-    return _dressed(panel, title, about, asked, Looks(unit=COUNT, time=time), PromQueryFormat.TABLE)
-
-
-class _Table(table.Panel):
-    def build(self) -> model.Panel:
-        panel = super().build()
-        if isinstance(panel.options, TableOptions):
-            panel.options.footer = None  # the SDK writes it for older Grafanas; 12 does not know it any more
-        return panel
-
-
-def _columns(columns: Sequence[Column], queries: int) -> model.DataTransformerConfig:
-    """A query of which no column has the value is there for its labels."""
-    values = {letter: f"Value #{letter}" for letter in _LETTERS[:queries]} if queries > 1 else {"A": "Value"}
-    shown = {column.of for column in columns}
-    unshown = [value for letter, value in values.items() if letter not in shown]
-
-    def source(column: Column) -> str:
-        return values.get(column.of, column.of)
-
-    return model.DataTransformerConfig(
-        id_val="organize",
-        options={
-            "excludeByName": dict.fromkeys(("Time", *unshown), True),
-            "indexByName": {source(column): place for place, column in enumerate(columns)},
-            "renameByName": {source(column): column.title for column in columns},
-        },
-    )
-
-
-def _properties(column: Column) -> list[model.DynamicConfigValue]:
-    found: list[tuple[str, object]] = []
-    if column.unit:
-        found.append(("unit", column.unit))
-    if column.decimals is not None:
-        found.append(("decimals", column.decimals))
-    if column.width:
-        found.append(("custom.width", column.width))
-    if column.levels:
-        found += [("thresholds", levels(column.levels).build()), ("custom.cellOptions", {"type": "color-text"})]
-    if column.link:
-        found.append(("links", [{"title": f"Only {column.title.lower()} ${{__value.text}}", "url": column.link}]))
-    return [model.DynamicConfigValue(id_val=name, value=value) for name, value in found]
-
-
 def levels(levels: Levels) -> builders.ThresholdsConfig:
     steps = [model.Threshold(value=value, color=colour) for colour, value in levels]
     return builders.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(steps)
 
 
-def _dressed(
+def dressed(
     panel: P,
     title: str,
     about: str,
@@ -286,7 +212,7 @@ def _dressed(
         panel = panel.time_from(look.time)
     if look.words:
         panel = panel.mappings([_words(look.words)])
-    for letter, query in zip(_LETTERS, queries, strict=False):
+    for letter, query in zip(LETTERS, queries, strict=False):
         panel = panel.with_target(_target(letter, query, shape))
     return panel
 
