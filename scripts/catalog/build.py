@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from typing import Any
 
 from acp_proxy.core import models
 from catalog.sources import FIELDS, Rates, Row, Step, genai_rows, model_prices_rows
+from catalog.writing import decimal_text, written
 
 HISTORY_FROM = datetime(2026, 7, 1, tzinfo=UTC)  # older prices are of no use: a settled row is never priced again
 REGIONAL = Decimal("1.1")
@@ -79,7 +79,7 @@ def catalog_text(decided: str) -> str:
     decisions.complaints += _shared_names(rows, aliases) + list(decisions.unused())
     if decisions.complaints:
         raise DisagreementError("\n".join(sorted(decisions.complaints)))
-    return _text(rows, aliases, decisions.content["date"], snapshot)
+    return written(rows, aliases, decisions.content["date"], snapshot)
 
 
 def _merged(name: str, ours: Row, theirs: Row, as_of: datetime, decisions: Decisions) -> tuple[Row, str]:
@@ -134,7 +134,7 @@ def _differences(ours: Step, theirs: Step) -> list[str]:
 
 def _different_rates(ours: Rates, theirs: Rates) -> list[str]:
     return [
-        f"{name} {_decimal(a)} (model-prices) / {_decimal(b)} (genai-prices)"
+        f"{name} {decimal_text(a)} (model-prices) / {decimal_text(b)} (genai-prices)"
         for name, a, b in zip(FIELDS, ours, theirs, strict=True)
         if a is not None and b is not None and a != b
     ]
@@ -266,62 +266,3 @@ def _shared_names(rows: dict[str, tuple[Row, str]], aliases: dict[str, str]) -> 
         if lab in models.LABS:
             owners.setdefault(model, set()).add(lab)
     return [f"{model}: sold by {', '.join(sorted(labs))}" for model, labs in owners.items() if len(labs) > 1]
-
-
-def _text(rows: dict[str, tuple[Row, str]], aliases: dict[str, str], date: str, snapshot: dict[str, Any]) -> str:
-    sources = sorted({source for _, source in rows.values()})
-    lines = [
-        f"{json.dumps(name)}:{_compact([row.window, sources.index(source), [_wire(step) for step in row.steps]])}"
-        for name, (row, source) in sorted(rows.items())
-    ]
-    parts = {
-        "date": date,
-        "sources": sources,
-        "peaks": {schedule["provider"]: _peak(schedule, snapshot) for schedule in _peaks(snapshot)},
-        "aliases": dict(sorted(aliases.items())),
-    }
-    head = ",\n".join(f"{json.dumps(key)}:{_compact(value)}" for key, value in parts.items())
-    return "{" + head + ',\n"rows":{\n' + ",\n".join(lines) + "\n}}\n"
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def _wire(step: Step) -> list[Any]:
-    return [_when(step.since), _words(step.rates), [[above, _words(rates)] for above, rates in step.tiers]]
-
-
-def _when(since: datetime | None) -> str:
-    if since is None:
-        return ""
-    return since.strftime("%Y-%m-%d" if (since.hour, since.minute) == (0, 0) else "%Y-%m-%dT%H:%M")
-
-
-def _words(rates: Rates) -> str:
-    words = [_decimal(rate) for rate in rates]
-    while words[-1] == "-":
-        words.pop()
-    return " ".join(words)
-
-
-def _decimal(rate: Decimal | None) -> str:
-    return "-" if rate is None else f"{rate.normalize():f}"
-
-
-def _peaks(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        entry
-        for entry in snapshot["schedules"]["schedule"]
-        if entry["provider"] == "deepseek" and "peak_multiplier" in entry
-    ]
-
-
-def _peak(schedule: dict[str, Any], snapshot: dict[str, Any]) -> dict[str, Any]:
-    holidays = snapshot["schedules"]["holidays"][schedule["holidays"]]["dates"]
-    return {
-        "since": _when(datetime.fromisoformat(schedule["valid_from"])),
-        "hours": [[int(hour.split(":")[0]) for hour in hours] for hours in schedule["peak_hours_utc"]],
-        "factor": int(schedule["peak_multiplier"]),
-        "holidays": [day for day in holidays if datetime.fromisoformat(day).weekday() < 5],
-    }
