@@ -8,10 +8,12 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
 from acp_proxy.charset import make_do
+from acp_proxy.cli import options
 from acp_proxy.cli.arguments import parser
 from acp_proxy.cli.commands import COMMANDS
 from acp_proxy.command_line import UsageError
@@ -30,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         asked = sys.argv[1:] if argv is None else argv
         arguments = parser().parse_args(_helped(asked))
         arguments.asked = asked
-        status = COMMANDS[arguments.command](arguments)
+        status = _answered(arguments)
         sys.stdout.flush()
     except (UsageError, ConfigError, LedgerError) as error:
         sys.stderr.write(f"acp-proxy: {clean(str(error))}\n")
@@ -47,6 +49,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return status
+
+
+def _answered(arguments: Namespace) -> int:
+    """The exit status. Raises LedgerError for what is the fault of a ledger that another program has changed."""
+    try:
+        return COMMANDS[arguments.command](arguments)
+    except (UsageError, ConfigError, LedgerError, OSError):
+        raise
+    except Exception as error:
+        from acp_proxy.ledger.soundness import fault_in
+
+        for url in {options.config(arguments).ledger.url, *options.copied(arguments)}:
+            if fault := fault_in(url):
+                raise fault from error
+        raise
 
 
 def _replace_closed() -> None:

@@ -6,6 +6,7 @@ import argparse
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 
 from acp_proxy import times
 from acp_proxy.command_line import UsageError
@@ -21,6 +22,12 @@ def common(arguments: argparse.Namespace) -> dict[str, str]:
     """Those of every command, by their names in the configuration."""
     given = vars(arguments)
     return {name: given[name] for name in ("config", "ledger") if name in given}
+
+
+def copied(arguments: argparse.Namespace) -> Iterator[str]:
+    """URLs of the ledgers that `ledger copy` names."""
+    given = vars(arguments)
+    return (given[name] for name in ("source", "target") if given.get(name))
 
 
 def zone(name: str | None) -> times.Zone:

@@ -7,7 +7,7 @@ import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 from starlette.applications import Starlette
@@ -35,6 +35,7 @@ _SCRAPE_DEADLINE = 8.0  # Prometheus waits for 10
 _PATIENCE = 2.0  # seconds that a call of the ledger waits for writers
 _WORTH_ZIPPING = 1024  # bytes
 
+T = TypeVar("T")
 _Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -47,9 +48,10 @@ class Site:
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
         warn = partial(Log(config.log.level, config.log.file), "warning")
         self._exporter = Exporter(config, catalog_of(config))
+        self._url = config.ledger.url
 
         def opened() -> BudgetLedger:
-            return open_ledger(config.ledger.url, patience=_PATIENCE, warn=warn)
+            return self._read(lambda: open_ledger(config.ledger.url, patience=_PATIENCE, warn=warn))
 
         self._page = InThread(lambda: Views(opened(), config, environ), deadline=_PAGE_DEADLINE, name="acp-proxy page")
         self._scrapes = InThread(
@@ -101,16 +103,29 @@ class Site:
     async def _metrics(self, request: Request) -> Response:
         """Also without a ledger: what is counted must not seem to fall, and that it is away is a metric."""
         try:
-            text = await self._scrapes.ask(Scrapes.text)
+            text = await self._scrapes.ask(lambda scrapes: self._read(scrapes.text))
         except LedgerError:
             text = self._exporter.without_ledger()
         return _sent(request, text, CONTENT_TYPE)
+
+    def _read(self, asked: Callable[[], T]) -> T:
+        """Raises LedgerError for what is the fault of a ledger that another program has changed."""
+        try:
+            return asked()
+        except (LedgerError, BadQuestionError):
+            raise
+        except Exception as error:
+            from acp_proxy.ledger.soundness import fault_in
+
+            if fault := fault_in(self._url):
+                raise fault from error
+            raise
 
     def _json(self, view: Callable[[Views, Mapping[str, str]], bytes]) -> _Answer:
         async def answer(request: Request) -> Response:
             try:
                 asked = _asked(request)
-                body = await self._page.ask(lambda views: view(views, asked))
+                body = await self._page.ask(lambda views: self._read(lambda: view(views, asked)))
             except BadQuestionError as error:
                 return _json_error(error.status, str(error))
             except LedgerError as error:

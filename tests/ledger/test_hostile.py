@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from starlette.types import Message
 
 from acp_proxy.catalog import Catalog
 from acp_proxy.cli import main
@@ -17,9 +18,12 @@ from acp_proxy.core.entry import SessionState
 from acp_proxy.core.usage import Counters
 from acp_proxy.ledger import LedgerError, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.session_keys import session_key
+from acp_proxy.ledger.soundness import fault_in
 from acp_proxy.ledger.tallies import EXPECTED, Tally
 from acp_proxy.ledger.version import TABLES
 from acp_proxy.metrics import Exporter
+from acp_proxy.serve.site import Site
 from tests.core.accounts import budget, usd
 from tests.ledger.holds import account, held, hold
 from tests.ledger.rows import ALICE, NOON, line, row
@@ -147,3 +151,65 @@ def scraped(path: Path, home: Path) -> str:
     config = load({}, {"HOME": str(home), "USER": "alice"})
     with closing(opened(path)) as ledger:
         return Exporter(config, Catalog.load(), journals=(), process=False).scrape(ledger).decode()
+
+
+@pytest.fixture
+def smuggled(path: Path) -> Path:
+    """With a text as the time of a turn and an unknown number of tokens, which none of our tables takes."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        tables = connection.execute("SELECT name, sql FROM sqlite_master WHERE name IN ('turn', 'line')").fetchall()
+        rewrite(connection, [(name, re.sub("STRICT, |NOT NULL", "", sql)) for name, sql in tables])
+    change(path, "UPDATE turn SET ended_at = 'noon' WHERE id = 't1'", "UPDATE line SET input = NULL WHERE turn = 't1'")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        rewrite(connection, tables)
+    return path
+
+
+def rewrite(connection: sqlite3.Connection, tables: list[tuple[str, str]]) -> None:
+    """What the file says of its tables, and not what is in them."""
+    connection.execute("PRAGMA writable_schema = 1")
+    for name, sql in tables:
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (sql, name))
+    ((version,),) = connection.execute("PRAGMA schema_version").fetchall()
+    connection.execute(f"PRAGMA schema_version = {version + 1}")
+
+
+@pytest.mark.parametrize("by", ["turn", "session"])
+def test_a_value_that_no_column_takes_is_named_in_one_line(
+    smuggled: Path, by: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", "--by", by, "--ledger", f"sqlite:///{smuggled}"]) == 2
+    said = capsys.readouterr().err
+    assert re.fullmatch(
+        rf"acp-proxy: ledger {smuggled}: another program .*: \S+ value in (line.input|turn.ended_at)\n", said
+    )
+
+
+def test_a_fault_of_our_own_is_not_put_on_the_ledger(path: Path, tmp_path: Path) -> None:
+    assert fault_in(f"sqlite:///{path}") is None
+    assert fault_in(f"sqlite:///{tmp_path}/none.db") is None
+    assert fault_in("postgresql://nobody@127.0.0.1:1/none") is None
+
+
+async def test_the_page_says_so_and_metrics_go_on(smuggled: Path, tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "USER": "alice"}
+    site = Site(load({"ledger": f"sqlite:///{smuggled}"}, environ), environ)
+    try:
+        assert await asked(site, "/api/session", f"key={session_key(ALICE, 's1')}") == 503
+        assert await asked(site, "/metrics") == 200
+    finally:
+        site.close(1)
+
+
+async def asked(site: Site, path: str, query: str = "") -> int:
+    said: list[Message] = []
+
+    async def send(message: Message) -> None:
+        said.append(message)
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": []}
+    await site.application(scope, receive, send)
+    return int(said[0]["status"])
