@@ -9,22 +9,27 @@ from msgspec import Struct
 
 
 class Dialect(Struct, frozen=True):
-    in_title: str  # whether a session's title holds a casefolded text
+    holds: str  # whether a column, to be filled in, holds a text
     glob: str  # the operator that compares with what `pattern` makes of one with `*`
     pattern: Callable[[str], str]
     serial: bool  # whether those who write come one after the other
     by_session: str  # behind the turns, where those of one session are wanted
 
+    @property
+    def in_title(self) -> str:
+        """Whether a session's title holds a casefolded text."""
+        return self.holds.format("s.title_folded")
+
 
 SQLITE = Dialect(
-    in_title="instr(s.title_folded, ?) > 0",
+    holds="instr({}, ?) > 0",
     glob="GLOB",
     pattern=lambda pattern: re.sub(r"[\[?]", r"[\g<0>]", pattern),
     serial=True,
     by_session="INDEXED BY turn_by_session",  # it would go through all of them in their order
 )
 POSTGRES = Dialect(
-    in_title="strpos(s.title_folded, ?) > 0",
+    holds="strpos({}, ?) > 0",
     glob="LIKE",
     pattern=lambda pattern: re.sub(r"[\\%_]", r"\\\g<0>", pattern).replace("*", "%"),
     serial=False,

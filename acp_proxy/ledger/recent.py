@@ -37,18 +37,22 @@ class Recent:
         organisation: str,
         most: int,
         before: SessionInfo | None = None,
-        title: str | None = None,
+        find: str | None = None,
         user: str | None = None,
     ) -> list[SessionInfo]:
-        """The last ones by the end of their last row, or those that come `before` one; `title` as in `Query`."""
+        """The last ones by the end of their last row, or those that come `before` one.
+
+        `find` is a part of their title, user or project, in any case; of users and projects only ASCII has cases.
+        """
         conditions, values = "", list[Any]()
         if before is not None:
             conditions += f" AND ({', '.join(_ORDER)}) < ({', '.join('?' * len(_ORDER))})"
             origin = before.origin
             values += [before.ended_at, origin.user, origin.host, origin.agent, before.session]
-        if title is not None:
-            conditions += f" AND {self._dialect.in_title}"
-            values.append(title.casefold())
+        if find is not None:
+            folded, typed = ("s.title_folded", "lower(s.user_id)", "lower(s.project)"), ("s.user_id", "s.project")
+            conditions += f" AND ({' OR '.join(map(self._dialect.holds.format, folded + typed))})"
+            values += [find.casefold()] * len(folded) + [find] * len(typed)
         if user is not None:
             conditions += " AND user_id || '' = ?"  # an expression: the last sessions of all are soon one's own
             values.append(user)

@@ -39,16 +39,16 @@ class RecentSessions:
         self._version = ""  # of the ledger when they were added up
 
     def page(
-        self, most: int, before: str | None, title: str | None, now: int, running: Set[str], version: str
+        self, most: int, before: str | None, find: str | None, now: int, running: Set[str], version: str
     ) -> dict[str, Any]:
-        """`before` is what an earlier page called `next`, `running` are keys. Raises BadQuestionError.
+        """`before` is what an earlier page called `next`, `find` as in `Recent.sessions`, `running` are keys.
 
-        `version` is another one when rows were added.
+        `version` is another one when rows were added. Raises BadQuestionError.
         """
         if version != self._version or len(self._totals) >= _MOST_KNOWN:
             self._version, self._totals = version, {}
         cursor = None if before is None else self._session_at(before)
-        found = self._ledger.recent.sessions(self._organisation, most + 1, cursor, title)
+        found = self._ledger.recent.sessions(self._organisation, most + 1, cursor, find)
         shown = found[:most]
         return {
             "sessions": [self._described(session, now, running) for session in shown],

@@ -72,10 +72,10 @@ class Views:
         )
 
     def sessions(self, asked: Asked) -> bytes:
-        only(asked, ("limit", "before", "title"))
-        most, title = number(asked, "limit", 50, _MOST_SESSIONS), asked.get("title") or None
+        only(asked, ("limit", "before", "find"))
+        most, find = number(asked, "limit", 50, _MOST_SESSIONS), asked.get("find") or None
         version, running = self.version(), {turn.key for turn in self._running()}
-        return _json(self._sessions.page(most, asked.get("before"), title, self._clock(), running, version))
+        return _json(self._sessions.page(most, asked.get("before"), find, self._clock(), running, version))
 
     def session(self, asked: Asked) -> bytes:
         only(asked, ("key",))

@@ -56,6 +56,16 @@ def test_who_has_no_session_has_none_of_others_looked_through(tmp_path: Path) ->
 
 
 @ONE_AT_A_TIME
+def test_the_last_sessions_are_found_by_title_user_or_project_in_any_case(ledger: BudgetLedger) -> None:
+    eve = replace(ALICE, user="Ève", project=None)
+    ledger.append([row(session="titled"), row(session="bobs", origin=BOB), row(session="eves", origin=eve)])
+    ledger.note_session(ALICE, "titled", "Größe der Bilder", NOON)
+    asked = {"GRÖSSE": ["titled"], "BoB": ["bobs"], "INFRA": ["bobs"], "Ève": ["eves"], "we": ["titled"], "%": []}
+    for find, sessions in asked.items():
+        assert [found.session for found in ledger.recent.sessions("default", 9, find=find)] == sessions
+
+
+@ONE_AT_A_TIME
 def test_a_long_turn_that_ends_last_did_not_begin_last(ledger: BudgetLedger) -> None:
     entry = Entry("long", "long", "turn", NOON, NOON + 5 * HOUR, "end_turn", (line(),), "agent", "computed")
     long = Row(ALICE, entry)

@@ -177,10 +177,13 @@ def test_sessions_come_in_pages(served: Served) -> None:
     assert found == whole
 
 
-def test_sessions_are_found_by_a_part_of_their_title(served: Served) -> None:
-    found = served.json("/api/sessions?title=SCRIPT%3Ealert")["sessions"]
+def test_sessions_are_found_by_a_part_of_their_title_user_or_project(served: Served) -> None:
+    found = served.json("/api/sessions?find=SCRIPT%3Ealert")["sessions"]
     assert [each["title"] for each in found] == [HOSTILE]
-    assert served.json("/api/sessions?title=nothing")["sessions"] == []
+    for part in ("BO", "Infra"):
+        found = served.json(f"/api/sessions?find={part}")["sessions"]
+        assert [(each["user"], each["project"]) for each in found] == [("bob", "infra")]
+    assert served.json("/api/sessions?find=nothing")["sessions"] == []
 
 
 def test_a_session_is_active_for_five_minutes(served: Served) -> None:

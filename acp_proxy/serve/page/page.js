@@ -16,7 +16,7 @@ const [PAGE, MOST] = [20, 200]; // sessions
 const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
 /** What is shown. */
-const view = { session: "", range: "month", by: "agent", title: "", pages: 1, everyKey: false, everyBudget: false };
+const view = { session: "", range: "month", by: "agent", find: "", pages: 1, everyKey: false, everyBudget: false };
 /** Of which state of the ledger, as of when (ms), how often what is shown was chosen anew, and whether of several users. */
 const seen = { mark: "", at: 0, choice: 0, several: false };
 /** @type {number | undefined} */
@@ -40,8 +40,8 @@ for (const name of /** @type {const} */ (["range", "by"])) {
     location.hash = `#/${chosen.range}/${chosen.by}`;
   });
 }
-byId("title").addEventListener("input", ({ target }) => {
-  view.title = /** @type {HTMLInputElement} */ (target).value.trim();
+byId("find").addEventListener("input", ({ target }) => {
+  view.find = /** @type {HTMLInputElement} */ (target).value.trim();
   view.pages = 1;
   choose();
 });
@@ -130,11 +130,11 @@ async function look() {
 }
 
 async function readOverview() {
-  const { range, by, title, pages, everyKey, everyBudget, session } = view;
+  const { range, by, find, pages, everyKey, everyBudget, session } = view;
   const [spend, all, sessions, budgets] = await Promise.all([
     read("spend", { range, by, tz: TIME_ZONE }),
     read("spend", { range: "all", by: "agent", tz: TIME_ZONE }),
-    read("sessions", { limit: Math.min(PAGE * pages, MOST), title }),
+    read("sessions", { limit: Math.min(PAGE * pages, MOST), find }),
     read("budgets"),
   ]);
   if (session !== view.session) return;
@@ -143,7 +143,7 @@ async function readOverview() {
     return;
   }
   seen.several = spend.also_by.includes("user");
-  const empty = !title && sessions.sessions.length === 0;
+  const empty = !find && sessions.sessions.length === 0;
   byId("welcome").hidden = !empty;
   byId("lead").hidden = byId("figures").hidden = empty;
   showTotals(spend, all.total);

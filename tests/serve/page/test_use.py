@@ -63,11 +63,13 @@ def test_older_sessions_are_shown_when_asked_for_and_found_by_title(address: str
     expect(rows).to_have_count(20)
     page.get_by_role("button", name="Show older sessions").click()
     expect(rows).to_have_count(40)
-    page.get_by_label("Find by title").fill("double CHARGE")
+    page.get_by_label("Find by title, user or project").fill("double CHARGE")
     expect(rows.first).to_contain_text("Trace the double charge")
     assert {text.split("\n")[0] for text in rows.locator("a").all_inner_texts()} == {"Trace the double charge"}
-    page.get_by_label("Find by title").fill("no such title")
-    expect(page.get_by_text("No session has such a title.")).to_be_visible()
+    page.get_by_label("Find by title, user or project").fill("payments")
+    expect(rows.first.locator("td").first).to_have_text("payments-api")
+    page.get_by_label("Find by title, user or project").fill("no such title")
+    expect(page.get_by_text("No session has this in its title, user or project.")).to_be_visible()
 
 
 def test_of_many_budgets_and_keys_the_fullest_come_first(empty_home: Home, open_page: Open) -> None:
@@ -115,7 +117,7 @@ def test_the_keyboard_reaches_everything(address: str, open_page: Open) -> None:
         outline = "getComputedStyle(document.activeElement.matches('.switch input') ? "
         outline += "document.activeElement.nextElementSibling : document.activeElement).outlineStyle"
         assert page.evaluate(outline) == "solid", reached
-    assert [name for name in reached if name in ("range", "by", "title")] == ["range", "by", "title"]
+    assert [name for name in reached if name in ("range", "by", "find")] == ["range", "by", "find"]
     page.keyboard.press("Enter")
     expect(page.locator("#session")).to_be_visible()
     expect(page.locator("#back")).to_be_focused()
