@@ -11,7 +11,8 @@ import pytest
 from acp_proxy.core.notice import KINDS
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger.notices import Subscription
-from tests.interceptors.budgets.house import CANCEL, SMALL, daily, house, own
+from tests.ends import answer
+from tests.interceptors.budgets.house import CANCEL, CANCELLED, SMALL, daily, house, own, permission
 from tests.ledger.rows import NOON
 
 STOPPING: dict[str, Any] = {"hold": SMALL, "thresholds": ()}
@@ -44,5 +45,6 @@ async def test_a_turn_that_was_cancelled_is_told_nothing_more_when_another_promp
         said = made.texts()
         assert await made.prompt(3)
         made.reports("0.2")
-        assert own(made) == [CANCEL]
+        made.ends.agent_says(permission(7))
+        assert own(made) == [CANCEL, answer(7, **CANCELLED)]
         assert made.texts() == said
