@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -106,6 +107,21 @@ def _writes_to_stdout(node: ast.AST) -> bool:
 def test_every_module_says_what_it_is_for() -> None:
     silent = [path for path in MODULES if _parsed(path).body and not ast.get_docstring(_parsed(path))]
     assert silent == []
+
+
+def test_the_map_of_the_house_names_every_module_and_none_in_two_rows() -> None:
+    house = (
+        (PACKAGE.parent / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Rooms")[2].partition("## ")[0]
+    )
+    rows = re.findall(r"^ +(.+?)(?: {4,}|$)", house, re.MULTILINE)
+    assert [row for row in rows if rows.count(row) > 1] == []
+    named = {"__init__", *re.findall(r"\w+", house)}
+    drawn = [
+        PACKAGE,
+        *(PACKAGE / room for room in ("core", "dispatch", "ledger", "relay")),
+    ]  # others by their room alone
+    modules = [path.stem for room in drawn for path in room.glob("*.py")]
+    assert [name for name in modules if name not in named and not name.startswith(("postgres", "sqlite"))] == []
 
 
 def test_what_tests_and_measurements_share_stands_in_no_test() -> None:
