@@ -167,6 +167,17 @@ async def test_a_turn_that_has_ended_is_booked_as_it_ended(environ: dict[str, st
         assert left(journal_directories(environ)) == []
 
 
+async def test_what_a_session_costs_after_a_turn_is_the_next_ones(environ: dict[str, str]) -> None:
+    made = Recording(environ)
+    made.see(TurnStarted(NOON, "s1", Turn("t", "s1", "turn", NOON)), metered(row(id="t").entry))
+    made.see(TurnStarted(NOON, "s1", Turn("next", "s1", "turn", NOON)))
+    made.see(ContextChanged(NOON, "s1", SessionState(costs=(PARENT_COST,))))
+    await made.recorder.aclose()
+    [journal] = left(journal_directories(environ))
+    assert journal.contents
+    assert [(row.entry.id, row.entry.costs) for row in journal.contents.open] == [("next", (PARENT_COST,))]
+
+
 async def test_an_agent_that_has_not_told_its_name_goes_by_its_commands(environ: dict[str, str]) -> None:
     async with recording(environ) as made:
         made.see(metered())
@@ -238,6 +249,14 @@ async def test_a_title_that_came_before_the_first_row_is_kept_with_it(environ: d
         assert session.title == ("A title" + "!" * 5000)[:LONGEST_TITLE]
 
 
+async def test_without_titles_none_is_kept_however_it_came(environ: dict[str, str]) -> None:
+    async with recording(environ, titles=False) as made:
+        made.see(metered(state=SessionState(title="A title", model="opus")))
+        made.see(SessionInfoChanged(NOON * 2, "s1", "A title", None, {}))
+        [session] = await made.sessions()
+        assert session.title is None
+
+
 async def test_a_change_without_a_title_leaves_the_title(environ: dict[str, str]) -> None:
     async with recording(environ) as made:
         made.see(metered(state=SessionState(title="A title")))
@@ -256,6 +275,15 @@ async def test_a_sessions_project_is_that_of_its_own_directory(environ: dict[str
             "cwd-project",
             "cwd-project",
         ]
+
+
+async def test_a_session_that_is_opened_elsewhere_is_of_the_project_there(environ: dict[str, str]) -> None:
+    async with recording(environ, project_of=lambda cwd: cwd.name) as made:
+        for directory in ("web", "infra"):
+            made.see(SessionOpened(NOON, "load", "s1", cwd=f"/src/{directory}"))
+            assert (await made.recorder.origin_when_known("s1", 30)).project == directory
+            made.see(metered())
+        assert [found.origin.project for found in await made.rows()] == ["web", "infra"]
 
 
 async def test_a_turn_does_not_wait_for_its_project(environ: dict[str, str]) -> None:
