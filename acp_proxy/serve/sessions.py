@@ -16,7 +16,7 @@ from acp_proxy.ledger.session_keys import KEY_LENGTH
 from acp_proxy.report import Line, line_of, session_key, turn_line
 from acp_proxy.report.context import Point, points, thinned
 from acp_proxy.report.formats import described, figures
-from acp_proxy.serve.asked import BadQuestionError
+from acp_proxy.serve.questions import BadQuestionError
 from acp_proxy.times import SECOND, milliseconds
 
 ACTIVE = 300 * SECOND  # after its last turn

@@ -22,8 +22,8 @@ from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.in_thread import InThread
 from acp_proxy.log import Log
 from acp_proxy.metrics import CONTENT_TYPE, Exporter
-from acp_proxy.serve.asked import BadQuestionError
 from acp_proxy.serve.assets import Asset, page_assets
+from acp_proxy.serve.questions import BadQuestionError
 from acp_proxy.serve.scrapes import Scrapes
 from acp_proxy.serve.views import Views
 

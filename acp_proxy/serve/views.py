@@ -16,11 +16,11 @@ from acp_proxy.config import Config
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.totals import QUARTER_HOUR
-from acp_proxy.serve import asked as questions
-from acp_proxy.serve.asked import choice, number, only
+from acp_proxy.serve import questions
 from acp_proxy.serve.dead import Dead
 from acp_proxy.serve.live import Running, described, running_turns
 from acp_proxy.serve.periods import RANGES
+from acp_proxy.serve.questions import choice, number, only
 from acp_proxy.serve.sessions import RecentSessions
 from acp_proxy.serve.spend import BY, spend
 from acp_proxy.serve.sums import KeptSums
