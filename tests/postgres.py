@@ -91,20 +91,14 @@ class Server:
         _give(self.data / file.name)
 
     def execute(self, database: str, sql: str) -> None:
-        asyncio.run(self._asked(database, sql, rows=False))
+        async def run() -> None:
+            connection = await asyncpg.connect(self.url(database))
+            try:
+                await connection.execute(sql)
+            finally:
+                await connection.close()
 
-    def ask(self, database: str, sql: str) -> list[tuple[object, ...]]:
-        return asyncio.run(self._asked(database, sql))
-
-    async def _asked(self, database: str, sql: str, *, rows: bool = True) -> list[tuple[object, ...]]:
-        connection = await asyncpg.connect(self.url(database))
-        try:
-            if rows:
-                return [tuple(found) for found in await connection.fetch(sql)]
-            await connection.execute(sql)  # several statements
-            return []
-        finally:
-            await connection.close()
+        asyncio.run(run())
 
     def program(self, name: str) -> Path:
         """One that came with the server, such as pg_dump."""

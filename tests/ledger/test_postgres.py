@@ -13,6 +13,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, Grant
@@ -26,7 +27,7 @@ from tests.core.accounts import usd
 from tests.ledger.conftest import TABLES
 from tests.ledger.holds import CAP, GONE, held, hold
 from tests.ledger.processes import Process
-from tests.ledger.rows import NOON, Warnings, row
+from tests.ledger.rows import ALICE, NOON, Warnings, row
 from tests.postgres import Server, asked, name_of, running
 
 OPERATING = (Path(__file__).parents[2] / "docs/operating.md").read_text(encoding="utf-8")
@@ -155,9 +156,9 @@ class TestTrouble:
     def test_a_name_that_no_index_takes_costs_that_row_alone(self, empty: str) -> None:
         with closing(open_ledger(empty, journals=())) as ledger:
             warnings = Warnings()
-            append_all(ledger, [row(session=secrets.token_hex(10_000)), row()], warnings)
+            append_all(ledger, [row(origin=replace(ALICE, agent=secrets.token_hex(10_000))), row()], warnings)
             assert warnings.events == ["ledger.row_refused"]
-            assert [each.entry.session for each in ledger.rows(Query())] == ["s1"]
+            assert [each.origin for each in ledger.rows(Query())] == [ALICE]
 
     def test_a_role_that_only_adds_rows_is_enough_for_proxies_and_can_take_none_back(
         self, postgres: Server, empty: str

@@ -12,7 +12,7 @@ import pytest
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
 from tests.ledger.rows import row
-from tests.postgres import running
+from tests.postgres import asked, running
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def url(place: Path) -> Iterator[str]:
     with running() as server:
         url = server.create("ledger").replace("127.0.0.1", "localhost")
         open_ledger(url, journals=()).close()
-        if not server.ask("postgres", "SELECT 1 WHERE current_setting('ssl_library') <> ''"):
+        if not asked(server.url("postgres"), "SELECT 1 WHERE current_setting('ssl_library') <> ''"):
             pytest.skip("this server was built without TLS")
         server.stop("fast")
         for name in ("server.key", "server.crt"):
@@ -63,7 +63,7 @@ def test_a_server_is_known_by_the_system_where_that_is_asked_for(
 
 
 def test_another_authority_and_another_name_are_not_believed(url: str, place: Path) -> None:
-    for asked, said in (
+    for tried, said in (
         (
             f"{url}&sslrootcert={place}/others.crt",
             "certificate verify failed: unable to get local issuer certificate",
@@ -74,7 +74,7 @@ def test_another_authority_and_another_name_are_not_believed(url: str, place: Pa
         ),
     ):
         with pytest.raises(LedgerUnavailableError, match=rf"^ledger postgresql://\S+/ledger: {said}"):
-            open_ledger(asked, journals=())
+            open_ledger(tried, journals=())
 
 
 def test_a_file_that_is_not_there_is_named(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
