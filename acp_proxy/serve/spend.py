@@ -25,6 +25,7 @@ MOST_SERIES = 8  # of a chart
 OTHER = "other"
 
 _SOURCES = ("usage_source", "cost_source")
+_KNOWN = ("exact", "partial", "estimated", "unpriced", "none")  # how well a row's tokens, and what they cost
 _SOMETIMES = ("team", "user", "kind")  # worth looking at where there is more than one
 _CARDS = ("today", "week", "month")
 
@@ -33,14 +34,15 @@ class Totals(Struct):
     """What a period's rows add up to, and how many of them are known how well."""
 
     line: Line = field(default_factory=lambda: Line("total"))
-    sources: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("exact", "partial", "estimated", "none"), 0))
+    sources: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KNOWN, 0))
     first: int | None = None  # the earliest start
 
     def add(self, groups: Iterable[Sums]) -> None:
         """Groups by `_SOURCES`, and by what else comes after these."""
         for sums in groups:
             self.line = self.line.plus(line_of("total", sums))
-            self.sources[_source(*sums.key[: len(_SOURCES)])] += sums.rows
+            self.sources[_source(*sums.key[: len(_SOURCES)])] += sums.rows - sums.unpriced
+            self.sources["unpriced"] += sums.unpriced
             self.first = sums.started_at if self.first is None else min(self.first, sums.started_at)
 
 

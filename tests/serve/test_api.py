@@ -131,7 +131,7 @@ def test_cards_are_the_totals_of_their_periods(served: Served) -> None:
 
 def test_exact_partial_and_estimated_are_told_apart(served: Served) -> None:
     found = served.json("/api/spend?range=all")
-    assert found["sources"] == {"exact": 6, "partial": 1, "estimated": 1, "none": 1}
+    assert found["sources"] == {"exact": 5, "partial": 1, "estimated": 1, "unpriced": 1, "none": 1}
     assert found["total"]["at_least"]
     assert found["total"]["unpriced_turns"] == 1
 

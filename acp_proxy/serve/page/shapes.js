@@ -29,7 +29,7 @@
  * @property {string | null} until
  * @property {Sums} total
  * @property {Row[]} rows
- * @property {{exact: number, partial: number, estimated: number, none: number}} sources
+ * @property {{exact: number, partial: number, estimated: number, unpriced: number, none: number}} sources
  * @property {string | null} cache_hit_ratio
  * @property {{today: Card, week: Card, month: Card}} cards
  * @property {{step: "hour" | "day" | "month", starts: number[], currencies: Record<string, Series[]>}} over_time

@@ -10,6 +10,7 @@ const SOURCES = [
   { name: "exact", look: "exact", says: "the agent reported all of it" },
   { name: "partial", look: "partial", says: "at least this: the agent reported only a part" },
   { name: "estimated", look: "estimated", says: "a guess, from characters or a context" },
+  { name: "unpriced", look: "unknown", word: "without a price", says: "what was used is known, but not what it costs" },
   { name: "none", look: "unknown", says: "nothing is known of what was used" },
 ];
 
@@ -59,8 +60,8 @@ function sourcesOf(sources) {
   const counts = SOURCES.map((source) => ({ ...source, count: sources[/** @type {keyof typeof sources} */ (source.name)] }));
   const all = counts.reduce((sum, { count }) => sum + count, 0);
   if (!all) return [];
-  const items = counts.map(({ count, look, says }) =>
-    make("li", { title: says }, make("span", { class: `swatch ${look}` }), `${count.toLocaleString("en-US")} ${look}`),
+  const items = counts.map(({ count, look, word = look, says }) =>
+    make("li", { title: says }, make("span", { class: `swatch ${look}` }), `${count.toLocaleString("en-US")} ${word}`),
   );
   const parts = counts.map(({ count, look }) => ({ share: count / all, look }));
   return [bar(parts, "sources"), make("ul", { class: "key", "aria-label": "How sure the figures are" }, ...items)];
