@@ -66,6 +66,11 @@ def test_a_cost_that_misses_a_price_is_at_least_that() -> None:
     assert total.endswith("  ≥ $1.0000")
 
 
+def test_a_total_is_at_least_that_whichever_model_misses_a_price() -> None:
+    *_, total = after(turn(line("opus", None, input=9)), turn(line("haiku", "1", input=1))).splitlines()
+    assert total.endswith("  ≥ $1.0000")
+
+
 def test_currencies_are_not_added() -> None:
     assert after(turn(line("a", "1")), turn(line("a", "2", "credits"))).endswith("  $1.0000 + 2.0000 credits\n")
 
