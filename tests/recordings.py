@@ -111,7 +111,7 @@ def told(usage: Usage, agent: str) -> tuple[int, ...]:
     """As much of a partition as the agent tells apart."""
     if agent.startswith(("goose", "fast-agent", "nanocoder", "codex-acp-1.")):
         return (usage.prompt, usage.completion)
-    if agent.startswith("mistral"):
+    if agent.startswith(("mistral", "code-puppy", "oh-my-pi")):
         return (usage.input, usage.cached_read, usage.completion)
     return (usage.input, usage.cached_read, usage.cached_write, usage.output, usage.thought)
 

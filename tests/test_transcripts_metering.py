@@ -88,7 +88,7 @@ def test_where_each_call_tells_its_context_an_estimate_has_the_right_total(scena
 @each_of(RECORDINGS)
 def test_the_rows_of_a_session_cost_what_its_agent_says_to_the_nano(recording: Path) -> None:
     result = metered(recording)
-    inherits = recording.parts[0].startswith("opencode")
+    inherits = recording.parts[0].startswith(("opencode", "oh-my-pi"))
     before = CONTINUES.get(recording.stem)
     earlier = metered(recording.with_name(f"{before}.jsonl")).states if before else {}
     restarts = recording.parts[0].startswith(("claude-agent-acp-0.49", "zed-claude"))
@@ -114,6 +114,7 @@ def test_the_rows_of_a_session_cost_what_its_agent_says_to_the_nano(recording: P
         Path("goose-anthropic-1.52.0/reload.jsonl"),
         Path("kilo-7.7.7/reload.jsonl"),
         Path("mistral-vibe-3.0.2/load.jsonl"),
+        Path("oh-my-pi-18.2.0/reload.jsonl"),
         Path("opencode-1.18.33/load.jsonl"),
         Path("opencode-1.18.33/reload.jsonl"),
     ],

@@ -184,6 +184,20 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
             ),
         ),
     ),
+    "code-puppy": (("0.0.946", Profile("turn", "includes_cache", unreported="turns that failed; calls cut short")),),
+    "oh-my-pi": (
+        (
+            "18.2.0",
+            Profile(
+                "turn",
+                "excludes_cache",
+                cost="carried",
+                fork_inherits=True,
+                cost_at_end=True,
+                unreported="turns that failed; calls cut short",
+            ),
+        ),
+    ),
     # Its input holds caches, and its total counts them a second time.
     "pydantic-acp": (("1.10.0", Profile("turn", "includes_cache", decided=True)),),
     "pi-acp": (("0.0.34", _SILENT_BUT_USED),),

@@ -13,7 +13,7 @@ from acp_proxy.core.one_call import OneCall
 PER_TURN = "unknown agent: counters taken per turn"
 _CUMULATIVE = "unknown agent: counters grew by more than the context, taken as cumulative"
 _EITHER = "unknown agent: its counters may be the turn's or the session's"
-_FELL = "unknown agent: counters fell, taken per turn"
+_NEVER = "unknown agent: counters fell, or grew by less than a call, taken per turn"
 
 
 class Judged(Struct, frozen=True):
@@ -32,7 +32,7 @@ class ScopeGuess:
         self.caches: dict[str | None, InputCounts] = {}  # whether input holds them, by model, once that is known
         self.sums = False  # a turn's usage is of all its calls, and not of the last one alone
         self._sure = False  # of `session`
-        self._per_turn = False  # for good: no counter of a session's falls
+        self._per_turn = False  # for good
 
     @property
     def settled(self) -> bool:
@@ -73,6 +73,10 @@ class ScopeGuess:
         since = now.partition.minus(before.partition)
         per_turn = call.fits(now.partition.prompt, 1, now.calls)
         cumulative = call.fits(since.prompt, min(now.calls, 2), now.calls)
+        # A session's counters grow by a call at least, if there was one, and if they do not begin anew.
+        if per_turn and 0 < since.prompt < call.floor and now.model == before.model:
+            self.scope, self._per_turn = "turn", True
+            return self._as_found()
         if per_turn and not cumulative:
             self.scope = "turn"
             return Judged(sure=call.proven)
@@ -87,7 +91,7 @@ class ScopeGuess:
     def _as_found(self) -> Judged:
         if self.scope == "session":
             return Judged(cumulative=True, reason=_CUMULATIVE, sure=self._sure)
-        return Judged(reason=_FELL if self._per_turn else PER_TURN)
+        return Judged(reason=_NEVER if self._per_turn else PER_TURN)
 
 
 def _outgrew(before: Ended, now: Ended) -> bool:

@@ -27,8 +27,12 @@ class Known(Struct, frozen=True):
 
 
 class OneCall(Struct, frozen=True):
-    """Tokens of a prompt. `told`: the agent's own context bounds them, `proven` to be one."""
+    """Tokens of a prompt. `told`: the agent's own context bounds them, `proven` to be one.
 
+    No call sent less than `floor`, whatever the agent's context is of.
+    """
+
+    floor: int
     least: int
     most: int
     told: bool = False
@@ -58,11 +62,11 @@ def one_call(
     """Of a turn after the known one, at whose end `chars` had passed. None where the known one says nothing."""
     if not known.usage.prompt:
         return None
-    least = max(1, 9 * known.usage.prompt // (10 * known.calls))
+    least = floor = max(1, 9 * known.usage.prompt // (10 * known.calls))
     grown = now.completion + (chars - known.chars) // CHARS_PER_TOKEN
     most = REMINDERS + 11 * (known.usage.total + grown) // 10
     if known.gauge is False or context is None or context > most:  # what is told may be of the session, too
-        return OneCall(least, most)
+        return OneCall(floor, least, most)
     if before_context is not None:
         least = max(least, before_context - before.completion)
-    return OneCall(least, max(least, context + context // 20), told=True, proven=known.gauge is True)
+    return OneCall(floor, least, max(least, context + context // 20), told=True, proven=known.gauge is True)

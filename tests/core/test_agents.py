@@ -35,6 +35,8 @@ from acp_proxy.core.agents import UNKNOWN, ProfileOverride, how_it_counts, profi
         ("cline", "3.0.65", "none"),
         ("nanocoder", "1.30.0", "turn"),
         ("pydantic-acp", "1.10.0", "turn"),
+        ("code-puppy", "0.0.946", "turn"),
+        ("oh-my-pi", "18.2.0", "turn"),
         ("@zed-industries/claude-code-acp", "0.16.2", "none"),
     ],
 )

@@ -65,6 +65,15 @@ def test_a_turn_with_a_call_that_shows_nowhere_is_taken_for_no_sessions_counters
     assert told[2].usage.prompt == 1350
 
 
+def test_counters_that_grew_by_less_than_a_call_are_no_sessions() -> None:
+    story = opened()
+    for number, total in enumerate((12_330, 12_770, 13_210)):
+        row = story.turn(inclusive(total, 400 + number), used=6400 + 100 * number, tool_calls=1)
+        assert (row.usage.prompt, row.usage_source) == (total, "agent")
+    row = story.turn(inclusive(27_740, 834), used=7000, tool_calls=3)
+    assert (row.usage.prompt, row.usage_source) == (27_740, "agent")
+
+
 def test_a_context_that_is_the_sum_of_the_session_hides_no_cumulative_counters() -> None:
     story = opened()
     for number, total in enumerate((1000, 2100, 3300, 4600), 1):
