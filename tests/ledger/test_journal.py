@@ -153,6 +153,7 @@ class TestPlaces:
         [(event, fields)] = warnings.told
         assert event == "journal.none"
         assert str(read_only_directory) in str(fields["reasons"])
+        assert fields["effect"] == "rows may be lost when the proxy is killed"
 
     def test_a_disk_too_full_for_it_is_passed_over(self, small_disk: Path, warnings: Warnings) -> None:
         ballast = small_disk / "ballast"
@@ -255,8 +256,7 @@ class TestRecovery:
         path.write_bytes(data)
         recover(ledger, [directory], warnings)
         assert ids(ledger) == ["a", "c"]
-        [(event, fields)] = warnings.told
-        assert (event, fields["skipped"]) == ("journal.torn", 1)
+        assert warnings.told == [("journal.torn", {"path": str(path), "skipped": 1, "recovered": 2})]
         assert journals(directory) == []
 
     def test_a_journal_of_a_newer_format_is_left_alone_and_reported(
@@ -265,7 +265,7 @@ class TestRecovery:
         path = abandoned(directory, ledger.url, "a")
         path.write_bytes(b"acpjrnl9" + path.read_bytes()[8:])
         assert recover(ledger, [directory], warnings) == 0
-        assert warnings.events == ["journal.unknown"]
+        assert warnings.told == [("journal.unknown", {"path": str(path)})]
         assert journals(directory) == [path]
 
     def test_a_ledger_out_of_reach_leaves_the_journal_for_later(self, directory: Path, tmp_path: Path) -> None:
