@@ -193,6 +193,16 @@ def test_some_rows_have_all_added_up(ledger: PostgresLedger, url: str) -> None:
     assert standing(ledger, CAP).spent == usd("0.05")
 
 
+def test_however_many_rows_have_gathered_all_are_added_up(ledger: PostgresLedger, url: str) -> None:
+    keep(ledger, CAP)
+    names = [name for name in (f"row {number}" for number in range(500)) if not is_due(name)]
+    ledger.append([row(id=name) for name in names])
+    assert asked(url, "SELECT spent FROM kept_sum") == [("{}",)]
+    add_up(ledger)
+    assert asked(url, "SELECT spent FROM kept_sum") == [(f'{{"nano":{{"USD":{len(names) * 10_000_000}}}}}',)]
+    assert asked(url, "SELECT count(*) FROM unsummed") == [(0,)]
+
+
 def test_rows_that_cannot_be_added_up_count_all_the_same(ledger: PostgresLedger, url: str) -> None:
     """What another writer holds for longer than one waits keeps nobody from appending."""
     keep(ledger, CAP)
