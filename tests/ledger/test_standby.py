@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -105,6 +106,34 @@ class TestReading:
             json.loads(typed(tmp_path, "report", "--json", "--ledger", standby.url(name)).stdout)["total"]["turns"] == 1
         )
         assert "acp_proxy_turns_total{" in typed(tmp_path, "metrics", "--ledger", standby.url(name)).stdout
+
+    def test_the_page_and_metrics_show_it(self, pair: Pair, name: str, tmp_path: Path) -> None:
+        primary, standby = pair
+        with closing(open_ledger(primary.url(name), journals=())) as ledger:
+            ledger.append([row(at=time.time_ns())])
+            hold(ledger, "dead", (CAP, "0.5"), owner=GONE)
+            home = ServedHome(tmp_path)
+            home.configure('[[budget]]\nname = "cap"\nwindow = "day"\nlimit = { amount = "1", currency = "USD" }\n')
+            with home.serving("--ledger", standby.url(name)) as served:
+                assert served.json("/api/spend")["total"]["turns"] == 1
+                for path in ("/api/sessions", "/api/budgets", "/api/live", "/healthz"):
+                    assert served.ask(path).status == 200, path
+                assert b"\nacp_proxy_ledger_up 1\n" in served.ask("/metrics").body
+                ledger.append([row(at=time.time_ns())])
+                assert served.json("/api/spend")["total"]["turns"] == 2
+                served.end()
+                assert served.process.stderr
+                assert served.process.stderr.read() == ""
+
+    def test_it_can_be_copied(self, pair: Pair, name: str, tmp_path: Path) -> None:
+        primary, standby = pair
+        with closing(open_ledger(primary.url(name), journals=())) as ledger:
+            ledger.append([row()])
+        target = f"sqlite:///{tmp_path}/copy.db"
+        answer = typed(tmp_path, "ledger", "copy", "--from", standby.url(name), "--to", target)
+        assert (answer.returncode, answer.stderr) == (0, ""), answer
+        with closing(open_reader(target, journals=())) as copied:
+            assert len(list(copied.rows(Query()))) == 1
 
     def test_doctor_says_that_it_takes_no_writes(self, pair: Pair, name: str, tmp_path: Path) -> None:
         answer = typed(tmp_path, "doctor", "--ledger", pair[1].url(name))
