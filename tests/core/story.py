@@ -211,3 +211,19 @@ def inclusive(input: int, output: int, read: int | None = None, thought: int | N
 def qwen_call(input: int, output: int, read: int = 0, parent: str | None = None) -> dict[str, object]:
     usage = {"inputTokens": input, "outputTokens": output, "totalTokens": input + output, "cachedReadTokens": read}
     return {"usage": usage} | ({"parentToolCallId": parent} if parent else {})
+
+
+CALL = disjoint(1100, 5010, 301, 201)  # 0.010927 by PRICES
+MODEL = {"_claude/model": "claude-opus-5-5"}
+
+
+def known(cost: str | None = None, agent_cost: str | None = None) -> SessionState:
+    """A session that the ledger knows."""
+    return SessionState(
+        costs=(usd(cost),) if cost else (), agent_cost=usd(agent_cost) if agent_cost else None, context_used=7000
+    )
+
+
+def openhands(input: int, output: int, read: int = 0, cost: object = None) -> dict[str, object]:
+    metrics = {"input_tokens": input, "output_tokens": output, "cache_read_tokens": read, "cost": cost}
+    return {"field_meta": {"openhands.dev/metrics": metrics}}

@@ -1,0 +1,447 @@
+"""What a session cost that another process had before: nothing is booked twice, and nothing is lost."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from msgspec.structs import replace
+
+from acp_proxy.core.events import Counters, ModelCounters, SessionClosed, UsageReported
+from acp_proxy.core.money import Money
+from tests.core.story import (
+    CALL,
+    CLAUDE,
+    CLAUDE_049,
+    GOOSE,
+    MODEL,
+    OPENCODE,
+    OPENHANDS,
+    PRICES,
+    STRANGER,
+    VIBE,
+    Story,
+    disjoint,
+    inclusive,
+    known,
+    usd,
+)
+
+
+def test_a_carried_over_cost_goes_on_from_the_ledger_and_what_nobody_reported_is_a_row_of_its_own() -> None:
+    story = Story(CLAUDE)
+    story.open("load")
+    story.restore(known("0.058226", "0.058226"))
+    turn = story.begin()
+    story.report(turn, used=6612, cost="0.08477699999999999", meta=MODEL)
+    unseen, own = story.end(turn, CALL)
+    assert (unseen.kind, unseen.costs, unseen.usage.total) == ("autonomous", (usd("0.015624"),), 0)
+    assert (own.kind, own.costs, own.cost_source) == ("turn", (usd("0.010927"),), "agent")
+    assert story.metered.state.costs == (usd("0.084777"),)
+    assert story.turn(CALL, cost="0.096").costs == (usd("0.011223"),)
+
+
+def test_a_carried_over_cost_that_only_rounds_otherwise_than_the_catalog_holds_nothing_unseen() -> None:
+    story = Story(CLAUDE)
+    story.open("load", model="claude-opus-5-5")
+    story.restore(known("0.05", "0.05"))
+    assert story.turn(CALL, cost="0.061").costs == (usd("0.011"),)
+    assert [row.kind for row in story.rows] == ["turn"]
+
+
+def test_a_carried_over_cost_without_a_known_price_belongs_to_the_turn() -> None:
+    story = Story(OPENCODE)
+    story.open("load", model="nobody/knows")
+    story.restore(known("0.025794", "0.025794"))
+    assert story.turn(inclusive(100, 10), cost="0.02798").costs == (usd("0.002186"),)
+    assert len(story.rows) == 1
+
+
+def test_a_session_that_the_ledger_does_not_know_is_priced_from_tokens_first() -> None:
+    story = Story(CLAUDE)
+    story.open("load", model="claude-opus-5-5")
+    story.restore(None)
+    first = story.turn(CALL, cost="5.5")
+    assert (first.costs, first.cost_source) == ((usd("0.010927"),), "computed")
+    assert story.turn(CALL, cost="5.52").costs == (usd("0.02"),)
+
+
+def test_what_a_session_cost_before_anybody_metered_it_is_not_booked_after_a_first_turn_that_failed() -> None:
+    first, second = Story(CLAUDE), Story(CLAUDE)
+    first.open("load", model="claude-opus-5-5")
+    first.restore(None)
+    first.turn(stop="error", updates=0)
+    second.open("load", model="claude-opus-5-5")
+    second.restore(first.metered.state)
+    assert second.turn(CALL, cost="20.010927").costs == (usd("0.010927"),)
+    assert second.booked() == "0.010927"
+
+
+def test_the_ledgers_answer_may_come_after_the_first_cost() -> None:
+    story = Story(OPENCODE)
+    story.open("load")
+    turn = story.begin()
+    story.report(turn, cost="0.02798")
+    story.restore(known("0.025794", "0.025794"))
+    assert story.end(turn, inclusive(100, 10))[-1].costs == (usd("0.002186"),)
+
+
+def test_a_ledger_that_is_slower_than_the_first_turn_says_what_it_had_cost() -> None:
+    story = Story(OPENCODE)
+    story.open("load")
+    assert story.turn(inclusive(100, 10), cost="0.02798").costs == ()
+    (late,) = story.restore(known("0.025794", "0.025794"))
+    assert (late.kind, late.usage.total, late.costs) == ("autonomous", 0, (usd("0.002186"),))
+    assert story.metered.state.costs == (usd("0.02798"),)
+    assert story.turn(inclusive(100, 10), cost="0.03").costs == (usd("0.00202"),)
+
+
+def test_a_ledger_that_is_slower_than_the_second_turn_says_it_too() -> None:
+    story = Story(OPENCODE)
+    story.open("load")
+    story.turn(inclusive(100, 10), cost="0.02798")
+    story.turn(inclusive(100, 10), cost="0.03")
+    (late,) = story.restore(known("0.025794", "0.025794"))
+    assert late.costs == (usd("0.002186"),)
+
+
+def test_a_ledger_that_knows_a_cost_in_another_currency_says_nothing_of_the_first() -> None:
+    story = Story(OPENCODE)
+    story.open("load")
+    turn = story.begin()
+    story.report(turn, cost=Money.of("0.5", "EUR"))
+    story.restore(known("0.02", "0.02"))
+    assert story.end(turn, inclusive(100, 10))[-1].costs == ()
+
+
+def test_a_slow_ledger_adds_only_what_the_first_turn_was_not_priced_at() -> None:
+    story = Story(CLAUDE)
+    story.open("load", model="claude-opus-5-5")
+    assert story.turn(CALL, cost="0.084777").costs == (usd("0.010927"),)
+    story.tell(SessionClosed(story.now(), "s", deleted=True))
+    (late,) = story.restore(known("0.058226", "0.058226"))
+    assert late.costs == (usd("0.015624"),)
+    assert story.metered.state.costs == (usd("0.084777"),)
+
+
+def test_a_slow_ledger_adds_nothing_that_was_booked_beside_the_first_turn() -> None:
+    story = Story(CLAUDE)
+    story.open("load", model="claude-opus-5-5")
+    rows = (ModelCounters("claude-opus-5-5", CALL), ModelCounters("haiku", disjoint(100, 0, 0, 10)))
+    story.turn(CALL, cost="0.069303", model_usage=rows)
+    assert [row.costs for row in story.rows] == [(usd("0.00015"),), (usd("0.010927"),)]
+    assert story.restore(known("0.058226", "0.058226")) == []
+
+
+def test_a_slow_ledger_adds_nothing_to_the_users_price() -> None:
+    story = Story(CLAUDE, replace(PRICES, configured=frozenset({"mock"})))
+    story.open("load", model="mock")
+    assert story.turn(inclusive(100, 10), cost="0.084777").costs == (usd("0.000002"),)
+    assert story.restore(known("0.058226", "0.058226")) == []
+
+
+def test_a_later_answer_of_the_ledger_is_nothing_once_rows_were_booked_here() -> None:
+    story = Story(OPENCODE)
+    story.open("load")
+    story.restore(None)
+    story.turn(inclusive(100, 10), cost="0.02798")
+    story.open("load")
+    assert story.restore(known("0.025794", "0.025794")) == []
+    assert story.turn(inclusive(100, 10), cost="0.03").costs == (usd("0.00202"),)
+
+
+def test_what_the_agents_first_cost_after_a_load_pays_beside_the_turn_was_not_spent_before() -> None:
+    story = Story(CLAUDE)
+    story.open("load", model="claude-opus-5-5")
+    story.restore(known("0.05", "0.05"))
+    rows = (ModelCounters("claude-opus-5-5", CALL), ModelCounters("haiku", disjoint(100, 0, 0, 10)))
+    story.turn(CALL, cost="0.061077", model_usage=rows)
+    assert [row.kind for row in story.rows] == ["side", "turn"]
+    assert story.booked() == "0.011077"
+
+
+def test_a_cost_that_restarts_in_a_new_process_counts_in_full() -> None:
+    story = Story(CLAUDE_049)
+    story.open("load")
+    story.restore(known("0.01", "0.01"))
+    assert story.turn(CALL, cost="0.02").costs == (usd("0.02"),)
+    assert story.metered.state.costs == (usd("0.03"),)
+
+
+def test_a_cost_that_no_process_before_was_told_begins_at_zero() -> None:
+    story = Story(OPENCODE)
+    story.open("load", model="claude-opus-5-5")
+    story.restore(known("1"))
+    story.turn(CALL, cost="0.02")
+    assert story.booked() == "0.02"
+
+
+def test_a_cost_in_the_history_of_an_agent_that_goes_on_is_what_it_has_cost() -> None:
+    story = Story(OPENCODE)
+    story.open("load")
+    story.restore(known("0.01", "0.01"))
+    story.tell(UsageReported(story.now(), "s", None, 6612, 200_000, usd("0.03"), replayed=True))
+    assert story.booked() == "0.02"
+
+
+def test_a_cost_in_the_history_of_an_agent_that_restarts_is_no_spend() -> None:
+    story = Story(CLAUDE_049)
+    story.open("load")
+    story.tell(UsageReported(story.now(), "s", None, 6612, 200_000, usd("0.03"), replayed=True))
+    assert story.rows == []
+    assert story.turn(CALL, cost="0.02").costs == (usd("0.02"),)
+
+
+def test_a_cost_of_which_only_its_figures_tell_goes_on_unless_it_fell() -> None:
+    for value, cost in (("0.061", "0.011"), ("0.02", "0.02")):
+        story = Story((CLAUDE[0], "0.75.0"))
+        story.open("load")
+        story.restore(known("0.05", "0.05"))
+        assert story.turn(CALL, cost=value).costs == (usd(cost),)
+        cancelled = story.turn(stop="cancelled", output_chars=400)
+        assert cancelled.usage_source == "none"
+
+
+def test_a_cost_that_restarts_after_close_and_resume_counts_in_full() -> None:
+    story = Story(CLAUDE_049)
+    story.open()
+    story.turn(CALL, cost="0.01")
+    story.close()
+    story.open("resume")
+    assert story.turn(CALL, cost="0.02").costs == (usd("0.02"),)
+
+
+def test_what_a_counter_that_has_restarted_did_not_tell_is_not_awaited_any_more() -> None:
+    story = Story(CLAUDE_049)
+    story.open(model="claude-opus-5-5")
+    assert story.turn(CALL).costs == (usd("0.010927"),)
+    story.close()
+    story.open("resume")
+    assert story.turn(CALL, cost="0.02").costs == (usd("0.02"),)
+
+
+def test_a_load_in_the_same_process_changes_nothing() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    story.turn(CALL, cost="0.04627")
+    story.open("load")
+    assert story.turn(CALL, cost="0.07581").costs == (usd("0.02954"),)
+    assert [row.kind for row in story.rows] == ["turn", "turn"]
+
+
+def test_a_cost_of_goose_goes_on_in_a_new_process_which_repeats_the_last_one_first() -> None:
+    story = Story(GOOSE)
+    story.open("load")
+    story.restore(known("0.036171", "0.036171"))
+    assert story.report(used=7844, size=1_000_000, cost="0.036171") == []
+    row = story.turn(inclusive(6411, 201), used=6612, cost="0.04511775")
+    assert (row.costs, row.cost_source) == ((usd("0.00894675"),), "agent")
+    assert [row.kind for row in story.rows] == ["turn"]
+    assert story.metered.state.costs == (usd("0.04511775"),)
+
+
+def test_a_cost_of_goose_that_no_ledger_knows_goes_on_from_what_it_repeats_at_load() -> None:
+    story = Story(GOOSE)
+    story.open("load")
+    story.report(used=7844, size=1_000_000, cost="0.036171")
+    assert story.turn(inclusive(6411, 201), used=6612, cost="0.04511775").costs == (usd("0.00894675"),)
+
+
+def test_a_new_session_of_an_id_that_the_ledger_knows_begins_at_zero() -> None:
+    story = Story(GOOSE)
+    story.open("new", "20261121_1")
+    story.restore(known("0.036171", "0.036171"), "20261121_1")
+    assert story.turn(inclusive(1752, 214), session="20261121_1", cost="0.007086").costs == (usd("0.007086"),)
+    assert story.turn(inclusive(1974, 228), session="20261121_1", cost="0.0401").costs == (usd("0.033014"),)
+
+
+def test_a_new_session_of_an_id_that_was_had_here_begins_at_zero() -> None:
+    story = Story(GOOSE)
+    for _ in range(2):
+        story.open()
+        assert story.turn(inclusive(1752, 214), cost="0.007086").costs == (usd("0.007086"),)
+    assert story.booked() == "0.014172"
+
+
+def test_goose_prices_a_call_whose_stream_broke() -> None:
+    story = Story(GOOSE)
+    story.open()
+    story.turn(inclusive(6966, 206), used=7172, cost="0.03005775")
+    row = story.turn(inclusive(7077, 1), used=7078, cost="0.037845000000000004", output_chars=60)
+    assert (row.usage.total, row.usage_source, row.costs) == (7078, "agent", (usd("0.00778725"),))
+
+
+def test_of_a_retried_stream_claude_tells_the_cost_but_zero_tokens() -> None:
+    story = Story(CLAUDE_049)
+    story.open()
+    story.turn(CALL, cost="0.030358749999999997")
+    row = story.turn(disjoint(0), used=6948, cost="0.04687875", output_chars=100)
+    assert (row.usage.total, row.usage_source, row.detail) == (0, "partial", "the agent tells its cost, not its tokens")
+    assert (row.costs, row.cost_source) == ((usd("0.01652"),), "agent")
+
+
+def test_a_late_update_that_repeats_the_cost_after_a_cancel_is_no_spend() -> None:
+    story = Story(CLAUDE_049)
+    story.open()
+    story.turn(CALL, cost="0.01491125")
+    turn = story.begin()
+    story.report(turn, used=6523, size=1_000_000)
+    row = story.end(turn, stop="cancelled", output_chars=80)[-1]
+    assert (row.usage_source, row.cost_source, row.costs) == ("none", "unknown", ())
+    assert story.report(used=6523, size=1_000_000, cost="0.01491125") == []
+    assert story.turn(CALL, cost="0.030895").costs == (usd("0.01598375"),)
+
+
+def test_a_cost_of_zero_after_a_carried_one_is_a_gap_and_no_new_baseline() -> None:
+    story = Story(OPENCODE)
+    story.open()
+    story.turn(inclusive(100, 10), cost="0.25")
+    assert story.turn(inclusive(0, 0), cost="0", stop="cancelled").costs == ()
+    assert story.turn(inclusive(100, 10), cost="0.3").costs == (usd("0.05"),)
+
+
+def test_a_cost_of_zero_of_an_agent_that_nobody_described_is_a_gap_until_less_than_before_is_told() -> None:
+    for after, booked in (("0.3", "0.3"), ("0.1", "0.35")):
+        story = Story(STRANGER)
+        story.open()
+        for cost in ("0.25", "0", after):
+            story.turn(inclusive(100, 10), cost=cost)
+        assert story.booked() == booked
+
+
+def test_a_cost_of_zero_after_a_load_is_no_baseline_either() -> None:
+    for state, first in ((None, "0.000002"), (known("0.25", "0.25"), "0.05")):
+        story = Story(OPENCODE)
+        story.open("load", model="mock")
+        assert story.report(used=0, size=128_000, cost="0") == []
+        story.restore(state)
+        story.turn(inclusive(100, 10), cost="0.3")
+        assert story.booked() == first
+        assert story.turn(inclusive(100, 10), cost="0.32").costs == (usd("0.02"),)
+
+
+def test_what_several_calls_cost_of_which_only_the_last_is_told_is_not_taken_for_unseen_spend() -> None:
+    story = Story(OPENCODE)
+    story.open("load", model="mock")
+    story.restore(known("0.25", "0.25"))
+    story.turn(inclusive(100, 10), cost="0.26", tool_calls=1)
+    assert [(row.kind, row.costs) for row in story.rows] == [("turn", (usd("0.01"),))]
+
+
+def test_a_cost_that_fell_has_restarted() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(inclusive(100, 10), cost="0.279")
+    assert story.turn(inclusive(110, 10), cost="0.0286").costs == (usd("0.0286"),)
+
+
+def test_a_carried_cost_that_fell_all_the_same_is_only_a_new_baseline() -> None:
+    story = Story(OPENCODE)
+    story.open(model="mock")
+    story.turn(inclusive(100, 10), cost="0.279")
+    row = story.turn(inclusive(100, 10), cost="0.0286")
+    assert (row.costs, row.cost_source) == ((usd("0.000002"),), "computed")
+    assert story.turn(inclusive(100, 10), cost="0.03").costs == (usd("0.0014"),)
+
+
+def test_a_fork_of_opencode_begins_with_its_parents_cost() -> None:
+    story = Story(OPENCODE)
+    story.open()
+    story.turn(inclusive(100, 10), cost="0.035354")
+    story.open("fork", "f", parent="s")
+    assert story.turn(inclusive(100, 10), session="f", cost="0.038084").costs == (usd("0.00273"),)
+    assert story.metered.state.costs == (usd("0.00273"),)
+
+
+def test_a_fork_of_a_session_that_only_the_ledger_knows_begins_there_too() -> None:
+    story = Story(OPENCODE)
+    story.open("fork", "f", parent="s")
+    story.restore(known("0.035354", "0.035354"), "f", parent="s")
+    assert story.turn(inclusive(100, 10), session="f", cost="0.038084").costs == (usd("0.00273"),)
+    assert story.metered.state.costs == (usd("0.00273"),)
+
+
+def test_what_a_fork_is_said_to_have_cost_before_it_is_named_is_no_spend() -> None:
+    story = Story(VIBE)
+    so_far = {"promptTokens": 1610, "completionTokens": 207, "totalTokens": 1817}
+    story.tell(UsageReported(story.now(), "f", None, 1817, 102_400, usd("0.002186"), meta=so_far, replayed=True))
+    story.open("fork", "f", parent="s")
+    assert story.rows == []
+    row = story.turn(inclusive(3440, 428), session="f", cost="0.00529")
+    assert (row.usage.total, row.costs) == (2051, (usd("0.003104"),))
+
+
+def test_the_fork_of_another_agent_begins_at_zero() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    story.turn(CALL, cost="0.04")
+    story.open("fork", "f", parent="s")
+    assert story.turn(CALL, session="f", cost="0.016051").costs == (usd("0.016051"),)
+
+
+def test_vibes_cost_moves_with_the_model_without_anything_being_spent() -> None:
+    story = Story(VIBE)
+    story.open()
+    before = {"promptTokens": 1610, "completionTokens": 207, "cachedTokens": 510, "totalTokens": 1817}
+    after = {"promptTokens": 3440, "completionTokens": 428, "cachedTokens": 1040, "totalTokens": 3868}
+    turn = story.begin()
+    story.report(turn, cost="0.002186", meta=before)
+    story.end(turn, Counters(1610, 207, 1817, None, 510))
+    assert story.report(cost="0.00529", meta=before) == []
+    turn = story.begin()
+    story.report(turn, cost="0.00529", meta=before)
+    story.report(turn, cost="0.0113", meta=after)
+    assert story.end(turn, Counters(3440, 428, 3868, None, 1040))[-1].costs == (usd("0.00601"),)
+
+
+def test_vibes_cost_moves_with_the_model_after_a_load_too() -> None:
+    meta = {"promptTokens": 1610, "completionTokens": 207, "cachedTokens": 510, "totalTokens": 1817}
+    story = Story(VIBE)
+    story.open("load")
+    story.restore(replace(known("0.002186", "0.002186"), counters=Counters(1610, 207, 1817, None, 510)))
+    assert story.report(cost="0.00529", meta=meta) == []
+
+
+def test_counters_that_are_replayed_without_a_cost_say_nothing_of_it() -> None:
+    story = Story(OPENHANDS)
+    story.open("load")
+    story.restore(known("0.01", "0.01"))
+    metrics: dict[str, object] = {"input_tokens": 100, "output_tokens": 1}
+    story.update(None, {"field_meta": {"openhands.dev/metrics": metrics}}, replayed=True)
+    turn = story.begin()
+    metrics = {"input_tokens": 200, "output_tokens": 2, "cost": Decimal("0.03")}
+    story.update(turn, {"field_meta": {"openhands.dev/metrics": metrics}})
+    assert story.end(turn)[-1].costs == (usd("0.02"),)
+
+
+def test_what_vibe_spent_while_it_told_no_cost_comes_with_its_next_cost() -> None:
+    story = Story(VIBE)
+    story.open()
+    before = {"promptTokens": 1610, "completionTokens": 207, "cachedTokens": 510, "totalTokens": 1817}
+    after = {"promptTokens": 3440, "completionTokens": 428, "cachedTokens": 1040, "totalTokens": 3868}
+    for cost, meta, counters in (("0.002186", before, (1610, 207, 510)), (None, after, (3440, 428, 1040))):
+        turn = story.begin()
+        story.report(turn, used=1817, cost=cost, meta=meta)
+        story.end(turn, inclusive(*counters))
+    (late,) = story.report(cost="0.004644", meta=after)
+    assert (late.costs, story.booked()) == ((usd("0.002458"),), "0.004644")
+
+
+def test_what_a_killed_turn_is_booked_with_is_not_booked_again_when_its_session_goes_on() -> None:
+    so_far = [
+        {"promptTokens": prompt, "completionTokens": written, "totalTokens": prompt + written}
+        for prompt, written in ((1610, 207), (3440, 428), (5380, 656))
+    ]
+    story = Story(VIBE)
+    story.open()
+    turn = story.begin()
+    story.report(turn, cost="0.002186", meta=so_far[0])
+    story.end(turn, inclusive(1610, 207))
+    story.report(story.begin(), cost="0.004644", meta=so_far[1])
+    later = Story(VIBE)
+    later.open("load")
+    later.restore(story.changes[-1].state)
+    assert later.report(cost="0.004644", meta=so_far[1]) == []
+    turn = later.begin()
+    later.report(turn, cost="0.007238", meta=so_far[2])
+    row = later.end(turn, inclusive(5380, 656))[-1]
+    assert (row.usage.total, row.costs) == (2168, (usd("0.002594"),))

@@ -1,0 +1,183 @@
+"""Agents that nobody described: how they count is guessed, and no guess is said to be exact."""
+
+from __future__ import annotations
+
+from acp_proxy.core.agents import ProfileOverride
+from acp_proxy.core.entry import SessionState
+from acp_proxy.core.events import Counters, ModelCounters
+from acp_proxy.core.usage import NOTHING, Usage
+from tests.core.story import (
+    STRANGER,
+    Story,
+    disjoint,
+    inclusive,
+    qwen_call,
+)
+
+
+def test_an_unknown_agent_counts_per_turn_and_its_rows_say_that_this_is_a_guess() -> None:
+    story = Story(STRANGER)
+    story.open()
+    row = story.turn(disjoint(1000, 50, 0, 100), used=1150)
+    assert row.usage == Usage(1000, 50, 0, 100)
+    assert "unknown agent" in row.detail
+    assert "caches beside input" in row.detail
+
+
+def test_an_unknown_agent_that_tells_no_parts_is_not_said_to_have_them_beside() -> None:
+    story = Story(STRANGER)
+    story.open()
+    assert story.turn(Counters(1000, 100, 1100)).detail.endswith("neither caches nor thinking are told apart")
+
+
+def test_a_sum_over_the_calls_of_a_turn_with_tools_does_not_mark_an_agent_as_cumulative() -> None:
+    story = Story(STRANGER)
+    story.open()
+    for calls, context in ((1, 1000), (2, 1200), (4, 1400), (1, 1500)):
+        row = story.turn(inclusive(calls * context - 100, 100), used=context, tool_calls=calls - 1)
+        assert (row.usage.prompt, row.usage_source) == (calls * context - 100, "agent")
+
+
+def test_more_than_the_calls_of_a_turn_with_tools_can_have_sent_marks_an_agent_as_cumulative() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(inclusive(1900, 200), used=1000, tool_calls=1)
+    row = story.turn(inclusive(4200, 400), used=1200, tool_calls=1)
+    assert row.usage == Usage(2300, 0, 0, 200)
+
+
+def test_a_context_that_is_only_guessed_hides_no_cumulative_counters() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(inclusive(1610, 207), used=8665)
+    assert story.turn(inclusive(6800, 800), used=8908, tool_calls=1).usage == Usage(5190, 0, 0, 593)
+
+
+def test_a_turn_after_one_that_was_cancelled_with_zeros_does_not_mark_an_agent_as_cumulative() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(inclusive(1000, 100), used=1100)
+    story.turn(inclusive(0, 0), used=1100, stop="cancelled")
+    for total in (1200, 1300):
+        assert story.turn(inclusive(total, 100), used=total + 100).usage.prompt == total
+
+
+def test_of_an_unknown_agent_usage_that_one_call_can_have_had_is_at_least_that_after_tools() -> None:
+    story = Story(STRANGER)
+    story.open()
+    row = story.turn(inclusive(1000, 100), used=1100, tool_calls=1)
+    assert (row.usage.total, row.usage_source) == (1100, "partial")
+    assert row.detail.endswith("no more than one of several model calls")
+
+
+def test_the_first_counters_after_a_load_are_not_the_turns_when_it_cannot_have_sent_so_much() -> None:
+    story = Story(STRANGER)
+    story.open("load")
+    row = story.turn(inclusive(21_000, 2300), used=1817, output_chars=40)
+    assert (row.usage, row.usage_source) == (NOTHING, "none")
+    assert story.turn(inclusive(22_900, 2400), used=1920).usage == Usage(1900, 0, 0, 100)
+
+
+def test_counters_that_outgrow_the_context_mark_an_unknown_agent_as_cumulative() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(inclusive(1000, 100), used=1100)
+    row = story.turn(inclusive(2200, 220), used=1320)
+    assert row.usage == Usage(1200, 0, 0, 120)
+    assert "cumulative" in row.detail
+    assert story.turn(inclusive(3600, 360), used=1540).usage == Usage(1400, 0, 0, 140)
+
+
+def test_what_a_cancelled_turn_used_comes_with_the_next_counters_of_an_agent_that_was_found_to_be_cumulative() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(inclusive(1000, 100), used=1100)
+    story.turn(inclusive(2200, 220), used=1320)
+    assert story.turn(used=1320, stop="cancelled", output_chars=40).usage_source == "none"
+    assert story.turn(inclusive(5000, 500), used=1600).usage == Usage(2800, 0, 0, 280)
+
+
+def test_after_a_load_counters_go_on_from_the_turn_before_and_not_from_another_process() -> None:
+    story = Story(STRANGER)
+    story.open("load")
+    story.restore(SessionState(counters=inclusive(21_000, 2300), context_used=1800))
+    story.turn(inclusive(1000, 100), used=1900)
+    row = story.turn(inclusive(2100, 220), used=2000)
+    assert (row.usage, "cumulative" in row.detail) == (Usage(1100, 0, 0, 120), True)
+    assert story.turn(inclusive(3400, 360), used=2100).usage == Usage(1300, 0, 0, 140)
+
+
+def test_a_cancelled_turn_of_an_unknown_agent_that_has_the_counters_of_the_one_before_repeats_them() -> None:
+    story = Story(STRANGER)
+    story.open()
+    rows = (ModelCounters("mock", inclusive(1000, 100)),)
+    for _ in range(2):  # two turns may well use the same
+        assert story.turn(inclusive(1000, 100), model_usage=rows).usage.total == 1100
+    story.turn(inclusive(1000, 100), model_usage=rows, stop="cancelled")
+    assert [(row.usage.total, row.usage_source) for row in story.rows[2:]] == [(0, "none")]
+
+
+def test_who_tells_its_counters_by_model_too_has_retried_a_stream_and_is_not_cumulative() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(disjoint(1000, output=100), used=1100)
+    once = ModelCounters("mock", disjoint(1200, output=100))
+    row = story.turn(disjoint(2400, output=110), used=1300, model_usage=(once,))
+    assert (row.usage, "per turn" in row.detail) == (Usage(1200, 0, 0, 100), True)
+
+
+def test_counters_that_grow_as_the_context_does_stay_per_turn() -> None:
+    story = Story(STRANGER)
+    story.open()
+    for total in (1000, 1200, 1400):
+        assert story.turn(inclusive(total, 100), used=total + 100).usage == Usage(total, 0, 0, 100)
+
+
+def test_counters_that_fall_take_the_guess_back() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(inclusive(1000, 100), used=1100)
+    story.turn(inclusive(9000, 900), used=1500)
+    for _ in range(2):
+        assert story.turn(inclusive(1600, 100), used=1700).usage == Usage(1600, 0, 0, 100)
+
+
+def test_an_unknown_agent_that_tells_what_gemini_tells_leaves_out_its_thinking_too() -> None:
+    story = Story(STRANGER)
+    story.open()
+    row = story.turn(quota=Counters(6220, 150))
+    assert (row.usage, row.usage_source) == (Usage(6220, 0, 0, 150), "partial")
+
+
+def test_an_unknown_agent_that_tells_each_call_as_qwen_does_is_summed() -> None:
+    story = Story(STRANGER)
+    story.open()
+    turn = story.begin()
+    for prompt in (6110, 6220):
+        story.update(turn, qwen_call(prompt, 201, 5010), {"content": {"type": "text", "text": ""}})
+    story.update(turn, qwen_call(9, 9), {"content": {"type": "text", "text": "said"}})
+    row = story.end(turn, tool_calls=1)[-1]
+    assert (row.usage, row.usage_source) == (Usage(2310, 10020, 0, 402), "agent")
+    assert row.detail == "unknown agent: usage told call by call"
+
+
+def test_what_an_unknown_agent_tells_of_the_turn_stands_for_what_it_told_of_calls() -> None:
+    story = Story(STRANGER)
+    story.open()
+    turn = story.begin()
+    story.update(turn, qwen_call(6110, 201), {"content": {"type": "text", "text": ""}})
+    assert story.end(turn, inclusive(6110, 201))[-1].usage == Usage(6110, 0, 0, 201)
+
+
+def test_the_configuration_says_what_cannot_be_guessed() -> None:
+    story = Story(STRANGER, profiles={"my-agent": ProfileOverride("session", "includes_cache")})
+    story.open()
+    story.turn(Counters(1000, 100, None, None, 600))
+    assert story.turn(Counters(2200, 220, None, None, 1300)).usage == Usage(500, 700, 0, 120)
+
+
+def test_the_users_name_for_an_agent_wins_over_its_own() -> None:
+    story = Story(("wrapper", "9.9"), agent_name="Copilot")
+    story.open()
+    story.turn(inclusive(100, 10))
+    assert story.turn(inclusive(300, 30)).usage == Usage(200, 0, 0, 20)
