@@ -229,7 +229,7 @@ def _by_line(query: Query, by: Sequence[str]) -> bool:
 def _sums(found: tuple[Any, ...], size: int) -> Sums:
     key, currency, (rows, turns, *numbers) = found[:size], found[size], found[size + 1 :]
     usage, (units, nano, *counts) = Usage(*numbers[:5]), numbers[5:]
-    costs = () if currency is None else (Money(units * NANO + nano, currency),)
+    costs = () if currency is None or nano is None else (Money(units * NANO + nano, currency),)
     return Sums(key, rows, turns, usage, costs, *counts)
 
 

@@ -148,7 +148,12 @@ def _row(found: list[tuple[Any, ...]], origins: dict[tuple[Any, ...], Origin]) -
 
 def _line(found: tuple[Any, ...]) -> UsageLine:
     model, *counts, nano, currency, price_row, _ = found[_MODEL:]
-    return UsageLine(model, Usage(*counts), None if nano is None else Money(nano, currency), price_row)
+    return UsageLine(model, Usage(*counts), money(nano, currency), price_row)
+
+
+def money(nano: int | None, currency: str | None) -> Money | None:
+    """Of two columns; an amount of nobody knows what is not known."""
+    return None if nano is None or currency is None else Money(nano, currency)
 
 
 def _model_condition(query: Query) -> tuple[str, list[Any]]:

@@ -12,11 +12,12 @@ import msgspec
 from msgspec import Struct
 
 from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
-from acp_proxy.core.money import Money, summed
+from acp_proxy.core.money import summed
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Counters, Usage
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.reading import OF_SESSION, key_values
+from acp_proxy.ledger.rows import money
 from acp_proxy.ledger.totals import Run, Statement, execute, insertions
 
 # What a row does not know of its session does not replace what an earlier one knew.
@@ -201,8 +202,8 @@ def state_of(found: tuple[Any, ...], costs: list[tuple[Any, ...]]) -> SessionSta
         context_used=used,
         context_size=size,
         context_estimated=bool(estimated),
-        costs=summed(Money(cost_nano, cost_currency) for cost_nano, cost_currency in costs),
-        agent_cost=None if nano is None else Money(nano, currency),
+        costs=summed(cost for found in costs if (cost := money(*found))),
+        agent_cost=money(nano, currency),
         counters=_counters(counters),
         model=model,
         title=title,

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,12 +25,11 @@ from acp_proxy.core.peek import is_one_a_line, peek_lines, peek_run, split_lines
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger.records import MAGIC, commit, encode, head, read_journal, room
 from tests.ends import Ends
+from tests.fuzz.limits import EXAMPLES, FUZZ
 from tests.fuzz.mutations import cut, mutated, recorded_lines, seeds
 from tests.ledger.rows import NOON, row
 from tests.serve.house import Home, Served
 
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "150"))
-FUZZ = settings(max_examples=EXAMPLES, deadline=None)
 SAID = recorded_lines() + seeds("lines")
 
 said = st.lists(st.tuples(st.sampled_from([Side.CLIENT, Side.AGENT]), mutated(SAID)), min_size=1, max_size=8)

@@ -15,8 +15,9 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.cli import main
 from acp_proxy.config import load
 from acp_proxy.core.entry import SessionState
+from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Counters
-from acp_proxy.ledger import LedgerError, open_ledger, open_reader
+from acp_proxy.ledger import LedgerError, Query, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.session_keys import session_key
 from acp_proxy.ledger.soundness import fault_in
@@ -102,6 +103,18 @@ def test_a_kind_and_sources_that_nobody_knows_are_shown_as_they_are(
     change(path, "UPDATE turn SET kind = 'dream', usage_source = 'oracle', cost_source = 'oracle' WHERE id = 't1'")
     assert main(["report", "--by", "turn", "--csv", "--ledger", f"sqlite:///{path}"]) == 0
     assert ["dream" in each for each in capsys.readouterr().out.splitlines()].count(True) == 1
+
+
+def test_a_cost_in_no_currency_and_a_currency_of_no_cost_are_not_known(path: Path) -> None:
+    change(
+        path, "UPDATE line SET currency = NULL WHERE turn = 't1'", "UPDATE line SET cost_nano = NULL WHERE turn = 't2'"
+    )
+    change(path, "UPDATE session SET agent_cost_nano = 5")
+    with closing(opened(path)) as ledger:
+        assert [found.entry.costs for found in ledger.rows(Query())] == [(Money.of("0.5", "USD"),), (), ()]
+        assert sorted(len(sums.costs) for _, sums in ledger.session_sums(Query())) == [0, 0, 1]
+        states = [ledger.state_of(ALICE, session) for session in ("s0", "s1", "s2")]
+    assert [(len(state.costs), state.agent_cost) for state in states if state] == [(1, None), (0, None), (0, None)]
 
 
 @pytest.mark.parametrize("counters", ["", "null", "[1]", '{"input": "many"}', "{"])
