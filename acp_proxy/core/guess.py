@@ -13,6 +13,7 @@ from acp_proxy.core.one_call import OneCall
 PER_TURN = "unknown agent: counters taken per turn"
 _CUMULATIVE = "unknown agent: counters grew by more than the context, taken as cumulative"
 _EITHER = "unknown agent: its counters may be the turn's or the session's"
+_SMALL = 1000  # tokens that an agent's own instructions and tools have at least
 _NEVER = "unknown agent: counters fell, or grew by less than a call, taken per turn"
 
 
@@ -59,11 +60,21 @@ class ScopeGuess:
             return Judged(cumulative=True, reason=_EITHER, sure=False)
         if self.settled:
             return self._as_found()
-        if call is None:
-            if _outgrew(before, now):
-                self._goes_on(sure=True)
+        if call is not None:
+            return self._fitting(before, now, call)
+        if before.context is None or now.context is None:
+            return self._by_growth(before, now)
+        if _outgrew(before, now):
+            self._goes_on(sure=True)
+        return self._as_found()
+
+    def _by_growth(self, before: Ended, now: Ended) -> Judged:
+        """Where nothing tells what a call can have sent, but that none of an agent is very small."""
+        grown = now.partition.prompt - before.partition.prompt
+        if now.model == before.model and 0 < grown < _SMALL and now.partition.prompt > 2 * _SMALL:
+            self.scope, self._per_turn = "turn", True
             return self._as_found()
-        return self._fitting(before, now, call)
+        return Judged(cumulative=True, reason=_EITHER, sure=False)
 
     def _fitting(self, before: Ended, now: Ended, call: OneCall) -> Judged:
         """Which of both is what calls of this session can have sent.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from acp_proxy.core.agents import InputCounts, Profile
-from acp_proxy.core.counters import Reading, partition
+from acp_proxy.core.counters import Reading, covers, partition
 from acp_proxy.core.estimate import chars_of, cut_short
 from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.guess import Judged, ScopeGuess
@@ -48,13 +48,23 @@ def read(
         reading = Reading(NOTHING) if since is None else partition(since, profile)
     reading = replace(reading, detail=_joined(judged.reason, reading.detail), whole=reading.whole and judged.sure)
     if before is None and not account.from_start and context is None and not (scope.settled or judged.cumulative):
-        return replace(reading, detail=_joined(reading.detail, _AFTER_LOAD), guessed=True)
+        return _after_load(counters, now, account, profile, reading)
     one_of_several = _may_be_one(reading.usage, now, call, judged, account, scope)
     if judged.sure and not cut_short(ended) and _says_more(before, now, account):
         account.sure = known_turn(reading.usage, now.calls, account.passed, context)
     if one_of_several:
         return replace(reading, detail=_joined(reading.detail, _ONE_OF_SEVERAL), whole=False)
     return reading
+
+
+def _after_load(counters: Counters, now: Ended, account: SessionAccount, profile: Profile, reading: Reading) -> Reading:
+    """The first turn of a loaded session: where its counters stood before only the ledger may know."""
+    detail, last = _joined(reading.detail, _AFTER_LOAD), account.tokens.last
+    if last is None or not covers(counters, last):
+        return replace(reading, detail=detail, guessed=True)
+    since, now.cumulative = account.tokens.advance(counters), True
+    grown = Reading(NOTHING) if since is None else partition(since, profile)
+    return replace(grown, detail=detail, whole=False)
 
 
 def read_calls(ended: TurnEnded, notes: Notes) -> Reading:

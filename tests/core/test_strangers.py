@@ -102,6 +102,25 @@ def test_the_first_counters_after_a_load_are_a_guess_where_nothing_tells_whose_t
     assert (row.usage.total, row.usage_source) == (0, "none")
 
 
+def test_the_first_counters_after_a_load_are_at_least_what_they_grew_by_since_the_ledger_saw_them() -> None:
+    first = opened()
+    for number, total in enumerate((1000, 2100, 3300), 1):
+        first.turn(inclusive(total, 100 * number))
+    story = opened(how="load")
+    story.restore(first.metered.state)
+    row = story.turn(inclusive(4600, 400))
+    assert (row.usage, row.usage_source) == (Usage(1300, 0, 0, 100), "partial")
+    row = story.turn(inclusive(6000, 500))
+    assert (row.usage, row.usage_source) == (Usage(1400, 0, 0, 100), "partial")
+
+
+def test_counters_that_grow_by_less_than_an_agents_instructions_after_a_load_are_the_turns() -> None:
+    story = opened(how="load")
+    sources = [story.turn(inclusive(total, 50)).usage_source for total in (6000, 6100, 6200)]
+    assert sources == ["estimated", "agent", "agent"]
+    assert story.rows[-1].usage.prompt == 6200
+
+
 def test_the_first_counters_after_a_load_may_be_of_two_turns() -> None:
     row = opened(how="load").turn(inclusive(2300, 200), used=1400, output_chars=40)
     assert (row.usage.total, row.usage_source) == (0, "none")
