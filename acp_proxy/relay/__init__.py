@@ -155,17 +155,20 @@ class Relay:
             await self._agent.gone(within=self._grace)
 
     async def _quiet(self) -> None:
-        """Returns when no byte has moved for the time of grace, or the agent exited, or a signal came."""
-        clock = asyncio.get_running_loop().time
-        moved, since = self._moved, clock()
-        while clock() - since < self._grace:
+        """Returns when no byte has moved for the time of grace, or the agent exited, or a signal came.
+
+        Looks are counted: where the machine stands still the clock goes on, and the agent had none of that time.
+        """
+        moved, looks = self._moved, 0
+        while looks * TICK < self._grace:
             if self._to_client.lost:  # what the client may still say has no one to answer to
                 self._from_client.finish()
                 self._to_agent.close()
             if await self._until(lambda: self._agent_exited or self._signalled, TICK):
                 return
+            looks += 1
             if self._moved != moved and not self._to_client.lost:
-                moved, since = self._moved, clock()
+                moved, looks = self._moved, 0
 
     @property
     def _moved(self) -> int:

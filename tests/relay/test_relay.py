@@ -258,6 +258,24 @@ def test_an_agent_that_keeps_writing_after_the_end_of_stdin_may_finish() -> None
     assert ended == (b"x\n" * 19, 4)
 
 
+def test_an_agent_that_stood_still_with_the_relay_has_its_time_of_grace_afterwards() -> None:
+    agent = python(
+        "import os, signal\nwhile os.read(0, 1): pass\nos.write(1, b'%d\\n' % os.getpid())\n"
+        "os.kill(os.getpid(), signal.SIGSTOP)\nos._exit(7)"
+    )
+    with relayed(*agent, grace=2) as relay:
+        relay.stdin.close()
+        pid = pid_from(relay.stdout)
+        assert eventually(lambda: state(pid) == "T")
+        _still_runs(relay, 0.5)
+        relay.send_signal(signal.SIGSTOP)
+        _still_runs(relay, 2.5)
+        relay.send_signal(signal.SIGCONT)
+        _still_runs(relay, 0.5)
+        os.kill(pid, signal.SIGCONT)
+        assert relay.wait() == 7
+
+
 def test_a_client_that_vanishes_while_nobody_speaks_ends_the_agent() -> None:
     with relayed(*python(SAYS_ITS_PID + DEAF), grace=0.2) as relay:
         pid = pid_from(relay.stdout)
@@ -476,9 +494,17 @@ def test_an_idle_relay_does_not_wake_up() -> None:
 
 def _switches_in_a_second(relay: Any) -> int:
     before = switches(relay.pid)
-    with pytest.raises(subprocess.TimeoutExpired):
-        relay.wait(1.0)
+    _still_runs(relay, 1.0)
     return switches(relay.pid) - before
+
+
+def _still_runs(relay: Any, seconds: float) -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        relay.wait(seconds)
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def switches(pid: int) -> int:
