@@ -43,7 +43,13 @@ def as_json_text(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
     """Indented, in UTF-8 but for characters that control a terminal."""
     import orjson  # with `dataclasses` and `inspect`, 10 ms: a table does not wait for it
 
-    return without_controls(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()) + "\n"
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:  # a figure beyond 64 bits: another program has written those that it is the sum of
+        import json
+
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+    return without_controls(text) + "\n"
 
 
 def without_controls(json: str) -> str:

@@ -103,7 +103,7 @@ def ranked_turns(
 
     def record(row: Row) -> _Record:
         entry, number = row.entry, origins.setdefault(row.origin, len(origins))
-        return _place(currencies, entry.costs, entry.usage.total, entry.id), _encode((number, entry))
+        return _place(currencies, entry.costs, entry.usage.total, entry.id), _encoded((number, entry))
 
     def unpacked(data: bytes) -> T:
         try:
@@ -126,9 +126,18 @@ def ranked_sessions(
     def record(one: tuple[SessionInfo, Sums]) -> _Record:
         session, sums = one
         key = session_key(session.origin, session.session)
-        return _place(currencies, sums.costs, sums.usage.total, key), _encode(one)
+        return _place(currencies, sums.costs, sums.usage.total, key), _encoded(one)
 
     return Ranked(map(record, found), lambda data: made(*_decode_session(data)), in_memory)
+
+
+def _encoded(turn_or_session: object) -> bytes:
+    try:
+        return _encode(turn_or_session)
+    except OverflowError as error:
+        raise LedgerError(
+            "report: figures of a turn or session are beyond 64 bits: another program wrote them"
+        ) from error
 
 
 def _close(file: IO[bytes]) -> None:

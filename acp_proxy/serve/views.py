@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -111,4 +112,7 @@ class Views:
 
 
 def _json(value: Mapping[str, Any]) -> bytes:
-    return orjson.dumps(value)
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # a figure beyond 64 bits: another program has written those that it is the sum of
+        return json.dumps(value).encode()

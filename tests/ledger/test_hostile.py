@@ -57,10 +57,10 @@ def change(path: Path, *statements: str) -> None:
             connection.execute(statement)
 
 
-def put(path: Path, table: str, column: str, text: str) -> None:
+def put(path: Path, table: str, column: str, value: str | int) -> None:
     """In all rows."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute(f"UPDATE {table} SET {column} = ?", (text,))  # noqa: S608
+        connection.execute(f"UPDATE {table} SET {column} = ?", (value,))  # noqa: S608
 
 
 def loose(path: Path, table: str) -> list[str]:
@@ -115,6 +115,19 @@ def test_a_cost_in_no_currency_and_a_currency_of_no_cost_are_not_known(path: Pat
         assert sorted(len(sums.costs) for _, sums in ledger.session_sums(Query())) == [0, 0, 1]
         states = [ledger.state_of(ALICE, session) for session in ("s0", "s1", "s2")]
     assert [(len(state.costs), state.agent_cost) for state in states if state] == [(1, None), (0, None), (0, None)]
+
+
+@pytest.mark.parametrize("command", [["--by", "session"], ["--by", "turn"], ["--by", "session", "--json"], ["--json"]])
+@pytest.mark.parametrize("number", [-(2**62) - 1, 2**63 - 60, 2**62])
+def test_figures_whose_sum_is_beyond_64_bits_are_shown_or_refused_in_one_line(
+    path: Path, command: list[str], number: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for column in ("input", "cached_read", "output"):
+        put(path, "line", column, number)
+    put(path, "total", "input", number)
+    status = main(["report", *command, "--ledger", f"sqlite:///{path}"])
+    said = capsys.readouterr()
+    assert (status, said.err.count("\n")) in ((0, 0), (2, 1))
 
 
 @pytest.mark.parametrize("counters", ["", "null", "[1]", '{"input": "many"}', "{"])
