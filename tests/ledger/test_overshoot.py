@@ -127,8 +127,8 @@ def test_a_turn_within_its_hold_counts_what_a_grant_gave_that_ended_before_it(le
 
 def test_a_turn_within_its_hold_counts_what_came_free_for_others_as_its_window_moved(ledger: BudgetLedger) -> None:
     turns, rolling = account(budget("9 turns", name="turns")), budget("1 USD", "rolling:1h", "rolling")
-    later = NOON + HOUR // 2
-    ledger.append([row(line(cost="0.5"), at=NOON - HOUR + 1)])
+    later = NOON + 1  # before anything expires
+    ledger.append([row(line(cost="0.5"), at=NOON - HOUR)])
     hold(ledger, "a", (turns, 1), (account(rolling), "0.5"))
     assert hold(ledger, "b", (turns, 1), (account(rolling, at=later), "0.5"), now=later).admitted
     ledger.append([row(line(cost="0.5"), id="b", at=later)])
