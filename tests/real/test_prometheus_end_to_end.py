@@ -35,7 +35,7 @@ admission_timeout = "20s"  # whatever else the machine does
 name = "everybody"
 window = "total"
 limit = { amount = "0.02", currency = "USD" }
-mode = "shadow"
+mode = "warn"
 
 [[budget]]
 name = "turns"
