@@ -1,0 +1,109 @@
+"""Who stands behind a prompt that waits, who is asked of it, and what is left of it all at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from acp_proxy.core.events import ConnectionClosed, Event, Side, TurnEnded
+from acp_proxy.core.jsonrpc import Request
+from acp_proxy.interceptor import Interceptor
+from tests.ends import SESSION, Ends, answer, encoded, prompt, request
+
+
+class Asked(Interceptor):
+    """Is asked of one method, and answers when it is told to; keeps what it sees."""
+
+    def __init__(self, method: str = "session/prompt") -> None:
+        self.admits = frozenset({method})
+        self.asked: list[str] = []
+        self.seen: list[Event] = []
+        self.cancelled = False
+        self.may_go = asyncio.Event()
+
+    def on_event(self, event: Event) -> tuple[()]:
+        self.seen.append(event)
+        return ()
+
+    async def admit(self, sender: Side, request: Request) -> None:
+        self.asked.append(request.method)
+        try:
+            await self.may_go.wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+
+
+def notification(method: str, session: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": method, "params": {"sessionId": session}}
+
+
+async def settled() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_what_is_said_in_other_sessions_or_in_none_passes_a_prompt_that_waits() -> None:
+    ends = Ends([Asked()])
+    passing = [
+        notification("session/cancel", "another"),
+        request(3, "session/close", sessionId="another"),
+        request(4, "authenticate"),
+        answer(5, outcome={"outcome": "cancelled"}),
+    ]
+    ends.client_says(prompt(2))
+    for each in passing:
+        ends.client_says(each)
+    await settled()
+    assert ends.agent.messages == passing
+    assert ends.dispatcher.holding() == len(encoded(prompt(2)))
+
+
+async def test_a_notification_is_no_request_whatever_it_is_called() -> None:
+    ends = Ends([Asked()])
+    ends.client_says(notification("session/prompt", SESSION))
+    assert ends.agent.messages == [notification("session/prompt", SESSION)]
+
+
+async def test_each_is_asked_of_its_own_requests() -> None:
+    prompts, loads = Asked(), Asked("session/load")
+    ends = Ends([prompts, loads])
+    for each in (prompts, loads):
+        each.may_go.set()
+    ends.client_says(prompt(2), request(3, "session/load", sessionId="another"))
+    await settled()
+    assert (prompts.asked, loads.asked) == (["session/prompt"], ["session/load"])
+    assert len(ends.agent.messages) == 2
+
+
+async def test_at_the_end_nobody_decides_any_more() -> None:
+    asked = Asked()
+    ends = Ends([asked])
+    ends.client_says(prompt(2))
+    await settled()
+    await ends.dispatcher.aclose()
+    await settled()
+    assert asked.cancelled
+
+
+@pytest.mark.parametrize(
+    ("gone", "reason"),
+    [((Side.CLIENT, Side.AGENT), "disconnected"), ((Side.AGENT, Side.CLIENT), "crashed"), ((), "crashed")],
+    ids=["the client", "the agent", "nobody"],
+)
+async def test_a_turn_that_is_open_is_blamed_once_on_the_side_that_left_first(
+    gone: tuple[Side, ...], reason: str
+) -> None:
+    asked = Asked()
+    asked.may_go.set()
+    ends = Ends([asked])
+    ends.client_says(prompt(2))
+    await settled()
+    for side in gone:
+        ends.dispatcher.ended(side)
+    ends.dispatcher.finish()
+    ends.dispatcher.finish()
+    assert [event.stop_reason for event in asked.seen if isinstance(event, TurnEnded)] == [reason]
+    assert len([event for event in asked.seen if isinstance(event, ConnectionClosed)]) == 1
