@@ -8,21 +8,23 @@ from msgspec import Struct
 
 from acp_proxy.core.agents import InputCounts
 from acp_proxy.core.notes import Ended
-from acp_proxy.core.one_call import OneCall
+from acp_proxy.core.one_call import SMALL, OneCall
 
 PER_TURN = "unknown agent: counters taken per turn"
 _CUMULATIVE = "unknown agent: counters grew by more than the context, taken as cumulative"
 _EITHER = "unknown agent: its counters may be the turn's or the session's"
-_SMALL = 1000  # tokens that an agent's own instructions and tools have at least
 _NEVER = "unknown agent: counters fell, or grew by less than a call, taken per turn"
 
 
 class Judged(Struct, frozen=True):
-    """How one turn's counters are to be taken. Not `sure`: what they grew by is the least that they can mean."""
+    """How one turn's counters are to be taken. Not `sure`: if `cumulative`, at least so, else as a guess."""
 
     cumulative: bool = False
     reason: str = PER_TURN
     sure: bool = True
+
+
+_AT_LEAST = Judged(cumulative=True, reason=_EITHER, sure=False)
 
 
 class ScopeGuess:
@@ -57,7 +59,7 @@ class ScopeGuess:
                 self.scope, self._sure, self._per_turn = "turn", False, True
             return self._as_found()
         if waited and call is not None and not call.fits(now.partition.prompt, 1, now.calls):
-            return Judged(cumulative=True, reason=_EITHER, sure=False)
+            return _AT_LEAST
         if self.settled:
             return self._as_found()
         if call is not None:
@@ -71,10 +73,11 @@ class ScopeGuess:
     def _by_growth(self, before: Ended, now: Ended) -> Judged:
         """Where nothing tells what a call can have sent, but that none of an agent is very small."""
         grown = now.partition.prompt - before.partition.prompt
-        if now.model == before.model and 0 < grown < _SMALL and now.partition.prompt > 2 * _SMALL:
+        if now.model == before.model and 0 < grown < SMALL < before.partition.prompt:
             self.scope, self._per_turn = "turn", True
+        if self._per_turn or before.partition.prompt < SMALL:
             return self._as_found()
-        return Judged(cumulative=True, reason=_EITHER, sure=False)
+        return _AT_LEAST
 
     def _fitting(self, before: Ended, now: Ended, call: OneCall) -> Judged:
         """Which of both is what calls of this session can have sent.
@@ -94,7 +97,7 @@ class ScopeGuess:
         if cumulative and not per_turn:
             self._goes_on(sure=self.scope == "session")
             return self._as_found()
-        return Judged(cumulative=True, reason=_EITHER, sure=False)
+        return _AT_LEAST
 
     def _goes_on(self, *, sure: bool) -> None:
         self.scope, self._sure = "session", sure

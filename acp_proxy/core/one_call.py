@@ -11,6 +11,7 @@ from msgspec import Struct
 from acp_proxy.core.usage import Usage
 
 CHARS_PER_TOKEN = 2  # at the least, so that no call is taken for two
+SMALL = 1500  # tokens: an agent's own instructions and tools are more, so that less says nothing
 REMINDERS = 200  # tokens that an agent may add to a turn, and that do not pass
 
 
@@ -60,7 +61,7 @@ def one_call(
     known: Known, before: Usage, before_context: int | None, now: Usage, context: int | None, chars: int
 ) -> OneCall | None:
     """Of a turn after the known one, at whose end `chars` had passed. None where the known one says nothing."""
-    if not known.usage.prompt:
+    if not known.usage.prompt or (context is None and known.usage.prompt < SMALL * known.calls):
         return None
     least = floor = max(1, 9 * known.usage.prompt // (10 * known.calls))
     grown = now.completion + (chars - known.chars) // CHARS_PER_TOKEN

@@ -13,7 +13,7 @@ from acp_proxy.core.estimate import chars_of, cut_short
 from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.guess import Judged, ScopeGuess
 from acp_proxy.core.notes import Ended, Notes
-from acp_proxy.core.one_call import CHARS_PER_TOKEN, REMINDERS, OneCall, is_context_of, known_turn, one_call
+from acp_proxy.core.one_call import CHARS_PER_TOKEN, REMINDERS, SMALL, OneCall, is_context_of, known_turn, one_call
 from acp_proxy.core.session_account import SessionAccount
 from acp_proxy.core.usage import NOTHING, Usage
 
@@ -46,7 +46,12 @@ def read(
             account.tokens.stand_at(before.counters)
         since, now.cumulative = account.tokens.advance(counters), True
         reading = Reading(NOTHING) if since is None else partition(since, profile)
-    reading = replace(reading, detail=_joined(judged.reason, reading.detail), whole=reading.whole and judged.sure)
+    reading = replace(
+        reading,
+        detail=_joined(judged.reason, reading.detail),
+        whole=reading.whole and judged.sure,
+        guessed=not (judged.sure or judged.cumulative),
+    )
     if before is None and not account.from_start and context is None and not (scope.settled or judged.cumulative):
         return _after_load(counters, now, account, profile, reading)
     one_of_several = _may_be_one(reading.usage, now, call, judged, account, scope)
@@ -59,6 +64,8 @@ def read(
 
 def _after_load(counters: Counters, now: Ended, account: SessionAccount, profile: Profile, reading: Reading) -> Reading:
     """The first turn of a loaded session: where its counters stood before only the ledger may know."""
+    if now.partition.prompt < SMALL:
+        return reading
     detail, last = _joined(reading.detail, _AFTER_LOAD), account.tokens.last
     if last is None or not covers(counters, last):
         return replace(reading, detail=detail, guessed=True)
@@ -113,6 +120,8 @@ def _may_be_one(
     Half of a call is left for a context that nothing was held against, and for what did not pass.
     """
     if now.calls == 1 or scope.sums or (judged.cumulative and judged.sure):
+        return False
+    if now.context is None and usage.prompt < SMALL:
         return False
     gauge = None if account.sure is None else account.sure.gauge
     if call is not None and call.told and call.proven:

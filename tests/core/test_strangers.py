@@ -50,12 +50,19 @@ def test_who_tells_the_context_of_its_calls_is_soon_exact(covers: Covers) -> Non
 
 def test_without_a_context_what_came_to_a_session_tells_its_counters_from_a_turns() -> None:
     story = opened()
-    told = [story.turn(inclusive(total, 100 * number)) for number, total in enumerate((1000, 2100, 3300), 1)]
+    told = [story.turn(inclusive(total, 100 * number)) for number, total in enumerate((6000, 12_100, 18_300), 1)]
     assert [(row.usage.prompt, row.usage_source) for row in told] == [
-        (1000, "agent"),
-        (1100, "partial"),
-        (1200, "agent"),
+        (6000, "agent"),
+        (6100, "partial"),
+        (6200, "agent"),
     ]
+
+
+def test_calls_that_are_smaller_than_an_agents_instructions_are_taken_per_turn() -> None:
+    story = opened()
+    for number, total in enumerate((100, 300, 900), 1):
+        row = story.turn(inclusive(total, 10 * number), tool_calls=1)
+        assert (row.usage.prompt, row.usage_source) == (total, "agent")
 
 
 def test_a_turn_with_a_call_that_shows_nowhere_is_taken_for_no_sessions_counters() -> None:
@@ -82,7 +89,7 @@ def test_a_context_that_is_the_sum_of_the_session_hides_no_cumulative_counters()
 
 
 def test_the_usage_of_a_turn_with_tools_is_at_least_that_where_nobody_can_tell_whose_it_is() -> None:
-    assert opened().turn(inclusive(1000, 100), tool_calls=1).usage_source == "partial"
+    assert opened().turn(inclusive(6000, 100), tool_calls=1).usage_source == "partial"
 
 
 def test_what_one_call_can_have_had_is_at_least_what_a_turn_with_tools_used_without_a_context_too() -> None:
@@ -104,14 +111,14 @@ def test_the_first_counters_after_a_load_are_a_guess_where_nothing_tells_whose_t
 
 def test_the_first_counters_after_a_load_are_at_least_what_they_grew_by_since_the_ledger_saw_them() -> None:
     first = opened()
-    for number, total in enumerate((1000, 2100, 3300), 1):
+    for number, total in enumerate((6000, 12_100, 18_300), 1):
         first.turn(inclusive(total, 100 * number))
     story = opened(how="load")
     story.restore(first.metered.state)
-    row = story.turn(inclusive(4600, 400))
-    assert (row.usage, row.usage_source) == (Usage(1300, 0, 0, 100), "partial")
-    row = story.turn(inclusive(6000, 500))
-    assert (row.usage, row.usage_source) == (Usage(1400, 0, 0, 100), "partial")
+    row = story.turn(inclusive(24_600, 400))
+    assert (row.usage, row.usage_source) == (Usage(6300, 0, 0, 100), "partial")
+    row = story.turn(inclusive(31_000, 500))
+    assert (row.usage, row.usage_source) == (Usage(6400, 0, 0, 100), "partial")
 
 
 def test_counters_that_grow_by_less_than_an_agents_instructions_after_a_load_are_the_turns() -> None:
@@ -128,13 +135,13 @@ def test_the_first_counters_after_a_load_may_be_of_two_turns() -> None:
 
 def test_counters_that_fall_with_another_model_do_not_mark_an_agent_as_one_that_counts_by_turns() -> None:
     story = opened()
-    for number, total in enumerate((1000, 2100, 3300), 1):
+    for number, total in enumerate((6000, 12_100, 18_300), 1):
         story.turn(inclusive(total, 100 * number))
     story.open(session="s2", model="mock")
-    story.turn(inclusive(1000, 100), session="s2")
+    story.turn(inclusive(6000, 100), session="s2")
     story.open(session="s2", model="haiku")
-    story.turn(inclusive(900, 100), session="s2")
-    assert story.turn(inclusive(2000, 200), session="s2").usage.prompt == 1100
+    story.turn(inclusive(5900, 100), session="s2")
+    assert story.turn(inclusive(12_000, 200), session="s2").usage.prompt == 6100
 
 
 def test_a_prompt_that_waited_and_tells_more_than_its_calls_can_have_sent_tells_the_sum_of_both() -> None:
@@ -152,9 +159,9 @@ def test_a_prompt_that_waited_and_tells_more_than_its_calls_can_have_sent_tells_
 def test_an_agent_that_was_known_to_tell_nothing_and_begins_to_is_read_as_a_stranger() -> None:
     for agent in (KIMI, CLINE):
         story = opened(agent)
-        assert story.turn(inclusive(1000, 100)).usage_source == "agent"
-        row = story.turn(inclusive(2100, 200))
-        assert (row.usage.prompt, row.usage_source) == (1100, "partial")
+        assert story.turn(inclusive(6000, 100)).usage_source == "agent"
+        row = story.turn(inclusive(12_100, 200))
+        assert (row.usage.prompt, row.usage_source) == (6100, "partial")
 
 
 def test_zeros_do_not_keep_an_answer_of_a_stranger_from_being_estimated() -> None:
