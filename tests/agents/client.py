@@ -15,6 +15,7 @@ from typing import IO, Any
 
 ROOT = Path(__file__).parents[2]
 PLAIN = (sys.executable, "-m", "tests.agents.plain_relay")
+PATIENT = (sys.executable, str(Path(__file__).with_name("patient.py")))  # acp-proxy itself
 LIMIT = 120.0  # seconds that anything may take on a busy machine
 
 

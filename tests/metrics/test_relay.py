@@ -5,22 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 from acp_proxy.config import Config
 from acp_proxy.ledger.budgets import BudgetLedger
+from tests.agents.client import PATIENT
 from tests.metrics.scrapes import Scraped, scrape
 
-ROOT = Path(__file__).parents[2]
-PROXY = [sys.executable, "-m", "tests.agents.patient"]
 LINE = b'{"jsonrpc":"2.0","method":"_x","params":{}}\n'
 
 
 def run(config: Config, home: Path, *agent: str, said: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [*PROXY, "run", "--ledger", config.ledger.url, "--", *agent]
+    command = [*PATIENT, "run", "--ledger", config.ledger.url, "--", *agent]
     environ = {"HOME": str(home), "PATH": os.environ["PATH"], "USER": "alice"}
-    return subprocess.run(command, cwd=ROOT, env=environ, input=said, capture_output=True, check=False, timeout=60)
+    return subprocess.run(command, env=environ, input=said, capture_output=True, check=False, timeout=60)
 
 
 def exits(found: Scraped) -> dict[tuple[str, ...], int]:
@@ -46,18 +44,18 @@ def test_messages_and_bytes_are_those_that_each_side_sent(ledger: BudgetLedger, 
 def test_agents_that_end_by_themselves_are_told_apart(ledger: BudgetLedger, config: Config, tmp_path: Path) -> None:
     # Each ends while the client still has its end open, for sleep holds it.
     for script in ("exit 0", "exit 3", "kill -9 $$"):
-        command = [*PROXY, "run", "--ledger", config.ledger.url, "--", "sh", "-c", script]
+        command = [*PATIENT, "run", "--ledger", config.ledger.url, "--", "sh", "-c", script]
         environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "USER": "alice"}
-        with subprocess.Popen(command, cwd=ROOT, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        with subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             process.wait(60)
             assert process.stdin
     assert exits(scrape(ledger, config)) == {("ok",): 1, ("failed",): 1, ("signal",): 1}
 
 
 def test_a_signal_to_the_proxy_stops_the_agent(ledger: BudgetLedger, config: Config, tmp_path: Path) -> None:
-    command = [*PROXY, "run", "--ledger", config.ledger.url, "--", "cat"]
+    command = [*PATIENT, "run", "--ledger", config.ledger.url, "--", "cat"]
     environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "USER": "alice"}
-    with subprocess.Popen(command, cwd=ROOT, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin
         assert process.stdout
         process.stdin.write(LINE)

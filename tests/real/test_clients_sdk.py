@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.agents.client import PATIENT
 from tests.real.clients import sdk_agent
 from tests.real.clients.sdk_agent import EverythingAgent
 from tests.real.clients.sdk_client import EverythingClient, Talk, everything, talk
@@ -38,7 +39,7 @@ class Both:
 def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
     environment = {"HOME": str(tmp_path_factory.mktemp("home")), "PATH": os.environ["PATH"]}
     direct = asyncio.run(talk(AGENT, environment, everything, EverythingClient()))
-    relayed = asyncio.run(talk([*PROXY, "run", "--", *AGENT], environment, everything, EverythingClient()))
+    relayed = asyncio.run(talk([*PATIENT, "run", "--", *AGENT], environment, everything, EverythingClient()))
     command = [*PROXY, "report", "--by", "turn", "--json"]
     done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=30)
     rows = json.loads(done.stdout)["rows"]
