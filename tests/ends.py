@@ -12,6 +12,7 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.events import Side
 from acp_proxy.core.meter import Meter
+from acp_proxy.core.traffic import Traffic
 from acp_proxy.dispatch import Dispatcher
 from acp_proxy.dispatch.accounting import Later
 from acp_proxy.interceptor import Interceptor
@@ -60,6 +61,7 @@ class Ends:
         ids: Iterator[int] = count(1)
         self.log: list[tuple[str, str, dict[str, Any]]] = []
         self.client, self.agent = Wire(), Wire()
+        self.traffic = Traffic()
         self.dispatcher = Dispatcher(
             Conversation(lambda _: f"turn-{next(ids)}"),
             Meter(Catalog.load(), lambda _: f"extra-{next(ids)}", aliases=aliases),
@@ -68,6 +70,7 @@ class Ends:
             log=lambda level, event, **fields: self.log.append((level, event, fields)),
             later=later,
             admission_timeout=admission_timeout,
+            traffic=self.traffic,
         )
         self.dispatcher.attach(self.client, self.agent)
 
