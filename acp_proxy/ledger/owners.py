@@ -22,8 +22,11 @@ class Owner(Struct, frozen=True):
 
     @property
     def is_gone(self) -> bool:
-        """True only where it is certain: for a process of another host it is not."""
-        return self.host == this_host() and _started(self.pid) != self.started
+        """True only where it is certain: of another host's process it is not, nor of one that the system hides."""
+        if self.host != this_host():
+            return False
+        started = _started(self.pid)
+        return started is None or ("" not in (started, self.started) and started != self.started)
 
 
 def this_host() -> str:
@@ -34,21 +37,41 @@ def this_host() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """When a process began, as text to compare; None when there is none, or it has ended and nobody has asked how."""
+    """When a process began, as text to compare; "" where that cannot be told.
+
+    None when there is none, or it has ended and nobody has asked how.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
-        return None if Path("/proc/self/stat").exists() else _asked_ps(pid)
+        if not _exists(pid):
+            return None
+        return "" if Path("/proc/self/stat").exists() else _asked_ps(pid)  # another user's, which `hidepid` hides
     state, *fields = stat.rpartition(") ")[2].split()  # the name before it may hold anything
     # The main thread ends first: while another one is still in a transaction, it holds the journal and the ledger.
     return None if state in "ZX" and int(fields[16]) <= 1 else fields[18]
 
 
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # another user's
+        pass
+    return pid > 0  # others are groups
+
+
 def _asked_ps(pid: int) -> str | None:
-    """On systems without /proc."""
+    """On systems without /proc: macOS, and sandboxes, where ps is of no use or not there."""
     import subprocess
 
-    found = subprocess.run(
-        ["ps", "-o", "state=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
-    ).stdout.split(maxsplit=1)
-    return found[1].strip() if len(found) == 2 and not found[0].startswith("Z") else None
+    # It tells times in the zone and the language of who asks, and they need not be those of who compares.
+    environ = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
+    ask = ["/bin/ps", "-o", "state=", "-o", "lstart=", "-p", str(pid)]
+    try:
+        told = subprocess.run(ask, capture_output=True, text=True, check=False, env=environ).stdout
+    except OSError:
+        return ""
+    state, _, started = told.strip().partition(" ")
+    return None if state.startswith("Z") else started.strip()
