@@ -66,6 +66,8 @@ class AgentProcess:
         roots = [process.pid for process in self._survivors(table)]
         if self.status is None:
             roots.append(self._pid)
+            if self._pid not in table:  # a sandbox that shows no processes: of the agent alone we know
+                table[self._pid] = Process(self._pid, os.getpid(), _session(self._pid), 0, dead=False)
         if self._adopts:
             roots += [process.pid for process in table.values() if process.parent == os.getpid()]
         session = os.getsid(0)
@@ -170,11 +172,18 @@ def descendants(table: dict[int, Process], roots: Iterable[int]) -> list[Process
 
 def process_table(pids: Iterable[int] | None = None) -> dict[int, Process]:
     """All processes, or those of `pids` that exist."""
-    if sys.platform != "linux":
+    if sys.platform == "linux":
+        found = _all_pids() if pids is None else pids
+        return {pid: process for pid in found if (process := _process(pid))}
+    else:  # noqa: RET505  what a type checker for another system leaves out
         return table_of_ps(None if pids is None else set(pids))
-    if pids is None:
-        pids = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
-    return {pid: process for pid in pids if (process := _process(pid))}
+
+
+def _all_pids() -> list[int]:
+    try:
+        return [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
+    except OSError:
+        return []
 
 
 def _process(pid: int) -> Process | None:
@@ -187,12 +196,25 @@ def _process(pid: int) -> Process | None:
 
 
 def table_of_ps(pids: set[int] | None) -> dict[int, Process]:
-    """The same where there is no /proc."""
-    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, check=False, text=True).stdout
+    """The same where there is no /proc, as on macOS. Empty where ps cannot be started."""
+    if pids is not None and not pids:
+        return {}
+    which = ["-A"] if pids is None else ["-p", ",".join(map(str, pids))]
+    ask = ["/bin/ps", *which, "-o", "pid=", "-o", "ppid=", "-o", "stat="]  # POSIX: what follows `=` is all a heading
+    try:
+        listing = subprocess.run(ask, capture_output=True, check=False, text=True).stdout
+    except OSError:
+        return {}
     table = {}
     for line in listing.splitlines():
         pid, parent, state = line.split()[:3]
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if pids is None or int(pid) in pids:
-                table[int(pid)] = Process(int(pid), int(parent), os.getsid(int(pid)), 0, state.startswith("Z"))
+        table[int(pid)] = Process(int(pid), int(parent), _session(int(pid)), 0, state.startswith("Z"))
     return table
+
+
+def _session(pid: int) -> int:
+    """0 for a process that is gone or of which that is not told: it is in no session of ours."""
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return 0
