@@ -46,9 +46,12 @@ def own_end(fd: int, *, writes: bool) -> End:
 def shared_end(fd: int, *, writes: bool) -> End:
     """An end that we were given, whatever its kind. Takes over `fd`."""
     mode = os.fstat(fd).st_mode
-    if stat.S_ISSOCK(mode) and sys.platform == "linux":
-        return SocketEnd(fd, writes=writes)
-    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd):
+    if stat.S_ISSOCK(mode):
+        if sys.platform == "linux":
+            return SocketEnd(fd, writes=writes)
+        else:  # noqa: RET505  what a type checker for another system leaves out
+            return BorrowedSocketEnd(fd, writes=writes)
+    if stat.S_ISFIFO(mode) or os.isatty(fd):
         return _reopened(fd, writes=writes) or BorrowedEnd(fd, writes=writes)
     return FileEnd(fd)
 
@@ -70,8 +73,8 @@ class PollableEnd:
     def __init__(self, fd: int, *, writes: bool) -> None:
         self._loop = loop = asyncio.get_running_loop()
         self.fd = fd
-        self.read = partial(os.read, fd)
-        self.write = partial(os.write, fd)
+        self.read: Callable[[int], bytes] = partial(os.read, fd)
+        self.write: Callable[[bytes | memoryview], int] = partial(os.write, fd)
         self._add, self._remove = (
             (loop.add_writer, loop.remove_writer) if writes else (loop.add_reader, loop.remove_reader)
         )
@@ -102,44 +105,61 @@ class BorrowedEnd(PollableEnd):
         os.set_blocking(fd, False)
 
     def close(self) -> None:
-        os.set_blocking(self.fd, self._was_blocking)
+        if self._was_blocking:  # else it was lent so, or to our other end as well, which gives it back
+            os.set_blocking(self.fd, True)
         super().close()
 
 
-class SocketEnd:
-    """A socket, which cannot be reopened, but be asked not to block call by call.
-
-    The loop polls an epoll around it: uvloop makes non-blocking what it polls.
-    """
+class BorrowedSocketEnd(BorrowedEnd):
+    """A socket where there is no epoll. Both ends may be of one, and whichever closes first makes it block again."""
 
     def __init__(self, fd: int, *, writes: bool) -> None:
-        self._loop = asyncio.get_running_loop()
-        self.fd = fd
-        self._socket = socket.socket(fileno=fd)
-        self._poll, self._loss = select.epoll(), select.epoll()
-        self._poll.register(fd, select.EPOLLOUT if writes else select.EPOLLIN | select.EPOLLRDHUP)
-
-    def read(self, size: int, /) -> bytes:
-        return self._socket.recv(size, socket.MSG_DONTWAIT)
-
-    def write(self, data: bytes | memoryview, /) -> int:
-        return self._socket.send(data, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
-
-    def watch(self, ready: Callable[[], object]) -> None:
-        self._loop.add_reader(self._poll.fileno(), ready)
-
-    def unwatch(self) -> None:
-        self._loop.remove_reader(self._poll.fileno())
-
-    def watch_loss(self, lost: Callable[[], object]) -> None:
-        self._loss.register(self._socket, 0)  # errors and the hang-up of both directions are always told
-        self._loop.add_reader(self._loss.fileno(), lost)
+        super().__init__(fd, writes=writes)
+        self._socket = both = socket.socket(fileno=fd)
+        self.read = lambda size: both.recv(size, socket.MSG_DONTWAIT)
+        self.write = lambda data: both.send(data, socket.MSG_DONTWAIT)  # Python ignores SIGPIPE
 
     def close(self) -> None:
-        for poll in (self._poll, self._loss):
-            self._loop.remove_reader(poll.fileno())
-            poll.close()
-        self._socket.close()
+        super().close()
+        self._socket.detach()
+
+
+if sys.platform == "linux":  # who has epoll
+
+    class SocketEnd:
+        """A socket, which cannot be reopened, but be asked not to block call by call.
+
+        The loop polls an epoll around it: uvloop makes non-blocking what it polls.
+        """
+
+        def __init__(self, fd: int, *, writes: bool) -> None:
+            self._loop = asyncio.get_running_loop()
+            self.fd = fd
+            self._socket = socket.socket(fileno=fd)
+            self._poll, self._loss = select.epoll(), select.epoll()
+            self._poll.register(fd, select.EPOLLOUT if writes else select.EPOLLIN | select.EPOLLRDHUP)
+
+        def read(self, size: int, /) -> bytes:
+            return self._socket.recv(size, socket.MSG_DONTWAIT)
+
+        def write(self, data: bytes | memoryview, /) -> int:
+            return self._socket.send(data, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+
+        def watch(self, ready: Callable[[], object]) -> None:
+            self._loop.add_reader(self._poll.fileno(), ready)
+
+        def unwatch(self) -> None:
+            self._loop.remove_reader(self._poll.fileno())
+
+        def watch_loss(self, lost: Callable[[], object]) -> None:
+            self._loss.register(self._socket, 0)  # errors and the hang-up of both directions are always told
+            self._loop.add_reader(self._loss.fileno(), lost)
+
+        def close(self) -> None:
+            for poll in (self._poll, self._loss):
+                self._loop.remove_reader(poll.fileno())
+                poll.close()
+            self._socket.close()
 
 
 class FileEnd:
