@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
+from errno import EINVAL, EOPNOTSUPP
 from mmap import mmap
 from pathlib import Path
 
@@ -152,7 +153,13 @@ class _File:
 
 def _allocate(descriptor: int, old: int, size: int) -> None:
     """Blocks for every page up to `size`: writing to a mapped page that the disk has no room for is a SIGBUS."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(descriptor, old, size - old)
-    else:  # macOS
-        os.pwrite(descriptor, bytes(size - old), old)
+    if hasattr(os, "posix_fallocate"):  # macOS has none
+        try:
+            os.posix_fallocate(descriptor, old, size - old)
+        except OSError as error:
+            if error.errno not in (EINVAL, EOPNOTSUPP):  # of a file system without it; glibc does as below by itself
+                raise
+        else:
+            return
+    while old < size:  # what has room for a part takes that part
+        old += os.pwrite(descriptor, bytes(size - old), old)
