@@ -10,7 +10,8 @@ from pathlib import Path
 def config_directory(environ: Mapping[str, str]) -> Path:
     if sys.platform == "darwin":
         return home(environ) / "Library" / "Application Support" / "acp-proxy"
-    return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "acp-proxy"
+    else:  # noqa: RET505  what a type checker for macOS leaves out
+        return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "acp-proxy"
 
 
 def state_directory(environ: Mapping[str, str]) -> Path:

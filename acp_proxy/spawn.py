@@ -156,21 +156,22 @@ def _fork(agent: list[str], stdin: int, stdout: int, prctl: Callable[[int, int],
 
 def _prctl() -> Callable[[int, int], int] | None:
     """Linux's prctl(2). `_ctypes` alone loads in a third of a millisecond, `ctypes` takes 3."""
-    if sys.platform != "linux":
+    if sys.platform == "linux":
+        try:
+            import _ctypes
+
+            address = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # None: what is loaded
+            call = _ctypes.call_function
+        except (ImportError, AttributeError, OSError):
+            return None
+
+        def prctl(option: int, value: int) -> int:
+            result: int = call(address, (option, value, 0, 0, 0))
+            return result
+
+        return prctl
+    else:  # noqa: RET505  what a type checker for macOS leaves out
         return None
-    try:
-        import _ctypes
-
-        address = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # None: what is loaded
-        call = _ctypes.call_function
-    except (ImportError, AttributeError, OSError):
-        return None
-
-    def prctl(option: int, value: int) -> int:
-        result: int = call(address, (option, value, 0, 0, 0))
-        return result
-
-    return prctl
 
 
 def not_started(command: str, error: OSError) -> NotStarted:

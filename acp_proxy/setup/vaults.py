@@ -33,5 +33,6 @@ def _vaults(environ: Mapping[str, str]) -> Iterable[Path]:
 def _directory(environ: Mapping[str, str]) -> Path:
     if sys.platform == "darwin":
         return home(environ) / "Library/Application Support/obsidian"
-    config = environ.get("XDG_CONFIG_HOME", "")
-    return (Path(config) if config.startswith("/") else home(environ) / ".config") / "obsidian"
+    else:  # noqa: RET505  what a type checker for macOS leaves out
+        config = environ.get("XDG_CONFIG_HOME", "")
+        return (Path(config) if config.startswith("/") else home(environ) / ".config") / "obsidian"
