@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -9,8 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_proxy.core.events import Side
+from acp_proxy.core.jsonrpc import Request
 from acp_proxy.interceptor import Interceptor
 from tests.ends import SESSION, Ends, answer, chunk, encoded, prompt, request, update
+
+
+def said(text: str) -> bytes:
+    """A piece of an answer, written as agents write it."""
+    return json.dumps(chunk(text), separators=(",", ":")).encode() + b"\n"
+
 
 CLIENTS = [
     prompt(2),
@@ -22,9 +31,9 @@ CLIENTS = [
     b"no JSON\n",
 ]
 AGENTS = [
-    chunk("a"),
-    chunk("b"),
-    chunk("c" * 3000),
+    said("a"),
+    said("b"),
+    said("c" * 3000),
     update("plan", entries=[]),
     update("usage_update", used=5, size=10),
     request(7, "session/request_permission", sessionId=SESSION, toolCall={"toolCallId": "1"}, options=[]),
@@ -38,27 +47,64 @@ class Hears(Interceptor):
     """Of everything."""
 
 
+class Admits(Interceptor):
+    """Every prompt, a moment later."""
+
+    admits = frozenset({"session/prompt"})
+
+    async def admit(self, sender: Side, request: Request) -> None:
+        await asyncio.sleep(0)
+
+
 def counted(ends: Ends) -> tuple[int, int]:
     return ends.traffic.from_client.messages, ends.traffic.from_agent.messages
 
 
-@given(
-    st.lists(
-        st.tuples(st.just(Side.CLIENT), st.lists(st.sampled_from(CLIENTS), min_size=1, max_size=4))
-        | st.tuples(st.just(Side.AGENT), st.lists(st.sampled_from(AGENTS), min_size=1, max_size=60)),
-        max_size=8,
-    )
+_alike = st.integers(1, 60).flatmap(lambda number: st.lists(st.sampled_from(AGENTS[:3]), min_size=1, max_size=number))
+_runs = st.lists(
+    st.tuples(st.just(Side.CLIENT), st.lists(st.sampled_from(CLIENTS), min_size=1, max_size=4))
+    | st.tuples(st.just(Side.AGENT), st.lists(st.sampled_from(AGENTS), min_size=1, max_size=4) | _alike),
+    max_size=12,
 )
+
+
+@given(_runs)
 def test_lines_count_once_whatever_they_say_and_however_many_come_together(
     runs: Sequence[tuple[Side, Sequence[object]]],
 ) -> None:
     for interceptors in ([], [Hears()]):
         ends = Ends(interceptors)
-        for side, said in runs:
-            (ends.client_says if side is Side.CLIENT else ends.agent_says)(*said)
-        assert counted(ends) == tuple(
-            sum(len(said) for of, said in runs if of is side) for side in (Side.CLIENT, Side.AGENT)
-        )
+        ends.open_session()
+        before = counted(ends)
+        for side, lines in runs:
+            (ends.client_says if side is Side.CLIENT else ends.agent_says)(*lines)
+        client, agent = (sum(len(lines) for of, lines in runs if of is side) for side in (Side.CLIENT, Side.AGENT))
+        assert counted(ends) == (before[0] + client, before[1] + agent)
+
+
+@pytest.mark.parametrize("together", [True, False])
+async def test_lines_that_wait_behind_a_prompt_count_once(together: bool) -> None:
+    ends = Ends([Admits()])
+    if together:
+        ends.client_says(*CLIENTS)
+    else:
+        for each in CLIENTS:
+            ends.client_says(each)
+    for _ in range(100):  # everything that can run has run
+        await asyncio.sleep(0)
+    assert ends.dispatcher.holding() == 0
+    assert counted(ends) == (len(CLIENTS), 0)
+
+
+def test_lines_that_differ_from_the_one_before_by_their_text_alone_count_too() -> None:
+    ends = Ends([Hears()])
+    ends.open_session()
+    ends.client_says(prompt(2))
+    _, before = counted(ends)
+    for number in (1, 1, 2, 1, 300, 1):
+        ends.agent_says(*(said(f"text {each}") for each in range(number)))
+    ends.agent_says(*(said("text"), *[said("more")] * 300, update("plan", entries=[]), said("text")))
+    assert counted(ends)[1] - before == 306 + 303
 
 
 @pytest.mark.parametrize("side", [Side.CLIENT, Side.AGENT])
