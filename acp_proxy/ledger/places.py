@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from errno import ENOTDIR
 from pathlib import Path
@@ -23,8 +24,10 @@ EXPECTED = "expected sqlite:///PATH or postgresql://HOST/DATABASE"
 NETWORK_FILE_SYSTEMS = frozenset(
     {"9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4"}
     | {"orangefs", "pvfs2", "smb", "smb2", "smb3", "smbfs"}
+    | {"acfs", "afpfs", "webdav"}  # macOS
 )
 NETWORK_FUSE = frozenset({"ceph-fuse", "davfs2", "gcsfuse", "glusterfs", "rclone", "s3fs", "smbnetfs", "sshfs"})
+_TOLD_BY_MOUNT = re.compile(r".* on (/.*) \(([^(), ]+)(?:, [^()]*)?\)")  # macOS: `DEVICE on POINT (TYPE, FLAG...)`
 
 
 def sqlite_path(url: str) -> Path:
@@ -92,22 +95,33 @@ def private_directory(path: Path) -> None:
 def network_file_system(path: Path, mounts: str | None = None) -> str | None:
     """The type of the network file system that `path` is (or would be) on; None for a local or unknown one.
 
-    `mounts` is text like /proc/self/mounts, which is read when it is not given; without one nothing is known.
+    `mounts` is text like /proc/self/mounts, or what macOS's mount(8) prints; the system's when it is not given.
     """
-    if mounts is None:
-        try:
-            mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape")
-        except OSError:
-            return None
     best, kind = "", ""
-    for line in mounts.splitlines():
-        fields = line.split(" ")
-        point = _unescaped(fields[1]) if len(fields) > 2 else ""
+    for line in (_mounts() if mounts is None else mounts).splitlines():
+        if told := _TOLD_BY_MOUNT.fullmatch(line):
+            point, found = told.groups()
+        else:
+            _, point, found, *_ = (*map(_unescaped, line.split(" ")), "", "", "")
         # The later of two mounts on one point hides the earlier.
         if point and len(point) >= len(best) and _is_below(str(path), point):
-            best, kind = point, fields[2]
+            best, kind = point, found
     is_network = kind in NETWORK_FILE_SYSTEMS or kind.removeprefix("fuse.") in NETWORK_FUSE
     return kind if is_network else None
+
+
+def _mounts() -> str:
+    """Empty where nothing can be known."""
+    try:
+        if sys.platform == "darwin":
+            import subprocess
+
+            told = subprocess.run(["/sbin/mount"], stdin=subprocess.DEVNULL, capture_output=True, check=False).stdout
+            return told.decode("utf-8", "surrogateescape")
+        else:  # noqa: RET505  what a type checker for macOS leaves out
+            return Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ""
 
 
 def _is_below(path: str, point: str) -> bool:

@@ -196,6 +196,28 @@ portal /mnt/fuse fuse.portal rw 0 0
 """
         assert network_file_system(Path(path), mounts) == kind
 
+    @pytest.mark.parametrize(
+        ("path", "kind"),
+        [
+            ("/Users/u/x", None),
+            ("/Users/net/x", "nfs"),
+            ("/Volumes/the share (1)/x", "smbfs"),
+            ("/Volumes/old/x", "afpfs"),
+            ("/System/Volumes/Data/x", None),
+        ],
+    )
+    def test_they_are_told_by_what_mount_prints_on_macos(self, path: str, kind: str | None) -> None:
+        mounts = """\
+/dev/disk3s1s1 on / (apfs, sealed, local, read-only, journaled)
+devfs on /dev (devfs, local, nobrowse)
+/dev/disk3s5 on /System/Volumes/Data (apfs, local, journaled, nobrowse, protect, root data)
+map auto_home on /System/Volumes/Data/home (autofs, automounted, nobrowse)
+server:/export on /Users/net (nfs)
+//me@nas/the%20share on /Volumes/the share (1) (smbfs, nodev, nosuid, mounted by me)
+//me@nas/old on /Volumes/old (afpfs, nodev, nosuid, mounted by me)
+"""
+        assert network_file_system(Path(path), mounts) == kind
+
 
 class TestRecovery:
     def test_a_process_killed_in_the_middle_of_its_work_loses_nothing(
