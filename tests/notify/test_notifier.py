@@ -111,6 +111,8 @@ async def test_nobody_there_is_tried_again(tmp_path: Path) -> None:
         made.note(notice())
         await made.round()
         assert made.counts() == {"retried": 1}
+        ((event, fields),) = made.warnings.told
+        assert (event, fields["error"]) == ("notify.retried", "All connection attempts failed")
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 301, 302, 307, 308])
@@ -124,7 +126,21 @@ async def test_what_will_not_pass_is_given_up(tmp_path: Path, status: int) -> No
             await made.round()
             assert len(receiver.requests) == 1
             assert elsewhere.requests == []  # no redirect is followed
+            assert made.warnings.events == ["notify.failed"]
             assert made.counts() == {"failed": 1}
+
+
+async def test_after_one_that_was_sent_the_next_failure_pauses_as_the_first_did(tmp_path: Path) -> None:
+    async with (
+        receiving(answer(500), answer(200), answer(500)) as receiver,
+        desk(tmp_path, channel(receiver.url)) as made,
+    ):
+        for number in (1, 2):
+            made.note(notice(number))
+            await made.round()
+            made.clock.passes(SOON)
+            await made.round()
+            assert len(receiver.requests) == 2 * number
 
 
 async def test_it_is_given_up_after_eight_tries_within_little_more_than_an_hour(tmp_path: Path) -> None:
