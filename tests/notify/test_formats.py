@@ -141,6 +141,10 @@ class TestWords:
     def test_a_time_zone_that_this_machine_does_not_know_is_no_reason_to_be_silent(self) -> None:
         assert "2026-11-21 at 23:00 UTC" in texts.text(replace(REFUSED, zone="Mars/Olympus"))
 
+    @pytest.mark.parametrize(("length", "shown"), [(80, "x" * 80), (81, "x" * 79 + "…")])
+    def test_a_name_is_cut_where_it_is_longer_than_fits(self, length: int, shown: str) -> None:
+        assert f'"{shown}"' in texts.title(named("x" * length))
+
     @pytest.mark.parametrize("name", HOSTILE)
     def test_names_are_on_one_line_and_short(self, name: str) -> None:
         notice = named(name)

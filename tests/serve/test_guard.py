@@ -264,6 +264,7 @@ def test_who_shows_the_token_is_answered(locked: Served, authorization: str) -> 
         f"Basic {TOKEN}",
         f"Basic {b64encode(TOKEN.encode()).decode()}",
         f"Basic {b64encode(f'{TOKEN}:'.encode()).decode()}",
+        f"Basic !{b64encode(f'anyone:{TOKEN}'.encode()).decode()}",
         "Basic \xff\xff",
         "Bearer \xe4\xf6",
     ],
