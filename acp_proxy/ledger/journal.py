@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from errno import EINVAL, EOPNOTSUPP
+from errno import EINVAL, ENOSYS, EOPNOTSUPP, EPERM
 from mmap import mmap
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from acp_proxy.ledger.records import commit, encode, end_at, head, room, tick_of
 
 FIRST_SIZE = 256 * 1024  # a few hundred rows
 LARGEST_SIZE = 32 * FIRST_SIZE  # ten thousand; doubled again and again it is met
+_NOT_HERE = (EINVAL, ENOSYS, EOPNOTSUPP, EPERM)  # file systems without posix_fallocate, and sandboxes
 
 
 class Journal:
@@ -157,7 +158,7 @@ def _allocate(descriptor: int, old: int, size: int) -> None:
         try:
             os.posix_fallocate(descriptor, old, size - old)
         except OSError as error:
-            if error.errno not in (EINVAL, EOPNOTSUPP):  # of a file system without it; glibc does as below by itself
+            if error.errno not in _NOT_HERE:
                 raise
         else:
             return

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.journal import FIRST_SIZE, LARGEST_SIZE, Journal, open_journal
 from acp_proxy.ledger.records import Contents, encode, head, read_journal, room
+from tests.cases import each_of
 from tests.ledger.rows import Warnings, line, row
 
 URL = "sqlite:////l"
@@ -57,6 +61,23 @@ def test_on_a_disk_that_is_full_it_keeps_what_it_has_and_no_more(small_disk: Pat
         assert kept == 1024 * 1024 // LARGE
         assert journal.write(row()) is not None
         assert len(contents(journal).rows) == kept + 1
+
+
+@each_of([errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM], name=os.strerror)
+def test_where_pages_cannot_be_reserved_they_are_written(refusal: int) -> None:
+    """As on file systems without `posix_fallocate`, with a C library that has no way around it, and in sandboxes."""
+
+    def refused(*_: int) -> None:
+        raise OSError(refusal, os.strerror(refusal))
+
+    with TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", refused)
+        warnings = Warnings()
+        with closing(open_journal([Path(directory)], URL, warnings)) as journal:
+            slots = [slot_of(journal.write(large(f"{number}"))) for number in range(4)]
+            assert [kept.entry.id for kept in contents(journal).rows] == ["0", "1", "2", "3"]
+            assert len(slots) * LARGE > FIRST_SIZE
+        assert warnings.told == []
 
 
 def test_it_ends_without_complaint_when_somebody_took_its_file_away(journal: Journal) -> None:
