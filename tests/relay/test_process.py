@@ -73,12 +73,18 @@ def test_the_status_is_the_agents_or_128_and_its_signal(loop: Loop, script: str,
     on(loop, test)
 
 
+def refused(_pid: int) -> int:
+    """As by a sandbox."""
+    raise PermissionError
+
+
 @LOOPS
-def test_the_exit_is_seen_without_pidfds_too(loop: Loop) -> None:
+@pytest.mark.parametrize("pidfd_open", [refused, None])
+def test_the_exit_is_seen_without_pidfds_too(loop: Loop, pidfd_open: Callable[[int], int] | None) -> None:
     async def test() -> None:
         with child("sh", "-c", "exit 7") as (pid, _):
             exited = asyncio.Event()
-            agent = AgentProcess(pid, exited=exited.set, pidfd_open=None)
+            agent = AgentProcess(pid, exited=exited.set, pidfd_open=pidfd_open)
             await exited.wait()
             assert agent.status == 7
 
