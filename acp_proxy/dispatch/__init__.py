@@ -85,9 +85,9 @@ class Dispatcher:
     def gives_up(self, sender: Side, size: int) -> bool:
         """Whether a line that may not stream does so after all, for nobody can hold it: what it says is not known then.
 
-        Not while lines wait that it would overtake.
+        Not the client's where prompts are admitted: by its size none gets past a budget.
         """
-        if self._admission.held:
+        if sender is Side.CLIENT and self._admission.methods:
             return False
         self._log("warning", "a line is too long to be looked into", sender=sender.value, bytes=size)
         return True
