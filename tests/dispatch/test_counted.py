@@ -80,6 +80,8 @@ def test_lines_count_once_whatever_they_say_and_however_many_come_together(
             (ends.client_says if side is Side.CLIENT else ends.agent_says)(*lines)
         client, agent = (sum(len(lines) for of, lines in runs if of is side) for side in (Side.CLIENT, Side.AGENT))
         assert counted(ends) == (before[0] + client, before[1] + agent)
+        for wire, of in ((ends.agent, Side.CLIENT), (ends.client, Side.AGENT)):
+            assert wire.data == b"".join(encoded(*lines) for side, lines in runs if side is of)
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -101,10 +103,16 @@ def test_lines_that_differ_from_the_one_before_by_their_text_alone_count_too() -
     ends.open_session()
     ends.client_says(prompt(2))
     _, before = counted(ends)
+    ends.client.data = b""
+    lines: list[object] = []
     for number in (1, 1, 2, 1, 300, 1):
-        ends.agent_says(*(said(f"text {each}") for each in range(number)))
-    ends.agent_says(*(said("text"), *[said("more")] * 300, update("plan", entries=[]), said("text")))
-    assert counted(ends)[1] - before == 306 + 303
+        lines += [said(f"text {each}") for each in range(number)]
+        ends.agent_says(*lines[-number:])
+    among = [*[said("more")] * 300, update("plan", entries=[]), *[said("more")] * 300]
+    ends.agent_says(*among, answer(2, stopReason="end_turn"), *among)
+    lines += [*among, answer(2, stopReason="end_turn"), *among]
+    assert counted(ends)[1] - before == len(lines)
+    assert ends.client.data == encoded(*lines)
 
 
 @pytest.mark.parametrize("side", [Side.CLIENT, Side.AGENT])
