@@ -1,12 +1,14 @@
 """The proxy's own log: to stderr or a file, never to stdout, which is the wire. Never content of a session.
 
-structlog is imported at the first event that is written: most runs write none.
+structlog is imported at the first event that is written, which most runs have not. An update may have taken it away.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -26,7 +28,7 @@ class Log:
             return
         try:
             if self._logger is None:
-                self._logger = _logger(_stream(self._file))
+                self._logger = _logger_on(_stream(self._file))
             getattr(self._logger, level)(event, **fields)
         except (OSError, ValueError):  # stderr closed, disk full: the relay goes on
             pass
@@ -46,6 +48,35 @@ def _stream(file: Path | None) -> TextIO:
         reason = (error.strerror or str(error)).lower()
         sys.stderr.write(f"acp-proxy: log {file}: cannot be written: {reason}; it goes to stderr\n")
         return sys.stderr
+
+
+def _logger_on(stream: TextIO) -> Any:
+    try:
+        return _logger(stream)
+    except (ImportError, AttributeError):  # removed or replaced under us; half removed, it still is an empty package
+        return _Plain(stream)
+
+
+class _Plain:
+    """Writes such lines without any other module, with more of them escaped."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, level: str) -> Callable[..., None]:
+        return partial(self._write, level)
+
+    def _write(self, level: str, event: str, **fields: object) -> None:
+        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        values = {"timestamp": now, "logger": "acp-proxy", "level": level, "event": event, **fields}
+        self._stream.write(" ".join(f"{name}={_quoted(value)}" for name, value in values.items()) + "\n")
+        self._stream.flush()
+
+
+def _quoted(value: object) -> str:
+    text = "" if value is None else str(value)
+    bare = text.isascii() and text.isprintable() and not any(sign in text for sign in ' "=\\')
+    return text if bare else '"' + text.encode("unicode_escape").decode().replace('"', '\\"') + '"'
 
 
 def _logger(stream: TextIO) -> Any:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +25,8 @@ from acp_proxy.interceptors.expected_series import ExpectedSeries
 from acp_proxy.interceptors.recorder import Recorder
 from acp_proxy.interceptors.relay_counters import RelayCounters
 from acp_proxy.interceptors.usage_updates import UsageUpdates
+from acp_proxy.ledger import LedgerError
+from acp_proxy.ledger.backends import backend_at
 from acp_proxy.ledger.places import is_postgres
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.log import Log
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from acp_proxy.interceptor import Interceptor
     from acp_proxy.ledger.budgets import BudgetLedger
 
+READY = 1.0  # seconds until all is loaded that a session will ask for: an agent that starts has the processors before
 LATER = 0.0105  # seconds until an update is looked into; off the beat of agents that send one a millisecond
 
 
@@ -89,6 +94,7 @@ def _bookkeepers(
     worker = LedgerWorker.at(
         config.ledger.url, os.environ, partial(log, "warning"), partial(_note_settings, config), loop.call_later
     )
+    loop.call_later(READY, _load_the_rest, config.ledger.url, catalog)
     process = uuid7(time.time_ns())
     counted_by = None if config.run.budget is None else process  # of a budget for one run alone rows name the run
     recorder = Recorder(
@@ -125,6 +131,21 @@ def _budgets(
         price=catalog.price,
     )
     return [Budgets(rules, worker, recorder, uuid7)]
+
+
+def _load_the_rest(url: str, catalog: Catalog) -> None:
+    """What the first session would load. A client may ask for that hours from now, and an update may come before: this
+    process would then go on with files of two versions, or find none.
+    """
+
+    def load() -> None:
+        with suppress(ImportError, LedgerError, OSError):  # who needs it says what is wrong
+            from acp_proxy.config import digest  # noqa: F401
+
+            catalog.read()
+            backend_at(url)
+
+    threading.Thread(target=load, name="acp-proxy loading", daemon=True).start()
 
 
 def _note_settings(config: Config, ledger: BudgetLedger) -> None:

@@ -1,6 +1,6 @@
 """Prices and context windows of models: data that scripts/build-catalog makes, and the user's own above it.
 
-Read at the first question, never at start, and never from the network.
+Read at the first question or by `read`, never while an agent starts, and never from the network.
 """
 
 from __future__ import annotations
@@ -74,6 +74,10 @@ class Catalog:
     ) -> Catalog:
         """The user's prices, aliases (reported id → model) and kind of cache write, in place of any before."""
         return Catalog(self._given, prices, aliases, cache_write)
+
+    def read(self) -> None:
+        """Read it now: at the first question its file may be another version's."""
+        self._table  # noqa: B018
 
     def price(self, model: str | None, usage: Usage, at: int, context: int | None = None) -> Priced:
         found = self.find(model)

@@ -22,7 +22,6 @@ from acp_proxy.ledger.owners import Owner
 
 if TYPE_CHECKING:
     from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
-    from acp_proxy.ledger.sql import SqlLedger
     from acp_proxy.ledger.sql_reader import SqlReader
 
 
@@ -210,21 +209,10 @@ def open_ledger(
     holds are found that were abandoned. Raises LedgerError.
     """
     # Imported here: a relay reads the values above long before its worker wants a database.
-    from acp_proxy.ledger.places import is_postgres, sqlite_path
+    from acp_proxy.ledger.backends import backend_at
 
     directories = _journal_directories() if journals is None else journals
-    ledger: SqlLedger
-    if is_postgres(url):
-        try:
-            from acp_proxy.ledger.postgres import PostgresLedger
-        except ImportError as error:
-            advice = "run pip install '.[postgres]' in a clone of acp-proxy"
-            raise LedgerError(f"ledger on PostgreSQL: not installed, {advice}") from error
-        ledger = PostgresLedger(url, patience=patience, warn=warn, journals=directories)
-    else:
-        from acp_proxy.ledger.sqlite import SqliteLedger
-
-        ledger = SqliteLedger(sqlite_path(url), patience=patience, warn=warn, journals=directories)
+    ledger = backend_at(url)(patience=patience, warn=warn, journals=directories)
     _settle_dead(ledger, warn, clock)
     return ledger
 

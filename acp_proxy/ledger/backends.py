@@ -1,0 +1,27 @@
+"""Which backend keeps the ledger at a URL. Imports only that one, and only when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from acp_proxy.ledger import LedgerError
+from acp_proxy.ledger.places import is_postgres, sqlite_path
+
+if TYPE_CHECKING:
+    from acp_proxy.ledger.sql import SqlLedger
+
+
+def backend_at(url: str) -> Callable[..., SqlLedger]:
+    """What opens it, given what `open_ledger` is given beside the URL. Raises LedgerError."""
+    if not is_postgres(url):
+        from acp_proxy.ledger.sqlite import SqliteLedger
+
+        return partial(SqliteLedger, sqlite_path(url))
+    try:
+        from acp_proxy.ledger.postgres import PostgresLedger
+    except ImportError as error:
+        advice = "run pip install '.[postgres]' in a clone of acp-proxy"
+        raise LedgerError(f"ledger on PostgreSQL: not installed, {advice}") from error
+    return partial(PostgresLedger, url)
