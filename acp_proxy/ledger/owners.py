@@ -1,4 +1,4 @@
-"""Which process holds something, and whether it still lives: only on its own host can that be told."""
+"""Which process holds something, and whether it still lives: only its own user on its own host can tell that."""
 
 from __future__ import annotations
 
@@ -30,10 +30,15 @@ class Owner(Struct, frozen=True):
 
 
 def this_host() -> str:
-    """Containers may share a name, and have processes of their own: their namespace is part of it."""
+    """Its name, the namespace of processes, for containers may share a name, and the user.
+
+    Another user's journal is where we do not look: who booked his dead turn without it would book a guess in place of
+    the row that waits there.
+    """
+    host = os.uname().nodename
     with suppress(OSError):
-        return f"{os.uname().nodename} {Path('/proc/self/ns/pid').readlink()}"
-    return os.uname().nodename
+        host += f" {Path('/proc/self/ns/pid').readlink()}"
+    return f"{host} {os.getuid()}"
 
 
 def _started(pid: int) -> str | None:

@@ -1,0 +1,40 @@
+"""Whose process holds a turn: only its own user on its own host takes it for dead, for only he has its journal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from acp_proxy.ledger.owners import Owner
+
+PR_SET_DUMPABLE = 4
+ENDED = f"""
+import ctypes, os, sys
+from acp_proxy.ledger.owners import Owner
+owner = Owner.this()
+if len(sys.argv) > 1:  # who may not read our Python's files by then
+    os.setuid(int(sys.argv[1]))
+    ctypes.CDLL(None).prctl({PR_SET_DUMPABLE}, 1)  # as one that this user has started
+    owner = Owner.this()
+print(owner.host, owner.pid, owner.started, sep="\\n")
+"""
+
+
+def ended(*user: str) -> Owner:
+    """A process that ran for a moment, as that user."""
+    command = [sys.executable, "-c", ENDED, *user]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+    host, pid, started = done.stdout.splitlines()
+    return Owner(host, int(pid), started)
+
+
+def test_a_process_of_ours_that_ended_is_gone() -> None:
+    assert ended().is_gone
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.getuid() != 0, reason="only root can be somebody else")
+def test_of_another_users_process_nobody_says_that_it_is_gone() -> None:
+    assert not ended("65534").is_gone
