@@ -94,7 +94,7 @@ def _bookkeepers(
     worker = LedgerWorker.at(
         config.ledger.url, os.environ, partial(log, "warning"), partial(_note_settings, config), loop.call_later
     )
-    loop.call_later(READY, _load_the_rest, config.ledger.url, catalog)
+    loop.call_later(READY, _load_the_rest, config, catalog)
     process = uuid7(time.time_ns())
     counted_by = None if config.run.budget is None else process  # of a budget for one run alone rows name the run
     recorder = Recorder(
@@ -133,7 +133,7 @@ def _budgets(
     return [Budgets(rules, worker, recorder, uuid7)]
 
 
-def _load_the_rest(url: str, catalog: Catalog) -> None:
+def _load_the_rest(config: Config, catalog: Catalog) -> None:
     """What the first session would load. A client may ask for that hours from now, and an update may come before: this
     process would then go on with files of two versions, or find none.
     """
@@ -143,7 +143,9 @@ def _load_the_rest(url: str, catalog: Catalog) -> None:
             from acp_proxy.config import digest  # noqa: F401
 
             catalog.read()
-            backend_at(url)
+            if config.budgets:
+                from acp_proxy.ledger import live_standings  # noqa: F401
+            backend_at(config.ledger.url)
 
     threading.Thread(target=load, name="acp-proxy loading", daemon=True).start()
 

@@ -31,13 +31,16 @@ def ask(process: Any, id: int, method: str, **params: Any) -> Any:
     return answer["result"]
 
 
-def test_a_session_that_opens_after_the_package_went_is_relayed_priced_and_booked(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("options", "last"), [((), b"sqlite"), (("--budget", "5"), b"live_standings")])
+def test_a_session_that_opens_after_the_package_went_is_relayed_priced_and_booked(
+    options: tuple[str, ...], last: bytes, tmp_path: Path
+) -> None:
     site = tmp_path / "site"
     shutil.copytree(ROOT / "acp_proxy", site / "acp_proxy", ignore=shutil.ignore_patterns("__pycache__"))
-    command = [sys.executable, "-X", "importtime", "-m", "acp_proxy", "run", "--no-summary", "--", *AGENT]
-    with running(*command, env=environ_of(tmp_path, site), cwd=tmp_path) as process:
+    ours = (sys.executable, "-X", "importtime", "-m", "acp_proxy", "run", "--no-summary", *options)
+    with running(*ours, "--", *AGENT, env=environ_of(tmp_path, site), cwd=tmp_path) as process:
         ask(process, 1, "initialize", protocolVersion=1)
-        while b" acp_proxy.ledger.sqlite\n" not in line(process.stderr):
+        while b" acp_proxy.ledger.%s\n" % last not in line(process.stderr):
             pass  # the last that is loaded; it is told when it is there
         shutil.rmtree(site)
         ask(process, 2, "session/new", cwd="/", mcpServers=[])
