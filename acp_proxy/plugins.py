@@ -49,7 +49,7 @@ def _loaded(log: Log, path: list[str]) -> Iterator[Interceptor]:
     for entry in dict.fromkeys(chain.from_iterable(found)):  # a package may be on the path twice
         try:
             interceptor = entry.load()()
-        except Exception as error:  # another package's fault must not keep the agent from its editor
+        except (Exception, SystemExit) as error:  # another's fault must not keep the agent from its editor
             log("error", "interceptor not loaded", name=entry.name, error=f"{type(error).__name__}: {error}")
             continue
         if isinstance(interceptor, Interceptor):

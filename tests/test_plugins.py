@@ -55,6 +55,8 @@ def test_one_whose_package_is_on_the_path_twice_is_made_once(
     ("module", "code", "reason"),
     [
         ("plugin_raises", "raise RuntimeError('no')\n", "RuntimeError: no"),
+        ("plugin_exits", "raise SystemExit('wants another Python')\n", "SystemExit: wants another Python"),
+        ("plugin_moved", "from acp_proxy.was_here import Log\n", "No module named 'acp_proxy.was_here'"),
         ("plugin_other", "class Watcher: pass\n", "it is no acp_proxy.interceptor.Interceptor"),
         ("plugin_needs", "class Watcher:\n    def __init__(self, a): pass\n", "TypeError"),
     ],
