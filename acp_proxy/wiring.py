@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,6 +20,7 @@ from acp_proxy.core.meter import Meter
 from acp_proxy.core.traffic import Traffic
 from acp_proxy.dispatch import Dispatcher
 from acp_proxy.ids import uuid7
+from acp_proxy.interceptors.early_load import EarlyLoad
 from acp_proxy.interceptors.expected_series import ExpectedSeries
 from acp_proxy.interceptors.recorder import Recorder
 from acp_proxy.interceptors.relay_counters import RelayCounters
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from acp_proxy.interceptor import Interceptor
     from acp_proxy.ledger.budgets import BudgetLedger
 
-READY = 1.0  # seconds until all is loaded that a session will ask for: an agent that starts has the processors before
 LATER = 0.0105  # seconds until an update is looked into; off the beat of agents that send one a millisecond
 
 
@@ -94,7 +93,6 @@ def _bookkeepers(
     worker = LedgerWorker.at(
         config.ledger.url, os.environ, partial(log, "warning"), partial(_note_settings, config), loop.call_later
     )
-    loop.call_later(READY, _load_the_rest, config, catalog)
     process = uuid7(time.time_ns())
     counted_by = None if config.run.budget is None else process  # of a budget for one run alone rows name the run
     recorder = Recorder(
@@ -110,7 +108,7 @@ def _bookkeepers(
     counters = RelayCounters(worker, traffic, organisation, process, later=loop.call_later)
     expected = ExpectedSeries(worker, recorder.origin_of, catalog.concrete)
     budgets = _budgets(config, catalog, worker, recorder, counted_by)
-    return [counters, recorder], [*budgets, expected]
+    return [counters, recorder], [*budgets, expected, EarlyLoad(partial(_load_the_rest, config, catalog))]
 
 
 def _budgets(
@@ -134,20 +132,14 @@ def _budgets(
 
 
 def _load_the_rest(config: Config, catalog: Catalog) -> None:
-    """What the first session would load. A client may ask for that hours from now, and an update may come before: this
-    process would then go on with files of two versions, or find none.
-    """
+    """What the first session would load; in a thread."""
+    with suppress(ImportError, LedgerError, OSError):  # who needs it says what is wrong
+        from acp_proxy.config import digest  # noqa: F401
 
-    def load() -> None:
-        with suppress(ImportError, LedgerError, OSError):  # who needs it says what is wrong
-            from acp_proxy.config import digest  # noqa: F401
-
-            catalog.read()
-            if config.budgets:
-                from acp_proxy.ledger import live_standings  # noqa: F401
-            backend_at(config.ledger.url)
-
-    threading.Thread(target=load, name="acp-proxy loading", daemon=True).start()
+        catalog.read()
+        backend_at(config.ledger.url)
+        if config.budgets:
+            from acp_proxy.ledger import live_standings  # noqa: F401
 
 
 def _note_settings(config: Config, ledger: BudgetLedger) -> None:

@@ -20,7 +20,8 @@ AGENT = (sys.executable, str(ROOT / "acp_proxy/demo_agent.py"))
 
 
 def environ_of(home: Path, package: Path) -> dict[str, str]:
-    return {"HOME": str(home), "PATH": os.environ["PATH"], "TZ": "UTC", "PYTHONPATH": str(package)}
+    paths = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": str(package)}
+    return {**paths, "TZ": "UTC", "PYTHONDONTWRITEBYTECODE": "1"}  # nothing is written where files are removed
 
 
 def ask(process: Any, id: int, method: str, **params: Any) -> Any:

@@ -1,0 +1,28 @@
+"""Loads what the first session will ask for as soon as the agent has started, beside the relay.
+
+A client may open a session hours later, and an update may come before: the process would go on with files of two
+versions, or find none. Before the agent has answered it has the processors; at rest nothing wakes up for this.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+
+from acp_proxy.core.effects import Effect
+from acp_proxy.core.events import Event, Initialized
+from acp_proxy.interceptor import Interceptor
+
+
+class EarlyLoad(Interceptor):
+    """`load` is called once, in a thread."""
+
+    hears = frozenset({Initialized})
+
+    def __init__(self, load: Callable[[], None]) -> None:
+        self._thread = threading.Thread(target=load, name="acp-proxy loading", daemon=True)
+
+    def on_event(self, event: Event) -> Iterable[Effect]:  # noqa: ARG002  it hears of one kind alone
+        if self._thread.ident is None:
+            self._thread.start()
+        return ()
