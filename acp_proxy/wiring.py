@@ -139,7 +139,7 @@ def _load_the_rest(config: Config, catalog: Catalog) -> None:
         catalog.read()
         backend_at(config.ledger.url)
         if config.budgets:
-            from acp_proxy.ledger import live_standings  # noqa: F401
+            from acp_proxy.ledger.accounts import live_standings  # noqa: F401
 
 
 def _note_settings(config: Config, ledger: BudgetLedger) -> None:

@@ -22,14 +22,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Entry, UsageLine
-from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ids import uuid7
 from acp_proxy.ledger import LedgerUnavailableError, OpenTurn, Query, Row, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
-from acp_proxy.ledger.journal import Journal, open_journal
+from acp_proxy.ledger.journal.writer import Journal, open_journal
 from acp_proxy.ledger.owners import Owner
 from bench.accounts import HOLD, ORIGIN, accounts
 from tests.postgres import Server, running

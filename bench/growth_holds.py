@@ -11,8 +11,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Entry, Origin, UsageLine
-from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ids import uuid7

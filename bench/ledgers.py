@@ -15,7 +15,8 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.session_keys import note_all
-from acp_proxy.ledger.totals import COUNTS, LEVELS, QUARTER_HOUR, WHOLE
+from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR, WHOLE
+from acp_proxy.ledger.sums.totals import COUNTS
 
 DIRECTORY = Path("/tmp/acp-proxy-bench-ledgers")  # noqa: S108  they take long to make, and are kept
 LEDGER = Path(".local/state/acp-proxy/ledger.db")  # in a home directory

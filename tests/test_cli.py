@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from acp_proxy import __version__
 from acp_proxy.ledger import open_ledger
-from acp_proxy.ledger.journal import open_journal
+from acp_proxy.ledger.journal.writer import open_journal
 from tests.ledger.rows import ALICE, NOON, Warnings, line, row
 from tests.machine import COMMAND, Machine, in_terminal
 

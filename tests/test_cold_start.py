@@ -20,8 +20,9 @@ ROOT = Path(__file__).parents[1]
 WRITING = {
     f"acp_proxy.ledger.{name}"
     for name in (
-        *("appending", "holding", "journal", "migrations", "notices", "overshoot", "records", "recovery", "settings"),
-        *("sql", "sqlite", "tallied", "tallies", "turnstile", "worker", "writing"),
+        *("accounts.holding", "accounts.overshoot", "appending", "journal.records", "journal.recovery"),
+        *("journal.writer", "migrations", "notices", "settings", "sql", "sqlite.ledger", "sqlite.turnstile"),
+        *("sums.tallied", "sums.tallies", "worker", "writing"),
     )
 }
 HEAVY = {"asyncio", "csv", "dataclasses", "difflib", "inspect", "logging", "orjson", "rich", "socket", "subprocess"}
@@ -58,7 +59,7 @@ def test_a_status_is_told_without_what_only_writes_json(home: Path) -> None:
 @pytest.mark.parametrize("command", ["status", "report", "report --by turn", "session last", "budget list"])
 def test_who_only_looks_does_not_import_what_writes(home: Path, command: str) -> None:
     found = imported(home, *command.split())
-    assert "acp_proxy.ledger.sqlite_reader" in found
+    assert "acp_proxy.ledger.sqlite.reader" in found
     assert found & (WRITING | RELAYING | HEAVY) == set()
 
 

@@ -23,7 +23,7 @@ from acp_proxy.core.events import Event, TurnMetered
 from acp_proxy.core.windows import DAY
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.ledger import Row, open_ledger
-from acp_proxy.ledger.journal import open_journal
+from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.settings import Settings
 from tests.ends import Ends, answer, prompt, request
 from tests.ledger.rows import ALICE, Warnings, row

@@ -16,8 +16,8 @@ import pytest
 
 from acp_proxy.config import load
 from acp_proxy.core.events import Side
-from acp_proxy.core.framing import Framer
 from acp_proxy.core.traffic import Traffic
+from acp_proxy.core.wire.framing import Framer
 from acp_proxy.dispatch import Dispatcher
 from acp_proxy.interceptors.summary import Summary
 from acp_proxy.ledger import open_ledger

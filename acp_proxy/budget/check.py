@@ -9,10 +9,10 @@ from msgspec import Struct
 from acp_proxy.budget import listing
 from acp_proxy.budget.accounts import standings_of
 from acp_proxy.core.budget import Account, Budget, Standing, accounts_for
-from acp_proxy.core.hold_size import HoldSize
-from acp_proxy.core.refusal import refusal_text
+from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.budget.refusal import refusal_text
+from acp_proxy.core.budget.verdict import Verdict, decide, denies_unpriced
 from acp_proxy.core.scope import DIMENSIONS, Dimension, Subject
-from acp_proxy.core.verdict import Verdict, decide, denies_unpriced
 from acp_proxy.figures import clean
 from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.times import zone_info

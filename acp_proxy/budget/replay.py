@@ -14,11 +14,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Budget, Standing, account_of
-from acp_proxy.core.charge import charge
+from acp_proxy.core.budget.charge import charge
+from acp_proxy.core.budget.hold_size import RECENT, HoldSize
+from acp_proxy.core.budget.verdict import decide
 from acp_proxy.core.entry import Entry
-from acp_proxy.core.hold_size import RECENT, HoldSize
 from acp_proxy.core.scope import Subject
-from acp_proxy.core.verdict import decide
 from acp_proxy.core.windows import Bounds
 from acp_proxy.ledger import Row
 from acp_proxy.times import zone_info

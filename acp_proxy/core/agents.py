@@ -1,7 +1,7 @@
 """How each released agent counts, as a table: what its token counters and its cost mean, by exact name and version.
 
 Read off recordings of real agents in front of a model server with known token counts. What an agent sends in `_meta`
-is read in `core/dialects.py`; nothing here computes.
+is read in `core/meter/dialects.py`; nothing here computes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What happened on the wire, past tense: facts that the conversation reads off messages, and the meter's word on them.
 
 An event never carries content of a session: no prompt, answer, path of a file, or tool argument, only counts of
-characters. `meta` is the `_meta` object of the message; only `core/dialects.py` looks inside. `at` is Unix time in
-nanoseconds.
+characters. `meta` is the `_meta` object of the message; only `core/meter/dialects.py` looks inside. `at` is Unix time
+in nanoseconds.
 
 Structs, not dataclasses: making two dozen of those took 50 ms of every start.
 """
@@ -182,7 +182,7 @@ class UpdateSeen(Struct, frozen=True):
     turn: Turn | None
     update: str  # the value of `sessionUpdate`
     meta: Meta
-    fields: Meta  # the update itself, for `core/dialects.py`; never kept, never logged
+    fields: Meta  # the update itself, for `core/meter/dialects.py`; never kept, never logged
     replayed: bool = False  # between a load's request and its response: history, not new work
     child: str | None = None
 

@@ -1,6 +1,7 @@
 """Tokens as a disjoint partition: every token of a model call is in exactly one of five counters.
 
-`Counters` are what agents report; how they map to the partition is in `core/counters.py`, nothing here knows an agent.
+`Counters` are what agents report; how they map to the partition is in `core/meter/counters.py`, nothing here knows an
+agent.
 """
 
 from __future__ import annotations

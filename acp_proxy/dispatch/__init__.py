@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side
-from acp_proxy.core.long_lines import may_stream
 from acp_proxy.core.meter import Meter
-from acp_proxy.core.peek import NEWLINE
 from acp_proxy.core.traffic import Traffic
+from acp_proxy.core.wire.long_lines import may_stream
+from acp_proxy.core.wire.peek import NEWLINE
 from acp_proxy.dispatch.accounting import Accounting, Later, Log
 from acp_proxy.dispatch.agent_lines import AgentLines
 from acp_proxy.dispatch.client_lines import ClientLines

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from acp_proxy.core.alike import ESCAPE, NEWLINE, QUOTE, Alike
 from acp_proxy.core.events import Side
-from acp_proxy.core.peek import UNREADABLE, Peek, decode_run, is_one_a_line, peek_lines, peek_run, split_lines
 from acp_proxy.core.traffic import Flow
+from acp_proxy.core.wire.alike import ESCAPE, NEWLINE, QUOTE, Alike
+from acp_proxy.core.wire.peek import UNREADABLE, Peek, decode_run, is_one_a_line, peek_lines, peek_run, split_lines
 from acp_proxy.dispatch.accounting import Accounting
 from acp_proxy.dispatch.glance import Burst, Told, is_usage_update, may_be_late, next_of_agent
 from acp_proxy.dispatch.lane import Lane

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acp_proxy.core.events import Side
-from acp_proxy.core.peek import (
+from acp_proxy.core.traffic import Flow
+from acp_proxy.core.wire.peek import (
     NEWLINE,
     UNREADABLE,
     Head,
@@ -16,7 +17,6 @@ from acp_proxy.core.peek import (
     peek_run,
     split_lines,
 )
-from acp_proxy.core.traffic import Flow
 from acp_proxy.dispatch.accounting import Accounting
 from acp_proxy.dispatch.lane import Lane
 from acp_proxy.dispatch.passage import Passage

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from acp_proxy.core import acp
 from acp_proxy.core.acp import AGENT_METHODS, PLAIN_UPDATES, SESSION_UPDATE, USAGE_UPDATE
 from acp_proxy.core.events import Event, Side
-from acp_proxy.core.peek import ABSENT, Params, Peek, peek_line
+from acp_proxy.core.wire.peek import ABSENT, Params, Peek, peek_line
 
 _AGENT = Side.AGENT
 _AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of which characters are counted, not JSON

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from acp_proxy.core.long_lines import LongLine
+from acp_proxy.core.wire.long_lines import LongLine
 
 if TYPE_CHECKING:
     from acp_proxy.relay.inspector import Sink

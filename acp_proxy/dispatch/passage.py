@@ -9,7 +9,7 @@ from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import Side
 from acp_proxy.core.jsonrpc import Request, Response, parse
-from acp_proxy.core.peek import Peek, peek_line
+from acp_proxy.core.wire.peek import Peek, peek_line
 from acp_proxy.dispatch.accounting import Accounting
 from acp_proxy.dispatch.admission import Admission, Decided
 from acp_proxy.dispatch.lane import Lane

@@ -28,8 +28,8 @@ from acp_proxy.doctor.machines import machines_that_differ
 from acp_proxy.figures import clean, counted
 from acp_proxy.ledger import Ledger, LedgerError, Query, Sums, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.journal.recovery import left
 from acp_proxy.ledger.places import journal_directories, network_file_system
-from acp_proxy.ledger.recovery import left
 
 _OLD = 120  # days; prices of models change a few times a year
 _STRANGER = "unknown agent"  # so begins what a row says whose agent was not in the table

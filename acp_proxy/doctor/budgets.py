@@ -9,7 +9,7 @@ from acp_proxy.config import Config
 from acp_proxy.config.schema import Key, dotted
 from acp_proxy.config.values import Pricing
 from acp_proxy.core.budget import Budget
-from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.money import decimal_text
 from acp_proxy.core.scope import DIMENSIONS, Dimension, fits
 from acp_proxy.ledger import Ledger, Query

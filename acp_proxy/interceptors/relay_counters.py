@@ -80,7 +80,7 @@ class RelayCounters(Interceptor):
 
     def _count(self, number: int, news: _Sums, now: int, ledger: BudgetLedger) -> None:
         """In the worker's thread, perhaps more than once."""
-        from acp_proxy.ledger.tallies import NO_BOUND, Tally  # no start of an agent waits for it
+        from acp_proxy.ledger.sums.tallies import NO_BOUND, Tally  # no start of an agent waits for it
 
         counts = [
             Tally(family, (label,), NO_BOUND if bound < 0 else bound, count, taken)

@@ -230,7 +230,7 @@ def open_reader(
 
     if is_postgres(url):
         return open_ledger(url, patience=patience, warn=warn, journals=journals, clock=clock)
-    from acp_proxy.ledger.sqlite_reader import SqliteReader
+    from acp_proxy.ledger.sqlite.reader import SqliteReader
 
     directories = _journal_directories() if journals is None else journals
     reader = SqliteReader(sqlite_path(url), patience=patience, warn=warn, journals=directories)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acp_proxy.ledger import Row, adding_up, holding, overshoot, tallies, unsummed
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.accounts import adding_up, holding, overshoot, unsummed
+from acp_proxy.ledger.accounts.overshoot import Lock
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import note_unpriced
-from acp_proxy.ledger.overshoot import Lock
 from acp_proxy.ledger.session_keys import note_sessions
-from acp_proxy.ledger.tallies import Tallies
-from acp_proxy.ledger.totals import Additions, Run, execute
+from acp_proxy.ledger.statements import Run, execute
+from acp_proxy.ledger.sums import tallies
+from acp_proxy.ledger.sums.tallies import Tallies
+from acp_proxy.ledger.sums.totals import Additions
 from acp_proxy.ledger.writing import Prepared, write_rows
 
 

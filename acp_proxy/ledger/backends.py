@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def backend_at(url: str) -> Callable[..., SqlLedger]:
     """What opens it, given what `open_ledger` is given beside the URL. Raises LedgerError."""
     if not is_postgres(url):
-        from acp_proxy.ledger.sqlite import SqliteLedger
+        from acp_proxy.ledger.sqlite.ledger import SqliteLedger
 
         return partial(SqliteLedger, sqlite_path(url))
     try:
-        from acp_proxy.ledger.postgres import PostgresLedger
+        from acp_proxy.ledger.postgres.ledger import PostgresLedger
     except ImportError as error:
         advice = "run pip install '.[postgres]' in a clone of acp-proxy"
         raise LedgerError(f"ledger on PostgreSQL: not installed, {advice}") from error

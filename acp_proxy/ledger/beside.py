@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from acp_proxy.ledger.reading import Read
-from acp_proxy.ledger.totals import Run, insert
+from acp_proxy.ledger.statements import Read, Run, insert
 
 _TABLES = ("granted", "announced", "surcharge")
 

@@ -16,15 +16,15 @@ from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger import Ledger, LedgerReader, OpenTurn
 
 if TYPE_CHECKING:  # what only names types is not imported by who only reads
-    from acp_proxy.core.hold_size import HoldSize
+    from acp_proxy.core.budget.hold_size import HoldSize
+    from acp_proxy.core.budget.verdict import Decision as Decided
+    from acp_proxy.core.budget.verdict import Verdict
     from acp_proxy.core.notice import Notice
-    from acp_proxy.core.verdict import Decision as Decided
-    from acp_proxy.core.verdict import Verdict
     from acp_proxy.ledger.beside import Beside
     from acp_proxy.ledger.notices import DeliveryCount, Outbox
     from acp_proxy.ledger.recent import Recent
     from acp_proxy.ledger.settings import Settings
-    from acp_proxy.ledger.tallied import Tallied
+    from acp_proxy.ledger.sums.tallied import Tallied
 
 BEAT = 10 * SECOND  # how often a running turn's owner says that it lives
 EXPIRY = 60 * SECOND  # after the last beat a hold no longer counts
@@ -112,7 +112,7 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
     def hold(
         self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, until: int, *, unpriced: bool = False
     ) -> Held:
-        """Decide with `core/verdict.py` on a turn, and hold what it admits until `until`: all accounts or none.
+        """Decide with `core/budget/verdict.py` on a turn, and hold what it admits until `until`: all accounts or none.
 
         One transaction, that also counts what each budget decided. The same turn again is answered as it was: it
         holds nothing twice, and nothing more once its row is there.

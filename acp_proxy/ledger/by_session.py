@@ -12,17 +12,10 @@ from msgspec.structs import replace
 
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Query, SessionInfo, Sums
+from acp_proxy.ledger.columns import LINES, SESSION, SESSION_KEY, organisations, session_info, where_of
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.reading import (
-    LINES,
-    SESSION,
-    SESSION_KEY,
-    Read,
-    organisations,
-    read_sums_of_turns,
-    session_info,
-    where_of,
-)
+from acp_proxy.ledger.statements import Read
+from acp_proxy.ledger.sums.reading import read_sums_of_turns
 
 _AT_ONCE = 500
 _KEY = "user_id, host, agent, session"

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.ledger import LedgerError, Query, Row, Warn, log_warning
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.recovery import append_all
+from acp_proxy.ledger.journal.recovery import append_all
 
 _AT_ONCE = 256  # rows that are appended together
 _SESSIONS = 10_000  # of which it is remembered how they stand

@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.ledger import LedgerError, Row, RowRefusedError, Warn
-from acp_proxy.ledger.journal import Journal
-from acp_proxy.ledger.recovery import append_all
+from acp_proxy.ledger.journal.recovery import append_all
+from acp_proxy.ledger.journal.writer import Journal
 
 if TYPE_CHECKING:
     from acp_proxy.ledger.budgets import BudgetLedger

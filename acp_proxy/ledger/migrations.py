@@ -9,8 +9,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from acp_proxy.ledger import LedgerError, kept_sums, notices, overshoot, session_keys, settings, tallies
-from acp_proxy.ledger.totals import Run, rebuild
+from acp_proxy.ledger import LedgerError, notices, session_keys, settings
+from acp_proxy.ledger.accounts import kept_sums, overshoot
+from acp_proxy.ledger.statements import Run
+from acp_proxy.ledger.sums import tallies
+from acp_proxy.ledger.sums.totals import rebuild
 from acp_proxy.ledger.version import APPLICATION_ID, pragma
 
 

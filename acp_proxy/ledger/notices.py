@@ -18,8 +18,7 @@ from acp_proxy.core.notice import Kind, Notice, unpriced
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.reading import Read
-from acp_proxy.ledger.totals import Run, insert
+from acp_proxy.ledger.statements import Read, Run, insert
 
 Result = Literal["sent", "retried", "failed"]
 RESULTS: tuple[Result, ...] = ("sent", "retried", "failed")

@@ -11,7 +11,7 @@ from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import OpenTurn
 from acp_proxy.ledger.owners import Owner, this_host
 from acp_proxy.ledger.places import journal_of
-from acp_proxy.ledger.reading import Read
+from acp_proxy.ledger.statements import Read
 
 # After its expiry a turn of another host is booked by whoever finds it. A laptop that slept over a long weekend comes
 # first: it knows what the turn has cost.

@@ -9,12 +9,13 @@ from typing import Any
 
 from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import Context, OpenTurn, Query, Row, SessionInfo
+from acp_proxy.ledger.columns import OF_SESSION, SESSION, key_values, organisations, session_info
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.open_turns import OPEN_TURNS, open_turn
-from acp_proxy.ledger.reading import OF_SESSION, SESSION, Read, key_values, organisations, session_info
 from acp_proxy.ledger.rows import read_contexts, read_last_rows, read_last_turn
 from acp_proxy.ledger.session_keys import beginning_with
-from acp_proxy.ledger.totals import LEVELS
+from acp_proxy.ledger.statements import Read
+from acp_proxy.ledger.sums.buckets import LEVELS
 
 DAY = 96  # quarter hours
 FOUR_WEEKS = 28 * DAY

@@ -14,8 +14,9 @@ from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Context, Query, Row, SessionInfo
+from acp_proxy.ledger.columns import LINES, OF_SESSION, key_values, organisations, where_of
 from acp_proxy.ledger.dialects import Dialect, same
-from acp_proxy.ledger.reading import LINES, OF_SESSION, Read, key_values, organisations, where_of
+from acp_proxy.ledger.statements import Read
 
 CHUNK = 2000  # rows a transaction: 15 ms, so that a long report does not keep the WAL from being reset
 

@@ -12,8 +12,8 @@ from acp_proxy.core.digest import digest
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.session_ids import booked
 from acp_proxy.ledger import Row
-from acp_proxy.ledger.reading import SESSION_KEY
-from acp_proxy.ledger.totals import Run, insert
+from acp_proxy.ledger.columns import SESSION_KEY
+from acp_proxy.ledger.statements import Run, insert
 
 KEY_LENGTH = 16  # characters
 _CHUNK = 5000

@@ -7,8 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_proxy.core.windows import DAY
-from acp_proxy.ledger.reading import Read
-from acp_proxy.ledger.totals import Run, insert
+from acp_proxy.ledger.statements import Read, Run, insert
 
 Layer = Literal["admin", "user"]
 LAYERS: tuple[Layer, ...] = ("admin", "user")

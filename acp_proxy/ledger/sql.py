@@ -16,37 +16,26 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from acp_proxy.core.budget import Account
+from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.budget.verdict import decide
 from acp_proxy.core.entry import Origin, SessionState
-from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.session_ids import booked
-from acp_proxy.core.verdict import decide
-from acp_proxy.ledger import (
-    LedgerError,
-    OpenTurn,
-    Row,
-    Warn,
-    adding_up,
-    holding,
-    overshoot,
-    settings,
-    standings,
-    tallies,
-    totals,
-    unsummed,
-)
+from acp_proxy.ledger import LedgerError, OpenTurn, Row, Warn, settings
+from acp_proxy.ledger.accounts import adding_up, holding, overshoot, standings, unsummed
+from acp_proxy.ledger.accounts.summing import organisation_of
 from acp_proxy.ledger.appending import Appending
 from acp_proxy.ledger.beside import Beside
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
+from acp_proxy.ledger.columns import key_values
+from acp_proxy.ledger.journal.recovery import append_all, recover
 from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
 from acp_proxy.ledger.open_turns import OPEN_TURNS, dead_turns, open_turn
-from acp_proxy.ledger.reading import key_values
-from acp_proxy.ledger.recovery import append_all, recover
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.sql_reader import SqlReader
-from acp_proxy.ledger.summing import organisation_of
-from acp_proxy.ledger.tallied import Tallied
-from acp_proxy.ledger.totals import Run
+from acp_proxy.ledger.statements import Run, execute, insertions
+from acp_proxy.ledger.sums import tallies, totals
+from acp_proxy.ledger.sums.tallied import Tallied
 from acp_proxy.ledger.writing import COSTS, NOTE_TITLE, STATE, state_of, title_values
 
 T = TypeVar("T")
@@ -74,7 +63,7 @@ class SqlLedger(SqlReader):
     def _insert(self, run: Run, inserts: Sequence[holding.Insert]) -> None:
         """Into several tables, while everyone else may be waiting."""
         for insert in inserts:
-            totals.insert(run, *insert)
+            execute(run, insertions(*insert))
 
     @abstractmethod
     def _lock_sums(self, run: Run, organisation: str) -> None:

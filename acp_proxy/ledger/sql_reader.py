@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.reading import read_sums
 from acp_proxy.ledger.recent import Recent
 from acp_proxy.ledger.rows import read_rows
+from acp_proxy.ledger.sums.reading import read_sums
 
 if TYPE_CHECKING:
     from acp_proxy.ledger.budgets import Grant
@@ -66,7 +66,7 @@ class SqlReader(ABC):
     def standing(self, accounts: Sequence[Account], now: int) -> list[Standing]:
         if not accounts:
             return []
-        from acp_proxy.ledger.live_standings import live_standings
+        from acp_proxy.ledger.accounts.live_standings import live_standings
 
         return live_standings(self._read, accounts, now, self.dialect, self.settle_dead)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.ledger import LedgerError, Row, Warn, open_ledger
 from acp_proxy.ledger.jobs import Append, Ask, Backlog, Do, Job, LedgerThread, Note
-from acp_proxy.ledger.journal import Journal, open_journal
+from acp_proxy.ledger.journal.writer import Journal, open_journal
 from acp_proxy.ledger.places import journal_directories
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from acp_proxy.core.money import summed
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Counters, Usage
 from acp_proxy.ledger import Row
-from acp_proxy.ledger.reading import OF_SESSION, key_values
+from acp_proxy.ledger.columns import OF_SESSION, key_values
 from acp_proxy.ledger.rows import money
-from acp_proxy.ledger.totals import Run, Statement, execute, insertions
+from acp_proxy.ledger.statements import Run, Statement, execute, insertions
 
 # What a row does not know of its session does not replace what an earlier one knew.
 _UPSERT_SESSION = f"""

@@ -18,9 +18,9 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
 from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.journal.recovery import pending
 from acp_proxy.ledger.places import journal_directories
-from acp_proxy.ledger.recovery import pending
-from acp_proxy.ledger.tallied import Dimensions
+from acp_proxy.ledger.sums.tallied import Dimensions
 from acp_proxy.metrics.budgets import budgets
 from acp_proxy.metrics.exposition import CONTENT_TYPE, AnyFamily, Family, Histogram, exposition
 from acp_proxy.metrics.labels import Labels

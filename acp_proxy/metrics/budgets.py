@@ -12,7 +12,7 @@ from acp_proxy.config.budgets import FLAG
 from acp_proxy.core.budget import Budget, Layer, Limit, Standing
 from acp_proxy.core.money import NANO
 from acp_proxy.ledger.notices import RESULTS
-from acp_proxy.ledger.tallies import OTHER
+from acp_proxy.ledger.sums.tallies import OTHER
 from acp_proxy.metrics.exposition import Family, Values
 from acp_proxy.metrics.readings import Readings
 

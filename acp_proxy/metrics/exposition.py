@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_proxy.core.money import NANO, decimal_text
-from acp_proxy.ledger.tallies import NO_BOUND
+from acp_proxy.ledger.sums.tallies import NO_BOUND
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

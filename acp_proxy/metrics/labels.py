@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from acp_proxy.ledger.labels import Label
-from acp_proxy.ledger.tallies import OTHER
+from acp_proxy.ledger.sums.labels import Label
+from acp_proxy.ledger.sums.tallies import OTHER
 from acp_proxy.report import UNNAMED
 
 MOST: Mapping[str, int] = {

@@ -14,7 +14,7 @@ from prometheus_client.registry import CollectorRegistry
 
 from acp_proxy import __version__
 from acp_proxy.core.money import NANO
-from acp_proxy.ledger.tallies import NO_BOUND
+from acp_proxy.ledger.sums.tallies import NO_BOUND
 from acp_proxy.metrics.exposition import Buckets, Family, Histogram
 
 _OPERATIONS = ("wholes", "tallies", "labels", "sessions", "budgets", "counts", "journals")

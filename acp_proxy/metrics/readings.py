@@ -9,8 +9,8 @@ from msgspec import Struct, field
 from acp_proxy.core.budget import Budget, Standing
 from acp_proxy.ledger.budgets import DecisionCount, Overshoot
 from acp_proxy.ledger.notices import DeliveryCount
-from acp_proxy.ledger.tallied import Dimensions, Whole
-from acp_proxy.ledger.tallies import Tally
+from acp_proxy.ledger.sums.tallied import Dimensions, Whole
+from acp_proxy.ledger.sums.tallies import Tally
 from acp_proxy.metrics.labels import Labels
 
 

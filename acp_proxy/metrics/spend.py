@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from acp_proxy.core.money import NANO
-from acp_proxy.ledger.tallied import Dimensions, Whole
-from acp_proxy.ledger.tallies import EXPECTED
+from acp_proxy.ledger.sums.tallied import Dimensions, Whole
+from acp_proxy.ledger.sums.tallies import EXPECTED
 from acp_proxy.metrics.exposition import Values, Written, start_of
 from acp_proxy.metrics.labels import Labels
 from acp_proxy.metrics.readings import Readings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from acp_proxy.core.traffic import ERRORS, EXITS
-from acp_proxy.ledger.tallies import BOUNDS, SESSIONS, Tally
+from acp_proxy.ledger.sums.tallies import BOUNDS, SESSIONS, Tally
 from acp_proxy.metrics.exposition import Buckets, Family, Histogram, Values
 from acp_proxy.metrics.labels import Labels
 from acp_proxy.metrics.readings import Readings

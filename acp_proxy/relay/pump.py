@@ -15,9 +15,9 @@ from time import monotonic_ns as clock
 from typing import TYPE_CHECKING
 
 from acp_proxy.core.events import Side
-from acp_proxy.core.framing import Framer, Part
-from acp_proxy.core.peek import NEWLINE
 from acp_proxy.core.traffic import Traffic
+from acp_proxy.core.wire.framing import Framer, Part
+from acp_proxy.core.wire.peek import NEWLINE
 from acp_proxy.relay.outlet import Outlet
 from acp_proxy.relay.stdio import End
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.windows import DAY, HOUR, Window
 from acp_proxy.ledger import LedgerReader, Query, Sums
-from acp_proxy.ledger.totals import QUARTER_HOUR
+from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.times import PERIODS, SECOND, Zone, instant, midnight
 
 _LAST = 2**63 - 1  # of what a ledger's column holds

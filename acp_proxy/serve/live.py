@@ -17,7 +17,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.records import Contents, read_journal
+from acp_proxy.ledger.journal.records import Contents, read_journal
 from acp_proxy.report import Line, session_key
 from acp_proxy.report.formats import figures
 from acp_proxy.times import milliseconds

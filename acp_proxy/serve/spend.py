@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from acp_proxy.core.money import decimal_text
 from acp_proxy.core.windows import DAY, HOUR
 from acp_proxy.ledger import Sums
-from acp_proxy.ledger.totals import QUARTER_HOUR
+from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.report import DIMENSIONS, Line, currencies_of, folded, line_of, name_of, ordered
 from acp_proxy.report.formats import figures
 from acp_proxy.serve.periods import Interval, Step, Steps, days, start_of, steps_of

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from acp_proxy.ledger import Query, Sums
 from acp_proxy.ledger.recent import DAY, FOUR_WEEKS, Recent
-from acp_proxy.ledger.totals import EVER, QUARTER_HOUR
+from acp_proxy.ledger.sums.buckets import EVER, QUARTER_HOUR
 from acp_proxy.serve.periods import Interval
 
 _FRESH = 0.2  # seconds for which it is not asked again whether there are new rows

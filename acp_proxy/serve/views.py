@@ -16,7 +16,7 @@ from acp_proxy.budget.own import here, own_subject
 from acp_proxy.config import Config
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories
-from acp_proxy.ledger.totals import QUARTER_HOUR
+from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.serve import questions
 from acp_proxy.serve.dead import Dead
 from acp_proxy.serve.live import Running, described, running_turns

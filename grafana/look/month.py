@@ -12,15 +12,15 @@ from zoneinfo import ZoneInfo
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
 from acp_proxy.core.budget import Account, accounts_for
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import CostSource, Entry, Kind, Origin, UsageLine, UsageSource
-from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.scope import Subject
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.owners import Owner
-from acp_proxy.ledger.tallies import BOUNDS, NO_BOUND, Tally
+from acp_proxy.ledger.sums.tallies import BOUNDS, NO_BOUND, Tally
 from grafana.look.history import Happening
 
 SINCE = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())

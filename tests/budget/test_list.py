@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from acp_proxy.budget import listing
 from acp_proxy.budget.accounts import accounts_of, standings_of
 from acp_proxy.core.budget import Budget, Standing
-from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.scope import Scope, Subject
 from acp_proxy.figures import width_of
 from acp_proxy.ids import uuid7

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from acp_proxy.core.events import Side
 from acp_proxy.core.jsonrpc import Notification, Pairing, Request, Response, id_key, may_be_object, parse
-from acp_proxy.core.peek import peek_line
+from acp_proxy.core.wire.peek import peek_line
 from tests.core.messages import JSON
 
 

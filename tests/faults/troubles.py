@@ -18,7 +18,7 @@ from pathlib import Path
 from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.migrations import MIGRATIONS
-from acp_proxy.ledger.sqlite_file import queue_of
+from acp_proxy.ledger.sqlite.file import queue_of
 from tests.faults.parties import AT_ONCE
 from tests.faults.trial import Home, Trial, Verdict, until
 from tests.places import make_writable

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import ConfigError, load
 from acp_proxy.core.events import Side
-from acp_proxy.core.framing import Framer, Part
 from acp_proxy.core.jsonrpc import parse
-from acp_proxy.core.peek import is_one_a_line, peek_lines, peek_run, split_lines
 from acp_proxy.core.usage import Usage
-from acp_proxy.ledger.records import MAGIC, commit, encode, head, read_journal, room
+from acp_proxy.core.wire.framing import Framer, Part
+from acp_proxy.core.wire.peek import is_one_a_line, peek_lines, peek_run, split_lines
+from acp_proxy.ledger.journal.records import MAGIC, commit, encode, head, read_journal, room
 from tests.ends import Ends
 from tests.fuzz.limits import EXAMPLES, FUZZ
 from tests.fuzz.mutations import cut, mutated, recorded_lines, seeds

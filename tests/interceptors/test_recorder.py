@@ -33,9 +33,9 @@ from acp_proxy.core.money import Money
 from acp_proxy.directories import default_ledger
 from acp_proxy.interceptors.recorder import LONGEST_TITLE, Recorder
 from acp_proxy.ledger import Ledger, Query, Row, SessionInfo, open_ledger
+from acp_proxy.ledger.journal.records import read_journal
+from acp_proxy.ledger.journal.recovery import left
 from acp_proxy.ledger.places import journal_directories, sqlite_url
-from acp_proxy.ledger.records import read_journal
-from acp_proxy.ledger.recovery import left
 from acp_proxy.ledger.worker import LedgerWorker
 from tests.ledger.rows import NOON, Warnings, line, row
 

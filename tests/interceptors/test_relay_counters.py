@@ -14,7 +14,7 @@ import pytest
 from acp_proxy.core.traffic import BOUNDS, Flow, Traffic
 from acp_proxy.interceptors.relay_counters import PERIOD, RelayCounters
 from acp_proxy.ledger import open_ledger
-from acp_proxy.ledger.tallies import NO_BOUND, Tally
+from acp_proxy.ledger.sums.tallies import NO_BOUND, Tally
 from acp_proxy.ledger.worker import LedgerWorker
 from tests.ledger.rows import Warnings
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Budget, Standing, accounts_for
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Origin
-from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.scope import Subject
 from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import OpenTurn, Row

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from acp_proxy.ledger import open_ledger
-from acp_proxy.ledger.journal import open_journal
+from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.worker import LedgerWorker
 from tests.ledger.rows import Warnings, line, row
 

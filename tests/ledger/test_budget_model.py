@@ -18,8 +18,8 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Budget, accounts_for
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Origin
-from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.scope import Scope, Subject
 from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import OpenTurn, open_ledger

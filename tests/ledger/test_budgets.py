@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Budget
-from acp_proxy.core.charge import charge
+from acp_proxy.core.budget.charge import charge
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import HOUR

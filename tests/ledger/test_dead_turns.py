@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Entry, UsageLine
-from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import OpenTurn, Query, open_ledger

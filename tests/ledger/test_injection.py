@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import SessionState
-from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.scope import Scope, fits
 from acp_proxy.ledger import OpenTurn, Query
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant

@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Budget, Standing
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Origin
-from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.notice import KINDS, Notice, ledger_is, stopped, threshold_reached
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import OpenTurn, open_ledger

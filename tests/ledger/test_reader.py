@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.ledger import LedgerError, OpenTurn, Query, Sums, open_ledger, open_reader
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, BudgetReader, Grant
-from acp_proxy.ledger.journal import open_journal
+from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget, usd

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import SessionState
-from acp_proxy.core.hold_size import HoldSize
 from acp_proxy.core.scope import Subject
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Counters

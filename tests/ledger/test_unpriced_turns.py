@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_proxy.core.charge import charge
+from acp_proxy.core.budget.charge import charge
 from acp_proxy.core.scope import Scope
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import BudgetLedger

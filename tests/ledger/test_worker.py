@@ -16,12 +16,12 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.windows import DAY
 from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import LedgerError, Query, log_warning, open_ledger
-from acp_proxy.ledger.journal import Journal, open_journal
+from acp_proxy.ledger.journal.writer import Journal, open_journal
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import canonical_url, sqlite_url
-from acp_proxy.ledger.postgres import PostgresLedger
-from acp_proxy.ledger.sqlite import SqliteLedger
-from acp_proxy.ledger.totals import Run
+from acp_proxy.ledger.postgres.ledger import PostgresLedger
+from acp_proxy.ledger.sqlite.ledger import SqliteLedger
+from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.worker import LedgerWorker
 from tests.ledger.processes import Process
 from tests.ledger.rows import ALICE, NOON, Warnings, line, row

@@ -16,7 +16,7 @@ from prometheus_client.utils import floatToGoString
 from acp_proxy.config import Config
 from acp_proxy.core.money import NANO, decimal_text
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.tallies import NO_BOUND
+from acp_proxy.ledger.sums.tallies import NO_BOUND
 from acp_proxy.metrics.exposition import AnyFamily, Buckets, Family, Histogram, exposition
 from tests.ledger.rows import line, row
 from tests.metrics.scrapes import exporter

@@ -13,7 +13,7 @@ from acp_proxy.config import Config
 from acp_proxy.core.money import NANO
 from acp_proxy.ledger import Query, Row
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.labels import Label
+from acp_proxy.ledger.sums.labels import Label
 from acp_proxy.metrics.labels import MOST, Labels
 from tests.ledger.rows import ALICE, BOB, line, row
 from tests.ledger.strategies import any_row

@@ -9,7 +9,7 @@ from pathlib import Path
 from acp_proxy.config import Config
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.journal import open_journal
+from acp_proxy.ledger.journal.writer import open_journal
 from tests.ledger.processes import Process
 from tests.ledger.rows import Warnings, row
 from tests.metrics.scrapes import Scraped, exporter, scrape

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from acp_proxy import times
 from acp_proxy.core.entry import SessionState
 from acp_proxy.ledger import Query, Row, open_ledger, open_reader
-from acp_proxy.ledger.journal import open_journal
+from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.report import formats, report
 from acp_proxy.serve.assets import page_assets
 from tests.ledger.rows import ALICE, BOB, Warnings, line, row

@@ -25,7 +25,7 @@ from acp_proxy.core.budget import Budget
 from acp_proxy.core.scope import Scope, Subject
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.journal import open_journal
+from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.report import Line
 from acp_proxy.status import FIELDS, Status, formats, status
 from tests.core.accounts import budget
@@ -240,7 +240,7 @@ def test_a_second_question_is_answered_without_the_ledger(home: Home) -> None:
 def test_a_new_answer_is_made_without_what_takes_long_to_import(home: Home) -> None:
     home.configure(DAILY)
     loaded = home.imports("--format", "{today} {left} {resets}")
-    assert "acp_proxy.ledger.sqlite_reader" in loaded
+    assert "acp_proxy.ledger.sqlite.reader" in loaded
     assert loaded & SLOW == set()
 
 

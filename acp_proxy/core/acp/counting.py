@@ -1,6 +1,6 @@
 """Readers of what is counted: how a turn ended and what it used, what a session cost, how many characters passed.
 
-Of agents' own `_meta` only `quota` is read here, which three of them share; the rest is for `core/dialects.py`.
+Of agents' own `_meta` only `quota` is read here, which three of them share; the rest is for `core/meter/dialects.py`.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from acp_proxy.core.budget import Account
+from acp_proxy.core.budget.refusal import refusal_text, unchecked_text, unreachable_text
+from acp_proxy.core.budget.verdict import denies_unpriced
 from acp_proxy.core.effects import Send
-from acp_proxy.core.refusal import refusal_text, unchecked_text, unreachable_text
-from acp_proxy.core.verdict import denies_unpriced
 from acp_proxy.interceptor import Admitted, Refusal
 from acp_proxy.interceptors.budgets.asking import Asking
 from acp_proxy.interceptors.budgets.filing import Filing

@@ -13,11 +13,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Standing
-from acp_proxy.core.charge import SoFar, charge
+from acp_proxy.core.budget.charge import SoFar, charge
+from acp_proxy.core.budget.verdict import MidTurn, mid_turn
 from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.so_far import Costs
-from acp_proxy.core.verdict import MidTurn, mid_turn
 
 
 class Exceeded(Struct, frozen=True):

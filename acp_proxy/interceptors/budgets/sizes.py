@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from acp_proxy.core.budget import Account
+from acp_proxy.core.budget.hold_size import RECENT, HoldSize
 from acp_proxy.core.entry import Origin
-from acp_proxy.core.hold_size import RECENT, HoldSize
 from acp_proxy.ledger.budgets import BudgetLedger
 
 _Key = tuple[str, str, str | None]  # agent, unit, model

@@ -11,14 +11,14 @@ from typing import Literal
 
 from acp_proxy.core import acp
 from acp_proxy.core.budget import Account
-from acp_proxy.core.charge import SoFar, charge_so_far
+from acp_proxy.core.budget.charge import SoFar, charge_so_far
+from acp_proxy.core.budget.refusal import stop_text
+from acp_proxy.core.budget.verdict import MidTurn
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import ContextChanged, Event, PromptDropped, Side, TurnEnded, TurnEnding, TurnStarted
 from acp_proxy.core.notice import Notice, stopped
 from acp_proxy.core.pricing import Priced
-from acp_proxy.core.refusal import stop_text
 from acp_proxy.core.usage import Usage
-from acp_proxy.core.verdict import MidTurn
 from acp_proxy.interceptors.budgets.running import Exceeded, Running, Turns
 from acp_proxy.interceptors.budgets.voice import Voice
 from acp_proxy.ledger.budgets import Decision

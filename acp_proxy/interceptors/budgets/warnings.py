@@ -12,9 +12,9 @@ from typing import Literal
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Standing
+from acp_proxy.core.budget.refusal import uncounted_text, warning_text
 from acp_proxy.core.effects import Send
 from acp_proxy.core.notice import threshold_reached
-from acp_proxy.core.refusal import uncounted_text, warning_text
 from acp_proxy.interceptors.budgets.voice import Voice
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.budgets import BudgetLedger

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy.core.hold_size import HoldSize
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.interceptors.budgets.sizes import Sizes
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Standing
-from acp_proxy.core.charge import SoFar
+from acp_proxy.core.budget.charge import SoFar
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import ContextChanged
 from acp_proxy.core.money import Money

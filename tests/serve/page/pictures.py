@@ -18,7 +18,7 @@ from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row, log_warning
-from acp_proxy.ledger.journal import open_journal
+from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.places import journal_directories
 from tests.serve.house import Home
 from tests.serve.page import weeks

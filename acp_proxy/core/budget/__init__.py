@@ -1,0 +1,194 @@
+"""What a budget is, which accounts a subject has under it at a moment, and how an account stands.
+
+Only arithmetic: rows and holds are a ledger's, whether a prompt may go is `core/budget/verdict.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import tzinfo
+from typing import Literal
+
+from msgspec import Struct
+
+from acp_proxy.core.compact import compact
+from acp_proxy.core.money import Money
+from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Scope, Subject
+from acp_proxy.core.session_ids import booked
+from acp_proxy.core.windows import HOUR, Bounds, Window
+
+Layer = Literal["admin", "user", "flag"]
+Per = Literal["user", "team", "project", "agent"]
+Mode = Literal["shadow", "warn", "enforce"]
+OnExceed = Literal["finish_turn", "deny_next_tool", "cancel"]
+OnUnpriced = Literal["warn", "deny", "estimate"]
+OnUnavailable = Literal["open", "closed", "local"]
+
+
+class Limit(Struct, frozen=True):
+    """`amount` is nano-units of the currency that `unit` names, or a count of "tokens" or "turns"."""
+
+    amount: int
+    unit: str
+
+    @property
+    def is_money(self) -> bool:
+        return self.unit not in ("tokens", "turns")
+
+
+class Budget(Struct, frozen=True):
+    """As configured. A budget is known by layer and name: renamed it is another one, with nothing spent."""
+
+    name: str
+    layer: Layer
+    window: Window
+    limit: Limit
+    scope: Scope = EVERYTHING
+    per: Per | None = None  # one such budget for each value
+    zone: str = "UTC"  # IANA
+    mode: Mode = "enforce"
+    thresholds: tuple[int, ...] = (50, 80, 90, 100)  # percent, ascending
+    on_exceed: OnExceed = "finish_turn"
+    on_unpriced: OnUnpriced = "warn"
+    hold: int | Literal["auto"] = "auto"  # in the limit's unit
+    on_unavailable: OnUnavailable | None = None  # None: as the ledger's
+
+    @property
+    def stops_turns(self) -> bool:
+        """Whether it ever ends a turn that runs."""
+        return self.mode == "enforce" and self.on_exceed != "finish_turn"
+
+    def matches(self, subject: Subject) -> bool:
+        """Whether the subject is in scope. Who is in no team has no budget `per` team, and so for a project."""
+        if self.per is not None and subject.of(self.per) is None:
+            return False
+        return all(self.scope.accepts(dimension, subject.of(dimension)) for dimension in DIMENSIONS)
+
+
+class Filter(Struct, frozen=True):
+    """Which rows an account counts, beside its bounds. Of a row only the lines of models in scope are charged.
+
+    `where` are values compared exactly, of "organisation", "user", "team", "project", "host", "agent", "session",
+    "turn" (a row's id) or "process"; `scope` are patterns.
+    """
+
+    where: tuple[tuple[str, str], ...]
+    scope: Scope
+
+
+class Account(Struct, frozen=True):
+    """One budget for one subject in one window: what rows are summed over and holds are held against."""
+
+    budget: Budget
+    key: str  # the same in every process and on every machine
+    filter: Filter
+    bounds: Bounds
+    value: str | None = None  # of the dimension that the budget is `per`
+
+    @property
+    def limit(self) -> int:
+        return self.budget.limit.amount
+
+    @property
+    def unit(self) -> str:
+        return self.budget.limit.unit
+
+    @property
+    def enforced(self) -> bool:
+        return self.budget.mode == "enforce"
+
+    @property
+    def notice_key(self) -> str:
+        """What a threshold is announced under, once: `key`, and for a rolling window once in each of its lengths.
+
+        Holds of a rolling window stand under one `key` for ever, but its warnings may come again.
+        """
+        if self.budget.window.name != "rolling" or self.bounds.start is None:
+            return self.key
+        return f"{self.key}#{self.bounds.start // (self.budget.window.hours * HOUR)}"
+
+
+def accounts_for(
+    budgets: Iterable[Budget], subject: Subject, at: int, zones: Callable[[str], tzinfo], turn: str
+) -> tuple[Account, ...]:
+    """The accounts of all budgets that match, in the order of the budgets: each must pass, each is charged in full.
+
+    `at` (Unix ns) is the start of the turn with the id `turn`. What `zones` raises for an unknown name goes through.
+    """
+    return tuple(account_of(each, subject, at, zones(each.zone), turn) for each in budgets if each.matches(subject))
+
+
+def account_of(budget: Budget, subject: Subject, at: int, zone: tzinfo, turn: str) -> Account:
+    """The account of one budget, also for a subject that is not in its scope; `zone` is the budget's."""
+    bounds = budget.window.bounds(at, zone)
+    value = None if budget.per is None else subject.of(budget.per)
+    where = tuple(_where(budget, subject, turn))
+    return Account(budget, _key(budget, where, bounds), Filter(where, budget.scope), bounds, value)
+
+
+class Standing(Struct, frozen=True):
+    """An account with what a ledger knows of it; amounts in the account's unit.
+
+    `spent` is committed, `held` what running turns may still cost, `granted` on top of the limit. `not_counted` is
+    spend in other currencies. It is a lower bound where rows have no known price, `unpriced`, or their agent told less
+    than all of what they used, `untold`: each a number of rows.
+    """
+
+    account: Account
+    spent: int = 0
+    held: int = 0
+    granted: int = 0
+    not_counted: tuple[Money, ...] = ()
+    unpriced: int = 0
+    untold: int = 0
+
+    @property
+    def at_least(self) -> bool:
+        return self.unpriced > 0 or self.untold > 0
+
+    @property
+    def allowed(self) -> int:
+        return self.account.limit + self.granted
+
+    @property
+    def left(self) -> int:
+        """What a new hold may take; negative after an overshoot, or when the limit was lowered below the spend."""
+        return self.allowed - self.spent - self.held
+
+    @property
+    def percent(self) -> int:
+        """Of what is allowed is spent, rounded down, so that 100 is really all. Of nothing all is spent."""
+        return 100 if self.allowed <= 0 else self.spent * 100 // self.allowed
+
+    def crossed(self, before: int, after: int) -> tuple[int, ...]:
+        """Thresholds that spend reached on its way from `before` to `after`, ascending; none in shadow mode.
+
+        Whether one was announced already is the ledger's to say, under `Account.notice_key`.
+        """
+        if self.account.budget.mode == "shadow":
+            return ()
+        allowed, before, after = self.allowed, before * 100, after * 100
+        return tuple([each for each in self.account.budget.thresholds if before < each * allowed <= after])
+
+
+def _where(budget: Budget, subject: Subject, turn: str) -> Iterator[tuple[str, str]]:
+    """Each dimension once, the broadest first."""
+    yield "organisation", subject.organisation
+    if budget.window.name == "turn":
+        yield "turn", turn
+    elif budget.window.name == "session":  # agents reuse session ids: a session is all five
+        yield from (("user", subject.user), ("host", subject.host), ("agent", subject.agent))
+        yield "session", booked(subject.session or "")
+    elif budget.per is not None:
+        yield budget.per, subject.of(budget.per) or ""
+    if budget.layer == "flag":
+        yield "process", subject.process or ""
+
+
+def _key(budget: Budget, where: tuple[tuple[str, str], ...], bounds: Bounds) -> str:
+    """JSON, because names may hold any separator. A rolling window moves, so its start is no part of it.
+
+    The unit is: what is held in one currency is no amount of another, nor of tokens.
+    """
+    start = bounds.start if bounds.end is not None else None
+    return compact([budget.layer, budget.name, budget.window.text, budget.limit.unit, start, dict(where)])

@@ -1,0 +1,161 @@
+"""What a user reads of a budget: a refusal, a warning, and what a budget cannot count. One paragraph each, plain text.
+
+Some clients give wrong advice where they read "context" or "token" in an error: no text here has these words, but
+for figures of a budget that counts tokens, and names that a user chose.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.money import budget_text
+from acp_proxy.core.windows import SECOND
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MUCH = {"tokens": "500000"}  # a grant worth asking for; of money and turns it is 5
+
+
+def refusal_text(standing: Standing, now: int, zone: tzinfo, *, unpriced_model: str | None = None) -> str:
+    """Which budget, used, limit, reset and how to get more. `zone` is the budget's, `now` Unix ns.
+
+    With `unpriced_model` the reason is not the limit, but that the model has no price.
+    """
+    account = standing.account
+    if unpriced_model is not None:
+        return (
+            f"Not sent to the agent: {_name(account)} allows no model without a known price, and {unpriced_model} has "
+            "none. Choose another model, or set its price in the configuration."
+        )
+    return (
+        f"Not sent to the agent: {_name(account)} has too little left. {_figures(standing)} {_least(standing)}"
+        f"{reset_text(account, now, zone)} {_how_to_get_more(account)}"
+    )
+
+
+def unreachable_text(account: Account) -> str:
+    """The ledger cannot be asked, and the budget does not let prompts go without it."""
+    return (
+        f"Not sent to the agent: {_name(account)} cannot be checked, because its ledger is out of reach, and nothing "
+        "is left of what was set aside for this process. Send the prompt again in a moment. If it stays "
+        "so, `acp-proxy doctor` says why."
+    )
+
+
+def unchecked_text(account: Account) -> str:
+    """The ledger cannot be asked, and the budget lets prompts go without it."""
+    return (
+        f"Not checked: {_name(account)}, because its ledger is out of reach. Prompts go meanwhile, and what they use "
+        "is counted when it is back."
+    )
+
+
+def stop_text(standing: Standing, now: int, zone: tzinfo, *, cancelled: bool, estimated: bool = False) -> str:
+    """A running turn reached the limit; `estimated`: its own part is what it took at least, by its tokens."""
+    account = standing.account
+    what = "The agent was told to stop" if cancelled else "A tool was not permitted, nor will be others in this turn"
+    further = "Send the prompt again to go on." if _is_over(account, now) else _how_to_get_more(account)
+    return (
+        f"{what}: {_name(account)} is used up. {_figures(standing, estimated=estimated)} "
+        f"{reset_text(account, now, zone)} {further}"
+    )
+
+
+def warning_text(standing: Standing, threshold: int, now: int, zone: tzinfo) -> str:
+    """A threshold in percent was reached."""
+    account = standing.account
+    others = account.budget.window.name != "turn" and not _is_over(account, now)  # that fall under it, too
+    after = "Further prompts will be refused. " if threshold >= 100 and account.enforced and others else ""
+    return f"{threshold} % of {_name(account)} is reached. {_figures(standing)} {after}{reset_text(account, now, zone)}"
+
+
+def uncounted_text(standing: Standing) -> str | None:
+    """What was spent without being counted, None when that is nothing."""
+    parts = [f"{money.text} {money.currency}" for money in standing.not_counted]
+    if standing.unpriced:
+        parts.append(f"the cost of {standing.unpriced:,} {_plural('turn', standing.unpriced)} without a known price")
+    if not parts:
+        return None
+    return f"Not counted by {_name(standing.account)}, which counts {standing.account.unit}: {', '.join(parts)}."
+
+
+def reset_text(account: Account, now: int, zone: tzinfo) -> str:
+    """When the account is empty again, as a sentence."""
+    match account.budget.window.name:
+        case "turn":
+            return "It is for each turn by itself."
+        case "session":
+            return "It is for this session: a new one starts at 0."
+        case "rolling":
+            return f"It is for the last {account.budget.window.hours} h, and comes free as they pass."
+    if account.bounds.end is None:
+        return "It does not reset."
+    end = (_EPOCH + timedelta(seconds=account.bounds.end // SECOND)).astimezone(zone)
+    at = f"on {end:%Y-%m-%d} at {end:%H:%M} {account.budget.zone}"
+    if _is_over(account, now):  # a turn that began before goes on
+        return f"It was reset {at}."
+    return f"It resets {at}, in {_duration(account.bounds.end - now)}."
+
+
+def _is_over(account: Account, now: int) -> bool:
+    return account.bounds.end is not None and account.bounds.end <= now
+
+
+def _name(account: Account) -> str:
+    whose = f" ({account.budget.per} {account.value})" if account.budget.per else ""
+    return f'budget "{account.budget.name}"{whose}'
+
+
+def _figures(standing: Standing, *, estimated: bool = False) -> str:
+    unit = standing.account.unit
+    spent, held, allowed, granted = (
+        _amount(amount, standing) for amount in (standing.spent, standing.held, standing.allowed, standing.granted)
+    )
+    more = f" ({granted} of it granted)" if standing.granted else ""
+    running = f", and running turns hold {held}, some of which may come free" if standing.held > 0 else ""
+    least, why = ("at least ", ", as far as can be told while the turn runs") if estimated else ("", "")
+    return f"Used: {least}{spent} of {allowed} {unit}{more}{why}{running}."
+
+
+def _least(standing: Standing) -> str:
+    """What is left, but not enough, may look as if it were."""
+    if standing.left <= 0:
+        return ""
+    account = standing.account
+    return f"A prompt needs at least {_amount(HoldSize.of(account.budget).floor, standing)} {account.unit}. "
+
+
+def _amount(amount: int, standing: Standing) -> str:
+    if not standing.account.budget.limit.is_money:
+        return f"{amount:,}"
+    return budget_text(amount, standing.allowed)
+
+
+def _how_to_get_more(account: Account) -> str:
+    if account.budget.layer == "flag":
+        return "To go on, start the agent with a larger --budget."
+    amount = _MUCH.get(account.unit, "5")
+    command = f'acp-proxy budget grant {_quoted(account.budget.name)} --amount {amount} --for 2h --reason "…"'
+    return f"To go on now, run `{command}` and send the prompt again."
+
+
+def _quoted(name: str) -> str:
+    """As a shell takes it for one word."""
+    if re.fullmatch(r"\w[\w@%+=:,./-]*", name, re.ASCII):
+        return name
+    return "'" + name.replace("'", "'\"'\"'") + "'"
+
+
+def _duration(nanoseconds: int) -> str:
+    """The two largest parts, rounded up to a minute: `3 d 4 h`, `5 h 12 min`, `1 min`."""
+    minutes = max(1, -(-nanoseconds // (60 * SECOND)))
+    days, hours, rest = minutes // 1440, minutes // 60 % 24, minutes % 60
+    if days:
+        return f"{days} d {hours} h"
+    return f"{hours} h {rest} min" if hours else f"{rest} min"
+
+
+def _plural(noun: str, number: int) -> str:
+    return noun if number == 1 else f"{noun}s"

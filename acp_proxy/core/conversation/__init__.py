@@ -1,0 +1,248 @@
+"""The conversation between a client and an agent: messages in, events out. Pure: no clock, no I/O, no text kept.
+
+It pairs responses with requests, follows sessions and turns of ACP v1 and v2, and tallies the rest. What an agent's
+numbers mean is not its business (`core/meter`). It takes any message without raising.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from msgspec import Struct
+
+from acp_proxy.core import acp
+from acp_proxy.core.acp import Ending, Hello
+from acp_proxy.core.conversation.lifecycle import Lifecycle
+from acp_proxy.core.conversation.sessions import Session, Sessions
+from acp_proxy.core.conversation.turns import OpenTurn
+from acp_proxy.core.conversation.updates import Updates
+from acp_proxy.core.events import (
+    ConnectionClosed,
+    Event,
+    Initialized,
+    Opening,
+    PermissionAnswered,
+    PermissionRequested,
+    SessionClosed,
+    SessionOpened,
+    SessionRequested,
+    Side,
+)
+from acp_proxy.core.jsonrpc import Message, Notification, Pairing, Request, Response
+
+
+def _never(_: Response) -> bool:
+    return False
+
+
+class _Asked(Struct, frozen=True):
+    """An open request: what its response means, and whether that response will end a turn of its session."""
+
+    answered: Callable[[Response, int], list[Event]]
+    ends: Callable[[Response], bool] = _never
+    session: str | None = None
+
+
+class Conversation:
+    """One connection. Times are Unix ns and come with each message."""
+
+    def __init__(self, new_id: Callable[[int], str]) -> None:
+        """`new_id` makes a UUIDv7 for a turn that starts at the given time."""
+        self._turns = Lifecycle(new_id)
+        self._asked: Pairing[_Asked] = Pairing()
+        self.awaits = self._asked.has
+        """Whether a response with this id from this side answers a request that is followed."""
+        self._sessions = Sessions()
+        self._updates = Updates(self._sessions, self._turns)
+
+    def receive(self, sender: Side, message: Message, at: int, size: int, admitted: str | None = None) -> list[Event]:
+        """The events of one message, in order. `size` is the length of its line in bytes.
+
+        `admitted` is the id of the turn that a prompt begins, where one was made for it before.
+        """
+        match message:
+            case Response():
+                asked = self._asked.take(sender, message.id)
+                return [] if asked is None else asked.answered(message, at)
+            case Request() if sender is Side.CLIENT:
+                return self._requested(message, at, admitted)
+            case Request(method=acp.REQUEST_PERMISSION):
+                return self._permission_requested(message, at)
+            case Notification(method=acp.SESSION_UPDATE) if sender is Side.AGENT:
+                update = acp.update_of(message)
+                return [] if update is None else self._updates.events(update, at, size)
+        return []
+
+    def ending(self, sender: Side, message: Message) -> str | None:
+        """The session of which `receive` would end a turn, if any. Changes nothing."""
+        if sender is Side.CLIENT:
+            return None
+        match message:
+            case Response():
+                asked = self._asked.peek(sender, message.id)
+                return asked.session if asked is not None and asked.ends(message) else None
+            case Notification(method=acp.SESSION_UPDATE):
+                name = acp.idle_session(message)
+                session = self._sessions.get(name) if name is not None else None
+                return name if session is not None and session.run is not None else None
+        return None
+
+    def root_of(self, session: str) -> str:
+        """The session itself, or for a subagent's session the one that the user sees."""
+        known = self._sessions.get(session)
+        return session if known is None else known.root.id
+
+    def tally(self, session: str | None, update: str, chars: int, updates: int = 1) -> None:
+        """Count an agent's updates of one kind of which nothing matters but that and their characters."""
+        known = self._sessions.get(session) if session is not None else None
+        if known is not None and not known.replays:
+            known.counted.count(update, chars, updates)
+
+    def told(self, session: str, size: int, told: Sequence[tuple[int, bytes | None]], at: int) -> list[Event]:
+        """The events of an agent's `usage_update`s of which nothing matters but these figures.
+
+        Of each, `used` and the JSON of `cost`; `size` is the same in all of them.
+        """
+        return self._updates.told(session, size, told, at)
+
+    def close(self, side: Side, at: int) -> list[Event]:
+        """One side is gone: every open turn ends, and late responses answer nothing any more."""
+        ending = Ending("crashed" if side is Side.AGENT else "disconnected")
+        events: list[Event] = []
+        for session in self._sessions:
+            for turn in [*session.turns, *session.waiting]:
+                events += session.end(turn, at, ending)
+            session.run, session.active = None, False
+        self._asked.clear()
+        return [*events, ConnectionClosed(at, side)]
+
+    # -- what a client asks for, and what the answers mean
+
+    def _requested(self, request: Request, at: int, admitted: str | None) -> list[Event]:
+        name = acp.session_of(request)
+        match request.method:
+            case acp.INITIALIZE:
+                self._ask(request, partial(self._initialized, acp.hello(request.params)))
+            case acp.LIST:
+                self._ask(request, self._listed)
+            case method if (how := acp.OPENINGS.get(method)) is not None:
+                return self._opening(request, how, name, at)
+            case _ if name is None:
+                return []
+            case acp.PROMPT:
+                session = self._sessions.named(name)
+                turn, events = self._turns.prompted(session, request.params, at, admitted)
+                answered = partial(self._turns.answered, session, turn)
+                self._ask(request, answered, partial(self._turns.ends, session, turn), name)
+                return events
+            case acp.SET_MODEL:
+                self._ask(request, partial(self._model_set, name, acp.wanted_model(request.params)))
+            case acp.SET_CONFIG_OPTION:
+                self._ask(request, partial(self._model_set, name, None))
+            case acp.CLOSE | acp.DELETE:
+                deleted = request.method == acp.DELETE
+                self._ask(request, partial(self._closed, name, deleted), partial(self._closing_ends, name), name)
+        return []
+
+    def _ask(
+        self,
+        request: Request,
+        answered: Callable[[Response, int], list[Event]],
+        ends: Callable[[Response], bool] = _never,
+        session: str | None = None,
+    ) -> None:
+        self._asked.add(Side.AGENT, request.id, _Asked(answered, ends, session))
+
+    def _initialized(self, client: Hello, response: Response, at: int) -> list[Event]:
+        if response.error is not None:
+            return []
+        agent = acp.hello(response.result)
+        self._turns.version = agent.version or client.version or 1
+        return [Initialized(at, self._turns.version, client.who, agent.who, self._turns.version >= 2 or client.notices)]
+
+    def _opening(self, request: Request, how: Opening, name: str | None, at: int) -> list[Event]:
+        cwd = acp.cwd_of(request.params)
+        if how == "new":
+            self._ask(request, partial(self._opened, how, None, cwd))
+            return []
+        if name is None:
+            return []
+        if how == "fork":
+            self._sessions.forks += 1
+        else:
+            self._sessions.named(name).replays += 1
+        self._ask(request, partial(self._opened, how, name, cwd))
+        return [SessionRequested(at, how, name)]
+
+    def _opened(self, how: Opening, asked: str | None, cwd: str | None, response: Response, at: int) -> list[Event]:
+        parent = asked if how == "fork" else None
+        name = asked if how in ("load", "resume") else acp.opened_session(response.result)
+        self._sessions.forks -= how == "fork"
+        if name is None:
+            return []
+        session = self._sessions.named(name)
+        if how in ("load", "resume"):
+            session.replays = max(0, session.replays - 1)
+        if response.error is not None:
+            return []
+        session.opened = True
+        session.model = acp.model_of(response.result) or session.model
+        opened = SessionOpened(at, how, name, parent, cwd, session.model)
+        return [opened, *(self._turns.running(session, at) if session.active else ())]
+
+    def _model_set(self, name: str, wanted: str | None, response: Response, at: int) -> list[Event]:
+        if response.error is not None:
+            return []
+        return self._sessions.named(name).choose(wanted or acp.model_of(response.result), at)
+
+    def _listed(self, response: Response, at: int) -> list[Event]:
+        events: list[Event] = []
+        for name, entry in acp.listed_sessions(response.result):
+            session = self._sessions.get(name)
+            if session is None:
+                continue
+            info = acp.info_after(session.info, entry, self._turns.version)
+            if info != session.info:
+                events += session.rename(info, at)
+        return events
+
+    def _closed(self, name: str, deleted: bool, response: Response, at: int) -> list[Event]:
+        if response.error is not None:
+            return []
+        events: list[Event] = []
+        for session, turn in list(self._abandoned(name)):
+            events += session.end(turn, at, Ending(acp.CANCELLED))
+        root = self._sessions.get(name)
+        if root is not None and not root.busy:
+            self._sessions.drop(root)
+        return [*events, SessionClosed(at, name, deleted)]
+
+    def _closing_ends(self, name: str, response: Response) -> bool:
+        return response.error is None and next(self._abandoned(name), None) is not None
+
+    def _abandoned(self, name: str) -> Iterator[tuple[Session, OpenTurn]]:
+        """Turns of v2 that nothing will end once their session is closed; v1's prompts are still answered."""
+        root = self._sessions.get(name)
+        for session in () if root is None or root.child else (root, *root.children):
+            yield from ((session, turn) for turn in session.waiting if turn.accepted)
+            if session.run is not None:
+                yield session, session.run
+
+    # -- what an agent asks for
+
+    def _permission_requested(self, request: Request, at: int) -> list[Event]:
+        name = acp.session_of(request)
+        if name is None:
+            return []
+        session = self._sessions.named(name)
+        call = acp.permitted_tool_call(request.params)
+        if call is not None:
+            session.counted.saw_tool(call)
+        answered = partial(self._permission_answered, session.root.id, request.id)
+        self._asked.add(Side.CLIENT, request.id, _Asked(answered))
+        return [PermissionRequested(at, session.root.id, request.id)]
+
+    def _permission_answered(self, name: str, id: Any, response: Response, at: int) -> list[Event]:
+        return [PermissionAnswered(at, name, id, acp.permission_outcome(response.result))]

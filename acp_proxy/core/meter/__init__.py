@@ -1,0 +1,263 @@
+"""The meter: events of the conversation in, rows of the ledger out. Pure, and it takes events in any order.
+
+It keeps one account per session. What an agent's numbers mean is in `core/agents.py`, what they add up to in
+`core/meter/turn_usage.py`, what that costs in `core/meter/turn_cost.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from acp_proxy.core.agents import ProfileOverride, profile_of
+from acp_proxy.core.entry import Entry, Kind, SessionState
+from acp_proxy.core.events import (
+    Compacted,
+    ContextChanged,
+    Counters,
+    Event,
+    Initialized,
+    ModelSelected,
+    SessionClosed,
+    SessionInfoChanged,
+    SessionOpened,
+    SessionRequested,
+    SessionRestored,
+    TurnEnded,
+    TurnMetered,
+    TurnStarted,
+    UpdateSeen,
+    UsageReported,
+)
+from acp_proxy.core.meter import dialects
+from acp_proxy.core.meter.agent_cost import Increase
+from acp_proxy.core.meter.counters import partition
+from acp_proxy.core.meter.dialects import Call
+from acp_proxy.core.meter.least import least_used
+from acp_proxy.core.meter.rows import Rows
+from acp_proxy.core.meter.session_account import SessionAccount
+from acp_proxy.core.pricing import Pricer
+from acp_proxy.core.usage import NOTHING, Usage
+
+
+class Meter:
+    """One agent process. `new_id(at)` makes a UUIDv7 for a row that is no turn."""
+
+    def __init__(
+        self,
+        pricer: Pricer,
+        new_id: Callable[[int], str],
+        *,
+        profiles: Mapping[str, ProfileOverride] | None = None,
+        estimate: bool = True,
+        agent_name: str | None = None,
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        """`profiles` are the configuration's `[agents]`; `agent_name` wins over the agent's own name.
+
+        `aliases` are the configuration's: the one under an agent's name is the model of agents that never name one.
+        """
+        self._pricer = pricer
+        self._rows = Rows(pricer, new_id, estimate=estimate)
+        self._profiles = profiles or {}
+        self._agent_name = agent_name
+        self._profile = profile_of(agent_name, None, self._profiles)
+        self._aliases = aliases or {}
+        self._unnamed = self._aliases.get(agent_name or "")
+        self._accounts: dict[str, SessionAccount] = {}
+
+    def on_event(self, event: Event) -> list[Event]:
+        """`TurnMetered` and `ContextChanged` that follow from an event, in order."""
+        match event:
+            case UsageReported(child=None):
+                return self._usage_reported(event)
+            case UpdateSeen():
+                return self._update_seen(event)
+            case TurnEnded():
+                return self._turn_ended(event)
+            case SessionRestored():
+                return self._restored(event)
+            case TurnStarted():
+                self._account(event.session).begin_turn(event.turn)
+            case ModelSelected():
+                self._account(event.session).choose(event.model)
+            case SessionInfoChanged():
+                self._account(event.session).title = event.title
+            case Compacted():
+                self._account(event.session).compact(event)
+            case _:
+                self._session_changed(event)
+        return []
+
+    # -- sessions
+
+    def _session_changed(self, event: Event) -> None:
+        match event:
+            case Initialized(agent=agent):
+                title = None if self._agent_name else agent.title
+                self._profile = profile_of(self._agent_name or agent.name, agent.version, self._profiles, title)
+                self._unnamed = self._aliases.get(self._agent_name or agent.name or "")
+            case SessionRequested(how="load" | "resume", session=session):
+                self._account(session).reopen()
+            case SessionOpened():
+                self._opened(event)
+            case SessionClosed(session=session, deleted=deleted) if session in self._accounts:
+                self._accounts[session].close()
+                if deleted and not self._accounts[session].awaited:
+                    del self._accounts[session]
+
+    def _opened(self, event: SessionOpened) -> None:
+        account = self._account(event.session)
+        match event.how:
+            case "new":
+                account.begin_anew()
+            case "fork":
+                account.fork_of(self._accounts.get(event.parent or ""))
+            case _:
+                account.reopen()
+        account.here = True
+        if event.model is not None and event.model != account.option:
+            account.choose(event.model)
+
+    def _restored(self, event: SessionRestored) -> list[Event]:
+        account = self._account(event.session)
+        forked = event.parent is not None
+        awaited, account.awaited = account.awaited, account.awaited and forked
+        if event.state is None:
+            return []
+        if not (forked or account.restorable):
+            return self._settled(account, event.state, event.at) if awaited else []
+        account.restore(event.state, forked=forked)
+        return [ContextChanged(event.at, account.session, self._state(account), restored=True)]
+
+    def _settled(self, account: SessionAccount, state: SessionState, at: int) -> list[Event]:
+        """The answer of a ledger that was slower than the first turn."""
+        since, cost = account.settle(state)
+        usage = partition(since, account.profile).usage if since is not None else NOTHING
+        increase, why = Increase((cost,) if cost is not None else ()), "known when the ledger had answered"
+        entry = self._rows.between_turns(account, at, usage, increase, "autonomous", why)
+        changed: list[Event] = [ContextChanged(at, account.session, self._state(account), restored=True)]
+        if entry is not None:
+            changed.append(self._metered(account, entry, reported=True, reported_cost=True))
+        return changed
+
+    def _account(self, session: str) -> SessionAccount:
+        """Updates may name a session before the response that opens it."""
+        account = self._accounts.get(session)
+        if account is None:
+            account = self._accounts[session] = SessionAccount(session, self._profile)
+            account.option = self._unnamed
+        return account
+
+    def _state(self, account: SessionAccount) -> SessionState:
+        return account.state(None if account.size else self._pricer.window(account.model))
+
+    # -- what comes in mid-turn, and between turns
+
+    def _usage_reported(self, event: UsageReported) -> list[Event]:
+        account = self._account(event.session)
+        changes = [account.hear_of(earlier, event.size) for earlier in event.earlier]
+        before = account.cost.last
+        changed = account.hear(event.used, event.size) or any(changes)
+        if (model := dialects.claude_model(event.meta)) is not None:
+            account.hear_model(model)
+        counters = dialects.cumulative(event.meta) if account.profile.scope == "session" else None
+        # A background task's cost may come while a prompt waits. What came before it is the prompt's.
+        apart = event.turn is None or (
+            event.turn.kind == "turn" and not account.cost.pending and dialects.is_background(event.meta)
+        )
+        rolled_back = counters is not None and account.tokens.fell(counters)
+        if event.replayed and (rolled_back or not account.continues):
+            account.stand_at(event.cost, counters)
+        elif event.cost is not None:
+            account.notes.reported_cost = True
+            account.charge(event.cost, counters)
+        if counters is not None:
+            account.count(counters)
+        rows = self._between_turns(account, event, counters if event.turn is None else None) if apart else []
+        if rows or not (changed or account.cost.last != before):
+            return rows
+        done = event.cost is not None and account.profile.cost_at_end
+        return [ContextChanged(event.at, account.session, self._state(account), least=least_used(account), done=done)]
+
+    def _update_seen(self, event: UpdateSeen) -> list[Event]:
+        account = self._account(event.session)
+        if account.profile.scope == "session":
+            return self._cumulative_seen(account, event)
+        if event.replayed:
+            return []
+        if (call := dialects.call_usage(event, account.profile)) is not None:
+            return self._call_seen(account, event, call)
+        if (run := dialects.child_usage(event)) is not None:
+            return self._call_seen(account, event, run)
+        if after := dialects.compacted_to(event.meta):
+            account.shrink(after)
+        if event.turn is not None:
+            before = account.notes.status
+            account.notes.status = dialects.status_line(event.meta) or before
+            if (subagent := dialects.subagent_result(event)) is not None:
+                account.notes.add_subagent(subagent)
+            if account.notes.status != before:
+                return self._progressed(account, event.at)
+        return []
+
+    def _cumulative_seen(self, account: SessionAccount, event: UpdateSeen) -> list[Event]:
+        counters, cost = dialects.cumulative(event.meta), dialects.cumulative_cost(event.meta)
+        moved = counters is not None and counters != account.heard
+        if event.replayed:
+            account.stand_at(cost, counters)
+            return []
+        if cost is not None:
+            account.charge(cost, counters)
+        if counters is not None:
+            account.count(counters)
+        if event.turn is None:
+            return self._between_turns(account, event, counters)
+        return self._progressed(account, event.at) if moved else []
+
+    def _call_seen(self, account: SessionAccount, event: UpdateSeen, call: Call) -> list[Event]:
+        reading = partition(call.counters, account.profile)
+        if event.turn is None:
+            return self._booked_between(account, event.at, reading.usage, "subagent" if call.subagent else None)
+        if call.subagent is not None:
+            account.notes.add_subagent_call(call.subagent, reading.usage)
+        else:
+            account.notes.add_call(reading)
+        return self._progressed(account, event.at)
+
+    def _progressed(self, account: SessionAccount, at: int) -> list[Event]:
+        return [ContextChanged(at, account.session, self._state(account), least=least_used(account))]
+
+    def _between_turns(
+        self, account: SessionAccount, event: UsageReported | UpdateSeen, now: Counters | None
+    ) -> list[Event]:
+        """Book what cumulative counters say was used since they were last booked."""
+        since = account.tokens.advance(now) if now is not None else None
+        usage = partition(since, account.profile).usage if since is not None else NOTHING
+        return self._booked_between(account, event.at, usage, None)
+
+    def _booked_between(self, account: SessionAccount, at: int, usage: Usage, kind: Kind | None) -> list[Event]:
+        increase = account.cost.take()
+        if account.paid_otherwise and increase.reported:
+            increase, account.paid_otherwise = Increase(), False
+        entry = self._rows.between_turns(
+            account, at, usage, increase, kind or ("compaction" if account.compacted else "autonomous")
+        )
+        if entry is None:
+            return []
+        account.compacted = False
+        return [self._metered(account, entry, reported=True, reported_cost=bool(increase.amounts))]
+
+    # -- turns
+
+    def _turn_ended(self, event: TurnEnded) -> list[Event]:
+        account = self._account(event.session)
+        notes, increase = account.end_turn(event.turn, behind=event.behind)
+        entries = self._rows.of_turn(event, account, notes, increase)
+        return [
+            self._metered(account, entry, reported=notes.reported, reported_cost=notes.reported_cost)
+            for entry in entries
+        ]
+
+    def _metered(self, account: SessionAccount, entry: Entry, *, reported: bool, reported_cost: bool) -> TurnMetered:
+        account.book(entry)
+        return TurnMetered(entry.ended_at, entry, account.state(entry.context_size), reported, reported_cost)

@@ -1,0 +1,39 @@
+"""How full a session's context is after a turn, and how large a turn's largest request was."""
+
+from __future__ import annotations
+
+from acp_proxy.core.events import TurnEnded
+from acp_proxy.core.meter.estimate import answered, chars_of, tokens_in
+from acp_proxy.core.meter.notes import Notes
+from acp_proxy.core.meter.session_account import SessionAccount
+from acp_proxy.core.meter.turn_usage import TurnUsage
+
+
+def note_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: TurnUsage) -> None:
+    """Set the account's context where the agent has not told it in this turn. Unknown stays unknown."""
+    if notes.used or notes.compacted:
+        return
+    if used.source in ("agent", "partial") and used.usage.total:
+        if not ended.tool_calls:
+            account.stand(used.usage.total)  # one model call: its prompt and its answer
+        elif account.used is None:
+            account.stand(used.usage.total // (ended.tool_calls + 1), estimated=True)
+        else:
+            account.used, account.estimated = account.used + tokens_in(_chars_since(ended, notes)), True
+    elif answered(ended) and (account.used or account.from_start) and (chars := _chars_since(ended, notes)):
+        account.used, account.estimated = (account.used or 0) + tokens_in(chars), True
+
+
+def request_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: TurnUsage) -> int | None:
+    """Tokens of the turn's largest prompt, by which long-context prices are chosen; None when nobody can tell."""
+    told = used.source in ("agent", "partial") and used.usage.total
+    if told and not ended.tool_calls and used.usage.prompt <= (notes.most_used or used.usage.prompt):
+        return used.usage.prompt  # one call; several, of tools that do not show, have sent more than the context
+    if notes.most_used is None:
+        return used.usage.prompt if used.source == "estimated" else None  # as one call, that is
+    written = used.usage.completion // (ended.tool_calls + 1) if account.profile.used_includes_output else 0
+    return max(0, notes.most_used - written)
+
+
+def _chars_since(ended: TurnEnded, notes: Notes) -> int:
+    return ended.chars_since_report if notes.reported else chars_of(ended)

@@ -1,0 +1,67 @@
+"""What is guessed where an agent tells no usage: from its context where that is known, else from characters.
+
+Every model call sends the whole context again, so that what passed over the wire is the smaller part of a turn.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from acp_proxy.core.events import TurnEnded
+from acp_proxy.core.meter.notes import Notes
+from acp_proxy.core.meter.session_account import SessionAccount
+from acp_proxy.core.usage import Usage
+
+_CHARS_PER_TOKEN = 4
+_CUT_SHORT = frozenset({"cancelled", "error", "crashed", "disconnected"})
+
+
+def tokens_in(chars: int) -> int:
+    """Rounded up: a character is never free."""
+    return -(-chars // _CHARS_PER_TOKEN)
+
+
+class Estimate(Struct, frozen=True):
+    usage: Usage
+    basis: str
+
+
+def estimate(ended: TurnEnded, account: SessionAccount, notes: Notes, window: int | None) -> Estimate:
+    """A turn's tokens, never more than so many calls can have in a context of `window` tokens.
+
+    The best that is known decides: the contexts that the agent told in the turn; the one before it, for one call; and
+    without any of them only what passed, once.
+    """
+    output, thought = tokens_in(ended.output_chars), tokens_in(ended.thought_chars)
+    passed = tokens_in(ended.turn.prompt_chars + ended.tool_chars) + output + thought
+    profile = account.profile
+    if notes.contexts:
+        calls = notes.contexts if profile.used_in_turn else 1
+        total = notes.contexts_sum if profile.used_in_turn else notes.most_used or 0
+        total += 0 if profile.used_includes_output else output + thought
+        basis = "by the context of each call" if profile.used_in_turn else "as one call with the context that it told"
+    elif account.grounded and account.used and answered(ended) and (cut_short(ended) or not profile.used_in_turn):
+        calls, total, basis = 1, account.used + passed, "as one call with the context before it"
+    else:
+        calls, total, basis = ended.tool_calls + 1, passed, "a token for four characters"
+    if not (notes.contexts or ended.turn.prompt_chars) and ended.turn.kind == "turn":
+        basis += ", without the prompt, of which no text was counted"  # on a line too long to be read, or an image
+    if window:
+        total = min(total, calls * window)
+    thought = min(thought, total)
+    output = min(output, total - thought)
+    return Estimate(Usage(input=total - output - thought, output=output, thought=thought), basis)
+
+
+def chars_of(ended: TurnEnded) -> int:
+    return ended.turn.prompt_chars + ended.output_chars + ended.thought_chars + ended.tool_chars
+
+
+def cut_short(ended: TurnEnded) -> bool:
+    """Whether the turn did not come to an end of its own."""
+    return ended.stop_reason in _CUT_SHORT
+
+
+def answered(ended: TurnEnded) -> bool:
+    """Whether the model said anything, so that somebody paid for it."""
+    return bool(ended.output_chars or ended.thought_chars or ended.tool_calls)

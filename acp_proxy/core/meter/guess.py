@@ -1,0 +1,128 @@
+"""Whether an agent that nobody has described counts per turn or since the session began."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from acp_proxy.core.agents import InputCounts
+from acp_proxy.core.meter.notes import Ended
+from acp_proxy.core.meter.one_call import SMALL, OneCall
+
+PER_TURN = "unknown agent: counters taken per turn"
+_CUMULATIVE = "unknown agent: counters grew by more than the context, taken as cumulative"
+_EITHER = "unknown agent: its counters may be the turn's or the session's"
+_NEVER = "unknown agent: counters fell, or grew by less than a call, taken per turn"
+
+
+class Judged(Struct, frozen=True):
+    """How one turn's counters are to be taken. Not `sure`: if `cumulative`, at least so, else as a guess."""
+
+    cumulative: bool = False
+    reason: str = PER_TURN
+    sure: bool = True
+
+
+_AT_LEAST = Judged(cumulative=True, reason=_EITHER, sure=False)
+
+
+class ScopeGuess:
+    """One agent, over all its sessions. Begins with `turn`."""
+
+    def __init__(self) -> None:
+        self.scope: Literal["turn", "session"] = "turn"
+        self.caches: dict[str | None, InputCounts] = {}  # whether input holds them, by model, once that is known
+        self.sums = False  # a turn's usage is of all its calls, and not of the last one alone
+        self._sure = False  # of `session`
+        self._per_turn = False  # for good
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is known by now, and no longer guessed."""
+        return self._per_turn or self._sure
+
+    def judge(
+        self, before: Ended | None, now: Ended, call: OneCall | None, *, loaded: bool, waited: bool = False
+    ) -> Judged:
+        """The reading of one more turn of a session, or of the first one of a session that was `loaded`.
+
+        `call` is what one call can have sent, where the session's own figures tell that. A turn that `waited` for the
+        one before may tell the sum of both.
+        """
+        if before is None:
+            if loaded and not self._per_turn and _is_of_many(now):
+                self._goes_on(sure=True)
+            return self._as_found()
+        if not now.partition.covers(before.partition):
+            if now.model == before.model:  # with another model some begin anew
+                self.scope, self._sure, self._per_turn = "turn", False, True
+            return self._as_found()
+        if waited and call is not None and not call.fits(now.partition.prompt, 1, now.calls):
+            return _AT_LEAST
+        if self.settled:
+            return self._as_found()
+        if call is not None:
+            return self._fitting(before, now, call)
+        if before.context is None or now.context is None:
+            return self._by_growth(before, now)
+        if _outgrew(before, now):
+            self._goes_on(sure=True)
+        return self._as_found()
+
+    def _by_growth(self, before: Ended, now: Ended) -> Judged:
+        """Where nothing tells what a call can have sent, but that none of an agent is very small."""
+        grown = now.partition.prompt - before.partition.prompt
+        if now.model == before.model and 0 < grown < SMALL < before.partition.prompt:
+            self.scope, self._per_turn = "turn", True
+        if self._per_turn or before.partition.prompt < SMALL:
+            return self._as_found()
+        return _AT_LEAST
+
+    def _fitting(self, before: Ended, now: Ended, call: OneCall) -> Judged:
+        """Which of both is what calls of this session can have sent.
+
+        A turn with a call that shows nowhere looks like one of a session's counters, but not twice.
+        """
+        since = now.partition.minus(before.partition)
+        per_turn = call.fits(now.partition.prompt, 1, now.calls)
+        cumulative = call.fits(since.prompt, min(now.calls, 2), now.calls)
+        # A session's counters grow by a call at least, if there was one, and if they do not begin anew.
+        if per_turn and 0 < since.prompt < call.floor and now.model == before.model:
+            self.scope, self._per_turn = "turn", True
+            return self._as_found()
+        if per_turn and not cumulative:
+            self.scope = "turn"
+            return Judged(sure=call.proven)
+        if cumulative and not per_turn:
+            self._goes_on(sure=self.scope == "session")
+            return self._as_found()
+        return _AT_LEAST
+
+    def _goes_on(self, *, sure: bool) -> None:
+        self.scope, self._sure = "session", sure
+
+    def _as_found(self) -> Judged:
+        if self.scope == "session":
+            return Judged(cumulative=True, reason=_CUMULATIVE, sure=self._sure)
+        return Judged(reason=_NEVER if self._per_turn else PER_TURN)
+
+
+def _outgrew(before: Ended, now: Ended) -> bool:
+    """Whether a turn of its own cannot have sent so much: a sum over several calls is no sign by itself.
+
+    One call sends what the last one sent, and what came to the context since. Where that one is not known, it sends
+    the context. Half of one call is left for what agents guess and do not show.
+    """
+    if now.context is None or before.context is None or not before.partition.prompt:
+        return False
+    sent = before.partition.prompt + max(0, now.context - before.context)
+    margin = min(now.context, before.partition.prompt) // 2
+    if before.calls > 1 and now.calls > 1:
+        sent = now.context
+    return now.partition.prompt > now.calls * sent + margin
+
+
+def _is_of_many(now: Ended) -> bool:
+    """Whether it is far more than all calls of the turn can have sent."""
+    return now.context is not None and 2 * now.partition.prompt > 3 * now.calls * now.context

@@ -1,0 +1,64 @@
+"""What the meter notes of the turn that runs, and keeps of the one before."""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from acp_proxy.core.events import Counters
+from acp_proxy.core.meter.counters import Reading
+from acp_proxy.core.meter.dialects import Call
+from acp_proxy.core.usage import NOTHING, Usage
+
+_SUBAGENTS = 1000  # of one turn that are told apart
+
+
+class Notes(Struct):
+    """What was seen since the oldest open turn began."""
+
+    model: str | None = None  # chosen when it began, or named since by what it used
+    switched: bool = False  # another one was chosen meanwhile
+    reported: bool = False  # a `usage_update` came
+    reported_cost: bool = False
+    used: bool = False  # ... with a context
+    compacted: bool = False  # or the agent said how much is left after a compaction
+    most_used: int | None = None  # the largest context of a call, tokens
+    contexts: int = 0  # how many that differed from the one before
+    contexts_sum: int = 0
+    first_used: int | None = None  # the context of the first call
+    calls: Usage | None = None  # the sum, where an agent tells each call
+    told_calls: int = 0  # how many
+    first_call: Usage = NOTHING
+    largest_call: Usage = NOTHING
+    lacking: str = ""  # what is missing of one of them
+    subagents: dict[str, Call] = field(default_factory=dict)  # told once, by tool call
+    subagent_calls: dict[str, Usage] = field(default_factory=dict)  # told call by call, by tool call
+    cumulative: Counters | None = None  # the session's counters as of now
+    status: Counters | None = None  # the turn's counters as of now
+
+    def add_call(self, reading: Reading) -> None:
+        self.calls = reading.usage if self.calls is None else self.calls + reading.usage
+        self.told_calls += 1
+        if self.told_calls == 1:
+            self.first_call = reading.usage
+        self.largest_call = max(self.largest_call, reading.usage, key=lambda usage: usage.total)
+        self.lacking = self.lacking or ("" if reading.whole and reading.certain else reading.detail)
+
+    def add_subagent_call(self, tool_call: str, usage: Usage) -> None:
+        key = tool_call if tool_call in self.subagent_calls or len(self.subagent_calls) < _SUBAGENTS else "others"
+        self.subagent_calls[key] = self.subagent_calls.get(key, Usage()) + usage
+
+    def add_subagent(self, call: Call) -> None:
+        if len(self.subagents) < _SUBAGENTS:
+            self.subagents[call.subagent or ""] = call
+
+
+class Ended(Struct):
+    """The turn before: what its usage is compared with."""
+
+    at: int
+    counters: Counters
+    partition: Usage
+    context: int | None  # as the agent told it in that turn
+    calls: int = 1  # at most so many model calls: one, and one after each tool call
+    model: str | None = None  # as chosen
+    cumulative: bool = False  # its counters were taken as the session's

@@ -1,0 +1,198 @@
+"""The rows of a turn: its own, and those of what its agent reports beyond it.
+
+A row says where its figures come from and why. No token and no money is in two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from acp_proxy.core.entry import CostSource, Entry, Kind, UsageLine, UsageSource
+from acp_proxy.core.events import TurnEnded
+from acp_proxy.core.meter.agent_cost import Increase
+from acp_proxy.core.meter.context import note_context, request_context
+from acp_proxy.core.meter.counters import partition
+from acp_proxy.core.meter.estimate import Estimate, estimate
+from acp_proxy.core.meter.guess import ScopeGuess
+from acp_proxy.core.meter.model_rows import Share, Spread, read_rows, spread, without
+from acp_proxy.core.meter.notes import Notes
+from acp_proxy.core.meter.session_account import SessionAccount
+from acp_proxy.core.meter.turn_cost import Bill, Prices, computed_lines, turn_bill, unpaid_lines
+from acp_proxy.core.meter.turn_usage import TurnUsage, turn_usage
+from acp_proxy.core.money import summed
+from acp_proxy.core.pricing import Pricer
+from acp_proxy.core.usage import NOTHING, Usage
+
+
+class _Beside(Struct, frozen=True):
+    """Tokens beside the turn's own, and which row they make."""
+
+    kind: Kind
+    shares: tuple[Share, ...]
+    source: UsageSource = "agent"
+    detail: str = ""
+
+
+class Rows:
+    """Makes rows. `new_id(at)` names those that are no turn; without `estimate` nothing is guessed."""
+
+    def __init__(self, pricer: Pricer, new_id: Callable[[int], str], *, estimate: bool) -> None:
+        self._pricer = pricer
+        self._new_id = new_id
+        self._estimate = estimate
+        self._scope = ScopeGuess()
+
+    def of_turn(self, ended: TurnEnded, account: SessionAccount, notes: Notes, increase: Increase) -> list[Entry]:
+        """The turn's own row comes last: it stands at the end of all that it caused."""
+
+        def guess() -> Estimate | None:
+            return estimate(ended, account, notes, self._size(account)) if self._estimate else None
+
+        used = turn_usage(ended, account, notes, increase, self._scope, guess)
+        parts = self._parts(ended, account, notes, used)
+        model = parts.own[0][0]
+        if model != account.concrete and not notes.switched and not self._pricer.is_alias(model):
+            account.concrete = model
+        beside, shares = _beside(notes, account, parts), list[Share]()
+        for row in beside:
+            shares += row.shares
+        prices = Prices(self._pricer, ended.at, request_context(account, ended, notes, used))
+        bill = turn_bill(parts.own, shares, used, increase, prices, told=account.agent_tells_cost)
+        if bill.ahead is not None:
+            account.cost.book_ahead(bill.ahead)
+        account.paid_otherwise = bill.instead
+        note_context(account, ended, notes, used)
+        rows = [self._beside_row(ended, account, row, bill, prices) for row in beside]
+        if bill.unseen is not None:
+            line = UsageLine(model, NOTHING, bill.unseen)
+            why = "spent before the session was loaded here"
+            rows.append(self._row(ended, account, "autonomous", (line,), "none", "agent", why))
+        retried = "a retried stream, by the agent's rows" if parts.retried else ""
+        hidden = "cached input is not told, and priced in full" if _overpriced(account, bill) else ""
+        detail = "; ".join(filter(None, (used.detail, retried, hidden, bill.detail)))
+        rows.append(self._row(ended, account, ended.turn.kind, bill.lines, used.source, bill.source, detail, own=True))
+        if increase.baseless:
+            booked = () if increase.amounts else summed(cost for row in rows for cost in row.costs)
+            account.cost.book_for_first(None if bill.by_user else booked)
+        return rows
+
+    def between_turns(
+        self,
+        account: SessionAccount,
+        at: int,
+        usage: Usage,
+        increase: Increase,
+        kind: Kind,
+        why: str = "reported while no prompt ran",
+    ) -> Entry | None:
+        """What was used while no prompt ran, or told after its turn had ended. None when that is nothing."""
+        model = account.model
+        cost_source: CostSource = "agent"
+        if increase.amounts:
+            first, *others = increase.amounts
+            lines = (UsageLine(model, usage, first), *(UsageLine(model, NOTHING, other) for other in others))
+        elif usage.total:
+            lines, cost_source = computed_lines([(model, usage)], Prices(self._pricer, at, None))
+        else:
+            return None
+        return Entry(
+            id=self._new_id(at),
+            session=account.session,
+            kind=kind,
+            started_at=at,
+            ended_at=at,
+            stop_reason=None,
+            lines=lines,
+            usage_source="agent" if usage.total else "none",
+            cost_source=cost_source,
+            detail=why,
+            context_used=account.used,
+            context_size=self._size(account),
+        )
+
+    def _parts(self, ended: TurnEnded, account: SessionAccount, notes: Notes, used: TurnUsage) -> Spread:
+        """The turn's usage by model. Guessed usage has nothing to do with the agent's rows.
+
+        A model that is chosen while a turn runs is for the next one, unless no other is known.
+        """
+        model = notes.model
+        if model is None or self._pricer.is_alias(model):
+            model = account.model
+        profile = account.profile
+        if not ended.model_usage or used.source == "estimated" or used.repeated or profile.scope == "session":
+            return Spread(((model, used.usage),))
+        rows = read_rows(ended.model_usage, profile, self._pricer.is_alias)
+        return spread(used.usage, rows, model)
+
+    def _beside_row(self, ended: TurnEnded, account: SessionAccount, row: _Beside, bill: Bill, prices: Prices) -> Entry:
+        cost_source: CostSource = "parent"
+        lines = unpaid_lines(row.shares)
+        if not bill.pays_beside:
+            lines, cost_source = computed_lines(row.shares, prices)
+        return self._row(ended, account, row.kind, lines, row.source, cost_source, row.detail)
+
+    def _row(
+        self,
+        ended: TurnEnded,
+        account: SessionAccount,
+        kind: Kind,
+        lines: tuple[UsageLine, ...],
+        usage_source: UsageSource,
+        cost_source: CostSource,
+        detail: str,
+        *,
+        own: bool = False,
+    ) -> Entry:
+        turn = ended.turn
+        return Entry(
+            id=turn.id if own else self._new_id(ended.at),
+            session=account.session,
+            kind=kind,
+            started_at=min(turn.started_at, ended.at),  # a clock that was set back meanwhile is right now
+            ended_at=ended.at,
+            stop_reason=ended.stop_reason if own else None,
+            lines=lines,
+            usage_source=usage_source,
+            cost_source=cost_source,
+            detail=detail,
+            message_id=turn.message_id,
+            context_used=account.used,
+            context_size=self._size(account),
+        )
+
+    def _size(self, account: SessionAccount) -> int | None:
+        return account.size or self._pricer.window(account.model)
+
+
+def _overpriced(account: SessionAccount, bill: Bill) -> bool:
+    if not account.profile.hides_cache or bill.source == "agent":
+        return False
+    return any(line.usage.input and line.cost and not line.usage.cached_read for line in bill.lines)
+
+
+def _beside(notes: Notes, account: SessionAccount, parts: Spread) -> list[_Beside]:
+    """Subagents first; what is left of the agent's rows then are titles, and subagents that nobody named."""
+    if not (parts.beside or notes.subagents or notes.subagent_calls):  # most turns
+        return []
+    default = parts.own[0][0]
+    subagents = list(_subagents(notes, account))
+    rows = []
+    for model, usage, complete in subagents:
+        detail = "" if complete else "the last of several model calls"
+        rows.append(_Beside("subagent", ((model or default, usage),), "agent" if complete else "partial", detail))
+    side = without(parts.beside, [(model, usage) for model, usage, _ in subagents])
+    if side:
+        rows.append(_Beside("side", side, detail="titles, subagents and the like, beyond the turn's own calls"))
+    return rows
+
+
+def _subagents(notes: Notes, account: SessionAccount) -> Iterator[tuple[str | None, Usage, bool]]:
+    """One per tool call: as the sum of its calls, else as told at its end."""
+    for usage in notes.subagent_calls.values():
+        yield None, usage, True
+    for tool_call, told in notes.subagents.items():
+        usage = partition(told.counters, account.profile).usage
+        if tool_call not in notes.subagent_calls and usage.total:
+            yield told.model, usage, told.complete

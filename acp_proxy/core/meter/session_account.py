@@ -1,0 +1,241 @@
+"""What the meter keeps of one session: its counters, what was booked, and its context.
+
+Bounded: notes end with their turn, and nothing grows with the number of turns.
+"""
+
+from __future__ import annotations
+
+from acp_proxy.core.agents import Profile
+from acp_proxy.core.entry import Entry, SessionState
+from acp_proxy.core.events import Compacted, Counters, EarlierReport, Turn
+from acp_proxy.core.meter.agent_cost import AgentCost, Increase
+from acp_proxy.core.meter.counters import Cumulative, covers
+from acp_proxy.core.meter.notes import Ended, Notes
+from acp_proxy.core.meter.one_call import Known
+from acp_proxy.core.money import Money, plus
+
+
+class SessionAccount:
+    """One session. `open` are its turns that run, oldest first: what the agent reports belongs to the oldest."""
+
+    def __init__(self, session: str, profile: Profile) -> None:
+        self.session = session
+        self.profile = profile
+        self.notes = Notes()
+        self.open: list[str] = []
+        self.cost = AgentCost(profile)
+        self.tokens = Cumulative()
+        self.heard: Counters | None = None  # the last cumulative ones, booked or not
+        self.charged_at: Counters | None = None  # those that came with the last cost
+        self.before: Ended | None = None
+        self.sure: Known | None = None  # a turn by which others are judged, of agents that nobody has described
+        self.passed = 0  # characters of all its turns, for the same
+        self.used: int | None = None
+        self.size: int | None = None
+        self.estimated = False  # `used` is
+        self.grounded = False  # ... though it goes on from a figure that the agent told
+        self.told: int | None = None  # the last `used` of the agent's own: the same again is no news
+        self.here = False  # opened or used in this process, not only named
+        self.from_start = True  # every turn of it was seen: it began here
+        self.option: str | None = None  # the model as chosen, often an alias
+        self.concrete: str | None = None  # ... as usage named it since
+        self.title: str | None = None
+        self.compacted = False  # between turns, and what it used is not booked yet
+        self.paid_otherwise = False  # what its agent tells next of the last turn, the user's prices have paid
+        self.restorable = True  # nothing was booked here that the ledger's answer would hold too
+        self.awaited = False  # ... but it was asked for before anything was
+        self._booked: tuple[Money, ...] = ()  # in other processes, too
+
+    # -- what happens to it
+
+    def begin_anew(self) -> None:
+        """Agents reuse ids: what another session of this id had, here or in the ledger, is no baseline of this one."""
+        if self.here:
+            self.cost.begin(at_zero=True)
+            self.tokens.begin(at_zero=True)
+            self.heard = self.charged_at = self.before = self.sure = self.told = self.used = None
+            self.estimated = self.grounded = self.awaited = False
+            self.from_start = True
+
+    def reopen(self) -> None:
+        """Loaded or resumed. Had by another process before, its counters stand where the agent or the ledger says."""
+        if self.here:
+            return
+        self.here, self.from_start, self.awaited = True, False, self.restorable
+        self.cost.begin(at_zero=self.profile.cost == "restarts")
+        self.tokens.begin(at_zero=self.profile.counters_restart)
+
+    def fork_of(self, parent: SessionAccount | None) -> None:
+        """A fork has its parent's context; its counters begin at 0, its cost where the agent says."""
+        self.begin_anew()
+        self.here, self.from_start = True, False
+        if parent is not None:
+            self.used, self.size, self.estimated = parent.used, parent.size, parent.estimated
+            self.grounded, self.told = parent.grounded, parent.told
+        if self.profile.fork_inherits:
+            self.cost.begin(at_zero=False)
+            if parent is not None and parent.cost.last is not None:
+                self.cost.inherit(parent.cost.last)
+
+    def restore(self, state: SessionState, *, forked: bool) -> None:
+        """The ledger's word on it (of a fork: on its parent), as far as the agent has not spoken yet."""
+        if self.used is None:
+            self.used, self.size, self.estimated = state.context_used, state.context_size, state.context_estimated
+            guessed = self.estimated and not self.profile.used_after_turn  # then it is what was told, and a turn more
+            self.grounded = self.used is not None and not (guessed or self.from_start)  # a new one has its own
+            self.told = self.used if self.grounded else None
+        self.option = self.option or state.model
+        if not forked or self.profile.fork_inherits:
+            stood = state.agent_cost or _nothing_like(state.costs)
+            if stood is not None:
+                self.cost.restore(stood)
+        if not forked:
+            self.tokens.restore(state.counters)
+            self.title = self.title or state.title
+            self._booked = state.costs
+
+    def settle(self, state: SessionState) -> tuple[Counters | None, Money | None]:
+        """The ledger's word, when rows were booked without it: what the agent's first figures held beyond these."""
+        stood = state.agent_cost or _nothing_like(state.costs)
+        self._booked = plus(state.costs, self._booked)
+        self.title = self.title or state.title
+        return self.tokens.settle(state.counters), self.cost.settle(stood) if stood is not None else None
+
+    def begin_turn(self, turn: Turn) -> None:
+        if not self.open:
+            self.notes = Notes(self.model)
+        self.open.append(turn.id)
+        self.here = True
+        self.compacted = self.paid_otherwise = False
+
+    def end_turn(self, turn: Turn, *, behind: bool = False) -> tuple[Notes, Increase]:
+        """What was seen during a turn, and what it cost by the agent's word. Nothing, `behind` one that runs."""
+        if behind:
+            self.open = [each for each in self.open if each != turn.id]
+            return Notes(), Increase()
+        if turn.id in self.open:
+            del self.open[: self.open.index(turn.id) + 1]  # and those that it has overtaken
+        notes, self.notes = self.notes, Notes(self.model)
+        return notes, self.cost.take()
+
+    def close(self) -> None:
+        """The agent lets go of it: some count from 0 when they take it up again."""
+        if self.profile.cost == "restarts":
+            self.cost.begin(at_zero=True)
+
+    def count(self, now: Counters) -> None:
+        """Cumulative counters that an update carries."""
+        self.heard = self.notes.cumulative = now
+
+    def charge(self, cost: Money, counters: Counters | None) -> None:
+        """The agent's cost so far, and the counters that came with it: no call was made while they stand still."""
+        moved = counters is None or counters != (self.charged_at or self.heard or self.tokens.last)
+        self.charged_at = counters
+        if self.profile.repriced and not moved:
+            self.cost.stand_at(cost)
+        else:
+            self.cost.report(cost)
+
+    def stand_at(self, cost: Money | None, counters: Counters | None) -> None:
+        """Where its counters stood before anything was used here."""
+        if cost is not None:
+            self.cost.stand_at(cost)
+        if counters is not None:
+            self.heard = counters
+            self.tokens.stand_at(counters)
+
+    def hear(self, used: int | None, size: int | None) -> bool:
+        """Take in a context. 0 is no context but a gap in the agent's knowledge. Whether anything changed."""
+        before = (self.used, self.size, self.estimated)
+        self.notes.reported = True
+        if used:
+            if used != self.told:
+                self.notes.contexts += 1
+                self.notes.contexts_sum += used
+            self.told = used
+            self.stand(used)
+            self.notes.used = True
+            self.notes.first_used = self.notes.first_used or used
+            self.notes.most_used = max(used, self.notes.most_used or 0)
+        if size:
+            self.size = size
+        return before != (self.used, self.size, self.estimated)
+
+    def hear_of(self, report: EarlierReport, size: int | None) -> bool:
+        """The same of a report that came with nothing but figures, and its cost."""
+        before = self.cost.last
+        changed = self.hear(report.used, size)
+        if report.cost is not None:
+            self.charge(report.cost, None)
+        return changed or self.cost.last != before
+
+    def compact(self, event: Compacted) -> None:
+        self.compacted = event.turn is None
+
+    def shrink(self, used: int) -> None:
+        """The context after a compaction, by the agent's own estimate."""
+        self.stand(used, estimated=True)
+        self.notes.compacted = True
+
+    def stand(self, used: int, *, estimated: bool = False) -> None:
+        """The context, by a figure of the agent's."""
+        self.used, self.estimated, self.grounded = used, estimated, True
+
+    def choose(self, model: str) -> None:
+        self.option, self.concrete = model, None
+        self.notes.switched = True
+        if self.profile.restarts_on_model:
+            self.tokens.begin(at_zero=True)
+
+    def hear_model(self, model: str) -> None:
+        """The model by its own name, with what it used."""
+        self.concrete = self.notes.model = model
+
+    def book(self, entry: Entry) -> None:
+        self._booked = plus(self._booked, entry.costs)
+        self.restorable = False
+
+    # -- what is known of it
+
+    @property
+    def model(self) -> str | None:
+        return self.concrete or self.option
+
+    @property
+    def agent_tells_cost(self) -> bool:
+        """Whether money that the agent has not reported yet is still to come: it knows prices, or may."""
+        if self.cost.last is None:
+            return self.profile.cost not in ("unknown", "none")
+        return self.cost.positive
+
+    @property
+    def continues(self) -> bool:
+        """Whether its counters go on from another process, so that what is told of them in its history may be spend."""
+        return self.here and self.profile.cost != "restarts"
+
+    def state(self, window: int | None) -> SessionState:
+        """`window` is the context size where the agent says none. What is reported but not booked is included."""
+        return SessionState(
+            context_used=self.used,
+            context_size=self.size or window,
+            context_estimated=self.estimated,
+            costs=plus(self._booked, self.cost.pending),
+            agent_cost=self.cost.last if self.cost.positive else None,
+            counters=self._counters,
+            model=self.model,
+            title=self.title,
+        )
+
+    @property
+    def _counters(self) -> Counters | None:
+        """The session's cumulative counters as told last."""
+        last, heard = self.tokens.last, self.heard
+        return heard if heard is not None and (last is None or covers(heard, last)) else last
+
+
+def _nothing_like(costs: tuple[Money, ...]) -> Money | None:
+    """Where a cost stood that the agent never reported: at 0 when turns were priced without it.
+
+    Of a session that has cost nothing here nobody knows: it may have cost something before there was a ledger.
+    """
+    return Money(0, costs[0].currency) if costs else None

@@ -1,0 +1,173 @@
+"""What the counters of an agent that nobody has described mean: by what its calls can have sent, and by its context.
+
+Nothing is said to be exact that can as well be something else.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from acp_proxy.core.agents import InputCounts, Profile
+from acp_proxy.core.events import Counters, TurnEnded
+from acp_proxy.core.meter.counters import Reading, covers, partition
+from acp_proxy.core.meter.estimate import chars_of, cut_short
+from acp_proxy.core.meter.guess import Judged, ScopeGuess
+from acp_proxy.core.meter.notes import Ended, Notes
+from acp_proxy.core.meter.one_call import (
+    CHARS_PER_TOKEN,
+    REMINDERS,
+    SMALL,
+    OneCall,
+    is_context_of,
+    known_turn,
+    one_call,
+)
+from acp_proxy.core.meter.session_account import SessionAccount
+from acp_proxy.core.usage import NOTHING, Usage
+
+_AFTER_LOAD = "its counters may go on from before the session was loaded"
+_ONE_OF_SEVERAL = "no more than one of several model calls"
+
+
+def as_stranger(profile: Profile) -> Profile:
+    """The profile of an agent that was known for telling no usage, and does."""
+    return replace(profile, scope="turn", known=False)
+
+
+def read(
+    counters: Counters, ended: TurnEnded, account: SessionAccount, notes: Notes, scope: ScopeGuess, profile: Profile
+) -> Reading:
+    """One turn's counters, after those of the turn before. Moves the account's counters on."""
+    described = profile.input is not None
+    profile = _with_caches(counters, ended, account, notes, scope, profile)
+    reading = partition(counters, profile)
+    if not described and profile.input is not None and _leaves_open(counters, reading.usage):
+        reading = replace(reading, whole=False)
+    before, context = account.before, account.used if notes.used else None
+    now = Ended(ended.at, counters, reading.usage, context, ended.tool_calls + 1, account.option)
+    if reading.usage.total:  # zeros say nothing of how it counts
+        account.before = now
+    call = _one_call(account, before, now)
+    judged = _judged(ended, before, now, call, account, scope)
+    if judged.cumulative:
+        if before is not None and not before.cumulative:
+            account.tokens.stand_at(before.counters)
+        since, now.cumulative = account.tokens.advance(counters), True
+        reading = Reading(NOTHING) if since is None else partition(since, profile)
+    reading = replace(
+        reading,
+        detail=_joined(judged.reason, reading.detail),
+        whole=reading.whole and judged.sure,
+        guessed=not (judged.sure or judged.cumulative),
+    )
+    if before is None and not account.from_start and context is None and not (scope.settled or judged.cumulative):
+        return _after_load(counters, now, account, profile, reading)
+    one_of_several = _may_be_one(reading.usage, now, call, judged, account, scope)
+    if judged.sure and not cut_short(ended) and _says_more(before, now, account):
+        account.sure = known_turn(reading.usage, now.calls, account.passed, context)
+    if one_of_several:
+        return replace(reading, detail=_joined(reading.detail, _ONE_OF_SEVERAL), whole=False)
+    return reading
+
+
+def _after_load(counters: Counters, now: Ended, account: SessionAccount, profile: Profile, reading: Reading) -> Reading:
+    """The first turn of a loaded session: where its counters stood before only the ledger may know."""
+    if now.partition.prompt < SMALL:
+        return reading
+    detail, last = _joined(reading.detail, _AFTER_LOAD), account.tokens.last
+    if last is None or not covers(counters, last):
+        return replace(reading, detail=detail, guessed=True)
+    since, now.cumulative = account.tokens.advance(counters), True
+    grown = Reading(NOTHING) if since is None else partition(since, profile)
+    return replace(grown, detail=detail, whole=False)
+
+
+def read_calls(ended: TurnEnded, notes: Notes) -> Reading:
+    """A turn of which each call was told; or the turn so far, again and again: then it used the most at least."""
+    told, most, first = notes.calls or NOTHING, notes.largest_call, notes.first_call
+    later = first.total + told.completion + (chars_of(ended) // CHARS_PER_TOKEN)
+    if notes.told_calls > ended.tool_calls + 1 or most.prompt > REMINDERS + 11 * later // 10:
+        return Reading(most, "unknown agent: usage told call by call, or of the turn so far", whole=False)
+    return Reading(told, _joined("unknown agent: usage told call by call", notes.lacking), whole=not notes.lacking)
+
+
+def _judged(
+    ended: TurnEnded, before: Ended | None, now: Ended, call: OneCall | None, account: SessionAccount, scope: ScopeGuess
+) -> Judged:
+    """Who tells its counters by model, too, counts per turn: a sudden growth is then a stream that was retried."""
+    if ended.model_usage or not now.partition.total:
+        return Judged()
+    waited = before is not None and ended.turn.started_at < before.at
+    return scope.judge(before, now, call, loaded=not account.from_start, waited=waited)
+
+
+def _one_call(account: SessionAccount, before: Ended | None, now: Ended) -> OneCall | None:
+    """The first turn of one call tells whether the agent's contexts are those of its calls."""
+    known, told = account.sure, now.context
+    if known is None or before is None:
+        return None
+    if known.gauge is None and told is not None and now.calls == 1:
+        readings = now.partition, now.partition.minus(before.partition)
+        if not any(is_context_of(told, usage) for usage in readings):
+            known = account.sure = replace(known, gauge=False)
+    return one_call(known, before.partition, before.context, now.partition, told, account.passed)
+
+
+def _says_more(before: Ended | None, now: Ended, account: SessionAccount) -> bool:
+    """Whether later turns are to be judged by this one."""
+    if before is None:
+        return account.from_start
+    return now.calls == 1
+
+
+def _may_be_one(
+    usage: Usage, now: Ended, call: OneCall | None, judged: Judged, account: SessionAccount, scope: ScopeGuess
+) -> bool:
+    """Whether a turn with tools has no more than its last call can have sent. Where nobody can tell, it may.
+
+    Half of a call is left for a context that nothing was held against, and for what did not pass.
+    """
+    if now.calls == 1 or scope.sums or (judged.cumulative and judged.sure):
+        return False
+    if now.context is None and usage.prompt < SMALL:
+        return False
+    gauge = None if account.sure is None else account.sure.gauge
+    if call is not None and call.told and call.proven:
+        scope.sums = usage.prompt > call.most
+    elif now.context is not None and gauge is None:
+        scope.sums = 2 * usage.prompt > 3 * now.context
+    elif call is not None:
+        scope.sums = 2 * usage.prompt > 3 * call.most
+    return not scope.sums
+
+
+def _with_caches(
+    counters: Counters, ended: TurnEnded, account: SessionAccount, notes: Notes, scope: ScopeGuess, profile: Profile
+) -> Profile:
+    """The profile with what is known by now of whether input holds what was cached; the user's word stands.
+
+    More cached than input was cannot be in it. A turn of one call has the context that it ends with.
+    """
+    if profile.input is not None or not (cached := (counters.cached_read or 0) + (counters.cached_write or 0)):
+        return profile
+    model = account.option
+    if cached > (counters.input or 0):
+        scope.caches[model] = "excludes_cache"
+    elif model not in scope.caches and notes.used and not ended.tool_calls:
+        counts: InputCounts
+        for counts in ("includes_cache", "excludes_cache"):
+            usage = partition(counters, replace(profile, input=counts, decided=True)).usage
+            if account.used in (usage.prompt, usage.total):
+                scope.caches[model] = counts
+                break
+    found = scope.caches.get(model)
+    return profile if found is None else replace(profile, input=found, decided=True)
+
+
+def _leaves_open(counters: Counters, usage: Usage) -> bool:
+    """Whether more may be missing: of the total, or of where thinking belongs."""
+    return bool(counters.thought) if counters.total is None else counters.total < usage.total
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(filter(None, parts))

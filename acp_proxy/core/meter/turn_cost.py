@@ -1,0 +1,132 @@
+"""What a turn cost: configured prices over the agent's own cost over the catalog, and never two of them.
+
+The agent's own cost is wider than a turn's tokens: it pays subagents and titles too, and after a load what was spent
+unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from acp_proxy.core.entry import CostSource, UsageLine
+from acp_proxy.core.meter.agent_cost import Increase, split, weights_of
+from acp_proxy.core.meter.model_rows import Share
+from acp_proxy.core.meter.turn_usage import TurnUsage
+from acp_proxy.core.money import Money
+from acp_proxy.core.pricing import Priced, Pricer
+from acp_proxy.core.usage import NOTHING
+
+
+class Bill(Struct, frozen=True):
+    """Lines with their costs. `unseen` was spent before the turn, `ahead` is still to come in the agent's cost.
+
+    With `instead` the user's prices stand in place of what the agent has still to tell.
+    """
+
+    lines: tuple[UsageLine, ...]
+    source: CostSource
+    detail: str = ""
+    unseen: Money | None = None
+    ahead: Money | None = None
+    pays_beside: bool = False  # the agent's cost holds what subagents and titles cost
+    instead: bool = False
+    by_user: bool = False  # the user's prices stand, whatever the agent tells
+
+
+class Prices(Struct, frozen=True):
+    """The prices that hold for one turn."""
+
+    pricer: Pricer
+    at: int
+    context: int | None  # of the turn's largest call
+
+    def of(self, shares: Sequence[Share]) -> list[Priced]:
+        return [self.pricer.price(model, usage, self.at, self.context) for model, usage in shares]
+
+    def beside(self, shares: Sequence[Share]) -> list[Priced]:
+        """Of calls with a context of their own, which nobody tells."""
+        return [self.pricer.price(model, usage, self.at) for model, usage in shares]
+
+
+def turn_bill(
+    own: Sequence[Share], beside: Sequence[Share], used: TurnUsage, increase: Increase, prices: Prices, *, told: bool
+) -> Bill:
+    """`told`: the agent reports its cost, if not with this turn then with a later one."""
+    priced = prices.of(own) if used.priceable else [Priced(None)] * len(own)
+    configured = any(price.configured and usage.total for price, (_, usage) in zip(priced, own, strict=True))
+    if increase.amounts and not configured:
+        return _agents(own, beside, used, priced, increase, prices)
+    to_come = told and not increase.reported and not configured
+    if not used.usage.total:
+        source: CostSource = "unknown" if used.source == "none" else "agent" if told and beside else "computed"
+        return Bill(unpaid_lines(own), source, pays_beside=to_come)
+    ahead = _total(priced) if to_come and not increase.baseless else None
+    lines, source, detail = _computed(own, priced, estimated=used.source == "estimated")
+    instead = told and configured and not increase.reported
+    return Bill(lines, source, detail, ahead=ahead, pays_beside=to_come, instead=instead, by_user=configured)
+
+
+def computed_lines(shares: Sequence[Share], prices: Prices) -> tuple[tuple[UsageLine, ...], CostSource]:
+    """Lines of what was used beside a turn, and not paid with it."""
+    priced = prices.beside(shares)
+    lines, source, _ = _computed(shares, priced, estimated=False)
+    return lines, source
+
+
+def unpaid_lines(shares: Sequence[Share]) -> tuple[UsageLine, ...]:
+    """Lines whose cost is in another row."""
+    return tuple([UsageLine(model, usage) for model, usage in shares])
+
+
+def _agents(
+    own: Sequence[Share],
+    beside: Sequence[Share],
+    used: TurnUsage,
+    priced: Sequence[Priced],
+    increase: Increase,
+    prices: Prices,
+) -> Bill:
+    amount, *others = increase.amounts
+    unseen = None
+    if increase.carried_over and used.usage.total and used.source == "agent":  # else its own calls may be the excess
+        unseen = _unseen(amount, [*priced, *prices.beside(beside)])
+        amount = amount.minus(unseen) if unseen else amount
+    parts = split(amount, weights_of([price.cost for price in priced], [usage for _, usage in own]))
+    lines = [
+        UsageLine(model, usage, cost, price.row) for (model, usage), cost, price in zip(own, parts, priced, strict=True)
+    ]
+    lines += [UsageLine(own[0][0], NOTHING, other) for other in others]
+    return Bill(tuple(lines), "agent", unseen=unseen, pays_beside=True)
+
+
+def _unseen(amount: Money, priced: Sequence[Priced]) -> Money | None:
+    """What a carried-over cost holds beyond the turn's price; a difference of 1 % is two price lists, not spend."""
+    total = _total(priced)
+    if total is None or total.currency != amount.currency or (amount.nano - total.nano) * 100 <= total.nano:
+        return None
+    return amount.minus(total)
+
+
+def _computed(
+    shares: Sequence[Share], priced: Sequence[Priced], *, estimated: bool
+) -> tuple[tuple[UsageLine, ...], CostSource, str]:
+    """Lines by their prices, where these come from, and what had to be assumed. One pass: a turn's last line waits."""
+    lines, known, details = list[UsageLine](), False, dict[str, None]()
+    for (model, usage), price in zip(shares, priced, strict=True):
+        lines.append(UsageLine(model, usage, price.cost, price.row))
+        known = known or price.cost is not None
+        estimated = estimated or price.estimated
+        if price.detail:
+            details[price.detail] = None
+    source: CostSource = "unknown" if not known else "estimated" if estimated else "computed"
+    return tuple(lines), source, "; ".join(details)
+
+
+def _total(priced: Sequence[Priced]) -> Money | None:
+    """None when one price is unknown, or when they are of several currencies."""
+    costs = [price.cost for price in priced if price.cost is not None]
+    if len(costs) < len(priced) or not costs or any(cost.currency != costs[0].currency for cost in costs):
+        return None
+    return Money(sum(cost.nano for cost in costs), costs[0].currency)

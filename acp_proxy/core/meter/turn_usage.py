@@ -1,0 +1,187 @@
+"""What a turn's own model calls used, by how its agent counts, and how much of that is known.
+
+Knows nothing of money. What an agent reports beyond its turns (titles, subagents) is the business of `model_rows.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_proxy.core.acp import CANCELLED
+from acp_proxy.core.agents import Profile
+from acp_proxy.core.entry import UsageSource
+from acp_proxy.core.events import Counters, TurnEnded
+from acp_proxy.core.meter.agent_cost import Increase
+from acp_proxy.core.meter.counters import Reading, completed, is_empty, partition
+from acp_proxy.core.meter.dialects import status_line
+from acp_proxy.core.meter.estimate import Estimate, answered, chars_of, cut_short
+from acp_proxy.core.meter.guess import ScopeGuess
+from acp_proxy.core.meter.notes import Ended, Notes
+from acp_proxy.core.meter.session_account import SessionAccount
+from acp_proxy.core.meter.stranger import as_stranger, read, read_calls
+from acp_proxy.core.usage import NOTHING, Usage
+
+Guess = Callable[[], Estimate | None]  # None where nothing may be guessed
+
+
+class TurnUsage(Struct, frozen=True):
+    """Not `priceable`: the counters contradict each other, so that no price follows from them.
+
+    `repeated`: what the message says, its rows by model too, is the turn's before.
+    """
+
+    usage: Usage
+    source: UsageSource
+    detail: str = ""
+    priceable: bool = True
+    repeated: bool = False
+
+
+def turn_usage(
+    ended: TurnEnded, account: SessionAccount, notes: Notes, increase: Increase, scope: ScopeGuess, guess: Guess
+) -> TurnUsage:
+    """The tokens of a turn during which the agent's cost grew by `increase`. Moves the account's counters on."""
+    profile = account.profile
+    account.passed += chars_of(ended)
+    reported = _reported(ended, account, notes, increase, scope)
+    short = cut_short(ended)
+    if reported is not None and reported.source == "estimated" and guess() is None:
+        return TurnUsage(NOTHING, "none", reported.detail)
+    if reported is not None and reported.usage.total:
+        if short and reported.source == "agent":
+            return replace(reported, source="partial", detail=_joined(reported.detail, _why(ended)))
+        return reported
+    if ended.stop_reason == "error" and not ended.updates and not increase.amounts:
+        return TurnUsage(NOTHING, "agent", "failed before it used anything")
+    if reported is not None and (reported.source != "agent" or not short):
+        return reported
+    if increase.amounts:
+        why = _why(ended) if short else ""
+        return TurnUsage(NOTHING, "partial", _joined(why, "the agent tells its cost, not its tokens"))
+    if short:
+        return _cut_short(ended, account, notes, scope, guess)
+    if profile.scope == "none" or (account.before is None and (profile.often_silent or not profile.known)):
+        return _estimated("the agent reports no usage", guess)
+    return TurnUsage(NOTHING, "none", "the agent reported no usage of this turn")
+
+
+def _reported(
+    ended: TurnEnded, account: SessionAccount, notes: Notes, increase: Increase, scope: ScopeGuess
+) -> TurnUsage | None:
+    """What the agent said; None when it said nothing that can be counted."""
+    profile = account.profile
+    counters = _counters_of(ended, notes)
+    if notes.calls is not None and profile.known:
+        return TurnUsage(notes.calls, "partial" if notes.lacking else "agent", notes.lacking)
+    if notes.calls is not None and counters is None:
+        return _read(read_calls(ended, notes))
+    if profile.scope == "session":
+        told = ended.counters
+        return _since_last(completed(told, notes.cumulative) if told else notes.cumulative, account, profile)
+    if counters is None:
+        return None
+    before = account.before
+    if profile.scope == "none":
+        profile = as_stranger(profile)
+    if profile.known:
+        reading = partition(counters, profile)
+        context = account.used if notes.used else None
+        account.before = Ended(ended.at, counters, reading.usage, context, ended.tool_calls + 1)
+    else:
+        reading = read(counters, ended, account, notes, scope, profile)
+    if not reading.usage.total and not _is_zero(ended, profile, increase):
+        return None
+    if not increase.amounts and _repeats(ended, counters, before, notes, profile):
+        return TurnUsage(NOTHING, "none", "the agent repeats the usage of the turn before", repeated=True)
+    proven = notes.contexts if profile.used_in_turn else 0  # calls; not all are of tools that show
+    if profile.scope == "last_call" and (ended.tool_calls or proven > 1 or account.open):  # what waits may be in it
+        return TurnUsage(reading.usage, "partial", "the last of several model calls")
+    if profile.slips and before is not None and ended.turn.started_at < before.at:
+        reading = replace(reading, usage=_without(reading.usage, before.partition))
+    as_gemini = not profile.known and counters is ended.quota and counters.total is None
+    if (profile.loses_thought or as_gemini) and counters.thought is None:
+        return TurnUsage(reading.usage, "partial", _joined(reading.detail, "thinking is not told"))
+    return _read(reading)
+
+
+def _read(reading: Reading) -> TurnUsage:
+    source: UsageSource = "agent" if reading.certain and reading.whole else "partial"
+    if reading.guessed:
+        source = "estimated"
+    return TurnUsage(reading.usage, source, reading.detail, reading.certain)
+
+
+def _counters_of(ended: TurnEnded, notes: Notes) -> Counters | None:
+    for counters in (ended.counters, ended.quota):
+        if not is_empty(counters):
+            return counters
+    told = status_line(ended.meta) or notes.status
+    return None if is_empty(told) else told
+
+
+def _since_last(now: Counters | None, account: SessionAccount, profile: Profile) -> TurnUsage | None:
+    if now is None or is_empty(now):
+        return None
+    if (since := account.tokens.advance(now)) is None:
+        return TurnUsage(NOTHING, "none", "where the session's counters stood before is not known")
+    reading = partition(since, profile)
+    return _read(reading) if reading.usage.total else None
+
+
+def _is_zero(ended: TurnEnded, profile: Profile, increase: Increase) -> bool:
+    """Whether zeros are to be believed: no model was called, as for an agent's own slash commands."""
+    if increase.amounts or profile.scope == "last_call" or profile.slips:
+        return False
+    return not answered(ended) or (profile.known and not profile.loses_thought)
+
+
+def _repeats(ended: TurnEnded, now: Counters, before: Ended | None, notes: Notes, profile: Profile) -> bool:
+    """Whether a last call's usage is that of the turn before: sent again for a failed one, or for a queued one.
+
+    After a load the turn before is not known here; then its context gives it away, which is sent again, too. Of an
+    agent that nobody described only a cancelled turn is taken for one: no call of it has to have ended.
+    """
+    if profile.repeats and notes.used and not notes.contexts:
+        return True
+    if before is None or now != before.counters:
+        return False
+    if not profile.known:
+        return ended.stop_reason == CANCELLED
+    return profile.scope == "last_call" and (profile.repeats or ended.turn.started_at < before.at)
+
+
+def _without(sum_of_both: Usage, first: Usage) -> Usage:
+    return sum_of_both.minus(first) if sum_of_both.covers(first) else sum_of_both
+
+
+def _cut_short(ended: TurnEnded, account: SessionAccount, notes: Notes, scope: ScopeGuess, guess: Guess) -> TurnUsage:
+    """Nothing is known although the model may have been paid: say so, and guess only where nobody will ever tell.
+
+    A new context proves a call. Without one, most of what was said in a turn that failed is the error's own text.
+    """
+    why = _joined(_why(ended), "the agent reports nothing of it")
+    profile = account.profile
+    cumulative = (profile.scope if profile.known else scope.scope) == "session"
+    told_later = cumulative or account.agent_tells_cost
+    called = notes.contexts or (answered(ended) and ended.stop_reason != "error")
+    if told_later or not called:
+        return TurnUsage(NOTHING, "none", why)
+    return _estimated(why, guess)
+
+
+def _estimated(why: str, guess: Guess) -> TurnUsage:
+    estimate = guess()
+    if estimate is None or not estimate.usage.total:
+        return TurnUsage(NOTHING, "none", why)
+    return TurnUsage(estimate.usage, "estimated", f"{why}: {estimate.basis}")
+
+
+def _why(ended: TurnEnded) -> str:
+    return "failed" if ended.stop_reason == "error" else ended.stop_reason
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(filter(None, parts))

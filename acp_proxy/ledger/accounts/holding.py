@@ -1,0 +1,177 @@
+"""Holds in SQL: taken and counted within the transaction that decided, gone in the one that appends the turn's row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget.charge import is_lost
+from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.budget.verdict import Verdict, decide, denies_unpriced
+from acp_proxy.core.entry import Entry, UsageLine
+from acp_proxy.core.money import Money
+from acp_proxy.core.notice import refused
+from acp_proxy.core.session_ids import booked
+from acp_proxy.core.usage import Usage
+from acp_proxy.ledger import OpenTurn, Row
+from acp_proxy.ledger.accounts import overshoot
+from acp_proxy.ledger.accounts.overshoot import Ended, written
+from acp_proxy.ledger.accounts.standings import Found, charged
+from acp_proxy.ledger.accounts.summing import organisation_of
+from acp_proxy.ledger.budgets import EXPIRY, Decision, Held
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.notices import values_of
+from acp_proxy.ledger.open_turns import open_turn
+from acp_proxy.ledger.statements import Run, insert
+
+Insert = tuple[str, Sequence[tuple[object, ...]], str]  # table, rows of all columns, what to do about conflicts
+Together = Callable[[Run, Sequence[Insert]], None]
+
+_UNLESS_THERE = " ON CONFLICT DO NOTHING"
+_COUNT = " ON CONFLICT (org_id, layer, budget, value, decision) DO UPDATE SET count = decision.count + excluded.count"
+
+HOLDS_OF_TURN = "SELECT amount, unit FROM hold WHERE org_id = ? AND turn = ?"
+
+
+class Taking:
+    """A prompt that wants to hold. What needs no standings is made before the transaction, which others wait for."""
+
+    def __init__(
+        self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], until: int, *, unpriced: bool
+    ) -> None:
+        self._turn = turn
+        self._wants = wants
+        self._sizes = [size for _, size in wants]
+        self._unpriced = unpriced
+        self._open_turn = _open_turn_values(turn, [account for account, _ in wants], until)
+
+    def decide(self, run: Run, found: Found, dialect: Dialect, together: Together) -> Held:
+        """Decide on what was found, and keep what was decided."""
+        standings = tuple(found.standings)
+        if found.own or found.booked:  # asked again: it stays as it was
+            own = tuple((account, found.own[account.key]) for account, _ in self._wants if account.key in found.own)
+            return Held(Verdict(None, own, ()), standings)
+        verdict = decide(standings, self._sizes, unpriced=self._unpriced)
+        inserts = counting(verdict.decisions)
+        if verdict.binding:
+            inserts.append(_refusal(self._turn, verdict.binding, unpriced=self._unpriced))
+        else:
+            watched = overshoot.watch(run, self._turn.origin.organisation, found, verdict.holds, dialect)
+            inserts.append(("open_turn", [(*self._open_turn, int(watched))], _UNLESS_THERE))
+            inserts.append(("hold", list(_hold_values(self._turn, verdict.holds)), _UNLESS_THERE))
+        together(run, inserts)
+        return Held(verdict, standings)
+
+
+def counting(decided: Iterable[tuple[Account, Decision]]) -> list[Insert]:
+    counts: dict[tuple[str, ...], int] = {}
+    for account, decision in decided:
+        budget = account.budget
+        key = (organisation_of(account), budget.layer, budget.name, account.value or "", decision)
+        counts[key] = counts.get(key, 0) + 1
+    return [("decision", [(*key, counts[key]) for key in sorted(counts)], _COUNT)]
+
+
+def settle(run: Run, rows: Sequence[Row]) -> list[Ended]:
+    """End the holds of turns that have their rows now: those that were open until now, by their ids."""
+    by_turn = {(row.origin.organisation, row.entry.id): row for row in rows}
+    ended: list[Ended] = []
+    for organisation in sorted({organisation for organisation, _ in by_turn}):
+        turns = sorted(turn for of, turn in by_turn if of == organisation)
+        opened, holds = end(run, organisation, turns)
+        held: dict[str, dict[str, int]] = {}
+        for turn, account, amount, unit, estimate in holds:
+            held.setdefault(turn, {})[account] = amount
+            row = by_turn[organisation, turn]
+            if (extra := amount - _counted(row.entry, unit, estimate)) > 0:
+                values = (organisation, account, turn, row.entry.started_at, extra)
+                insert(run, "surcharge", [values], _UNLESS_THERE)
+        ended += [
+            Ended(by_turn[organisation, turn], accounts, held.get(turn, {}), watched=bool(watched))
+            for turn, accounts, watched in sorted(opened, key=itemgetter(0))
+        ]
+    return ended
+
+
+def end(run: Run, organisation: str, turns: Sequence[str]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """Give holds up: (turn, accounts, watched) of open turns, (turn, account, amount, unit, estimate) of holds."""
+    some = f"org_id = ? AND turn IN ({', '.join('?' * len(turns))})"
+    opened = run(f"DELETE FROM open_turn WHERE {some} RETURNING turn, accounts, watched", (organisation, *turns))
+    if not opened:
+        return [], []
+    held = f"DELETE FROM hold WHERE {some} RETURNING turn, account, amount, unit, estimate"
+    return opened, run(held, (organisation, *turns))
+
+
+def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: int) -> Row:
+    """The row of a turn whose owner died and left no figure: what it held. `found` is of `OPEN_TURNS`."""
+    turn, expires_at = open_turn(found)
+    most: dict[str, int] = {}  # by unit: each budget held for the same turn
+    for amount, unit in holds:
+        most[unit] = max(most.get(unit, 0), amount)
+    most.pop("turns", None)
+    usage = Usage(input=most.pop("tokens", 0))
+    costs: list[Money | None] = [Money(nano, currency) for currency, nano in sorted(most.items())]
+    costs = costs or [None]
+    lines = [UsageLine(turn.model, usage if number == 0 else Usage(), cost) for number, cost in enumerate(costs)]
+    entry = Entry(
+        id=turn.id,
+        session=turn.session,
+        kind="turn",
+        started_at=turn.started_at,
+        ended_at=max(turn.started_at, min(now, expires_at - EXPIRY)),
+        stop_reason="error",
+        lines=tuple(lines),
+        usage_source="estimated" if usage.total else "none",
+        cost_source="estimated" if costs[0] else "unknown",
+        detail="the proxy died during the turn: what it held",
+    )
+    return Row(turn.origin, entry, process=turn.process)
+
+
+def _refusal(turn: OpenTurn, binding: Standing, *, unpriced: bool) -> Insert:
+    because = unpriced and denies_unpriced(binding.account)
+    notice = refused(binding, turn.origin, turn.model, turn.started_at, unpriced=because)
+    return "notice", [values_of(notice)], _UNLESS_THERE
+
+
+def _open_turn_values(turn: OpenTurn, accounts: Sequence[Account], until: int) -> tuple[object, ...]:
+    """Of all columns but `watched`."""
+    origin, owner = turn.origin, turn.owner
+    who = (origin.user, origin.team, origin.project, origin.host, origin.agent, origin.agent_version, origin.client)
+    what = (booked(turn.session), turn.started_at, turn.model, turn.process)
+    return (origin.organisation, turn.id, *who, *what, owner.host, owner.pid, owner.started, until, written(accounts))
+
+
+def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterator[tuple[object, ...]]:
+    for account, amount in holds:
+        budget = account.budget
+        estimate = budget.limit.is_money and budget.on_unpriced == "estimate"
+        models = json.dumps(budget.scope.model) if estimate else None
+        yield turn.origin.organisation, account.key, turn.id, amount, account.unit, models, budget.limit.amount
+
+
+def _models(text: str) -> Sequence[str]:
+    """Patterns; any model where it cannot be read: an error would come up whenever the ledger is opened."""
+    try:
+        return msgspec.json.decode(text, type=list[str])
+    except msgspec.MsgspecError:
+        return ()
+
+
+def _counted(entry: Entry, unit: str, estimate: str | None) -> int:
+    """What the row charges by itself where it misses something; where it does not, more than any hold."""
+    if unit != "turns" and is_lost(entry):
+        return 0
+    if estimate is None:
+        return 2**63
+    models = _models(estimate)
+    lines = [line for line in entry.lines if charged(models, line.model)]
+    if entry.cost_source == "parent" or not any(line.cost is None and line.usage.total for line in lines):
+        return 2**63
+    return sum(line.cost.nano for line in lines if line.cost is not None and line.cost.currency == unit)

@@ -1,0 +1,40 @@
+"""How accounts stand now; what a dead process still holds is booked first. Who has no budget imports none of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import groupby
+
+from acp_proxy.core.budget import Account, Standing
+from acp_proxy.ledger import LedgerReadOnlyError
+from acp_proxy.ledger.accounts.standings import Found, Question, owners_of
+from acp_proxy.ledger.accounts.summing import organisation_of
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.statements import Read
+
+
+def live_standings(
+    read: Read, accounts: Sequence[Account], now: int, dialect: Dialect, settle_dead: Callable[[int], object]
+) -> list[Standing]:
+    """One by one; accounts of one organisation stand together."""
+    found = _found(read, accounts, now, dialect)
+    if (found.expired or any(each.held for each in found.standings)) and _any_owner_gone(read, accounts):
+        with suppress(LedgerReadOnlyError):  # on a standby it stays held until who writes books it
+            settle_dead(now)
+            found = _found(read, accounts, now, dialect)
+    return found.standings
+
+
+def _found(read: Read, accounts: Sequence[Account], now: int, dialect: Dialect) -> Found:
+    result = Found([])
+    for _, group in groupby(accounts, organisation_of):
+        found = Question(list(group), now, dialect).ask(read)
+        result.standings += found.standings
+        result.expired |= found.expired
+    return result
+
+
+def _any_owner_gone(read: Read, accounts: Sequence[Account]) -> bool:
+    groups = groupby(accounts, organisation_of)
+    return any(owner.is_gone for _, group in groups for owner in owners_of(read, list(group)))

@@ -1,0 +1,178 @@
+"""How far turns went beyond what their budgets allowed, counted once a turn: in the transaction that ends its holds.
+
+Of a turn at most its own charge counts, so that all of them together are never more than what was overspent. A turn
+that went without the ledger, as `on_unavailable` allows, ended no holds and is not counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+
+import msgspec
+from msgspec import Struct
+
+from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget.charge import charge
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.accounts.standings import NEVER, Found, Question
+from acp_proxy.ledger.accounts.summing import organisation_of
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.statements import Run, insert
+
+TABLES = (
+    "ALTER TABLE open_turn ADD COLUMN accounts TEXT",
+    """
+    CREATE TABLE overshoot (
+        org_id TEXT NOT NULL,
+        layer TEXT NOT NULL,
+        budget TEXT NOT NULL,
+        value TEXT NOT NULL,
+        unit TEXT NOT NULL,
+        amount INTEGER NOT NULL,
+        PRIMARY KEY (org_id, layer, budget, value, unit)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+WATCHED = (
+    "ALTER TABLE open_turn ADD COLUMN watched INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE hold ADD COLUMN under INTEGER",  # the limit that it was admitted under
+)
+READ = (
+    "SELECT layer, budget, unit, amount FROM overshoot WHERE org_id = ? ORDER BY 1, 2, 3"  # SQLite's sum would overflow
+)
+
+_MOST = 2**62  # a count that is this far stays there: a row must never be refused because of it
+_ADD = f"""
+ON CONFLICT (org_id, layer, budget, value, unit) DO UPDATE SET amount = CASE
+    WHEN overshoot.amount > {_MOST} - excluded.amount THEN {_MOST} ELSE overshoot.amount + excluded.amount END
+"""
+_WATCH = "UPDATE open_turn SET watched = 1 WHERE org_id = ? AND watched = 0"
+
+Lock = Callable[[Run, Sequence[Account]], None]
+
+
+class Ended(Struct, frozen=True):
+    """A turn whose row was just appended. `accounts` are those it was admitted under, as `written`.
+
+    If it is not `watched`, and stayed within its holds, then so did everything else that its accounts had to bear.
+    """
+
+    row: Row
+    accounts: str | None
+    holds: Mapping[str, int]  # by the keys of accounts
+    watched: bool
+
+
+def written(accounts: Sequence[Account]) -> str:
+    """Accounts as a turn keeps them until its row is there: limits are those that it was admitted under."""
+    return f"[{','.join(map(_written, accounts))}]"
+
+
+def watch(run: Run, organisation: str, found: Found, holds: Sequence[tuple[Account, int]], dialect: Dialect) -> bool:
+    """Whether a turn with these holds has to be watched; because of some, all that are open are from now on.
+
+    It need not be while no more is spent and held than is allowed, by one limit, in one interval and for good: grants
+    end, and holds expire whose turns go on. Where writers do not come one after the other, everything is watched.
+    """
+    if not dialect.serial:
+        return True
+    granted = any(standing.granted for standing in found.standings)
+    if granted or found.expired or found.other_limits or len(holds) < len(found.standings):
+        _watch_all(run, organisation, dialect)
+        return True
+    return any(account.budget.window.name == "rolling" for account, _ in holds)
+
+
+def _watch_all(run: Run, organisation: str, dialect: Dialect) -> None:
+    if dialect.serial:
+        run(_WATCH, (organisation,))
+
+
+def count(run: Run, turns: Sequence[Ended], rows: Iterable[Row], dialect: Dialect, lock: Lock) -> None:
+    """Add what turns charge beyond the limits and grants of their accounts, as these stand with the rows of all.
+
+    `rows` are all that are new, also those that held nothing.
+    """
+    held = {(turn.row.origin.organisation, turn.row.entry.id) for turn in turns}
+    keys = ((row.origin.organisation, row.entry.id) for row in rows)
+    watching = {key[0] for key in keys if key not in held}
+    for organisation in sorted(watching):
+        _watch_all(run, organisation, dialect)
+    counted: Counter[str] = Counter()
+    for turn in turns:
+        charges = _charges(turn)
+        watched = turn.watched or turn.row.origin.organisation in watching
+        if not watched and all(amount <= turn.holds.get(account.key, 0) for account, amount in charges):
+            continue
+        accounts = [account for account, _ in charges]
+        if not _close(_standings(run, accounts, turn, dialect)):
+            continue
+        _watch_all(run, turn.row.origin.organisation, dialect)
+        lock(run, accounts)  # only now: turns of others may end at this moment, and nobody else has to wait for them
+        amounts: Counter[Account] = Counter()
+        for standing, (account, amount) in zip(_standings(run, accounts, turn, dialect), charges, strict=True):
+            amounts[account] = min(amount, standing.spent - standing.allowed - counted[account.key])
+        counted.update({account.key: amount for account, amount in amounts.items() if amount > 0})
+        insert(run, "overshoot", [_values(account, amount) for account, amount in amounts.items() if amount > 0], _ADD)
+
+
+def _charges(turn: Ended) -> list[tuple[Account, int]]:
+    row = turn.row
+    charges = [
+        (account, charge(account, row.origin, row.entry, hold=turn.holds.get(account.key, 0), process=row.process))
+        for account in _read(turn.accounts)
+    ]
+    return [(account, amount) for account, amount in charges if amount > 0]
+
+
+@lru_cache(maxsize=64)  # prompts that follow each other mostly have the same ones
+def _written(account: Account) -> str:
+    return msgspec.json.encode(_short(account)).decode()
+
+
+def _short(value: object) -> object:
+    """Without what is as it is by default: for a row of a kilobyte each hold and each settle writes two pages more."""
+    if isinstance(value, tuple):
+        return [_short(each) for each in value]
+    if not isinstance(value, Struct):
+        return value
+    names, defaults = value.__struct_fields__, value.__struct_defaults__
+    by_default = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    said = {name: getattr(value, name) for name in names}
+    return {name: _short(each) for name, each in said.items() if name not in by_default or each != by_default[name]}
+
+
+@lru_cache(maxsize=64)
+def _read(accounts: str | None) -> Sequence[Account]:
+    """None where another version of acp-proxy wrote what this one does not know."""
+    try:
+        return _decoder().decode(accounts or "[]")
+    except msgspec.MsgspecError:
+        return ()
+
+
+@lru_cache(maxsize=1)
+def _decoder() -> msgspec.json.Decoder[tuple[Account, ...]]:
+    """Making one takes ten times as long as using it."""
+    return msgspec.json.Decoder(tuple[Account, ...])
+
+
+def _close(standings: Iterable[Standing]) -> bool:
+    """Whether one may be beyond its limit when all that is held is spent."""
+    return any(standing.left < 0 for standing in standings)
+
+
+def _standings(run: Run, accounts: Sequence[Account], turn: Ended, dialect: Dialect) -> list[Standing]:
+    """By the grants of the moment when the turn ended, though its row may come much later."""
+    if not accounts:
+        return []
+    at = turn.row.entry.ended_at
+    # A turn whose hold has expired may go on.
+    return Question(accounts, at, dialect, expired_at=NEVER).ask(run).standings
+
+
+def _values(account: Account, amount: int) -> tuple[object, ...]:
+    budget = account.budget
+    return organisation_of(account), budget.layer, budget.name, account.value or "", account.unit, min(amount, _MOST)

@@ -1,0 +1,210 @@
+"""How accounts stand, asked in one statement: one moment shows a turn as held or as spent, never as both or neither.
+
+Spend comes from sums that are kept, where there are any for all accounts, else from totals and rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from msgspec import Struct, field
+
+from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.money import Money
+from acp_proxy.core.scope import fits
+from acp_proxy.ledger.accounts import kept_sums
+from acp_proxy.ledger.accounts.kept_sums import kept_of
+from acp_proxy.ledger.accounts.summing import Asked, Spent, organisation_of, spent, together
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.owners import Owner
+from acp_proxy.ledger.statements import Run
+
+
+class Found(Struct):
+    """What the ledger knows of some accounts at one moment."""
+
+    standings: list[Standing]
+    own: dict[str, int] = field(default_factory=dict)  # what the turn that asks holds already, by account
+    expired: set[Owner] = field(default_factory=set)  # of others' holds that no longer count
+    other_limits: bool = False  # others hold under them, of the same budgets
+    booked: bool = False  # the turn that asks has its row
+    kept: set[int] = field(default_factory=set)  # accounts whose sum is kept, by their place
+
+
+NEVER = -(2**63)
+
+
+class Question:
+    """For accounts of one organisation: made before the transaction in which it is asked, for others wait meanwhile.
+
+    `now` is when grants must be in force, and holds that expired by then, or by `expired_at`, do not count.
+    """
+
+    def __init__(
+        self, accounts: Sequence[Account], now: int, dialect: Dialect, turn: str = "", *, expired_at: int | None = None
+    ) -> None:
+        self._accounts = accounts
+        self._now = now
+        self._dialect = dialect
+        self._others = list(_others(accounts, now, turn, now if expired_at is None else expired_at))
+        self._kept = list(map(kept_of, accounts))
+        self._by_key: dict[str, list[int]] = {}  # several turns may ask for one account
+        for index, account in enumerate(accounts):
+            self._by_key.setdefault(account.key, []).append(index)
+        self._quick = together([*chain.from_iterable(map(self._kept_or_spent, range(len(accounts)))), *self._others])
+
+    def ask(self, run: Run, make: Callable[[Run, list[Account]], None] | None = None) -> Found:
+        """`make` keeps sums that are missing, where the transaction may write."""
+        found, missing = self._ask_for_kept(run)
+        if missing and make:
+            make(run, missing)
+            found, missing = self._ask_for_kept(run)
+        if not missing:
+            return found
+        accounts = enumerate(self._accounts)
+        spend = (spent(index, account, account.bounds, self._dialect) for index, account in accounts)
+        return self._answer(run(*together([*chain.from_iterable(spend), *self._others])))
+
+    def _ask_for_kept(self, run: Run) -> tuple[Found, list[Account]]:
+        """With the accounts of which the sum is missing."""
+        found = self._answer(run(*self._quick))
+        missing = [index for index, kept in enumerate(self._kept) if kept is not None and index not in found.kept]
+        return found, [self._accounts[index] for index in missing]
+
+    def _kept_or_spent(self, index: int) -> Iterator[Asked]:
+        account, kept = self._accounts[index], self._kept[index]
+        if kept is None:
+            yield from spent(index, account, account.bounds, self._dialect)
+        else:
+            yield from kept_sums.read(index, account, kept, self._now, self._dialect)
+
+    def _answer(self, found: Iterable[tuple[Any, ...]]) -> Found:
+        accounts, by_key = self._accounts, self._by_key
+        sums = [_Sums() for _ in accounts]
+        result = Found([])
+        for each in found:
+            match each:
+                case ("spent", index, *_):
+                    sums[int(index)].spent.add(each)
+                case ("kept", index, *_, text, _):
+                    if kept := kept_sums.spent_of(text):
+                        sums[int(index)].spent.add_all(kept)
+                        result.kept.add(int(index))
+                case ("hold", key, _, others, own, lowest, highest, *_):
+                    for place in by_key[key]:
+                        sums[place].held += int(others)
+                    if own:
+                        result.own[key] = int(own)
+                    limit = accounts[by_key[key][0]].limit
+                    result.other_limits |= lowest is not None and not limit == int(lowest) == int(highest)
+                case ("expired", key, _, amount, pid, *_, host, started):
+                    for place in by_key[key]:
+                        sums[place].held -= int(amount)
+                    result.expired.add(Owner(host, int(pid), started))
+                case ("grant", layer, budget, amount, *_, value, unit):
+                    for account, sum_ in zip(accounts, sums, strict=True):
+                        named = (account.budget.layer, account.budget.name, account.unit) == (layer, budget, unit)
+                        if named and value in ("", account.value):
+                            sum_.granted += int(amount)
+                case ("extra", key, _, amount, started_at, *_):
+                    for place in by_key[key]:
+                        if accounts[place].bounds.cover(int(started_at)):
+                            sums[place].extra += int(amount)
+                case ("booked", *_):
+                    result.booked = True
+        result.standings = [each.standing(account) for account, each in zip(accounts, sums, strict=True)]
+        return result
+
+
+def _others(accounts: Sequence[Account], now: int, turn: str, expired_at: int) -> Iterator[Asked]:
+    """All but what is spent; each row that is found has eleven columns, the first says what it is."""
+    organisation = organisation_of(accounts[0])
+    yield _holds(organisation, accounts, turn)
+    yield _expired(organisation, accounts, expired_at, turn)
+    yield _granted(organisation, now)
+    yield _surcharges(organisation, accounts)
+    if turn:
+        booked = "SELECT 'booked', '', '', 1, 0, 0, 0, 0, 0, '', '' FROM turn WHERE org_id = ? AND id = ?"
+        yield booked, [organisation, turn]
+
+
+class _Sums(Struct):
+    spent: Spent = field(default_factory=Spent)
+    held: int = 0
+    granted: int = 0
+    extra: int = 0
+
+    def standing(self, account: Account) -> Standing:
+        match account.unit:
+            case "tokens":
+                tokens = self.spent.tokens + self.extra
+                return Standing(account, tokens, self.held, self.granted, untold=self.spent.untold)
+            case "turns":
+                return Standing(account, self.spent.turns, self.held, self.granted)
+        others = sorted(
+            (currency, nano) for currency, nano in self.spent.nano.items() if currency != account.unit and nano
+        )
+        return Standing(
+            account,
+            self.spent.nano.get(account.unit, 0) + self.extra,
+            self.held,
+            self.granted,
+            tuple(Money(nano, currency) for currency, nano in others),
+            self.spent.unpriced,
+            self.spent.untold,
+        )
+
+
+def _holds(organisation: str, accounts: Sequence[Account], turn: str) -> Asked:
+    """What others hold, expired or not, and what the turn does; one row for each account, however many hold."""
+    sql = f"""
+        SELECT 'hold', account, '', sum(CASE WHEN turn = ? THEN 0 ELSE amount END),
+            sum(CASE WHEN turn = ? THEN amount ELSE 0 END), min(under), max(under), 0, 0, '', ''
+        FROM hold WHERE org_id = ? AND account IN ({", ".join("?" * len(accounts))}) GROUP BY account
+    """
+    return sql, [turn, turn, organisation, *(account.key for account in accounts)]
+
+
+def _expired(organisation: str, accounts: Sequence[Account], now: int, turn: str) -> Asked:
+    """Those that count no longer: most of the time there are none."""
+    sql = f"""
+        SELECT 'expired', h.account, '', h.amount, o.owner_pid, 0, 0, 0, 0, o.owner_host, o.owner_started
+        FROM open_turn o CROSS JOIN hold h
+        WHERE o.org_id = ? AND o.expires_at <= ? AND o.turn <> ?
+            AND h.org_id = o.org_id AND h.turn = o.turn AND h.account IN ({", ".join("?" * len(accounts))})
+    """
+    return sql, [organisation, now, turn, *(account.key for account in accounts)]
+
+
+def owners_of(run: Run, accounts: Sequence[Account]) -> set[Owner]:
+    """Who holds anything against accounts of one organisation."""
+    sql = f"""
+        SELECT DISTINCT o.owner_host, o.owner_pid, o.owner_started
+        FROM hold h JOIN open_turn o ON o.org_id = h.org_id AND o.turn = h.turn
+        WHERE h.org_id = ? AND h.account IN ({", ".join("?" * len(accounts))})
+    """
+    found = run(sql, (organisation_of(accounts[0]), *(account.key for account in accounts)))
+    return {Owner(host, int(pid), started) for host, pid, started in found}
+
+
+def _granted(organisation: str, now: int) -> Asked:
+    sql = """
+        SELECT 'grant', layer, budget, amount, 0, 0, 0, 0, 0, coalesce(value, ''), unit
+        FROM granted WHERE org_id = ? AND ends_at > ? AND starts_at <= ?
+    """
+    return sql, [organisation, now, now]
+
+
+def _surcharges(organisation: str, accounts: Sequence[Account]) -> Asked:
+    sql = f"""
+        SELECT 'extra', account, '', amount, started_at, 0, 0, 0, 0, '', ''
+        FROM surcharge WHERE org_id = ? AND account IN ({", ".join("?" * len(accounts))})
+    """
+    return sql, [organisation, *(account.key for account in accounts)]
+
+
+def charged(models: Sequence[str] | None, model: str | None) -> bool:
+    """Whether a line of this model counts for an account with these patterns."""
+    return not models or (model is not None and any(fits(pattern, model) for pattern in models))

@@ -1,0 +1,92 @@
+"""What rows of a ledger are asked by, in SQL: dimensions as columns, conditions, and the keys of sessions.
+
+Each organisation is read by itself, because it leads every index. The SQL is what SQLite and PostgreSQL have in common.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from acp_proxy.core.entry import Origin
+from acp_proxy.ledger import Query, SessionInfo
+from acp_proxy.ledger.dialects import Dialect, same
+from acp_proxy.ledger.statements import Read
+
+COLUMNS = {
+    "organisation": "t.org_id",
+    "user": "t.user_id",
+    "team": "t.team",
+    "project": "t.project",
+    "host": "t.host",
+    "agent": "t.agent",
+    "agent_version": "t.agent_version",
+    "client": "t.client",
+    "session": "t.session",
+    "kind": "t.kind",
+    "usage_source": "t.usage_source",
+    "cost_source": "t.cost_source",
+    "model": "l.model",
+    "currency": "l.currency",
+}
+USAGE_UNTOLD = "{0}.usage_source IN ('partial', 'none')"
+COST_UNTOLD = f"{USAGE_UNTOLD} AND {{0}}.cost_source NOT IN ('agent', 'parent')"
+SESSION_KEY = "org_id, user_id, host, agent, session"
+OF_SESSION = " AND ".join(f"{column} = ?" for column in SESSION_KEY.split(", "))
+SESSION = """
+org_id, user_id, team, project, host, agent, agent_version, client,
+    session, title, started_at, ended_at, context_used, context_size
+"""
+LINES = "JOIN line l ON l.org_id = t.org_id AND l.turn = t.id"
+
+# A line of a model that another line of its turn has already, for a cost in another currency. Few turns have any.
+REPEATED = """
+(l.position > 0 AND EXISTS (
+    SELECT 1 FROM line e WHERE e.org_id = l.org_id AND e.turn = l.turn AND e.position < l.position
+        AND (e.model = l.model OR (e.model IS NULL AND l.model IS NULL))
+))
+"""
+
+
+def key_values(origin: Origin, session: str) -> tuple[str, str, str, str, str]:
+    """Of the columns `SESSION_KEY`, in the order of `OF_SESSION`."""
+    return origin.organisation, origin.user, origin.host, origin.agent, session
+
+
+def session_info(found: tuple[Any, ...]) -> SessionInfo:
+    """From the columns `SESSION`."""
+    return SessionInfo(Origin(*found[:8]), *found[8:])
+
+
+def organisations(read: Read, query: Query) -> list[str]:
+    """Those to look at: the one asked for, else all; each is one step in an index."""
+    wanted = {value for dimension, value in query.where if dimension == "organisation"}
+    if wanted:
+        return [value for value in wanted if value is not None and len(wanted) == 1]
+    found: list[str] = []
+    next_after = "SELECT org_id FROM turn WHERE org_id > ? ORDER BY org_id LIMIT 1"
+    first = read("SELECT org_id FROM turn ORDER BY org_id LIMIT 1", ())
+    while first:
+        found.append(first[0][0])
+        first = read(next_after, (found[-1],))
+    return found
+
+
+def where_of(query: Query, dialect: Dialect, *, model: bool = True) -> tuple[str, list[Any]]:
+    """SQL that follows a WHERE, and its values. Raises ValueError for a dimension that there is not."""
+    sql, values = "", list[Any]()
+    for bound, operator in ((query.since, ">="), (query.until, "<")):
+        if bound is not None:
+            sql += f" AND t.started_at {operator} ?"
+            values.append(bound)
+    for dimension, value in query.where:
+        if dimension == "title":
+            title = "s.title IS NULL" if value is None else dialect.in_title
+            sessions = f"SELECT {SESSION_KEY} FROM session s WHERE {title}"
+            sql += f" AND (t.org_id, t.user_id, t.host, t.agent, t.session) IN ({sessions})"
+            values += [] if value is None else [value.casefold()]
+        elif dimension not in COLUMNS:
+            raise ValueError(f"no dimension of the ledger: {dimension!r}")
+        elif model or dimension != "model":
+            sql += f" AND {same(COLUMNS[dimension], value)}"
+            values += [] if value is None else [value]
+    return sql, values

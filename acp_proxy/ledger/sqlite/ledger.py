@@ -1,0 +1,90 @@
+"""The ledger in one SQLite file that every proxy of a user writes to.
+
+Every write is one `BEGIN IMMEDIATE` transaction; reads are short, so that they never hold a writer or the WAL up.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from acp_proxy.core.budget import Account
+from acp_proxy.ledger import Warn, log_warning
+from acp_proxy.ledger.dialects import SQLITE
+from acp_proxy.ledger.migrations import MIGRATIONS, check_version
+from acp_proxy.ledger.places import sqlite_url
+from acp_proxy.ledger.sql import SqlLedger
+from acp_proxy.ledger.sqlite.connection import SqliteConnection
+from acp_proxy.ledger.sqlite.file import LedgerDamagedError, now_and_then_checkpoint, patiently, queue_of, translated
+from acp_proxy.ledger.sqlite.turnstile import Turnstile
+from acp_proxy.ledger.statements import Run
+
+T = TypeVar("T")
+
+
+class SqliteLedger(SqlLedger):
+    """A `BudgetLedger`; `patience` bounds in seconds how long a call waits for other writers."""
+
+    dialect = SQLITE
+
+    def __init__(
+        self, path: Path, *, patience: float = 5.0, warn: Warn = log_warning, journals: Sequence[Path] = ()
+    ) -> None:
+        super().__init__(warn, journals)
+        self.path = path
+        self.url = sqlite_url(path)
+        self._patience = patience
+        self._database = SqliteConnection(path, patience, warn, self._known_series.clear)
+        with translated(path):
+            self._turnstile = Turnstile(queue_of(path), patience)
+
+    def check(self) -> str:
+        self._write(lambda _: None)
+        rows = self._read("SELECT count(*) FROM turn", ())[0][0]
+        with translated(self.path):
+            size = self.path.stat().st_size
+        library = f"SQLite {sqlite3.sqlite_version}"
+        return f"{self.path}: {rows} rows, {size / 1e6:.1f} MB, schema {len(MIGRATIONS)}, {library}"
+
+    def close(self) -> None:
+        self._database.close()
+        self._turnstile.close()
+
+    def _read(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        return self._database.read(sql, values)
+
+    def _write(self, work: Callable[[Run], T]) -> T:
+        try:
+            result = self._transaction(work)
+        except LedgerDamagedError as error:
+            self._database.begin_anew(error)
+            result = self._transaction(work)
+        if not self._database.is_current:  # set aside since the transaction began, and what it wrote with it
+            result = self._transaction(work)
+        return result
+
+    def _transaction(self, work: Callable[[Run], T]) -> T:
+        with translated(self.path), self._turnstile.turn() as entered:
+            connection = self._database.current()
+            patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self._patience if entered else 0)
+            try:
+                check_version(connection)  # what we write may not be all that a newer one counts on
+                result = work(lambda sql, values: connection.execute(sql, values).fetchall())
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:  # a full disk has rolled back by itself
+                    connection.execute("ROLLBACK")
+                raise
+        now_and_then_checkpoint(connection)
+        return result
+
+    def _lock(self, run: Run, accounts: Sequence[Account]) -> None:
+        """BEGIN IMMEDIATE has locked everything."""
+
+    def _lock_sums(self, run: Run, organisation: str) -> None:
+        """BEGIN IMMEDIATE has locked everything."""
+
+    def _lock_totals(self, run: Run) -> None:
+        """BEGIN IMMEDIATE has locked everything."""

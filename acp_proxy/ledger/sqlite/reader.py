@@ -1,0 +1,44 @@
+"""Reading the ledger in one SQLite file. Reads are short, so that they never hold a writer or the WAL up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from acp_proxy.ledger import Warn, log_warning, open_ledger
+from acp_proxy.ledger.dialects import SQLITE
+from acp_proxy.ledger.journal.abandoned import any_abandoned
+from acp_proxy.ledger.open_turns import dead_turns
+from acp_proxy.ledger.places import sqlite_url
+from acp_proxy.ledger.sql_reader import SqlReader
+from acp_proxy.ledger.sqlite.connection import SqliteConnection
+
+
+class SqliteReader(SqlReader):
+    """A `BudgetReader`; `patience` bounds in seconds how long a call waits for writers."""
+
+    dialect = SQLITE
+
+    def __init__(
+        self, path: Path, *, patience: float = 5.0, warn: Warn = log_warning, journals: Sequence[Path] = ()
+    ) -> None:
+        super().__init__(warn, journals)
+        self.url = sqlite_url(path)
+        self._patience = patience
+        self._database = SqliteConnection(path, patience, warn)
+
+    def settle_dead(self, now: int) -> int:
+        """There seldom is anything to write; whatever there is, a ledger that writes does as it is opened."""
+        dead = dead_turns(self._read, self._journals, now)
+        if dead or any_abandoned(self._journals):
+            open_ledger(
+                self.url, patience=self._patience, warn=self._warn, journals=self._journals, clock=lambda: now
+            ).close()
+        return len(dead)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _read(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        return self._database.read(sql, values)

@@ -1,0 +1,192 @@
+"""Running totals: what rows add up to, by who, what and when; only incremented, in the transaction of the row.
+
+A series is one combination of dimensions, a bucket some quarter hours of one of `LEVELS`, or at `WHOLE` all of them.
+All can be made anew from rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct, field
+
+from acp_proxy.core.digest import digest
+from acp_proxy.core.entry import UsageLine
+from acp_proxy.core.money import NANO
+from acp_proxy.core.usage import Usage
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.columns import REPEATED
+from acp_proxy.ledger.statements import Run, Statement, execute, insert, insertions
+from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR
+
+# Money is kept as units and nano-units, for the sum of a column must not overflow.
+COUNTS = (
+    "row_count",  # rows whose first line is in the series
+    "line_count",  # rows whose first line of that model is
+    "unpriced_rows",
+    "unpriced_lines",
+    "input",
+    "cached_read",
+    "cached_write",
+    "output",
+    "thought",
+    "units",
+    "nano",
+)
+_ADD = f"""
+ON CONFLICT (org_id, level, series, bucket) DO UPDATE SET
+    {", ".join(f"{column} = total.{column} + excluded.{column}" for column in COUNTS)},
+    first_at = CASE WHEN excluded.first_at < total.first_at THEN excluded.first_at ELSE total.first_at END,
+    last_at = CASE WHEN excluded.last_at > total.last_at THEN excluded.last_at ELSE total.last_at END
+"""
+
+SERIES = (
+    "user_id",
+    "team",
+    "project",
+    "agent",
+    "model",
+    "kind",
+    "stop_reason",
+    "usage_source",
+    "cost_source",
+    "currency",
+)
+
+_COUNT_ROWS = f"""
+SELECT t.user_id, t.team, t.project, t.agent, l.model, t.kind, t.stop_reason, t.usage_source, t.cost_source, l.currency,
+    t.started_at / {QUARTER_HOUR} - CASE WHEN t.started_at % {QUARTER_HOUR} < 0 THEN 1 ELSE 0 END AS quarter,
+    sum(CASE WHEN l.position = 0 THEN 1 ELSE 0 END), sum(CASE WHEN {REPEATED} THEN 0 ELSE 1 END),
+    sum(CASE WHEN l.position = 0 AND t.unpriced = 1 THEN 1 ELSE 0 END),
+    sum(CASE WHEN l.cost_nano IS NULL AND t.cost_source <> 'parent'
+        AND l.input + l.cached_read + l.cached_write + l.output + l.thought > 0 THEN 1 ELSE 0 END),
+    sum(l.input), sum(l.cached_read), sum(l.cached_write), sum(l.output), sum(l.thought),
+    coalesce(sum(l.cost_nano / {NANO}), 0), coalesce(sum(l.cost_nano % {NANO}), 0),
+    min(t.started_at), max(t.ended_at)
+FROM turn t JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
+WHERE t.org_id = ? AND t.started_at >= ? AND t.started_at < ?
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+"""
+
+Series = tuple[str | None, ...]  # values of `SERIES`
+_Key = tuple[str, int, str, int]  # organisation, level, series, bucket
+
+
+class Additions(Struct):
+    """What rows add to totals, gathered before it is written."""
+
+    series: dict[tuple[str, str], Series] = field(default_factory=dict)  # by organisation and id
+    counts: dict[_Key, list[int]] = field(default_factory=dict)
+    prepared: list[Statement] | None = None
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Additions:
+        """Ready to be written: nothing is added any more."""
+        additions = cls()
+        for row in rows:
+            additions.add(row)
+        additions.prepared = additions.statements()
+        return additions
+
+    def add(self, row: Row) -> None:
+        origin, entry, models = row.origin, row.entry, set[str | None]()
+        sources = (entry.kind, entry.stop_reason, entry.usage_source, entry.cost_source)
+        for position, line in enumerate(entry.lines or (UsageLine(None, Usage()),)):
+            usage, cost = line.usage, line.cost
+            first, of_model = int(position == 0), int(line.model not in models)
+            models.add(line.model)
+            unpriced = int(cost is None and usage.total > 0 and entry.cost_source != "parent")
+            units, nano = split(cost.nano) if cost else (0, 0)
+            self._add(
+                origin.organisation,
+                (
+                    origin.user,
+                    origin.team,
+                    origin.project,
+                    origin.agent,
+                    line.model,
+                    *sources,
+                    cost.currency if cost else None,
+                ),
+                entry.started_at // QUARTER_HOUR,
+                (first, of_model, first and int(entry.unpriced), unpriced, *_parts(usage), units, nano),
+                (entry.started_at, entry.ended_at),
+            )
+
+    def add_counted(self, organisation: str, found: Sequence[Any]) -> None:
+        """A row of `_COUNT_ROWS`."""
+        dimensions, quarter, numbers = found[: len(SERIES)], int(found[len(SERIES)]), found[len(SERIES) + 1 :]
+        *counts, first_at, last_at = map(int, numbers)
+        self._add(organisation, tuple(dimensions), quarter, counts, (first_at, last_at))
+
+    def write(self, run: Run, known: set[tuple[str, str]]) -> list[tuple[str, Series]]:
+        """The series that nobody wrote before, with their organisations. `known` series are there.
+
+        In the order of keys, so that two transactions never wait for each other.
+        """
+        unsure = sorted(key for key in self.series if key not in known)
+        ending = " ON CONFLICT DO NOTHING RETURNING org_id, id"
+        new = insert(run, "series", [(*key, *self.series[key]) for key in unsure], ending)
+        execute(run, self.statements() if self.prepared is None else self.prepared)
+        return [(key[0], self.series[key]) for key in new if key in self.series]
+
+    def statements(self) -> list[Statement]:
+        return insertions("total", [(*key, *self.counts[key]) for key in sorted(self.counts)], _ADD)
+
+    def _add(
+        self, organisation: str, series: Series, quarter: int, counts: Sequence[int], times: tuple[int, int]
+    ) -> None:
+        name = _series_id(series)
+        self.series[organisation, name] = series
+        for level, bucket in enumerate((*(quarter // size for size in LEVELS), 0)):
+            key = (organisation, level, name, bucket)
+            so_far = self.counts.get(key)
+            if so_far is None:
+                self.counts[key] = [*counts, *times]
+                continue
+            for index, count in enumerate(counts):
+                so_far[index] += count
+            so_far[-2:] = min(so_far[-2], times[0]), max(so_far[-1], times[1])
+
+
+def rebuild(run: Run, organisations: Iterable[str]) -> None:
+    """Make all totals anew; nobody else may write meanwhile. Four weeks are in memory at a time."""
+    run("DELETE FROM total", ())
+    for organisation in organisations:
+        for since, until in _blocks(run, organisation):
+            additions = Additions()
+            for found in run(_COUNT_ROWS, (organisation, since, until)):
+                additions.add_counted(organisation, found)
+            additions.write(run, set())
+
+
+def _blocks(run: Run, organisation: str) -> Iterator[tuple[int, int]]:
+    """The largest buckets that have rows, as intervals of their starts."""
+    size = LEVELS[-1] * QUARTER_HOUR
+    following = "SELECT min(started_at) FROM turn WHERE org_id = ? AND started_at >= ?"
+    at = -(2**63)
+    while (found := run(following, (organisation, at))[0][0]) is not None:
+        since = found // size * size
+        at = min(since + size, 2**63 - 1)
+        yield max(since, -(2**63)), at
+        if at == 2**63 - 1:
+            return
+
+
+def _parts(usage: Usage) -> tuple[int, ...]:
+    return usage.input, usage.cached_read, usage.cached_write, usage.output, usage.thought
+
+
+def split(nano: int) -> tuple[int, int]:
+    """Units and nano-units of the same sign, as SQL divides."""
+    units, rest = divmod(abs(nano), NANO)
+    return (units, rest) if nano >= 0 else (-units, -rest)
+
+
+@lru_cache(maxsize=1024)  # the same few with each row
+def _series_id(series: Series) -> str:
+    import json  # not for who only reads
+
+    return digest(json.dumps(series).encode(), 12)

@@ -1,0 +1,143 @@
+"""What a row adds to an account."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from acp_proxy.core.budget.charge import SoFar, charge, charge_so_far
+from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.money import Money
+from acp_proxy.core.pricing import Priced
+from acp_proxy.core.scope import Scope
+from acp_proxy.core.usage import Usage
+from tests.core.accounts import ALICE, NOW, account, budget, instant, usd
+
+ORIGIN = Origin("acme", "alice", "core", "shop", "laptop", "claude", "1.0", "zed")
+OPUS = UsageLine("opus", Usage(100, 20, 3), Money.of("0.5", "USD"))
+HAIKU = UsageLine("haiku", Usage(output=7), Money.of("0.25", "USD"))
+UNPRICED = UsageLine("unknown", Usage(1000))
+ROW = Entry("t1", "s1", "turn", NOW, NOW + 1, "end_turn", (OPUS, HAIKU), "agent", "computed")
+
+
+@pytest.mark.parametrize(
+    ("limit", "charged"), [("9 USD", usd("0.75")), ("9 tokens", 130), ("9 turns", 1), ("9 EUR", 0)]
+)
+def test_a_row_is_charged_in_the_unit_of_the_account(limit: str, charged: int) -> None:
+    assert charge(account(budget(limit)), ORIGIN, ROW) == charged
+
+
+def test_only_the_lines_of_models_in_scope_are_charged_whatever_the_session_was_admitted_with() -> None:
+    scope = Scope(model=("hai*",))
+    haiku = replace(ALICE, model="haiku")
+    charged = [
+        charge(account(budget(f"9 {unit}", scope=scope), haiku), ORIGIN, ROW) for unit in ("USD", "tokens", "turns")
+    ]
+    assert charged == [usd("0.25"), 7, 1]
+    none = account(budget("9 turns", scope=Scope(model=("gpt*",))), replace(ALICE, model="gpt-6"))
+    assert charge(none, ORIGIN, ROW) == 0
+    assert charge(none, ORIGIN, replace(ROW, lines=(UsageLine(None, Usage(5)),))) == 0
+
+
+def test_a_row_counts_in_the_window_of_its_start() -> None:
+    day = account(budget())
+    over_midnight = replace(ROW, started_at=instant("2026-11-22") - 1, ended_at=instant("2026-11-22T01:00"))
+    assert charge(day, ORIGIN, over_midnight) == usd("0.75")
+    assert charge(day, ORIGIN, replace(ROW, started_at=instant("2026-11-22"))) == 0
+    assert charge(account(budget(), at=instant("2026-11-22")), ORIGIN, over_midnight) == 0
+
+
+def test_after_the_clock_was_set_back_a_rolling_window_still_counts_what_came_before() -> None:
+    back = account(budget(window="rolling:1h"), at=NOW - 10**12)
+    assert charge(back, ORIGIN, ROW) == usd("0.75")
+
+
+@pytest.mark.parametrize("kind", ["autonomous", "subagent", "compaction", "side"])
+def test_work_without_a_prompt_costs_but_is_no_turn(kind: str) -> None:
+    row = replace(ROW, kind=kind)
+    assert charge(account(budget("9 turns")), ORIGIN, row) == 0
+    assert charge(account(budget("9 tokens")), ORIGIN, row) == 130
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        replace(ORIGIN, organisation="other"),
+        replace(ORIGIN, user="bob"),
+        replace(ORIGIN, team=None),
+        replace(ORIGIN, project="site"),
+        replace(ORIGIN, agent="codex"),
+    ],
+)
+def test_rows_of_others_are_not_charged(origin: Origin) -> None:
+    scope = Scope(user=("a*",), team=("core",), project=("shop",), agent=("claude",))
+    assert charge(account(budget(scope=scope)), ORIGIN, ROW) == usd("0.75")
+    assert charge(account(budget(scope=scope)), origin, ROW) == 0
+
+
+def test_a_name_with_a_star_stands_for_itself_in_a_budget_per_user() -> None:
+    star = account(budget(per="user"), replace(ALICE, user="a*"))
+    assert charge(star, replace(ORIGIN, user="a*"), ROW) == usd("0.75")
+    assert charge(star, ORIGIN, ROW) == 0
+
+
+def test_budgets_of_a_session_a_turn_and_a_run_count_nothing_else() -> None:
+    session, turn = account(budget(window="session")), account(budget(window="turn"))
+    flag = account(budget(window="total", layer="flag"))
+    assert [charge(only, ORIGIN, ROW, process="p1") for only in (session, turn, flag)] == [usd("0.75")] * 3
+    assert charge(session, ORIGIN, replace(ROW, session="s2")) == 0
+    assert charge(session, replace(ORIGIN, host="desktop"), ROW) == 0
+    assert charge(turn, ORIGIN, replace(ROW, id="t2")) == 0
+    assert charge(flag, ORIGIN, ROW, process="p2") == 0
+    assert charge(flag, ORIGIN, ROW) == 0
+
+
+@pytest.mark.parametrize(("on_unpriced", "charged"), [("warn", "0.5"), ("deny", "0.5"), ("estimate", "2")])
+def test_an_unknown_price_adds_nothing_but_where_it_is_to_be_estimated_by_the_hold(
+    on_unpriced: str, charged: str
+) -> None:
+    row = replace(ROW, lines=(OPUS, UNPRICED))
+    assert charge(account(budget(on_unpriced=on_unpriced)), ORIGIN, row, hold=usd("2")) == usd(charged)
+
+
+def test_an_estimate_is_never_below_what_is_known_nor_made_where_nothing_is_missing() -> None:
+    estimating = account(budget(on_unpriced="estimate"))
+    assert charge(estimating, ORIGIN, replace(ROW, lines=(OPUS, UNPRICED)), hold=usd("0.1")) == usd("0.5")
+    assert charge(estimating, ORIGIN, ROW, hold=usd("2")) == usd("0.75")
+    subagent = replace(ROW, kind="subagent", cost_source="parent", lines=(UNPRICED,))
+    assert charge(estimating, ORIGIN, subagent, hold=usd("2")) == 0
+    nothing_used = replace(ROW, cost_source="unknown", lines=(UsageLine(None, Usage()),))
+    assert charge(estimating, ORIGIN, nothing_used, hold=usd("2")) == 0
+    in_tokens = account(budget("9 tokens", on_unpriced="estimate"))
+    assert charge(in_tokens, ORIGIN, replace(ROW, lines=(UNPRICED,)), hold=5000) == 1000
+
+
+@pytest.mark.parametrize(
+    ("limit", "told", "configured", "expected"),
+    [
+        ("9 USD", {}, False, SoFar(usd("0.5"), estimated=True)),
+        ("9 USD", {"USD": usd("0.2")}, False, SoFar(usd("0.2"))),
+        ("9 USD", {"EUR": usd("2")}, False, SoFar(usd("0.5"), estimated=True)),
+        ("9 USD", {"USD": usd("0.2")}, True, SoFar(usd("0.5"), estimated=True)),
+        ("9 EUR", {"USD": usd("0.2")}, False, SoFar(0, estimated=True)),
+        ("9 tokens", {"USD": usd("0.2")}, False, SoFar(30, estimated=True)),
+        ("9 turns", {"USD": usd("0.2")}, False, SoFar(0)),
+    ],
+)
+def test_in_mid_turn_the_agents_cost_counts_else_what_its_tokens_cost_at_least(
+    limit: str, told: dict[str, int], configured: bool, expected: SoFar
+) -> None:
+    priced = Priced(Money(usd("0.5"), "USD"), configured=configured)
+    assert charge_so_far(account(budget(limit)), told, "opus", Usage(input=10, cached_read=20), priced) == expected
+
+
+def test_in_mid_turn_a_model_without_a_price_proves_no_money() -> None:
+    assert charge_so_far(account(budget()), {}, "opus", Usage(input=10), Priced(None)).amount == 0
+    assert charge_so_far(account(budget()), {}, "opus", Usage(), None).amount == 0
+
+
+def test_what_a_model_out_of_scope_has_used_at_least_is_nothing_in_mid_turn() -> None:
+    opus = budget(scope=Scope(model=("opus",)))
+    priced = Priced(Money.of("0.5", "USD"))
+    amounts = [charge_so_far(account(opus), {}, model, Usage(input=10), priced).amount for model in ("opus", "haiku")]
+    assert amounts == [usd("0.5"), 0]

@@ -1,0 +1,171 @@
+"""Which tokens a turn used, by how its agent counts."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from acp_proxy.core.agents import UNKNOWN, InputCounts, Profile
+from acp_proxy.core.events import Counters, Implementation, Initialized
+from acp_proxy.core.meter.counters import partition
+from acp_proxy.core.usage import Usage
+from tests.core.story import (
+    CODEX,
+    GOOSE,
+    OPENCODE,
+    QWEN,
+    Story,
+    disjoint,
+    inclusive,
+    qwen_call,
+)
+
+
+@pytest.mark.parametrize(
+    ("counters", "usage"),
+    [
+        (Counters(10, 5, 10 + 5 + 3 + 2 + 7, 7, 3, 2), Usage(10, 3, 2, 5, 7)),
+        (Counters(10, 9, 10 + 9 + 3 + 2, 7, 3, 2), Usage(10, 3, 2, 2, 7)),
+        (Counters(10, 9, 10 + 9, 7, 3, 2), Usage(5, 3, 2, 2, 7)),
+        (Counters(10, 9, 10 + 9 + 7, 7, 3, 2), Usage(5, 3, 2, 9, 7)),
+        (Counters(10, 5, 15), Usage(10, 0, 0, 5)),
+        (Counters(10, 5, None), Usage(10, 0, 0, 5)),
+    ],
+    ids=["all disjoint", "thinking in output", "both inside", "caches in input", "no parts", "no total"],
+)
+def test_which_counters_overlap_follows_from_the_first_identity_of_the_total(counters: Counters, usage: Usage) -> None:
+    reading = partition(counters, UNKNOWN)
+    assert reading.usage == usage
+    assert reading.certain
+
+
+def test_counters_that_no_identity_holds_for_are_read_as_the_least_that_they_can_mean() -> None:
+    reading = partition(Counters(10, 5, 1000, 1, 4, 0), UNKNOWN)
+    assert reading.usage == Usage(6, 4, 0, 4, 1)
+    assert not reading.certain
+
+
+@pytest.mark.parametrize(
+    ("input", "usage"), [("excludes_cache", Usage(10, 4, 0, 5)), ("includes_cache", Usage(6, 4, 0, 5))]
+)
+def test_without_an_identity_the_agents_row_decides(input: InputCounts, usage: Usage) -> None:
+    reading = partition(Counters(10, 5, None, None, 4), Profile("turn", input))
+    assert reading.usage == usage
+    assert reading.certain
+
+
+@pytest.mark.parametrize(
+    "counters",
+    [Counters(None, 201, 6612, 51, 5010, 301), Counters(1100, None, 6612, None, 5010, 301), Counters(1100, None)],
+    ids=["no input", "no output", "no total either"],
+)
+def test_usage_of_which_a_part_is_missing_is_at_least_that(counters: Counters) -> None:
+    story = Story(CODEX)
+    story.open(model="claude-opus-5-5")
+    row = story.turn(counters)
+    assert (row.usage_source, row.cost_source, row.cost_at_least) == ("partial", "computed", True)
+
+
+def test_usage_without_output_of_an_agent_that_nobody_described_is_at_least_that() -> None:
+    story = Story()
+    story.open(model="mock")
+    row = story.turn(Counters(1100, None))
+    assert (row.usage, row.usage_source, row.cost_source) == (Usage(1100), "partial", "computed")
+
+
+@pytest.mark.parametrize("version", ["1.2.11", "7.0.33"])  # Kilo 7.0.33 calls itself so
+def test_thinking_that_an_older_opencode_tells_beside_output_may_be_in_it(version: str) -> None:
+    story = Story(("OpenCode", version))
+    story.open()
+    row = story.turn(Counters(1300, 203, 1300 + 203 + 53 + 5030, 53, 5030))
+    assert (row.usage, row.usage_source) == (Usage(1300, 5030, 0, 150, 53), "partial")
+    assert story.turn(disjoint(1300, 5030, 303, 203)).usage_source == "agent"
+
+
+@pytest.mark.parametrize("agent", [("pydantic-acp", "1.10.0"), ("my-agent", "1.10.0", "Pydantic ACP")])
+def test_a_total_that_counts_caches_twice_does_not_tell_how_pydantic_acp_counts(agent: tuple[str, ...]) -> None:
+    story = Story()
+    story.tell(Initialized(story.now(), 1, Implementation(), Implementation(*agent), False))
+    story.open()
+    row = story.turn(Counters(6110, 201, 6110 + 201 + 5010, 51, 5010))
+    assert (row.usage, row.usage_source) == (Usage(1100, 5010, 0, 150, 51), "agent")
+
+
+@pytest.mark.parametrize("part", ["thought", "cached_read", "cached_write"])
+def test_without_a_total_nobody_knows_where_a_strangers_parts_belong(part: str) -> None:
+    assert partition(Counters(10, 5), UNKNOWN).certain
+    assert not partition(replace(Counters(10, 5), **{part: 3}), UNKNOWN).certain
+
+
+def test_where_the_user_tells_of_caches_the_total_tells_of_thinking() -> None:
+    profile = Profile("turn", "excludes_cache", decided=True)
+    assert partition(Counters(10, 5, 10 + 5 + 3 + 2 + 7, 7, 3, 2), profile).usage == Usage(10, 3, 2, 5, 7)
+
+
+def test_the_users_word_on_caches_is_not_overruled_by_an_identity() -> None:
+    profile = Profile("turn", "includes_cache", decided=True)
+    assert partition(Counters(10, 5, 10 + 5 + 4, None, 4), profile).usage == Usage(6, 4, 0, 5)
+
+
+def test_cached_input_above_an_inclusive_input_leaves_none_uncached() -> None:
+    assert partition(Counters(3, 5, 8, None, 4), Profile("turn", "includes_cache")).usage == Usage(0, 4, 0, 5)
+
+
+def test_contradicting_counters_of_an_unknown_agent_have_no_price() -> None:
+    story = Story()
+    story.open(model="mock")
+    row = story.turn(Counters(10, 5, 1000, 1, 4, 0))
+    assert (row.usage_source, row.cost_source, row.costs) == ("partial", "unknown", ())
+    assert row.unpriced
+
+
+# -- scope last_call
+
+
+def test_a_turn_of_one_call_is_all_of_it_and_one_with_tools_is_at_least_that() -> None:
+    story = Story(OPENCODE)
+    story.open()
+    counters = Counters(1200, 192, 1934, 22, 520)
+    assert story.turn(counters).usage_source == "agent"
+    row = story.turn(counters, tool_calls=1)
+    assert (row.usage, row.usage_source) == (Usage(1200, 520, 0, 192, 22), "partial")
+
+
+# -- scope call
+
+
+def test_contexts_that_are_told_call_by_call_prove_calls_of_tools_that_do_not_show() -> None:
+    for told, source in (((1000,), "agent"), ((1000, 1200), "partial")):
+        story = Story(GOOSE)
+        story.open()
+        turn = story.begin()
+        for used in told:
+            story.report(turn, used=used, size=200_000)
+        assert story.end(turn, inclusive(1100, 100))[-1].usage_source == source
+
+
+def test_calls_are_summed() -> None:
+    story = Story(QWEN)
+    story.open()
+    turn = story.begin()
+    story.update(turn, qwen_call(6110, 201, 5010))
+    story.update(turn, qwen_call(6220, 202, 5020))
+    row = story.end(turn, tool_calls=1)[-1]
+    assert (row.usage, row.usage_source) == (Usage(2300, 10030, 0, 403), "agent")
+
+
+def test_calls_of_which_one_misses_a_part_are_at_least_that() -> None:
+    story = Story(QWEN)
+    story.open()
+    turn = story.begin()
+    story.update(turn, {"usage": {"inputTokens": "6110", "outputTokens": 201, "totalTokens": 6311}})
+    story.update(turn, qwen_call(6220, 202, 5020))
+    row = story.end(turn, tool_calls=1)[-1]
+    assert (row.usage, row.usage_source) == (Usage(1200, 5020, 0, 403), "partial")
+
+
+def test_a_call_between_turns_is_work_of_its_own() -> None:
+    story = Story(QWEN)
+    story.open(model="mock")
+    (row,) = story.update(None, qwen_call(100, 10))
+    assert (row.kind, row.usage, row.cost_source) == ("autonomous", Usage(100, 0, 0, 10), "computed")

@@ -1,0 +1,270 @@
+"""Agents that nobody has described: nothing is said to be exact that can as well be something else."""
+
+from __future__ import annotations
+
+import itertools
+from typing import get_args
+
+from acp_proxy.core.acp import counters
+from acp_proxy.core.agents import UNKNOWN, ProfileOverride
+from acp_proxy.core.events import Counters
+from acp_proxy.core.meter.counters import partition
+from acp_proxy.core.usage import Usage
+from tests.cases import each_of
+from tests.core.story import CLINE, KIMI, STRANGER, Story, disjoint, inclusive, qwen_call
+from tests.core.strangers import Context, Covers, Kind, rows
+
+Way = tuple[Covers, Context, Kind]
+EMPTY = {"content": {"type": "text", "text": ""}}
+
+
+def opened(agent: tuple[str, str] = STRANGER, how: str = "new") -> Story:
+    story = Story(agent)
+    story.open("load" if how == "load" else "new")
+    return story
+
+
+# -- of what its counters are
+
+
+@each_of(list[Way](itertools.product(get_args(Covers), get_args(Context), get_args(Kind))))
+def test_no_figure_is_said_to_be_exact_that_is_not(case: Way) -> None:
+    for seed in range(9):
+        for row, used in rows(seed, *case):
+            if row.usage_source == "agent":
+                assert (row.usage.prompt, row.usage.completion) == (used.prompt, used.completion)
+
+
+@each_of(list[Way](itertools.product(get_args(Covers), ("none", "gauge", "prompt", "low"), get_args(Kind))))
+def test_what_is_at_least_so_much_is_no_more_than_was_used(case: Way) -> None:
+    for seed in range(9):
+        for row, used in rows(seed, *case):
+            assert used.covers(row.usage) or row.usage.prompt <= used.prompt
+
+
+@each_of(list[Covers](["turn", "session"]))
+def test_who_tells_the_context_of_its_calls_is_soon_exact(covers: Covers) -> None:
+    sources = [row.usage_source for seed in range(9) for row, _ in rows(seed, covers, "gauge", "plain")]
+    assert sources.count("agent") > 0.75 * len(sources)
+
+
+def test_without_a_context_what_came_to_a_session_tells_its_counters_from_a_turns() -> None:
+    story = opened()
+    told = [story.turn(inclusive(total, 100 * number)) for number, total in enumerate((6000, 12_100, 18_300), 1)]
+    assert [(row.usage.prompt, row.usage_source) for row in told] == [
+        (6000, "agent"),
+        (6100, "partial"),
+        (6200, "agent"),
+    ]
+
+
+def test_calls_that_are_smaller_than_an_agents_instructions_are_taken_per_turn() -> None:
+    story = opened()
+    for number, total in enumerate((100, 300, 900), 1):
+        row = story.turn(inclusive(total, 10 * number), tool_calls=1)
+        assert (row.usage.prompt, row.usage_source) == (total, "agent")
+
+
+def test_a_turn_with_a_call_that_shows_nowhere_is_taken_for_no_sessions_counters() -> None:
+    story = opened()
+    told = [story.turn(inclusive(total, 100), used=used) for total, used in ((1000, 1100), (2300, 1300), (1350, 1450))]
+    assert [row.usage_source for row in told] == ["agent", "partial", "agent"]
+    assert told[2].usage.prompt == 1350
+
+
+def test_counters_that_grew_by_less_than_a_call_are_no_sessions() -> None:
+    story = opened()
+    for number, total in enumerate((12_330, 12_770, 13_210)):
+        row = story.turn(inclusive(total, 400 + number), used=6400 + 100 * number, tool_calls=1)
+        assert (row.usage.prompt, row.usage_source) == (total, "agent")
+    row = story.turn(inclusive(27_740, 834), used=7000, tool_calls=3)
+    assert (row.usage.prompt, row.usage_source) == (27_740, "agent")
+
+
+def test_a_context_that_is_the_sum_of_the_session_hides_no_cumulative_counters() -> None:
+    story = opened()
+    for number, total in enumerate((1000, 2100, 3300, 4600), 1):
+        row = story.turn(inclusive(total, 100 * number), used=total + 100 * number)
+    assert (row.usage, row.usage_source) == (Usage(1300, 0, 0, 100), "agent")
+
+
+def test_the_usage_of_a_turn_with_tools_is_at_least_that_where_nobody_can_tell_whose_it_is() -> None:
+    assert opened().turn(inclusive(6000, 100), tool_calls=1).usage_source == "partial"
+
+
+def test_what_one_call_can_have_had_is_at_least_what_a_turn_with_tools_used_without_a_context_too() -> None:
+    story = opened()
+    story.turn(inclusive(6000, 100))
+    assert story.turn(inclusive(6300, 100), tool_calls=1).usage_source == "partial"
+    assert story.turn(inclusive(13_000, 200), tool_calls=1).usage_source == "agent"
+
+
+def test_the_first_counters_after_a_load_are_a_guess_where_nothing_tells_whose_they_are() -> None:
+    story = opened(how="load")
+    row = story.turn(inclusive(2300, 200))
+    assert (row.usage.total, row.usage_source) == (2500, "estimated")
+    story = Story(STRANGER, estimate=False)
+    story.open("load")
+    row = story.turn(inclusive(2300, 200))
+    assert (row.usage.total, row.usage_source) == (0, "none")
+
+
+def test_the_first_counters_after_a_load_are_at_least_what_they_grew_by_since_the_ledger_saw_them() -> None:
+    first = opened()
+    for number, total in enumerate((6000, 12_100, 18_300), 1):
+        first.turn(inclusive(total, 100 * number))
+    story = opened(how="load")
+    story.restore(first.metered.state)
+    row = story.turn(inclusive(24_600, 400))
+    assert (row.usage, row.usage_source) == (Usage(6300, 0, 0, 100), "partial")
+    row = story.turn(inclusive(31_000, 500))
+    assert (row.usage, row.usage_source) == (Usage(6400, 0, 0, 100), "partial")
+
+
+def test_counters_that_grow_by_less_than_an_agents_instructions_after_a_load_are_the_turns() -> None:
+    story = opened(how="load")
+    sources = [story.turn(inclusive(total, 50)).usage_source for total in (6000, 6100, 6200)]
+    assert sources == ["estimated", "agent", "agent"]
+    assert story.rows[-1].usage.prompt == 6200
+
+
+def test_the_first_counters_after_a_load_may_be_of_two_turns() -> None:
+    row = opened(how="load").turn(inclusive(2300, 200), used=1400, output_chars=40)
+    assert (row.usage.total, row.usage_source) == (0, "none")
+
+
+def test_counters_that_fall_with_another_model_do_not_mark_an_agent_as_one_that_counts_by_turns() -> None:
+    story = opened()
+    for number, total in enumerate((6000, 12_100, 18_300), 1):
+        story.turn(inclusive(total, 100 * number))
+    story.open(session="s2", model="mock")
+    story.turn(inclusive(6000, 100), session="s2")
+    story.open(session="s2", model="haiku")
+    story.turn(inclusive(5900, 100), session="s2")
+    assert story.turn(inclusive(12_000, 200), session="s2").usage.prompt == 6100
+
+
+def test_a_prompt_that_waited_and_tells_more_than_its_calls_can_have_sent_tells_the_sum_of_both() -> None:
+    story = opened()
+    story.turn(disjoint(7000, output=100), used=7100)
+    story.turn(disjoint(200, 7000, output=100), used=7300)
+    first, second = story.begin(), story.begin()
+    story.report(first, used=7400, size=200_000)
+    story.end(first, disjoint(200, 7200, output=100))
+    story.report(second, used=7600, size=200_000)
+    row = story.end(second, disjoint(400, 14_500, output=200))[-1]
+    assert (row.usage, row.usage_source) == (Usage(200, 7300, 0, 100), "partial")
+
+
+def test_an_agent_that_was_known_to_tell_nothing_and_begins_to_is_read_as_a_stranger() -> None:
+    for agent in (KIMI, CLINE):
+        story = opened(agent)
+        assert story.turn(inclusive(6000, 100)).usage_source == "agent"
+        row = story.turn(inclusive(12_100, 200))
+        assert (row.usage.prompt, row.usage_source) == (6100, "partial")
+
+
+def test_zeros_do_not_keep_an_answer_of_a_stranger_from_being_estimated() -> None:
+    row = opened().turn(Counters(0, 0, 0), chars=40, output_chars=40)
+    assert (row.usage_source, row.usage.total) == ("estimated", 20)
+
+
+# -- what its counters are called, and which of them overlap
+
+
+@each_of(
+    [
+        {"input_tokens": 3, "output_tokens": 9, "cache_read_input_tokens": 500, "cache_creation_input_tokens": 20},
+        {"inputTokens": 3, "outputTokens": 9, "cacheReadTokens": 500, "cacheWriteTokens": 20},
+        {"prompt_tokens": 3, "completion_tokens": 9, "cache_read_tokens": 500, "cache_write_tokens": 20},
+    ]
+)
+def test_counters_are_read_by_the_names_of_providers(value: dict[str, int]) -> None:
+    told = counters(value)
+    assert told == Counters(3, 9, None, None, 500, 20)
+    row = opened().turn(told)
+    assert (row.usage, row.usage_source) == (Usage(3, 500, 20, 9), "agent")
+
+
+@each_of(
+    list[dict[str, object]](
+        [
+            {
+                "prompt_tokens": 600,
+                "completion_tokens": 90,
+                "total_tokens": 690,
+                "prompt_tokens_details": {"cached_tokens": 500},
+                "completion_tokens_details": {"reasoning_tokens": 20},
+            },
+            {
+                "inputTokens": 600,
+                "outputTokens": 90,
+                "totalTokens": 690,
+                "inputTokenDetails": {"cacheReadTokens": 500, "noCacheTokens": 100},
+                "outputTokenDetails": {"reasoningTokens": 20, "textTokens": 70},
+            },
+            {
+                "promptTokenCount": 600,
+                "candidatesTokenCount": 70,
+                "totalTokenCount": 690,
+                "cachedContentTokenCount": 500,
+                "thoughtsTokenCount": 20,
+            },
+        ]
+    )
+)
+def test_parts_that_providers_tell_in_places_of_their_own_are_read(value: dict[str, object]) -> None:
+    told = counters(value)
+    assert told is not None
+    assert partition(told, UNKNOWN).usage == Usage(100, 500, 0, 70, 20)
+
+
+def test_more_cached_than_input_stands_beside_it_whatever_the_total_says() -> None:
+    reading = partition(Counters(3, 5, 8, None, 400), UNKNOWN)
+    assert (reading.usage, reading.whole) == (Usage(3, 400, 0, 5), False)
+
+
+def test_what_was_once_more_cached_than_input_stands_beside_it_from_then_on() -> None:
+    story = opened()
+    story.turn(Counters(30, 50, 80, None, 400))
+    row = story.turn(Counters(420, 40, 460, None, 390))
+    assert (row.usage, row.usage_source) == (Usage(420, 390, 0, 40), "partial")
+
+
+def test_a_context_tells_whether_input_holds_the_caches_that_a_total_counts_twice() -> None:
+    story = opened()
+    row = story.turn(Counters(6110, 201, 6110 + 201 + 5010, None, 5010), used=6311)
+    assert (row.usage, row.usage_source) == (Usage(1100, 5010, 0, 201), "agent")
+    row = story.turn(Counters(12_700, 400, 12_700 + 400 + 10_100, None, 10_100), tool_calls=1)
+    assert row.usage == Usage(2600, 10_100, 0, 400)
+
+
+def test_the_users_word_on_caches_stands_against_what_a_context_seems_to_tell() -> None:
+    story = Story(STRANGER, profiles={"my-agent": ProfileOverride("turn", "excludes_cache")})
+    story.open()
+    row = story.turn(Counters(6110, 201, 6110 + 201 + 5010, None, 5010), used=6311)
+    assert row.usage == Usage(6110, 5010, 0, 201)
+
+
+# -- usage that is told in mid-turn
+
+
+def told_in_turn(prompts: list[int], tool_calls: int) -> tuple[int, str]:
+    story = opened()
+    turn = story.begin()
+    for number, prompt in enumerate(prompts, 1):
+        story.update(turn, qwen_call(prompt, 100 * number), EMPTY)
+    row = story.end(turn, tool_calls=tool_calls)[-1]
+    return row.usage.prompt, row.usage_source
+
+
+def test_usage_of_the_turn_so_far_that_is_told_again_and_again_is_not_summed() -> None:
+    assert told_in_turn([6000, 12_300, 19_000], 2) == (19_000, "partial")
+
+
+def test_usage_that_is_told_more_often_than_calls_were_made_is_not_summed() -> None:
+    assert told_in_turn([6000, 6000, 6000], 1) == (6000, "partial")
+
+
+def test_usage_of_calls_each_of_which_sends_what_came_before_it_is_summed() -> None:
+    assert told_in_turn([6000, 6150, 6300], 2) == (18_450, "agent")

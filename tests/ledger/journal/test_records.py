@@ -1,0 +1,130 @@
+"""The bytes of a journal: what was committed comes back, whatever happened to the rest."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.journal.records import MAGIC, commit, encode, end_at, head, read_journal, room, tick_off
+from tests.ledger.rows import row
+from tests.ledger.strategies import any_row
+
+URL = "sqlite:////home/ä/ledger.db"
+
+
+@dataclass
+class Written:
+    """A journal in memory with some records, and where they begin."""
+
+    map: mmap.mmap
+    slots: list[int] = field(default_factory=list)
+    tail: int = len(head(URL))
+
+    def write(self, data: bytes) -> None:
+        commit(self.map, self.tail, data)
+        self.slots.append(self.tail)
+        self.tail += room(data)
+
+    def ids(self) -> list[str]:
+        contents = read_journal(self.map[:])
+        assert contents
+        return [found.entry.id for found in contents.rows]
+
+
+@pytest.fixture
+def written() -> Iterator[Written]:
+    with mmap.mmap(-1, 64 * 1024) as memory:
+        memory[: len(head(URL))] = head(URL)
+        journal = Written(memory)
+        for name in "abcd":
+            journal.write(encode(row(id=name)))
+        yield journal
+
+
+@given(any_row)
+def test_any_row_comes_back_as_it_was(given_row: Row) -> None:
+    assert msgspec.msgpack.decode(encode(given_row), type=Row) == given_row
+
+
+def test_what_is_committed_and_not_done_comes_back_in_order(written: Written) -> None:
+    tick_off(written.map, written.slots[1])
+    contents = read_journal(written.map[:])
+    assert contents
+    assert contents.ledger == URL
+    assert written.ids() == ["a", "c", "d"]
+    assert (contents.torn, contents.unreadable) == (0, 0)
+
+
+def test_a_record_that_was_begun_and_not_committed_is_not_there(written: Written) -> None:
+    written.write(encode(row(id="e")))
+    end_at(written.map, written.slots[-1])  # its mark is what is written last
+    assert written.ids() == ["a", "b", "c", "d"]
+
+
+def test_what_was_there_before_the_start_over_does_not_come_back(written: Written) -> None:
+    for slot in written.slots:
+        tick_off(written.map, slot)
+    end_at(written.map, len(head(URL)))
+    assert written.ids() == []
+    written.tail = len(head(URL))
+    written.write(encode(row(id="new", session="a much longer name than before, so that it covers what is behind it")))
+    assert written.ids() == ["new"]
+    contents = read_journal(written.map[:])
+    assert contents
+    assert contents.torn == 0
+
+
+@pytest.mark.parametrize("damaged", range(4))
+def test_a_torn_record_is_skipped_and_counted(written: Written, damaged: int) -> None:
+    written.map[written.slots[damaged] + 40] ^= 1
+    contents = read_journal(written.map[:])
+    assert contents
+    assert written.ids() == [name for number, name in enumerate("abcd") if number != damaged]
+    assert contents.torn == 1
+
+
+def test_a_torn_length_hides_no_record_behind_it(written: Written) -> None:
+    written.map[written.slots[1] + 4 : written.slots[1] + 8] = b"\xff\xff\xff\xff"
+    assert written.ids() == ["a", "c", "d"]
+
+
+def test_a_whole_record_that_is_no_row_is_counted_apart(written: Written) -> None:
+    written.write(msgspec.msgpack.encode({"of": "another version"}))
+    written.write(encode(row(id="e")))
+    contents = read_journal(written.map[:])
+    assert contents
+    assert contents.unreadable == 1
+    assert written.ids() == ["a", "b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize("data", [b"", b"acpj", b"something else entirely", b"acpjrnl2" + head(URL)[8:]])
+def test_a_file_that_is_no_journal_or_of_a_newer_format_is_none(data: bytes) -> None:
+    assert read_journal(data) is None
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_read_without_an_error(data: bytes) -> None:
+    contents = read_journal(MAGIC + data)
+    assert contents is None or contents.rows == ()
+
+
+@given(st.data())
+def test_damage_loses_no_record_that_it_did_not_touch(data: st.DataObject) -> None:
+    rows = [row(id=str(number), session="s" * number) for number in range(5)]
+    with mmap.mmap(-1, 64 * 1024) as memory:
+        memory[: len(head(URL))] = head(URL)
+        journal = Written(memory)
+        for one in rows:
+            journal.write(encode(one))
+        # A mark that became "free" ends the journal, so marks are left alone here.
+        at = data.draw(st.integers(journal.slots[0], journal.tail - 1).filter(lambda place: place not in journal.slots))
+        memory[at] ^= data.draw(st.integers(1, 255))
+        hit = max(number for number, slot in enumerate(journal.slots) if slot <= at)
+        assert set(journal.ids()) >= {one.entry.id for number, one in enumerate(rows) if number != hit}

@@ -1,0 +1,264 @@
+"""What is PostgreSQL's own: conflicts, lost servers, poolers, and what its columns cannot hold."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import asyncpg
+import pytest
+from msgspec.structs import replace
+
+from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
+from acp_proxy.ledger.accounts.kept_sums import ANEW
+from acp_proxy.ledger.budgets import EXPIRY, Grant
+from acp_proxy.ledger.journal.recovery import append_all
+from acp_proxy.ledger.migrations import MIGRATIONS
+from acp_proxy.ledger.places import canonical_url
+from acp_proxy.ledger.postgres.ledger import PostgresLedger
+from acp_proxy.ledger.statements import Run
+from tests.core.accounts import usd
+from tests.ledger.conftest import TABLES
+from tests.ledger.holds import CAP, GONE, held, hold
+from tests.ledger.processes import Process
+from tests.ledger.rows import ALICE, NOON, Warnings, row
+from tests.postgres import Server, asked, name_of, running
+
+OPERATING = (Path(__file__).parents[2] / "docs/operating.md").read_text(encoding="utf-8")
+
+_numbers = iter(range(10**6))
+
+
+@pytest.fixture
+def empty(postgres: Server) -> str:
+    """The URL of a database without a ledger."""
+    return postgres.create(f"empty{next(_numbers)}")
+
+
+class TestSchema:
+    def test_processes_that_open_a_new_ledger_at_once_all_get_it(self, empty: str) -> None:
+        processes = [Process("first_open", empty) for _ in range(6)]
+        for process in processes:
+            process.until_ready()
+        for process in processes:
+            process.go_on()
+        assert [process.wait() for process in processes] == [0] * 6
+        with closing(open_ledger(empty, journals=())) as ledger:
+            assert f"schema {len(MIGRATIONS)}" in ledger.check()
+
+    def test_a_ledger_of_the_version_before_is_brought_up_with_its_rows(self, postgres: Server, empty: str) -> None:
+        with closing(open_ledger(empty, journals=())) as ledger:
+            ledger.append([row(id="a")])
+        version = MIGRATIONS.index(ANEW)
+        before = f"DROP TABLE unsummed; UPDATE acp_proxy_schema SET version = {version}"  # noqa: S608  a number of ours
+        postgres.execute(name_of(empty), before)
+        with closing(open_ledger(empty, journals=())) as ledger:
+            assert [found.entry.id for found in ledger.rows(Query())] == ["a"]
+            assert f"schema {len(MIGRATIONS)}" in ledger.check()
+
+    def test_a_ledger_of_a_newer_version_is_refused_in_one_line(self, postgres: Server, empty: str) -> None:
+        open_ledger(empty, journals=()).close()
+        postgres.execute(name_of(empty), "UPDATE acp_proxy_schema SET version = 99")
+        with pytest.raises(LedgerError, match=r"written by a newer acp-proxy.*update it$"):
+            open_ledger(empty, journals=())
+
+    def test_an_open_ledger_notices_that_a_newer_version_changed_it(self, postgres: Server, empty: str) -> None:
+        with closing(open_ledger(empty, journals=())) as ledger:
+            ledger.append([row(id="before")])
+            postgres.execute(name_of(empty), "UPDATE acp_proxy_schema SET version = version + 1")
+            with pytest.raises(LedgerError, match=r"written by a newer acp-proxy: update it$"):
+                ledger.append([row(id="meanwhile")])
+            postgres.execute(name_of(empty), "UPDATE acp_proxy_schema SET version = version - 1")
+            ledger.append([row(id="after")])
+            assert {found.entry.id for found in ledger.rows(Query())} == {"before", "after"}
+
+    def test_tables_of_another_program_are_left_alone(self, postgres: Server, empty: str) -> None:
+        postgres.execute(name_of(empty), "CREATE TABLE turn (precious TEXT)")
+        with pytest.raises(LedgerError, match="already exists"):
+            open_ledger(empty, journals=(), patience=1)
+        postgres.execute(name_of(empty), "INSERT INTO turn VALUES ('kept')")
+
+    def test_every_key_but_the_version_leads_with_the_organisation(self, empty: str) -> None:
+        open_ledger(empty, journals=()).close()
+        first_columns = """
+            SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+            JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public'
+        """
+        found = asked(empty, first_columns)
+        assert {column for table, column in found if table != "acp_proxy_schema"} == {"org_id"}
+
+
+class TestTrouble:
+    def test_it_goes_on_after_the_server_was_restarted(self) -> None:
+        with running() as server, closing(open_ledger(server.create("l"), journals=())) as ledger:
+            ledger.append([row(id="a")])
+            server.stop()
+            with pytest.raises(LedgerUnavailableError, match=r"^ledger postgresql://127.0.0.1:\d+/l: "):
+                ledger.append([row(id="b")])
+            server.start()
+            ledger.append([row(id="b")])
+            assert [found.entry.id for found in ledger.rows(Query())] == ["a", "b"]
+
+    def test_a_connection_that_was_cut_is_made_anew_unnoticed(self, postgres: Server, empty: str) -> None:
+        with closing(open_ledger(empty, journals=())) as ledger:
+            postgres.cut(name_of(empty))
+            ledger.append([row()])
+
+    def test_sums_are_whole_on_a_server_that_has_lost_what_a_process_knew(self, postgres: Server, empty: str) -> None:
+        """As one restored from a backup, or a standby that lagged behind when it took over."""
+        with closing(open_ledger(empty, journals=())) as ledger:
+            ledger.append([row(id="lost")])
+            lost = "; ".join(f"DELETE FROM {table}" for table in TABLES)  # noqa: S608  constants
+            postgres.execute(name_of(empty), lost)
+            postgres.cut(name_of(empty))
+            ledger.append([row(id="after")])
+            assert [sums.rows for sums in ledger.summed(Query(), ("model",))] == [1]
+
+    def test_a_conflict_is_repeated_and_both_rows_are_kept(self, postgres: Server) -> None:
+        url = postgres.create(f"conflict{next(_numbers)}", "serializable")
+        open_ledger(url, journals=()).close()
+        threads = [threading.Thread(target=append_some, args=(url, name)) for name in "abcd"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        with closing(open_ledger(url, journals=())) as ledger:
+            (sums,) = ledger.summed(Query(), ())
+            assert sums.rows == len(list(ledger.rows(Query()))) == 80
+
+    def test_a_lock_that_lasts_longer_than_the_patience_is_unavailability(self, empty: str) -> None:
+        with closing(PostgresLedger(empty, patience=1.0)) as ledger, closing(PostgresLedger(empty)) as holder:
+
+            def locked(run: Run) -> None:
+                run("LOCK TABLE turn", ())
+                with pytest.raises(LedgerUnavailableError, match="no answer in time"):
+                    ledger.append([row()])
+
+            holder._write(locked)
+            ledger.append([row()])
+
+    def test_a_user_whom_the_server_does_not_know_is_not_named(self, empty: str) -> None:
+        with pytest.raises(LedgerError, match=r"^ledger postgresql://127\.0\.0\.1:\d+/\w+: role does not exist$"):
+            open_ledger(empty.replace("owner:secret", "mallory:secret"), journals=())
+
+    def test_a_nul_costs_no_row(self, empty: str) -> None:
+        with closing(open_ledger(empty, journals=())) as ledger:
+            ledger.append([row(id="a", detail="before\0after")])
+            assert [found.entry.detail for found in ledger.rows(Query())] == ["before\ufffdafter"]
+
+    def test_a_name_that_no_index_takes_costs_that_row_alone(self, empty: str) -> None:
+        with closing(open_ledger(empty, journals=())) as ledger:
+            warnings = Warnings()
+            append_all(ledger, [row(origin=replace(ALICE, agent=secrets.token_hex(10_000))), row()], warnings)
+            assert warnings.events == ["ledger.row_refused"]
+            assert [each.origin for each in ledger.rows(Query())] == [ALICE]
+
+    def test_a_role_that_only_adds_rows_is_enough_for_proxies_and_can_take_none_back(
+        self, postgres: Server, empty: str
+    ) -> None:
+        open_ledger(empty, journals=()).close()
+        (sql,) = re.findall(r"```sql\n(CREATE ROLE proxies.*?)```", OPERATING, re.DOTALL)
+        postgres.execute(name_of(empty), sql)
+        url = empty.replace("owner:secret", "proxies:secret")
+        with closing(open_ledger(url, journals=())) as ledger:
+            for number in range(70):  # some of them are added up
+                turn = f"{number:08x}-0000-7000-8000-000000000000"
+                assert hold(ledger, turn, (CAP, "0.01")).admitted
+                ledger.beat("default", [turn], NOON + EXPIRY)
+                ledger.append([row(id=turn)])
+            hold(ledger, "dead", (CAP, "0.01"), owner=GONE)
+            assert ledger.settle_dead(NOON) == 1
+            assert held(ledger, CAP) == (usd("0.71"), 0)
+            assert sum(sums.rows for sums in ledger.summed(Query(), ())) == 71
+            assert "71 rows" in ledger.check()
+            with pytest.raises(LedgerError, match="permission denied for table granted"):
+                ledger.grant(Grant("g", "default", "user", "daily", None, 1, "USD", NOON, NOON + 1, "a", "b"))
+        for taking_back in ("DELETE FROM line", "UPDATE line SET cost_nano = 0", "TRUNCATE turn", "DROP TABLE turn"):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                postgres.execute(name_of(empty), f"SET ROLE proxies; {taking_back}")
+
+    def test_behind_a_pooler_no_statement_outlives_its_transaction(self, empty: str) -> None:
+        with closing(open_ledger(f"{empty}?pgbouncer=true", journals=())) as ledger:
+            ledger.append([row()])
+            assert len(list(ledger.rows(Query()))) == 1
+            assert isinstance(ledger, PostgresLedger)
+            assert ledger._read("SELECT count(*) FROM pg_prepared_statements WHERE name <> ''", ()) == [(0,)]
+
+    def test_a_pooler_that_nobody_told_of_is_noticed(self, empty: str) -> None:
+        """What it does to a session shows as statements that are gone."""
+        with closing(PostgresLedger(empty)) as ledger:
+            ledger.append([row()])
+            ledger._read("DEALLOCATE ALL", ())
+            ledger.append([row()])
+            assert ledger._read("SELECT count(*) FROM turn", ()) == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("url", "canonical"),
+    [
+        ("postgresql://alice:secret@db.example/ledger", "postgresql://db.example:5432/ledger"),
+        ("postgres://DB.example:5432/ledger?sslmode=require&pgbouncer=true", "postgresql://db.example:5432/ledger"),
+        ("postgresql:///ledger?host=/run/postgresql", "postgresql:///run/postgresql/ledger"),
+        ("postgresql://u:p@[::1]:6543/l", "postgresql://[::1]:6543/l"),
+        ("postgresql://u:p%2Fq@one:1,two:2/l", "postgresql://one:1,two:2/l"),
+    ],
+)
+def test_a_ledger_is_the_same_however_its_url_is_spelt(url: str, canonical: str) -> None:
+    assert canonical_url(url) == canonical
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://alice:SEC/RET@db.example/ledger",
+        "postgresql://alice:SEC/RET",
+        "postgresql://alice:SEC/RET@db.example:5432/ledger",
+        "postgresql://alice:SEC#RET@db.example/ledger",
+        "postgresql://alice:SEC?RET@db.example/ledger",
+        "postgresql://db.example:port/ledger",
+        "postgresql://one:5432,two:port/ledger",
+    ],
+)
+def test_a_url_that_cannot_be_read_is_one_line_that_keeps_secrets(url: str) -> None:
+    with pytest.raises(LedgerError) as refused:
+        open_ledger(url, journals=())
+    assert (
+        str(refused.value)
+        == "ledger URL that cannot be read: a port is a number; in a password /, ? and # are %2F, %3F and %23"
+    )
+
+
+def test_an_option_that_the_driver_does_not_take_is_one_line(empty: str) -> None:
+    with pytest.raises(
+        LedgerError, match=r"^ledger postgresql://127[^ ]+: `sslmode` parameter must be one of"
+    ) as refused:
+        open_ledger(f"{empty}?sslmode=maybe", journals=())
+    assert not isinstance(refused.value, LedgerUnavailableError)
+
+
+def test_what_only_libpq_does_is_no_setting_of_the_server(empty: str) -> None:
+    with closing(open_ledger(f"{empty}?connect_timeout=10&keepalives=1&application_name=x", journals=())) as ledger:
+        ledger.append([row()])
+    with pytest.raises(LedgerError, match=r"^ledger URL with channel_binding=require, which is not known here"):
+        canonical_url("postgresql://alice:secret@db.example/ledger?sslmode=require&channel_binding=require")
+
+
+def test_commands_read_it(empty: str) -> None:
+    with closing(open_ledger(empty, journals=())) as ledger:
+        ledger.append([row()])
+    command = [sys.executable, "-m", "acp_proxy", "report", "--ledger", empty, "--json"]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert json.loads(found.stdout)["total"]["turns"] == 1
+
+
+def append_some(url: str, name: str) -> None:
+    with closing(open_ledger(url, journals=(), patience=30)) as ledger:
+        for number in range(20):
+            ledger.append([row(id=f"{name}{number}")])

@@ -1,0 +1,266 @@
+"""What servers, databases and roles of teams are set to: it works as ever, or is refused in one line that says why."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
+from acp_proxy.ledger.postgres.errors import first_line
+from acp_proxy.ledger.postgres.ledger import PostgresLedger
+from acp_proxy.ledger.statements import Run
+from tests.cases import each_of
+from tests.core.accounts import usd
+from tests.ledger.holds import CAP, held, hold
+from tests.ledger.rows import ALICE, NOON, Warnings, row
+from tests.postgres import Server, asked, name_of, running
+
+SETTINGS = (
+    "TimeZone = 'Asia/Kathmandu'",
+    "DateStyle = 'German, DMY'",
+    "IntervalStyle = 'iso_8601'",
+    "bytea_output = 'escape'",
+    "standard_conforming_strings = off",
+    "transform_null_equals = on",
+    "quote_all_identifiers = on",
+    "row_security = off",
+    "client_encoding = 'LATIN1'",
+    "default_transaction_deferrable = on",
+    "session_replication_role = 'replica'",
+    "plan_cache_mode = 'force_generic_plan'",
+    "enable_indexscan = off",
+    "work_mem = '64kB'",
+    "search_path = other, public",
+)
+TITLE = "Fix the 🎉 in Größe"
+
+
+@pytest.fixture
+def empty(postgres: Server, tmp_path: Path) -> str:
+    """The URL of a database without a ledger."""
+    return postgres.create(tmp_path.name)
+
+
+def use(url: str) -> None:
+    """Write and read some of everything, with what takes more than one byte."""
+    with closing(open_ledger(url, journals=())) as ledger:
+        assert hold(ledger, "held", (CAP, "0.5")).admitted
+        for number in range(40):  # some of them are added up
+            ledger.append([row(id=f"{number}", detail="déjà 🎉")])
+        ledger.append([row(id="held")])
+        ledger.note_session(ALICE, "s1", TITLE, NOON + 10**12)
+        ledger.rebuild()
+        (session,) = ledger.sessions(Query(where=(("title", "GRÖSSE"),)))
+        assert session.title == TITLE
+        assert {found.entry.detail for found in ledger.rows(Query())} == {"déjà 🎉", ""}
+        assert [sums.rows for sums in ledger.summed(Query(), ("day",))] == [41]
+        assert held(ledger, CAP) == (usd("0.41"), 0)
+
+
+def test_what_a_database_is_set_to_changes_nothing(postgres: Server, empty: str) -> None:
+    postgres.execute(name_of(empty), "CREATE SCHEMA other")
+    for setting in SETTINGS:
+        postgres.execute(name_of(empty), f'ALTER DATABASE "{name_of(empty)}" SET {setting}')
+    use(empty)
+
+
+def test_a_schema_that_the_url_names_has_a_ledger_of_its_own(postgres: Server, empty: str) -> None:
+    postgres.execute(name_of(empty), "CREATE SCHEMA other")
+    for url in (empty, f"{empty}?options=-c%20search_path%3Dother"):
+        use(url)
+
+
+class TestEncodings:
+    def test_one_that_keeps_bytes_as_they_are_keeps_every_text(self, postgres: Server, tmp_path: Path) -> None:
+        use(created(postgres, tmp_path.name, "SQL_ASCII"))
+
+    def test_one_that_cannot_keep_every_text_is_refused(self, postgres: Server, tmp_path: Path) -> None:
+        """A turn must not be free because of the name of its project."""
+        expected = "its database keeps text as LATIN1, expected one made with ENCODING 'UTF8' TEMPLATE template0"
+        with pytest.raises(LedgerError, match=f"{expected}$") as refused:
+            open_ledger(created(postgres, tmp_path.name, "LATIN1"), journals=())
+        assert not isinstance(refused.value, LedgerUnavailableError)
+
+
+def created(server: Server, name: str, encoding: str) -> str:
+    server.execute("postgres", f"CREATE DATABASE \"{name}\" ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    return server.url(name)
+
+
+class TestTimeouts:
+    @pytest.mark.parametrize(
+        "setting", ["idle_in_transaction_session_timeout", "idle_session_timeout", "transaction_timeout"]
+    )
+    def test_what_the_server_ends_is_done_anew(self, postgres: Server, empty: str, setting: str) -> None:
+        """As when a laptop slept in the middle of it."""
+        with closing(PostgresLedger(empty)) as ledger:
+            if not ledger._read("SELECT 1 FROM pg_settings WHERE name = ?", (setting,)):
+                pytest.skip(f"this server has no {setting}")
+        postgres.execute(name_of(empty), f"ALTER DATABASE \"{name_of(empty)}\" SET {setting} = '1s'")
+        slept = list[int]()
+
+        def sleeps_once(run: Run) -> int:
+            (pid,) = run("SELECT pg_backend_pid()", ())[0]
+            if not slept:
+                slept.append(pid)
+                until_gone(postgres, pid)
+            return int(run("SELECT count(*) FROM turn", ())[0][0])
+
+        with closing(PostgresLedger(empty)) as ledger:
+            ledger.append([row()])
+            if setting == "idle_session_timeout":
+                ((pid,),) = ledger._read("SELECT pg_backend_pid()", ())
+                until_gone(postgres, pid)
+                slept.append(pid)
+            assert ledger._write(sleeps_once) == 1
+        assert slept
+
+    def test_a_statement_or_a_lock_that_takes_too_long_is_unavailability(self, postgres: Server, empty: str) -> None:
+        with closing(PostgresLedger(empty)) as holder:
+            for setting in ("statement_timeout", "lock_timeout"):
+                with closing(PostgresLedger(f"{empty}?{setting}=100")) as ledger:
+
+                    def locked(run: Run, ledger: PostgresLedger = ledger, setting: str = setting) -> None:
+                        run("LOCK TABLE turn", ())
+                        with pytest.raises(LedgerUnavailableError, match=f"due to {setting.replace('_', ' ')}$"):
+                            ledger.append([row()])
+
+                    holder._write(locked)
+                    ledger.append([row()])
+
+
+def until_gone(server: Server, pid: int) -> None:
+    while asked(server.url("postgres"), f"SELECT 1 FROM pg_stat_activity WHERE pid = {pid:d}"):  # noqa: S608  a number
+        pass
+
+
+class TestRoles:
+    def test_one_with_too_many_connections_is_told_so_without_its_name(self, postgres: Server, empty: str) -> None:
+        open_ledger(empty, journals=()).close()
+        few = role(postgres, empty, "few", "CONNECTION LIMIT 1")
+        refused = pytest.raises(LedgerUnavailableError, match=r": too many connections for role$")
+        with closing(open_ledger(few, journals=())), refused:
+            open_ledger(few, journals=())
+
+    def test_one_that_may_only_read_reads(self, postgres: Server, empty: str) -> None:
+        with closing(open_ledger(empty, journals=())) as ledger:
+            ledger.append([row()])
+        url = role(postgres, empty, "looks", "")
+        postgres.execute(name_of(empty), "ALTER ROLE looks SET default_transaction_read_only = on")
+        with closing(open_ledger(url, journals=())) as ledger:
+            assert len(list(ledger.rows(Query()))) == 1
+            with pytest.raises(
+                LedgerUnavailableError, match=r"takes no writes: a standby, or a role that may only read$"
+            ):
+                ledger.append([row()])
+
+    def test_one_that_policies_hide_rows_from_is_warned(self, postgres: Server, empty: str) -> None:
+        with closing(open_ledger(empty, journals=())) as ledger:
+            ledger.append([row()])
+        url, warnings = role(postgres, empty, "hidden", ""), Warnings()
+        open_ledger(url, journals=(), warn=warnings).close()
+        assert warnings.events == []
+        postgres.execute(name_of(empty), "ALTER TABLE turn ENABLE ROW LEVEL SECURITY")
+        with closing(open_ledger(url, journals=(), warn=warnings)) as ledger:
+            assert list(ledger.rows(Query())) == []
+        assert warnings.events == ["ledger.rows_hidden"]
+
+
+def role(server: Server, url: str, name: str, options: str) -> str:
+    """The URL for a role that may do everything with the tables; roles are the server's, not a database's."""
+    server.execute("postgres", f"DROP ROLE IF EXISTS {name}")
+    server.execute("postgres", f"CREATE ROLE {name} LOGIN {options}")
+    server.execute(name_of(url), f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {name}")
+    return url.replace("owner:secret", name)
+
+
+@each_of(
+    [
+        ('role "alice" does not exist', "role does not exist"),
+        ('password authentication failed for user "alice"', "password authentication failed for user"),
+        (
+            "Passwort-Authentifizierung für Benutzer »alice« fehlgeschlagen",
+            "Passwort-Authentifizierung für Benutzer fehlgeschlagen",
+        ),
+        ("le rôle « alice » n'existe pas", "le rôle n'existe pas"),
+        ('ロール"alice"は存在しません', "ロールは存在しません"),
+        (
+            'no pg_hba.conf entry for host "::1", user "alice", database "malice"',
+            'no pg_hba.conf entry for host "::1", user, database "malice"',
+        ),
+    ],
+    name=lambda case: case[1],
+)
+def test_who_was_not_let_in_is_named_in_no_language(case: tuple[str, str]) -> None:
+    said, shown = case
+    assert first_line(Exception(f"{said}\nDETAIL: alice"), "alice") == shown
+
+
+class TestPasswords:
+    @pytest.fixture
+    def url(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+        """Of a ledger that wants a password of all but its owner."""
+        with running() as server:
+            owners = server.create("ledger")
+            open_ledger(owners, journals=()).close()
+            (server.data / "pg_hba.conf").write_text("host all owner all trust\nhost all all all md5\n")
+            server.stop("fast")
+            server.start()
+            monkeypatch.setenv("PGPASSFILE", str(tmp_path / "pgpass"))
+            yield role(server, owners, "alice", "PASSWORD 'old'")
+
+    def test_one_that_changed_is_read_again_from_its_file(self, url: str, tmp_path: Path) -> None:
+        owners = url.replace("alice@", "owner@")
+        file = tmp_path / "pgpass"
+        file.touch(0o600)
+        file.write_text("*:*:*:alice:old\n")
+        with closing(open_ledger(url, journals=())) as ledger, closing(PostgresLedger(owners)) as owner:
+            owner._write(lambda run: run("ALTER ROLE alice PASSWORD 'new'", ()))
+            ledger.append([row()])
+            cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'alice'"
+            owner._write(lambda run: run(cut, ()))
+            with pytest.raises(LedgerError, match=r": password authentication failed for user$"):
+                ledger.append([row()])
+            file.write_text("*:*:*:alice:new\n")
+            ledger.append([row()])
+            assert len(list(ledger.rows(Query()))) == 2
+
+
+def test_a_server_that_is_too_old_is_refused() -> None:
+    with (
+        answering({"server_version": "12.22 (Debian)", "server_encoding": "UTF8"}) as port,
+        pytest.raises(LedgerError, match=r": PostgreSQL 12 is too old, expected 13 or newer$") as refused,
+    ):
+        open_ledger(f"postgresql://owner@127.0.0.1:{port}/ledger?sslmode=disable", journals=())
+    assert not isinstance(refused.value, LedgerUnavailableError)
+
+
+@contextmanager
+def answering(parameters: dict[str, str]) -> Iterator[int]:
+    """The port of a server that lets one client in, says this of itself, and no more."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            client, _ = listener.accept()
+            with client:
+                client.recv(4096)
+                said = message(b"R", struct.pack("!i", 0))
+                for name, value in {**parameters, "client_encoding": "UTF8"}.items():
+                    said += message(b"S", f"{name}\0{value}\0".encode())
+                client.sendall(said + message(b"K", struct.pack("!ii", 1, 1)) + message(b"Z", b"I"))
+                client.recv(4096)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield listener.getsockname()[1]
+        thread.join(30)
+
+
+def message(kind: bytes, content: bytes) -> bytes:
+    return kind + struct.pack("!i", len(content) + 4) + content
