@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def ask(process: Any, id: int, method: str, **params: Any) -> Any:
     return answer["result"]
 
 
-@pytest.mark.parametrize(("options", "last"), [((), b"sqlite"), (("--budget", "5"), b"live_standings")])
+@pytest.mark.parametrize(("options", "last"), [((), b"sqlite.ledger"), (("--budget", "5"), b"accounts.live_standings")])
 def test_a_session_that_opens_after_the_package_went_is_relayed_priced_and_booked(
     options: tuple[str, ...], last: bytes, tmp_path: Path
 ) -> None:
@@ -41,8 +42,8 @@ def test_a_session_that_opens_after_the_package_went_is_relayed_priced_and_booke
     ours = (sys.executable, "-X", "importtime", "-m", "acp_proxy", "run", "--no-summary", *options)
     with running(*ours, "--", *AGENT, env=environ_of(tmp_path, site), cwd=tmp_path) as process:
         ask(process, 1, "initialize", protocolVersion=1)
-        while b" acp_proxy.ledger.%s\n" % last not in line(process.stderr):
-            pass  # the last that is loaded; it is told when it is there
+        loaded = iter(partial(line, process.stderr), b"")
+        assert any(b" acp_proxy.ledger.%s\n" % last in each for each in loaded)  # told when it is there, as the last
         shutil.rmtree(site)
         ask(process, 2, "session/new", cwd="/", mcpServers=[])
         answer = ask(process, 3, "session/prompt", sessionId="demo-session", prompt=[])
