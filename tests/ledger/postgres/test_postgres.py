@@ -30,7 +30,7 @@ from tests.ledger.processes import Process
 from tests.ledger.rows import ALICE, NOON, Warnings, row
 from tests.postgres import Server, asked, name_of, running
 
-OPERATING = (Path(__file__).parents[2] / "docs/operating.md").read_text(encoding="utf-8")
+OPERATING = (Path(__file__).parents[3] / "docs/operating.md").read_text(encoding="utf-8")
 
 _numbers = iter(range(10**6))
 
