@@ -130,4 +130,6 @@ def _session_details(session: SessionInfo) -> dict[str, Any]:
         "ended_at": milliseconds(session.ended_at),
         "context_used": session.context_used,
         "context_size": session.context_size,
+        "user": session.origin.user,
+        "team": session.origin.team,
     }

@@ -39,6 +39,8 @@ _CSV_DETAILS: Mapping[str, tuple[str, ...]] = {
         "ended_at",
         "context_used",
         "context_size",
+        "user",
+        "team",
     ),
     "turn": (
         "session",

@@ -126,6 +126,8 @@ def test_a_row_by_session_says_what_the_session_was(ledger: Ledger) -> None:
             "ended_at": "2026-11-21T13:01:00.000Z",
             "context_used": 5,
             "context_size": 200,
+            "user": "alice",
+            "team": "core",
         }
     ]
 
@@ -317,6 +319,16 @@ def test_csv_leaves_empty_what_a_row_does_not_have(ledger: Ledger) -> None:
     bare = replace(bare, entry=replace(bare.entry, stop_reason=None))
     (only,) = csv.DictReader(io.StringIO("".join(spreadsheet.as_csv(found(ledger, "turn", bare)))))
     assert {only[name] for name in ("model", "stop_reason", "message_id", "context_used", "context_size")} == {""}
+
+
+@pytest.mark.parametrize("by", ["session", "turn"])
+def test_csv_says_of_a_row_what_its_json_says(ledger: Ledger, by: str) -> None:
+    told = found(ledger, by, row(state=SessionState(title="Fix the tests", context_used=5, context_size=200)))
+    (only,) = csv.DictReader(io.StringIO("".join(spreadsheet.as_csv(told))))
+    (same,) = as_json(told)["rows"]
+    names = list(same)[list(same).index("session") :]
+    assert list(only)[-len(names) :] == names
+    assert [only[name] for name in names] == ["" if same[name] is None else str(same[name]) for name in names]
 
 
 def test_csv_gives_a_spreadsheet_no_formula_and_keeps_names_of_agents(ledger: Ledger) -> None:
