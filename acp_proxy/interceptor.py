@@ -61,4 +61,4 @@ class Interceptor:
         return ()
 
     async def aclose(self) -> None:
-        """The relay is over: flush, within a second."""
+        """The relay is over: flush, within a second. After two it goes on without."""

@@ -5,6 +5,7 @@ This is the boundary that keeps the relay alive: whatever fails here is logged, 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -30,6 +31,7 @@ Later = Callable[[Callable[[], None]], object]
 _Hearer = tuple[Interceptor, Callable[[Event], Iterable[Effect]]]
 
 AT_MOST = 256  # lines and bursts that wait to be accounted
+CLOSING = 2.0  # seconds that an interceptor has to close; it is told that it has one
 
 
 class Accounting:
@@ -194,15 +196,18 @@ class Accounting:
             for each in derived:
                 self._tell(each)
 
-    def failed(self, who: object, error: Exception) -> None:
+    def failed(self, who: object, error: BaseException) -> None:
         self.failures += 1
         self._log("error", "interceptor failed", who=type(who).__name__, error=type(error).__name__, at=_place(error))
 
     async def aclose(self) -> None:
         for interceptor in self.interceptors:
             try:
-                await interceptor.aclose()
-            except Exception as error:  # an interceptor's failure stays its own
+                async with asyncio.timeout(CLOSING):
+                    await interceptor.aclose()
+            except (Exception, asyncio.CancelledError) as error:  # an interceptor's failure stays its own
+                if is_being_cancelled():
+                    raise
                 self.failed(interceptor, error)
 
     def _tell(self, event: Event) -> None:
@@ -239,6 +244,12 @@ class Accounting:
                 continue
             if wanted:
                 yield interceptor, on_event
+
+
+def is_being_cancelled() -> bool:
+    """Whether it is this task that is to end: a CancelledError may also come from a task of an interceptor's own."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _place(error: BaseException) -> str:

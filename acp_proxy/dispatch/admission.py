@@ -11,11 +11,12 @@ from collections.abc import Callable
 from math import inf
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.core import acp
 from acp_proxy.core.events import Side
 from acp_proxy.core.jsonrpc import Message, Notification, Request
-from acp_proxy.dispatch.accounting import Accounting
+from acp_proxy.dispatch.accounting import Accounting, is_being_cancelled
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
 
 
@@ -37,7 +38,8 @@ class Admission:
         self._timeout = timeout
         self._behind: dict[str | None, deque[bytes]] = {}  # by session
         self._tasks: set[asyncio.Task[None]] = set()
-        self.methods = frozenset[str]().union(*(each.admits for each in accounting.interceptors))
+        self._enforcers = [(each, self._admits(each)) for each in accounting.interceptors]
+        self.methods = frozenset[str]().union(*(methods for _, methods in self._enforcers))
         self.held = 0  # bytes
 
     @property
@@ -79,15 +81,28 @@ class Admission:
         self.held -= len(line) + sum(map(len, behind))
         self._decided(Decided(request, line, verdict, behind))
 
+    def _admits(self, interceptor: Interceptor) -> frozenset[str]:
+        """The methods that it wants to be asked of; none where it does not say so as it should."""
+        try:
+            admits: object = interceptor.admits
+            if isinstance(admits, str):  # a set of its letters, and no method is one
+                raise TypeError("str")
+            return frozenset(interceptor.admits)
+        except Exception as error:  # a faulty enforcer must not lock people out of their editor
+            self._accounting.failed(interceptor, error)
+            return frozenset()
+
     async def _verdict(self, request: Request) -> Refusal | Admitted | None:
         admitted = None
-        for interceptor in self._accounting.interceptors:
-            if request.method not in interceptor.admits:
+        for interceptor, methods in self._enforcers:
+            if request.method not in methods:
                 continue
             try:
                 async with asyncio.timeout(self._within(interceptor)):
                     verdict = _sound(await interceptor.admit(Side.CLIENT, request))
-            except Exception as error:  # a faulty enforcer must not lock people out of their editor
+            except (Exception, asyncio.CancelledError) as error:  # as above
+                if is_being_cancelled():
+                    raise
                 self._accounting.failed(interceptor, error)
                 continue
             if isinstance(verdict, Refusal):
@@ -101,9 +116,14 @@ class Admission:
 
 
 def _sound(verdict: Refusal | Admitted | None) -> Refusal | Admitted | None:
-    """The same. Raises TypeError for what is none, or would be no answer: others' code may return anything."""
-    if isinstance(verdict, Refusal):
-        acp.answer_to(b"", verdict.result, verdict.error)
-    elif not isinstance(verdict, Admitted | None):
-        raise TypeError(type(verdict).__name__)
-    return verdict
+    """The same. Raises TypeError for what cannot be carried out as a whole: others' code may return anything."""
+    match verdict:
+        case None:
+            return None
+        case Refusal():
+            acp.answer_to(b"", verdict.result, verdict.error)
+        case Admitted(turn=str()):
+            pass
+        case _:
+            raise TypeError(type(verdict).__name__)
+    return replace(verdict, effects=tuple(verdict.effects))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_proxy.core.effects import Effect, Send
+from acp_proxy.core.effects import Send
 from acp_proxy.core.events import (
-    Event,
     Side,
     TurnEnded,
     TurnMetered,
@@ -21,56 +19,9 @@ from acp_proxy.core.events import (
     UpdateSeen,
     UsageReported,
 )
-from acp_proxy.core.jsonrpc import Request
-from acp_proxy.dispatch.lane import Lane
-from acp_proxy.interceptor import Interceptor, Refusal
-from tests.ends import SESSION, Ends, Wire, answer, chunk, encoded, prompt, request, update
-
-OWN = b'{"own":1}'
-USED = {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}
-
-
-class Speaks(Interceptor):
-    """Says a word on every event of a type."""
-
-    def __init__(self, *types: type) -> None:
-        self._types = types
-        self.seen: list[Event] = []
-
-    def on_event(self, event: Event) -> Iterable[Effect]:
-        self.seen.append(event)
-        return [Send(Side.CLIENT, OWN)] if isinstance(event, self._types) else []
-
-
-class Gate(Interceptor):
-    """Lets a prompt wait until told what to do with it."""
-
-    admits = frozenset({"session/prompt"})
-
-    def __init__(self) -> None:
-        self.asked: list[Request] = []
-        self.verdict: asyncio.Future[Refusal | None] = asyncio.get_running_loop().create_future()
-
-    async def admit(self, sender: Side, request: Request) -> Refusal | None:
-        self.asked.append(request)
-        return await self.verdict
-
-
-class Breaks(Interceptor):
-    admits = frozenset({"session/prompt"})
-
-    def on_event(self, event: Event) -> Iterable[Effect]:
-        raise RuntimeError("a secret of the session")
-
-    async def admit(self, sender: Side, request: Request) -> Refusal | None:
-        raise RuntimeError("a secret of the session")
-
-
-async def settled() -> None:
-    """Everything that can run has run."""
-    for _ in range(10):
-        await asyncio.sleep(0)
-
+from acp_proxy.interceptor import Refusal
+from tests.dispatch.interceptors import OWN, USED, Gate, Speaks, settled
+from tests.ends import SESSION, Ends, answer, chunk, encoded, prompt, request, update
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
@@ -234,83 +185,6 @@ async def test_the_session_goes_on_after_a_refusal() -> None:
     assert [request.id for request in gate.asked] == [2, 3]
 
 
-async def test_an_enforcer_that_does_not_answer_in_time_is_passed_over() -> None:
-    gate = Gate()
-    ends = Ends([gate], admission_timeout=0.01)
-    ends.open_session()
-    ends.client_says(prompt(2))
-    await ends.agent.written.wait()
-    assert ends.agent.data == encoded(prompt(2))
-    assert ends.log[0][2]["error"] == "TimeoutError"
-
-
-async def test_an_interceptor_that_fails_is_logged_without_content_and_the_relay_goes_on() -> None:
-    watcher = Speaks()
-    ends = Ends([Breaks(), watcher])
-    ends.open_session()
-    ends.client_says(prompt(2))
-    await settled()
-    ends.agent_says(answer(2, stopReason="end_turn", usage=USED))
-    assert ends.agent.data == encoded(prompt(2))
-    assert ends.client.data == encoded(answer(2, stopReason="end_turn", usage=USED))
-    assert any(isinstance(event, TurnMetered) for event in watcher.seen)
-    assert ends.dispatcher.failures > 0
-    assert "secret" not in repr(ends.log)
-    assert "Breaks" in repr(ends.log)
-
-
-def test_an_effect_that_cannot_be_carried_out_stops_neither_the_line_nor_other_effects() -> None:
-    class Mistaken(Speaks):
-        def on_event(self, event: Event) -> Iterable[Effect]:
-            said: Any = "a secret, and no bytes"
-            effects = [Send(Side.CLIENT, said), *super().on_event(event)]
-            return effects if isinstance(event, TurnMetered) else ()
-
-    ends = Ends([Mistaken(TurnMetered)])
-    ends.open_session()
-    ends.client_says(prompt(2))
-    end = answer(2, stopReason="end_turn", usage=USED)
-    ends.agent_says(end)
-    assert ends.client.data == OWN + b"\n" + encoded(end)
-    assert (ends.dispatcher.failures, "secret" in repr(ends.log)) == (1, False)
-
-
-@pytest.mark.parametrize("verdict", [True, Refusal(result={"stopReason": object()}), Refusal(error={"code": {1}})])
-async def test_an_enforcer_whose_verdict_is_none_is_passed_over(verdict: Any) -> None:
-    gate = Gate()
-    ends = Ends([gate])
-    ends.open_session()
-    mode = request(3, "session/set_mode", sessionId=SESSION, modeId="code")
-    ends.client_says(prompt(2), mode)
-    gate.verdict.set_result(verdict)
-    await settled()
-    assert ends.agent.data == encoded(prompt(2), mode)
-    assert ends.dispatcher.failures == 1
-
-
-async def test_what_cannot_be_said_of_a_refusal_does_not_keep_the_answer() -> None:
-    gate = Gate()
-    ends = Ends([gate])
-    ends.open_session()
-    ends.client_says(prompt(2))
-    said: Any = "no bytes"
-    gate.verdict.set_result(Refusal(result={"stopReason": "end_turn"}, effects=(Send(Side.CLIENT, said),)))
-    await settled()
-    assert ends.client.data == encoded(answer(2, stopReason="end_turn")).replace(b" ", b"")
-
-
-def test_nothing_is_written_into_a_line_that_is_half_out() -> None:
-    ends = Ends([Speaks(TurnMetered)])
-    ends.open_session()
-    ends.client_says(prompt(2))
-    big = encoded(chunk("x" * 100))
-    ends.dispatcher.part(Side.AGENT, big[:50], True, False)
-    ends.dispatcher.finish()
-    assert ends.client.data == big[:50]
-    ends.dispatcher.part(Side.AGENT, big[50:], False, True)
-    assert ends.client.data == big + OWN + b"\n"
-
-
 def test_after_a_last_line_without_newline_own_lines_begin_with_one() -> None:
     ends = Ends([Speaks(TurnMetered)])
     ends.open_session()
@@ -318,99 +192,6 @@ def test_after_a_last_line_without_newline_own_lines_begin_with_one() -> None:
     ends.dispatcher.lines(Side.AGENT, b'{"half":')
     ends.dispatcher.ended(Side.AGENT)
     assert ends.client.data == b'{"half":\n' + OWN + b"\n"
-
-
-@pytest.mark.parametrize(
-    ("sender", "head", "streams"),
-    [
-        (Side.AGENT, encoded(chunk("x"))[:-20], True),
-        (Side.AGENT, b'{"jsonrpc":"2.0","id":2,"result":{"stop', False),
-        (Side.AGENT, b'{"jsonrpc":"2.0","id":99,"result":{"stop', True),
-        (Side.AGENT, b'{"result":{"stop', False),
-        (Side.AGENT, b'{"jsonrpc":"2.0","id":7,"method":"fs/write_text_file","params":{"content":"', True),
-        (Side.AGENT, b'{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"toolCall":"', False),
-        (Side.CLIENT, b'{"jsonrpc":"2.0","id":9,"method":"session/prompt","params":{"sessionId":"s","prompt":[', True),
-        (Side.CLIENT, b'{"jsonrpc":"2.0","id":9,"method":"session/prompt","params":{"prompt":[', False),
-        (Side.CLIENT, b"not json at all", True),
-        (Side.AGENT, b' [{"id":2,"result":{}},', True),
-        (Side.CLIENT, b" \t\r" * 5000, False),
-        (Side.CLIENT, b'\r {"half', False),
-        (Side.AGENT, b'{"_meta":"%s","method":"session/update","params":{"update":{' % (b"x" * 5000), True),
-        (Side.AGENT, b'{"method":"fs/read_text_file","_meta":"%s","id":7,"params":{' % (b"x" * 5000), True),
-        (Side.AGENT, b'{"method":"session/request_permission","_meta":"%s","id":7,"params":{' % (b"x" * 5000), False),
-    ],
-)
-def test_a_long_line_streams_only_when_its_head_settles_what_it_is(sender: Side, head: bytes, streams: bool) -> None:
-    ends = Ends()
-    ends.open_session()
-    ends.client_says(prompt(2))
-    assert ends.dispatcher.streams(sender, head) is streams
-
-
-def test_usage_in_the_middle_of_a_long_line_is_seen_up_to_a_mebibyte() -> None:
-    watcher = Speaks()
-    ends = Ends([watcher])
-    ends.open_session()
-    for size, seen in ((400_000, {"y": 1}), (1 << 21, None)):
-        line = encoded(update("agent_message_chunk", before="x" * (size // 2), _meta={"y": 1}, after="x" * (size // 2)))
-        ends.dispatcher.part(Side.AGENT, line[:300_000], True, False)
-        ends.dispatcher.part(Side.AGENT, line[300_000:], False, True)
-        metas = [dict(event.meta) for event in watcher.seen if isinstance(event, UpdateSeen)]
-        assert metas == ([seen] if seen else [])
-        watcher.seen.clear()
-
-
-def test_a_prompt_that_streamed_through_is_a_turn_like_any_other() -> None:
-    watcher = Speaks()
-    ends = Ends([watcher])
-    ends.open_session()
-    line = encoded(prompt(2, "x" * 1000))
-    ends.dispatcher.part(Side.CLIENT, line[:200], True, False)
-    ends.dispatcher.part(Side.CLIENT, line[200:], False, True)
-    ends.agent_says(answer(2, stopReason="end_turn", usage=USED))
-    metered: list[Any] = [event for event in watcher.seen if isinstance(event, TurnMetered)]
-    assert len(metered) == 1
-    assert metered[0].entry.usage.total == 15
-    assert ends.agent.data == line
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        b'{"jsonrpc":"2.0","id":9,"method":"session/prompt","params":{"sessionId":"s","prompt":[',
-        b'{"id":9,"method":"fs/any","params":{"more":"',  # of two methods the last one counts
-        b'{"method":"session/cancel","params":{"more":"',
-        b'{"id":9,"result":{"content":"',
-        "\ufeff{".encode(),
-    ],
-)
-async def test_a_prompt_that_someone_admits_never_streams_however_its_line_begins(head: bytes) -> None:
-    ends = Ends([Gate()])
-    assert not ends.dispatcher.streams(Side.CLIENT, head)
-
-
-def test_a_line_that_nobody_can_store_goes_on_unread_and_the_log_says_so() -> None:
-    for sender in Side:
-        ends = Ends()
-        assert ends.dispatcher.gives_up(sender, 1 << 27)
-        assert [entry[:2] for entry in ends.log] == [("warning", "a line is too long to be looked into")]
-
-
-async def test_no_prompt_is_so_long_that_it_gets_past_who_admits_prompts() -> None:
-    ends = Ends([Gate()])
-    assert not ends.dispatcher.gives_up(Side.CLIENT, 1 << 30)
-    assert ends.dispatcher.gives_up(Side.AGENT, 1 << 27)
-
-
-def test_lines_of_our_own_that_wait_behind_a_long_one_are_told_of() -> None:
-    lane = Lane(wire := Wire())
-    lane.piece(b"half of a line", last=False)
-    lane.insert(b"12345")
-    lane.insert(b"678")
-    assert (wire.owed, wire.data) == (8, b"half of a line")
-    lane.piece(b" and more\n", last=True)
-    lane.insert_delayed()
-    assert (wire.owed, wire.data) == (0, b"half of a line and more\n12345\n678\n")
 
 
 @pytest.mark.parametrize(

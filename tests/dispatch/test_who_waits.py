@@ -10,6 +10,7 @@ import pytest
 from acp_proxy.core.events import ConnectionClosed, Event, Side, TurnEnded
 from acp_proxy.core.jsonrpc import Request
 from acp_proxy.interceptor import Interceptor
+from tests.dispatch.interceptors import settled
 from tests.ends import SESSION, Ends, answer, encoded, prompt, request
 
 
@@ -38,11 +39,6 @@ class Asked(Interceptor):
 
 def notification(method: str, session: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method, "params": {"sessionId": session}}
-
-
-async def settled() -> None:
-    for _ in range(10):
-        await asyncio.sleep(0)
 
 
 async def test_what_is_said_in_other_sessions_or_in_none_passes_a_prompt_that_waits() -> None:
