@@ -35,9 +35,12 @@ class Log:
 
 
 def _stream(file: Path | None) -> TextIO:
-    """The file, else stderr: what there is to say must not be lost with a path that is misspelt."""
+    """The file, else stderr: what there is to say must not be lost with a path that is misspelt.
+
+    Raises OSError where there is neither.
+    """
     if file is None:
-        return sys.stderr
+        return _stderr()
     from acp_proxy.ledger.places import private_directory
 
     try:
@@ -46,8 +49,15 @@ def _stream(file: Path | None) -> TextIO:
         return file.open("a", encoding="utf-8", buffering=1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        sys.stderr.write(f"acp-proxy: log {file}: cannot be written: {reason}; it goes to stderr\n")
-        return sys.stderr
+        stderr = _stderr()
+        stderr.write(f"acp-proxy: log {file}: cannot be written: {reason}; it goes to stderr\n")
+        return stderr
+
+
+def _stderr() -> TextIO:
+    if sys.stderr is None:  # where fd 2 came closed
+        raise OSError("no stderr")
+    return sys.stderr
 
 
 def _logger_on(stream: TextIO) -> Any:

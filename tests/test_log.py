@@ -1,7 +1,8 @@
-"""The proxy's own log, where its file cannot be had."""
+"""The proxy's own log, where it cannot be written."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,3 +20,14 @@ def test_a_log_that_cannot_be_written_goes_to_stderr_and_that_is_said_once(
     said, *events = capsys.readouterr().err.splitlines()
     assert said == f"acp-proxy: log {tmp_path}/file/log: cannot be written: not a directory; it goes to stderr"
     assert [line.partition(" event=")[2] for line in events] == ["ledger.unavailable", "journal.full"]
+
+
+def test_without_a_stderr_nothing_is_logged_and_nothing_goes_to_stdout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a program whose file descriptor 2 came closed."""
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(sys, "stderr", None)
+    for file in (None, tmp_path / "file/log"):
+        Log("warning", file)("warning", "ledger.unavailable")
+    assert capsys.readouterr().out == ""

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import pytest
 
+from acp_proxy.ledger import Query, open_ledger
 from tests.pace import slower
 
 PYTHON = [sys.executable, "-m"]
@@ -29,8 +30,9 @@ class Run:
         *options: str,
         stderr: int | IO[bytes] = subprocess.PIPE,
         agent: Sequence[str] = (*PYTHON, "acp_proxy.demo_agent"),
+        started_by: Sequence[str] = (),
     ) -> None:
-        command = [*PYTHON, "acp_proxy", "run", *options, "--", *agent]
+        command = [*started_by, *PYTHON, "acp_proxy", "run", *options, "--", *agent]
         environ = {"HOME": str(home), "PATH": os.environ["PATH"]}
         self.process = subprocess.Popen(
             command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr
@@ -122,3 +124,12 @@ def test_a_stderr_that_nobody_reads_any_more_changes_no_exit_status(tmp_path: Pa
     run.process.stderr.close()
     run.process.stderr = None
     assert run.end()[0] == 0
+
+
+def test_a_stderr_that_came_closed_changes_neither_the_exit_status_nor_what_is_kept(tmp_path: Path) -> None:
+    run = Run(tmp_path, started_by=("sh", "-c", 'exec "$@" 2>&-', "sh"))
+    run.prompt()
+    assert run.end()[0] == 0
+    ledger = open_ledger(f"sqlite:///{tmp_path}/.local/state/acp-proxy/ledger.db", journals=())
+    assert len(list(ledger.rows(Query()))) == 1
+    ledger.close()
