@@ -8,9 +8,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from acp_proxy.dispatch.accounting import Log
 from acp_proxy.interceptor import Interceptor
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "acp_proxy.interceptors"
 
@@ -42,11 +47,7 @@ def _mentioned(directory: str) -> bool:
 
 
 def _loaded(log: Log, path: list[str]) -> Iterator[Interceptor]:
-    from importlib.metadata import distributions
-    from itertools import chain
-
-    found = (each.entry_points.select(group=GROUP) for each in distributions(path=path))
-    for entry in dict.fromkeys(chain.from_iterable(found)):  # a package may be on the path twice
+    for entry in _entry_points(path):
         try:
             interceptor = entry.load()()
         except (Exception, SystemExit) as error:  # another's fault must not keep the agent from its editor
@@ -57,3 +58,14 @@ def _loaded(log: Log, path: list[str]) -> Iterator[Interceptor]:
         else:
             no_interceptor = "it is no acp_proxy.interceptor.Interceptor"
             log("error", "interceptor not loaded", name=entry.name, error=no_interceptor)
+
+
+def _entry_points(path: list[str]) -> list[EntryPoint]:
+    """Those of the group, each once though its package may be on the path twice."""
+    from importlib.metadata import distributions
+
+    found: dict[EntryPoint, None] = {}
+    for distribution in distributions(path=path):
+        with suppress(Exception):  # as above: its list may be no list, and it may have nothing to do with us
+            found |= dict.fromkeys(distribution.entry_points.select(group=GROUP))
+    return list(found)

@@ -70,6 +70,16 @@ def test_one_that_cannot_be_loaded_is_logged_and_left_out(site: Path, module: st
     assert reason in fields["error"]
 
 
+@pytest.mark.parametrize("entries", [b"[other]\n\xe9 = a:b\n", b"[console_scripts]\nno-value\n"])
+def test_a_package_whose_entry_points_cannot_be_read_hides_no_other(site: Path, entries: bytes) -> None:
+    install(site, "plugin_here", "from acp_proxy.interceptor import Interceptor\nclass Watcher(Interceptor): pass\n")
+    broken = site / "a_broken-1.0.dist-info"
+    broken.mkdir()
+    (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: a_broken\nVersion: 1.0\n")
+    (broken / "entry_points.txt").write_bytes(entries)
+    assert [type(each).__name__ for each in installed(Said(), [str(site)])] == ["Watcher"]
+
+
 def test_packages_without_interceptors_cost_no_import(site: Path) -> None:
     install(site, "plugin_foreign", "raise RuntimeError('imported')\n", group="another.group")
     assert installed(Said(), [str(site), str(site / "missing")]) == []
