@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from acp_proxy.core.entry import Origin, SessionState
-from acp_proxy.ledger import LedgerError, Row, RowRefusedError, Warn
+from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Row, RowRefusedError, Warn
 from acp_proxy.ledger.journal.recovery import append_all
 from acp_proxy.ledger.journal.writer import Journal
 
@@ -51,6 +51,11 @@ class Do(Struct, frozen=True):
     job: Callable[[BudgetLedger], object]
     failed: Callable[[LedgerError], None] | None
     anyway: bool = False  # tried also when what is before it cannot be done now
+    until: float = 0.0  # by `time.monotonic`: before then it has not failed, if only the ledger is out of reach
+
+    def waits(self, error: LedgerError) -> bool:
+        """Whether it is to be tried again after this error."""
+        return isinstance(error, LedgerUnavailableError) and time.monotonic() + _SHORTEST_DELAY < self.until
 
 
 class Stop(Struct, frozen=True):
@@ -129,9 +134,8 @@ class LedgerThread:
             except LedgerError as error:
                 self.opening = False
                 self._tell_once("ledger.unavailable", str(error), pending=self._backlog.pending)
-                self._give_up(error)
-                longer = min(2 * delay or _SHORTEST_DELAY, _LONGEST_DELAY)
-                delay = longer if self._deadline is None else _SHORTEST_DELAY
+                hurries = self._give_up(error) or self._deadline is not None
+                delay = _SHORTEST_DELAY if hurries else min(2 * delay or _SHORTEST_DELAY, _LONGEST_DELAY)
             except Exception as error:  # the one boundary: a job that cannot be done must not end the thread
                 self._skip(f"{type(error).__name__}: {error}")
             if self._backlog.dropped:
@@ -173,15 +177,20 @@ class LedgerThread:
                     job(self._ledger)
             self._jobs.popleft()
 
-    def _give_up(self, error: LedgerError) -> None:
-        """Nobody waits for what is tried only once; what is tried anyway comes before what could not be done."""
+    def _give_up(self, error: LedgerError) -> bool:
+        """What is asked has failed, unless there is time; what is tried anyway comes before what could not be done.
+
+        Whether somebody still waits.
+        """
         first, asked = self._jobs[0], [job for job in self._jobs if isinstance(job, Do) and job.failed]
-        for job in asked:
+        over = [job for job in asked if not job.waits(error)]
+        for job in over:
             self._jobs.remove(job)
             if job.anyway and job is not first:
                 self._jobs.appendleft(job)
             elif job.failed:
                 job.failed(error)
+        return len(over) < len(asked)
 
     def _skip(self, why: str) -> None:
         """Leave out a job that will never be done; rows that are refused are left out elsewhere, one by one."""

@@ -131,13 +131,19 @@ class LedgerWorker:
         self._put(Do(job, None))
 
     def ask(
-        self, job: Callable[[BudgetLedger], object], failed: Callable[[LedgerError], None], *, anyway: bool = False
+        self,
+        job: Callable[[BudgetLedger], object],
+        failed: Callable[[LedgerError], None],
+        *,
+        anyway: bool = False,
+        within: float = 0.0,
     ) -> None:
-        """The same, but tried once: `failed` is called in the worker's thread when the ledger is out of reach.
+        """The same, but tried once, or for `within` seconds while the ledger is out of reach.
 
-        With `anyway` it is also tried when what was given before cannot be done now.
+        Then `failed` is called in the worker's thread. With `anyway` it is also tried when what was given before cannot
+        be done now.
         """
-        self._put(Do(job, failed, anyway))
+        self._put(Do(job, failed, anyway, time.monotonic() + within))
 
     def close(self, timeout: float) -> int:
         """Write what is left, for at most `timeout` seconds. The rows that the journal keeps for the next start."""

@@ -15,7 +15,8 @@ from acp_proxy.core.entry import SessionState
 from acp_proxy.core.money import Money
 from acp_proxy.core.windows import DAY
 from acp_proxy.directories import default_ledger
-from acp_proxy.ledger import LedgerError, Query, log_warning, open_ledger
+from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, log_warning, open_ledger
+from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.writer import Journal, open_journal
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import canonical_url, sqlite_url
@@ -260,6 +261,33 @@ class TestTrouble:
             holder._write(locked)
             assert worker.close(WAIT) == 0
             assert [found.entry.id for found in holder.rows(Query())] == ["a"]
+
+    def test_what_has_time_is_tried_again_until_the_ledger_is_back(
+        self, make: Make, path: Path, warnings: Warnings
+    ) -> None:
+        worker = make(path)
+        assert answer(worker) is None
+        told: SimpleQueue[object] = SimpleQueue()
+        with locked(path):
+            worker.append(row(id="a"))
+            worker.ask(lambda ledger: told.put(len(list(ledger.rows(Query())))), told.put, within=WAIT)
+            worker.ask(lambda _: None, told.put)
+            assert "database is locked" in str(told.get(timeout=WAIT))  # that which was tried once
+        assert told.get(timeout=WAIT) == 1
+
+    @pytest.mark.parametrize(("error", "within"), [(LedgerUnavailableError, 0.1), (LedgerError, WAIT)])
+    def test_what_has_time_fails_when_that_is_over_or_nothing_will_help(
+        self, make: Make, path: Path, error: type[LedgerError], within: float
+    ) -> None:
+        def job(_: BudgetLedger) -> None:
+            tried.append(error)
+            raise error("no")
+
+        tried: list[type[LedgerError]] = []
+        failed: SimpleQueue[LedgerError] = SimpleQueue()
+        make(path).ask(job, failed.put, within=within)
+        assert str(failed.get(timeout=WAIT / 2)) == "no"
+        assert (len(tried) > 1) == (error is LedgerUnavailableError)
 
     def test_each_kind_of_trouble_is_told_once(self, make: Make, path: Path, warnings: Warnings) -> None:
         worker = make(path)

@@ -17,7 +17,7 @@ _REST = 5.0  # seconds
 
 
 class Asking:
-    """Used in the event loop. A ledger that does not answer within `timeout` seconds is out of reach.
+    """Used in the event loop. A ledger that does not answer within `timeout` seconds, tried again, is out of reach.
 
     While it is opened for the first time it has `opening` seconds, if that is more: a machine that starts many programs
     takes longer to load what opens it, or to connect, than a ledger that is open takes to answer.
@@ -56,7 +56,8 @@ class Asking:
                 late(result)
 
         within = max(self._timeout, self._opening) if self._worker.opening else self._timeout
-        self._worker.ask(work, failed)
+        # In a failover it is back within seconds; what cannot even be opened has no more than this.
+        self._worker.ask(work, failed, within=self._timeout - waited)
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, within - waited)):
                 await answer

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.interceptors.budgets.asking import Asking
-from acp_proxy.ledger import LedgerUnavailableError
+from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.worker import LedgerWorker
 from tests.ledger.rows import Warnings
@@ -39,7 +39,7 @@ class Questions:
             if wait is not None:
                 wait.wait(30)
             if fails:
-                raise LedgerUnavailableError("out of reach")
+                raise LedgerError("out of order")  # not what passes: that would be tried again
             return self.asked
 
         return await self._asking.ask(job, self.late.append, 0 if wait is None else TIMEOUT)

@@ -55,6 +55,15 @@ async def test_closed_refuses_and_leaves_nothing_held(tmp_path: Path) -> None:
         assert made.decisions()["fail_closed"] == 1
 
 
+async def test_a_prompt_that_has_time_outlasts_a_ledger_that_is_away_for_a_moment(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1"), options={"on_unavailable": "closed"}) as made:
+        await made.settled()
+        with locked(tmp_path):
+            decided = asyncio.ensure_future(made.prompt(2))
+            assert await asyncio.to_thread(made.warnings.wait, "ledger.unavailable")
+        assert await decided
+
+
 async def test_open_lets_go_and_books_the_turn_when_the_ledger_is_back(tmp_path: Path) -> None:
     async with house(tmp_path, daily("1"), options={**SHORT, "on_unavailable": "open"}) as made:
         await made.settled()
