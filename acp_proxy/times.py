@@ -86,13 +86,16 @@ def system_zone(environ: Mapping[str, str], localtime: Path = Path("/etc/localti
 def parse(text: str, zone: Zone, now: int) -> int:
     """Unix nanoseconds of a date (its midnight in `zone`), an RFC 3339 time, or so long before `now`: 90m 12h 7d 2w.
 
+    A week (2026-W47) or a month (2026-11), as `PERIODS` writes them, is its first midnight.
     Raises ValueError with a line for the user.
     """
     number, unit = text[:-1], text[-1:]
     try:
         if number.isascii() and number.isdigit() and unit in _UNITS:
             return _storable(now - int(number) * _UNITS[unit] * SECOND)
-        moment = datetime.fromisoformat(text.strip().upper())
+        written = text.strip().upper()
+        is_month = len(written) == len("2026-11") and written[4] == "-"
+        moment = datetime.fromisoformat(f"{written}-01" if is_month else written)
         return _storable(_nanoseconds(moment if moment.tzinfo else moment.replace(tzinfo=zone.info)))
     except (ValueError, OverflowError) as error:
         raise ValueError(f"expected a date such as 2026-11-01, an RFC 3339 time or 7d, not {text!r}") from error

@@ -47,6 +47,8 @@ def utc(text: str, zone: Zone = UTC_ZONE) -> str:
         ("12h", "2026-11-21T00:00:00Z"),
         ("90m", "2026-11-21T10:30:00Z"),
         ("0d", "2026-11-21T12:00:00Z"),
+        ("2026-11", "2026-11-01T00:00:00Z"),
+        ("2026-W47", "2026-11-16T00:00:00Z"),
     ],
 )
 def test_a_time_is_a_date_an_rfc_3339_time_or_so_long_ago(text: str, expected: str) -> None:
@@ -54,7 +56,23 @@ def test_a_time_is_a_date_an_rfc_3339_time_or_so_long_ago(text: str, expected: s
 
 
 @pytest.mark.parametrize(
-    "text", ["", "d", "7", "7y", "-7d", "7.5d", "yesterday", "2026-13-01", "0001-01-01", "9999-12-31", "9" * 30 + "d"]
+    "text",
+    [
+        "",
+        "d",
+        "7",
+        "7y",
+        "-7d",
+        "7.5d",
+        "yesterday",
+        "2026-13-01",
+        "2026-13",
+        "2026-1-1",
+        "2026-W4",
+        "0001-01-01",
+        "9999-12-31",
+        "9" * 30 + "d",
+    ],
 )
 def test_anything_else_is_refused_with_what_was_expected(text: str) -> None:
     with pytest.raises(ValueError, match="expected a date such as 2026-11-01, an RFC 3339 time or 7d, not "):
@@ -65,6 +83,14 @@ def test_a_date_begins_at_midnight_of_the_zone_also_where_the_clock_is_changed()
     assert utc("2026-11-01", BERLIN) == "2026-10-31T23:00:00Z"
     assert utc("2026-07-01", BERLIN) == "2026-06-30T22:00:00Z"
     assert parse("2026-10-26", BERLIN, NOW) - parse("2026-10-25", BERLIN, NOW) == 25 * 3600 * SECOND
+
+
+@given(st.integers(0, 2**62), st.sampled_from(sorted(PERIODS)))
+def test_a_key_of_a_report_by_time_is_when_that_period_began(at: int, period: str) -> None:
+    began = parse(PERIODS[period](BERLIN.local(at)), BERLIN, NOW)
+    assert began <= at
+    assert PERIODS[period](BERLIN.local(began)) == PERIODS[period](BERLIN.local(at))
+    assert PERIODS[period](BERLIN.local(began - SECOND)) != PERIODS[period](BERLIN.local(at))
 
 
 @given(st.integers(-(2**62), 2**62))
