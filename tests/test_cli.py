@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from acp_proxy import __version__
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.journal.writer import open_journal
-from tests.ledger.rows import ALICE, NOON, Warnings, line, row
+from tests.ledger.rows import ALICE, MINUTE, NOON, Warnings, line, row
 from tests.machine import COMMAND, Machine, in_terminal
 
 ROOT = Path(__file__).parents[1]
@@ -116,7 +116,7 @@ def test_a_mistake_in_the_environment_names_the_variable(machine: Machine) -> No
 
 def test_an_empty_ledger_is_no_error_in_any_form(machine: Machine) -> None:
     assert machine.answer("report").startswith("Nothing in the ledger yet.")
-    assert machine.answer("report", "--since", "7d") == "Nothing in the ledger matches.\n"
+    assert machine.answer("report", "--since", "7d", "--user", "bob").startswith("Nothing in the ledger yet.")
     assert json.loads(machine.answer("report", "--json"))["rows"] == []
     assert machine.answer("report", "--csv").count("\n") == 1
 
@@ -167,8 +167,16 @@ def test_a_name_that_the_ledger_does_not_know_is_told_with_the_one_that_was_mean
         "Nothing in the ledger matches.",
         'It has no agent "claude-agent-acp"; did you mean @org/claude-agent-acp?',
         'It has no model "opsu"; did you mean opus?',
-        'It has no user "xyz".',
+        'It has no user "xyz"; there is alice.',
     ]
+
+
+def test_a_time_in_which_nothing_was_is_told_with_the_time_in_which_there_is_something(machine: Machine) -> None:
+    ledger = open_ledger(machine.url, journals=())
+    ledger.append([row(at=NOON), row(at=NOON + 12 * 60 * MINUTE)])
+    ledger.close()
+    told = machine.answer("report", "--since", "2062-11-01", "--tz", "Europe/Berlin")
+    assert told == "Nothing in the ledger matches.\nIt has rows from 2026-11-21 to 2026-11-22.\n"
 
 
 def test_a_report_is_of_ones_own_organisation_as_the_page_and_the_metrics_are(machine: Machine) -> None:
@@ -179,7 +187,7 @@ def test_a_report_is_of_ones_own_organisation_as_the_page_and_the_metrics_are(ma
         found = machine.answer("report", "--json", environ={"ACP_PROXY_IDENTITY__ORGANISATION": organisation})
         assert json.loads(found)["total"]["turns"] == 1
     assert "theirs" not in machine.answer("report", "--by", "team")
-    assert machine.answer("report", "--team", "thiers").splitlines()[1] == 'It has no team "thiers".'
+    assert machine.answer("report", "--team", "thiers").splitlines()[1] == 'It has no team "thiers"; there is core.'
     elsewhere = machine.answer("report", environ={"ACP_PROXY_IDENTITY__ORGANISATION": "other"})
     assert elsewhere == 'Nothing in the ledger is of organisation "other": it has rows of "acme" and "default".\n'
 

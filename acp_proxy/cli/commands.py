@@ -40,7 +40,8 @@ def _report(arguments: argparse.Namespace) -> int:
         if not (found.lines or arguments.json or arguments.csv):
             from acp_proxy.report.nothing import nothing
 
-            sys.stdout.write(nothing(ledger, ours, filters, of_a_time=(wanted.since, wanted.until) != (None, None)))
+            is_timed = (wanted.since, wanted.until) != (None, None)
+            sys.stdout.write(nothing(ledger, ours, filters, zone if is_timed else None))
             return 0
     finally:
         ledger.close()

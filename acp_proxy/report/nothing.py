@@ -7,32 +7,44 @@ from collections.abc import Iterable, Iterator, Sequence
 from acp_proxy.figures import clean
 from acp_proxy.ledger import LedgerReader, Query
 from acp_proxy.report import name_of
+from acp_proxy.times import Zone
+
+_FEW = 5  # names that are listed where none is like the one that was typed
 
 
-def nothing(ledger: LedgerReader, organisation: str, filters: Sequence[tuple[str, str]], *, of_a_time: bool) -> str:
-    """`filters` as they were typed. Raises LedgerError."""
-    others = sorted({str(sums.key[0]) for sums in ledger.summed(Query(), ("organisation",))})
-    if others and organisation not in others:
-        theirs = " and ".join(f'"{clean(name)}"' for name in others)
-        return f'Nothing in the ledger is of organisation "{clean(organisation)}": it has rows of {theirs}.\n'
-    if not filters and not of_a_time:
+def nothing(ledger: LedgerReader, organisation: str, filters: Sequence[tuple[str, str]], timed_in: Zone | None) -> str:
+    """`filters` as they were typed; where a time was typed too, its zone. Raises LedgerError."""
+    others = {str(sums.key[0]): sums for sums in ledger.summed(Query(), ("organisation",))}
+    if not others:
         return "Nothing in the ledger yet. Put `acp-proxy run --` before an agent's command, and work with it.\n"
-    unknown = _not_known(ledger, Query(where=(("organisation", organisation),)), filters)
-    return "".join(f"{line}\n" for line in ("Nothing in the ledger matches.", *unknown))
+    if organisation not in others:
+        theirs = " and ".join(f'"{clean(name)}"' for name in sorted(others))
+        return f'Nothing in the ledger is of organisation "{clean(organisation)}": it has rows of {theirs}.\n'
+    lines = ["Nothing in the ledger matches.", *(f"It has {text}" for text in not_known(ledger, organisation, filters))]
+    if timed_in:
+        first, last = (timed_in.local(at) for at in (others[organisation].started_at, others[organisation].ended_at))
+        lines.append(f"It has rows from {first:%Y-%m-%d} to {last:%Y-%m-%d}.")
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _not_known(ledger: LedgerReader, ours: Query, filters: Iterable[tuple[str, str]]) -> Iterator[str]:
-    for name, value in filters:
-        if name == "title":
+def not_known(ledger: LedgerReader, organisation: str, names: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """`no user "alcie"; did you mean alice?` of each name that no row has. Raises LedgerError."""
+    ours = Query(where=(("organisation", organisation),))
+    for dimension, name in names:
+        if dimension == "title":
             continue
-        known = sorted({name_of(name, sums.key[0]) for sums in ledger.summed(ours, (name,))})
-        if value not in known:
-            yield f'It has no {name} "{clean(value)}"{_meant(value, known)}'
+        known = sorted({name_of(dimension, sums.key[0]) for sums in ledger.summed(ours, (dimension,))})
+        if name not in known:
+            yield f'no {dimension} "{clean(name)}"{_meant(name, known)}'
 
 
-def _meant(value: str, known: Sequence[str]) -> str:
+def _meant(name: str, known: Sequence[str]) -> str:
     from difflib import get_close_matches  # only who mistypes waits for it
 
-    short = [name for name in known if name.rpartition("/")[2] == value]  # as tables show names from npm
-    close = short or get_close_matches(value, known, 1)
-    return f"; did you mean {' or '.join(clean(name) for name in close)}?" if close else "."
+    short = [each for each in known if each.rpartition("/")[2] == name]  # as tables show names from npm
+    close = short or get_close_matches(name, known, 1)
+    if close:
+        return f"; did you mean {' or '.join(map(clean, close))}?"
+    if 0 < len(known) <= _FEW:
+        return f"; there {'is' if len(known) == 1 else 'are'} {', '.join(map(clean, known))}."
+    return "."
