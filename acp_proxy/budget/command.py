@@ -18,6 +18,7 @@ from acp_proxy import table
 from acp_proxy.budget import listing
 from acp_proxy.budget.accounts import accounts_of, standings_of
 from acp_proxy.budget.own import own_subject
+from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config, load, load_to_answer
 from acp_proxy.config.files import expanded, read
 from acp_proxy.core.budget import Per, Standing
@@ -84,7 +85,10 @@ def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, 
     from acp_proxy.configured import catalog_of
 
     catalog = catalog_of(config)
-    given = {name: value for name in get_args(Per) if (value := getattr(arguments, name))}
+    given = {name: value for name in get_args(Per) if (value := getattr(arguments, name)) is not None}
+    for name, value in {**given, "model": arguments.model}.items():
+        if value == "":
+            raise UsageError(f"--{name}: expected a name")
     model = catalog.concrete(arguments.model)
     subject = replace(own_subject(config, place.cwd), **given, model=model)
     unpriced = model is not None and catalog.price(model, Usage(input=1, output=1), place.now).cost is None
@@ -96,6 +100,7 @@ def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, 
 
 def _grant(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
     from acp_proxy.budget import grants
+    from acp_proxy.report.nothing import not_known  # whoever mistypes a name would grant to nobody
 
     asked = grants.Asked(
         budget=arguments.name,
@@ -103,11 +108,13 @@ def _grant(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, 
         duration=arguments.duration,
         reason=arguments.reason,
         layer=arguments.layer,
-        values={name: value for name in get_args(Per) if (value := getattr(arguments, f"for_{name}"))},
+        values={name: value for name in get_args(Per) if (value := getattr(arguments, f"for_{name}")) is not None},
     )
     budget, grant = grants.granted(asked, config.budgets, own_subject(config, place.cwd), place.now)
     ledger.grant(grant)
-    return 0, grants.confirmation(grant, budget, place.zone)
+    named = [(name, value) for name, value in asked.values.items() if value != grants.EACH]
+    unknown = (f"The ledger has {text}\n" for text in not_known(ledger, grant.organisation, named))
+    return 0, "".join((grants.confirmation(grant, budget, place.zone), *unknown))
 
 
 def _grants(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:

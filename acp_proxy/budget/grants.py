@@ -123,23 +123,26 @@ def _suggestion(name: str, known: Sequence[Budget]) -> str:
     names = list(dict.fromkeys(budget.name for budget in known))
     if not names:
         return "; no budget is configured"
-    close = get_close_matches(name, names, 1)
-    if close and close[0] != name:
+    if other := next((budget.layer for budget in known if budget.name == name), None):
+        return f"; one of layer {other} is"
+    if close := get_close_matches(name, names, 1):
         return f'; did you mean "{close[0]}"?'
     return f"; there {'is' if len(names) == 1 else 'are'} {', '.join(names)}"
 
 
 def _value(budget: Budget, values: Mapping[str, str], own: Subject) -> str | None:
-    for dimension in values:
+    for dimension, value in values.items():
+        if not value:
+            raise UsageError(f"--for-{dimension}: expected a name, or {EACH} for all")
         if dimension != budget.per:
             which = f"is one for each {budget.per}" if budget.per else "is one for all"
             raise UsageError(f'--for-{dimension}: budget "{budget.name}" {which}')
     if budget.per is None:
         return None
-    value = values.get(budget.per) or own.of(budget.per)
-    if not value:
+    whose = values.get(budget.per) or own.of(budget.per)
+    if not whose:
         raise UsageError(f'budget "{budget.name}" is one for each {budget.per}: --for-{budget.per} says for which')
-    return None if value == EACH else value
+    return None if whose == EACH else whose
 
 
 def _amount(text: str, unit: str) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import open_ledger
@@ -129,6 +130,15 @@ def test_a_grant_may_be_for_somebody_else(machine: Machine) -> None:
     assert listed(machine)["daily"]["granted"] == "0"
 
 
+def test_a_grant_for_a_name_that_no_row_has_is_told_so(machine: Machine) -> None:
+    spend(machine, "1", origin=replace(ALICE, user="bob"))
+    options = ("--amount", "1", "--for", "1d", "--reason", "x", "--for-user")
+    assert "The ledger has" not in machine.answer("budget", "grant", "daily", *options, "bob")
+    assert "The ledger has" not in machine.answer("budget", "grant", "daily", *options, "*")
+    said = machine.answer("budget", "grant", "daily", *options, "bbo").splitlines()
+    assert ("(user bbo)" in said[0], said[1:]) == (True, ['The ledger has no user "bbo"; did you mean bob?'])
+
+
 def test_nothing_granted_is_no_error(machine: Machine) -> None:
     assert machine.answer("budget", "grants") == "Nothing was granted yet.\n"
     assert json.loads(machine.answer("budget", "grants", "--json")) == {"grants": []}
@@ -150,6 +160,8 @@ def test_nothing_granted_is_no_error(machine: Machine) -> None:
          "--reason: expected why, in 1 to 500 characters"),
         (("grant", "opus", "--amount", "5", "--for", "2h", "--reason", "x", "--for-user", "bob"),
          '--for-user: budget "opus" is one for all'),
+        (("check", "--user", ""), "--user: expected a name"),
+        (("check", "--model", ""), "--model: expected a name"),
         (("simulate", "--since", "soon"),
          "--since: expected a date such as 2026-11-01, an RFC 3339 time or 7d, not 'soon'"),
     ],

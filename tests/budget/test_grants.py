@@ -160,7 +160,8 @@ def test_of_a_budget_for_each_oneself_gets_it_or_who_is_named_or_all() -> None:
         (asked(reason=" \t"), "--reason: expected why, in 1 to 500 characters"),
         (asked(user="bob"), '--for-user: budget "daily" is one for all'),
         (asked("team", agent="codex"), '--for-agent: budget "team" is one for each team'),
-        (asked("daily", layer="admin"), 'no budget of layer admin is called "daily"; there are daily, team'),
+        (asked("daily", layer="admin"), 'no budget of layer admin is called "daily"; one of layer user is'),
+        (asked("team", team=""), "--for-team: expected a name, or * for all"),
     ],
 )
 def test_a_grant_that_cannot_be_meant_is_refused_in_a_line(asking: grants.Asked, complaint: str) -> None:
