@@ -43,7 +43,8 @@ FIELDS: Mapping[str, str] = {
 
 
 class Status(Struct, frozen=True):
-    """`standings` are those of budgets that the user's next prompt is charged to, the tightest first.
+    """`standings` are those of budgets that the user's next prompt is charged to, the tightest first: those of which
+    nothing is left and that refuse it, then by how full they are.
 
     Those in shadow mode come last: nobody is told of them, nor stopped.
     """
@@ -100,7 +101,9 @@ def _accounts(ledger: BudgetReader, config: Config, own: Subject, now: int) -> l
     return accounts
 
 
-def _fullness(standing: Standing) -> tuple[bool, int, str]:
-    """The fullest first: by what is left of what is allowed, held money not counted as left."""
+def _fullness(standing: Standing) -> tuple[bool, bool, int, str]:
+    """The fullest first, by what is left of what is allowed, held money not counted as left; before it what refuses."""
     used, shadow = standing.spent + standing.held, standing.account.budget.mode == "shadow"
-    return shadow, -(10**6 if standing.allowed <= 0 else used * 10**6 // standing.allowed), standing.account.key
+    goes_on = standing.left > 0 or not standing.account.enforced
+    fullness = 10**6 if standing.allowed <= 0 else used * 10**6 // standing.allowed
+    return shadow, goes_on, -fullness, standing.account.key

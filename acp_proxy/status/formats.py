@@ -34,8 +34,10 @@ def as_line(status: Status) -> str:
     """`$1.24 today · $3.65 left of daily · last turn $0.0123`: what is not known, or not limited, is left out."""
     values = _values(status)
     parts = [f"{values['today']} today"]
-    if status.tightest:
-        parts.append(f"{values['left']} left of {values['budget']}")
+    if standing := status.tightest:
+        over = with_unit(-standing.left, standing.account.budget.limit)
+        left = f"{over} over" if standing.left < 0 else f"{values['left']} left of"
+        parts.append(f"{left} {values['budget']}")
     if status.last:
         parts.append(f"last turn {values['last']}")
     return " · ".join(parts) + "\n"

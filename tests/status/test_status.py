@@ -127,6 +127,18 @@ def test_a_budget_that_stops_nobody_and_tells_nothing_is_not_in_the_line(ledger:
     assert formats.as_text(alone, "{left} {budget}") == "- -\n"
 
 
+def test_a_budget_that_refuses_comes_before_a_fuller_one_that_only_warns(ledger: BudgetLedger) -> None:
+    warns, refuses = budget("0.10 USD", name="hint", mode="warn"), budget("1 USD", name="daily")
+    shown = found(ledger, row(SPENT), budgets=(warns, refuses, budget("5 USD", name="monthly")))
+    assert [each["name"] for each in json.loads(formats.as_json(shown))["budgets"]] == ["daily", "hint", "monthly"]
+
+
+def test_what_was_spent_beyond_a_limit_is_over_it(ledger: BudgetLedger) -> None:
+    shown = found(ledger, row(SPENT), budgets=(budget("1 USD", name="daily"),))
+    assert formats.as_line(shown) == "$1.25 today · $0.25 over daily · last turn $1.25\n"
+    assert formats.as_text(shown, "{left}") == "-$0.25\n"
+
+
 def test_of_a_budget_per_user_mine_is_shown(ledger: BudgetLedger) -> None:
     budgets = (budget("5 USD", name="each", per="user"),)
     shown = found(ledger, row(SPENT, origin=BOB), row(SPENT, origin=BOB), row(SPENT), budgets=budgets)
