@@ -78,8 +78,12 @@ class Backlog:
         return self.given - self.settled
 
     @property
+    def unkept(self) -> int:
+        return self.unkept_given - self.unkept_settled
+
+    @property
     def is_full(self) -> bool:
-        return self.unkept_given - self.unkept_settled >= MOST_UNKEPT
+        return self.unkept >= MOST_UNKEPT
 
 
 class LedgerThread:

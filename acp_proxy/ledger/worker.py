@@ -45,6 +45,7 @@ class LedgerWorker:
         later: Later | None = None,
     ) -> None:
         self._journal = journal
+        self._warn = warn
         self._backlog = Backlog()
         self._thread = LedgerThread(open, journal, self._backlog, warn, at_first)
         self._later = later
@@ -146,11 +147,16 @@ class LedgerWorker:
         self._put(Do(job, failed, anyway, time.monotonic() + within))
 
     def close(self, timeout: float) -> int:
-        """Write what is left, for at most `timeout` seconds. The rows that the journal keeps for the next start."""
+        """Write what is left, for at most `timeout` seconds; how many rows there was no time for, which is told."""
         self._hand_over()
         self._thread.stop(timeout)
         self._journal.close()
-        return self.pending
+        left, lost = self._backlog.pending, self._backlog.unkept
+        if left > lost:
+            self._warn("ledger.rows_left", rows=left - lost, effect="the next command that opens the ledger books them")
+        if lost:
+            self._warn("ledger.rows_lost", rows=lost, error="no journal had room for them, and the ledger no time")
+        return left
 
     def _put(self, job: Job) -> None:
         self._gathered.append(job)

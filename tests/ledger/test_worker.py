@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -241,6 +242,24 @@ class TestTrouble:
         assert ids(path) == ["a"]
         assert len(list(journals.iterdir())) == 1  # that of the second worker
 
+    def test_an_end_before_the_ledger_is_open_says_what_the_journal_keeps_and_what_nothing_does(
+        self, path: Path, journals: Path, warnings: Warnings
+    ) -> None:
+        may_open = threading.Event()
+
+        def opened() -> BudgetLedger:
+            may_open.wait(WAIT)
+            return open_ledger(f"sqlite:///{path}", journals=())
+
+        worker = LedgerWorker(opened, open_journal([journals], f"sqlite:///{path}", warnings), warnings)
+        worker.append(row(id="a"))
+        worker.append(row(line("m" * 10_000_000), id="more than a journal takes"))
+        assert worker.close(0.01) == 2
+        told = [(event, fields["rows"]) for event, fields in warnings.told]
+        assert told == [("ledger.rows_left", 1), ("ledger.rows_lost", 1)]
+        may_open.set()
+        assert worker.close(WAIT) == 0
+
     def test_what_is_tried_anyway_is_done_while_a_row_has_to_wait(self, postgres: Server, journals: Path) -> None:
         """A hold would expire, and its budget admit somebody else, before the row that takes its place is there."""
         url = postgres.create("waiting_row")
@@ -297,7 +316,7 @@ class TestTrouble:
                 worker.append(row())
             assert warnings.wait("ledger.unavailable")
             worker.close(0.3)
-        assert warnings.events == ["ledger.unavailable"]
+        assert warnings.events == ["ledger.unavailable", "ledger.rows_left"]
         assert warnings.told[0][1]["error"] == f"ledger {path}: database is locked"
 
     def test_rows_arrive_when_a_full_disk_has_room_again(
