@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import Entry
 from acp_proxy.figures import clean, context_level, cost_text, cut, decimals_of, percent_text, tokens_text
@@ -25,14 +26,15 @@ class Figure(Struct, frozen=True):
     cell: Callable[[Line], str]
     total: str = ""
     right: bool = True
-    name: bool = False  # this and `spare` as in a `Column`
+    name: bool = False  # this, `spare` and `otherwise` as in a `Column`
     spare: int = 0
     level: Callable[[Line], str] | None = None
+    otherwise: str = ""
 
     def of(self, lines: Sequence[Line]) -> Column:
         levels = [self.level(line) for line in lines] if self.level else ()
         cells = [self.cell(line) for line in lines]
-        return Column(self.title, cells, self.total, self.right, self.name, self.spare, levels)
+        return Column(self.title, cells, self.total, self.right, self.name, self.spare, levels, self.otherwise)
 
 
 def figures_of(report: Report, lines: Sequence[Line]) -> list[Figure]:
@@ -140,7 +142,7 @@ def _filled(line: Line) -> tuple[int, int]:
 
 
 def _costs(report: Report, decimals: int) -> list[Figure]:
-    """A column for each currency."""
+    """A column for each currency; where there is no room, only for the first, and the totals of the others in words."""
 
     def all_of(line: Line) -> str:
         return cost_text(line.costs, decimals, at_least=line.cost_at_least > 0)
@@ -154,7 +156,8 @@ def _costs(report: Report, decimals: int) -> list[Figure]:
 
     if len(report.currencies) < 2:
         return [Figure("cost", all_of, all_of(report.total))]
-    return [
+    first, *others = (
         Figure(clean(currency)[:12], partial(one_of, currency=currency), one_of(report.total, currency))
         for currency in report.currencies
-    ]
+    )
+    return [first, *(replace(each, spare=-1, otherwise=f"Not shown: {each.total} of the total.") for each in others)]

@@ -409,6 +409,18 @@ def test_a_narrow_terminal_shows_what_it_is_about_and_what_it_cost(ledger: Ledge
     assert ("$12.50" in text, "€3.25" in text) == (True, True)
 
 
+@pytest.mark.parametrize("by", ["session", "turn"])
+def test_a_terminal_too_narrow_for_all_currencies_has_the_commonest_and_the_totals_of_others(
+    ledger: Ledger, by: str
+) -> None:
+    costs = (("12.5", "USD"), ("1.5", "USD"), ("1234.25", "credits"), ("3.25", "EUR"))
+    told = found(ledger, by, *(row(line("some-model", cost, currency)) for cost, currency in costs))
+    table, _, below = "".join(tables.coloured(told, 40, {"NO_COLOR": "1"})).partition("\n\n")
+    assert ("$14.00" in table.splitlines()[-1], "credits" in table, "€" in table) == (True, False, False)
+    notes = [f"Not shown: {amount} of the total." for amount in ("€3.25", "1,234.25 credits")]
+    assert " ".join(below.split()) == " ".join(notes)
+
+
 @pytest.mark.parametrize(("by", "width"), [("agent", 40), ("agent", 80), ("session", 120), ("turn", 140)])
 def test_two_agents_that_end_alike_do_not_look_alike(ledger: Ledger, by: str, width: int) -> None:
     agents = ["@agentclientprotocol/claude-agent-acp", "@zed-industries/claude-agent-acp", "@zed-industries/codex-acp"]
