@@ -43,6 +43,7 @@ class Profile(Struct, frozen=True):
     slips: bool = False  # usage comes a turn late after a failure, and a prompt that waited reports the sum of both
     loses_thought: bool = False  # thinking is never told
     hides_cache: bool = False  # nor how much of the input was cached
+    names_chosen: bool = False  # its rows name the model that was chosen last, also when the turn ran on another
     used_includes_output: bool = False  # `used` of a `usage_update` holds what the call wrote, not only its prompt
     used_in_turn: bool = False  # a new `used` stands for one more model call, and comes before its turn ends
     used_after_turn: bool = False  # ... or comes when its turn is over, too late for that turn's row
@@ -86,7 +87,8 @@ _CODEX = Profile(
     used_includes_output=True,
     used_in_turn=True,
     contexts_a_call=1,
-    unreported="titles and reviewers; turns cut short or failed",
+    names_chosen=True,
+    unreported="titles, reviewers and subagents; turns cut short or failed",
 )
 _VIBE = Profile(
     "session",
@@ -122,7 +124,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
                 thought_inside=False,
                 loses_thought=True,
                 hides_cache=True,
-                unreported="thinking; the router's calls; cancelled turns",
+                unreported="thinking; the router's calls; subagents; cancelled turns",
             ),
         ),
     ),

@@ -124,6 +124,8 @@ class Rows:
         if not ended.model_usage or used.source == "estimated" or used.repeated or profile.scope == "session":
             return Spread(((model, used.usage),))
         rows = read_rows(ended.model_usage, profile, self._pricer.is_alias)
+        if profile.names_chosen and notes.switched and model and len(rows) == 1:
+            rows = ((model.partition("[")[0], rows[0][1]),)  # rows name no effort
         return spread(used.usage, rows, model)
 
     def _beside_row(self, ended: TurnEnded, account: SessionAccount, row: _Beside, bill: Bill, prices: Prices) -> Entry:

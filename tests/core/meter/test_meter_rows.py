@@ -323,6 +323,17 @@ def test_a_model_that_is_chosen_while_a_turn_runs_is_for_the_next_one() -> None:
     assert story.turn(Counters(100, 10, 110)).model == "haiku"
 
 
+def test_codexs_rows_name_the_model_chosen_last_though_the_turn_ran_on_the_one_before() -> None:
+    story = Story(CODEX)
+    story.open(model="claude-opus-5-5[low]")
+    turn = story.begin()
+    story.tell(ModelSelected(story.now(), "s", "haiku[high]"))
+    rows = (ModelCounters("haiku", disjoint(100, 0, 0, 10)),)
+    row = story.end(turn, disjoint(100, 0, 0, 10), model_usage=rows)[-1]
+    assert [(line.model, line.cost) for line in row.lines] == [("claude-opus-5-5", usd("0.0006"))]
+    assert story.turn(disjoint(100, 0, 0, 10), model_usage=rows).model == "haiku"
+
+
 def test_an_alias_that_is_resolved_while_a_turn_runs_is_that_turns_model() -> None:
     story = Story(OPENCODE)
     story.open(model="auto")
