@@ -188,7 +188,7 @@ def test_usage_errors_are_one_line_with_status_2(home: dict[str, str]) -> None:
     assert err.count(b"\n") == 1
 
 
-@pytest.mark.parametrize("how", ["file", "file, XDG is relative", "environment", "--log-level", "--config"])
+@pytest.mark.parametrize("how", ["file", "file, XDG is relative", "environment", "--log-level", "--config", "--ledger"])
 def test_a_configuration_in_error_is_told_before_the_agent_is_started(
     home: dict[str, str], tmp_path: Path, how: str
 ) -> None:
@@ -200,13 +200,15 @@ def test_a_configuration_in_error_is_told_before_the_agent_is_started(
             (tmp_path / ".config/acp-proxy/config.toml").write_text("[run]\nnonsense = 1\n")
         case "environment":
             home |= {"ACP_PROXY_NONSENSE": "1"}
+        case "--ledger":
+            options = [how, "postgresql://nonsense:x/db"]
         case option:
             options = [option, "nonsense"]
     status, out, err = outcome("run", *options, "--", "touch", "started", env=home, cwd=tmp_path)
     assert (status, out) == (2, b"")
     assert err.startswith(b"acp-proxy: ")
     assert err.count(b"\n") == 1
-    assert (b"--log-level" if how == "--log-level" else b"nonsense") in err.lower()
+    assert (how.encode() if how in ("--log-level", "--ledger") else b"nonsense") in err.lower()
     assert not (tmp_path / "started").exists()
 
 

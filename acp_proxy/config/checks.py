@@ -87,10 +87,35 @@ def ledger_url(value: object) -> str:
     if scheme in ("postgresql", "postgres"):
         if "/" not in rest:
             raise ValueError("expected postgresql://HOST/DATABASE")
+        if not _is_plain(rest):
+            _check_address(url)
         return url
     if scheme != "sqlite" or not rest.startswith("/") or len(rest) < 2:
         raise ValueError("expected sqlite:///PATH or postgresql://HOST/DATABASE")
     return url
+
+
+def _is_plain(address: str) -> bool:
+    """Whether nothing can be wrong with USER:PASSWORD@HOST:PORT/DATABASE?OPTIONS, told without any import."""
+    names, _, place = address.partition("/")
+    database, _, options = place.partition("?")
+    host, colon, port = names.rpartition("@")[2].partition(":")
+    is_host = host.replace("-", "").replace(".", "").isalnum()
+    is_name = database.replace("-", "").replace("_", "").isalnum()
+    unusual = any(sign in names for sign in "#?[]") or "port" in options or "channel_binding" in options
+    return address.isascii() and is_host and is_name and (not colon or port.isdigit()) and not unusual
+
+
+def _check_address(url: str) -> None:
+    """By who will open it."""
+    from acp_proxy.ledger import LedgerError
+    from acp_proxy.ledger.postgres_address import Address  # 4 ms, for which the agent would wait
+
+    try:
+        Address.of(url)
+    except LedgerError as error:
+        problem = str(error).removeprefix("ledger ").partition(", expected")[0]
+        raise ValueError(f"expected postgresql://HOST/DATABASE, not a {problem}") from None
 
 
 def one_of(*choices: str) -> Check:

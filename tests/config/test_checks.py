@@ -6,8 +6,12 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from acp_proxy.config import checks
+from acp_proxy.ledger import LedgerError
+from acp_proxy.ledger.postgres_address import Address
 from tests.cases import each_of
 
 Check: TypeAlias = Callable[[Any], object]
@@ -50,6 +54,7 @@ REFUSED: list[tuple[Check, object]] = [
     (checks.duration, "1sm"),
     (checks.ledger_url, "sqlite:///"),
     (checks.ledger_url, "sqlite://x"),
+    (checks.ledger_url, "postgresql://host:port/db"),
     (checks.amount, "1" * 19),
     (checks.amount, "٣"),  # a digit, and no ASCII
     (checks.amount, "9223372036.85477581"),
@@ -84,3 +89,25 @@ def test_what_is_beyond_is_refused_with_what_was_expected(case: tuple[Check, obj
     check, value = case
     with pytest.raises(ValueError, match=r"^expected "):
         check(value)
+
+
+PIECES = ["host", "h:5432", "h:x", "[::1]", "[", "u:p@", "a/b@", "#", "?", "/", "db", "&", "port=1,2", "%", "é", ","]
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.sampled_from("/@:?#[]%"), max_size=7).map("".join))
+@example("h/db?channel_binding=require")
+@example("h/db?port=1,2")
+@example("u:p#w@h/db")
+def test_no_url_of_a_ledger_is_taken_that_opens_none_and_every_other_is(rest: str) -> None:
+    url = f"postgresql://{rest}"
+    try:
+        Address.of(url)
+    except LedgerError:
+        opens = False
+    else:
+        opens = "/" in rest
+    if opens:
+        assert checks.ledger_url(url) == url
+    else:
+        with pytest.raises(ValueError, match=r"^expected postgresql://HOST/DATABASE"):
+            checks.ledger_url(url)

@@ -275,6 +275,11 @@ def test_a_user_without_any_variable_is_still_named(tmp_path: Path) -> None:
         ('[ledger]\nurl = "/tmp/x"\n', "FILE:2: ledger.url: expected sqlite:///PATH or postgresql://HOST/DATABASE"),
         ('[ledger]\nurl = "sqlite:///"\n', "FILE:2: ledger.url: expected sqlite:///PATH or postgresql://HOST/DATABASE"),
         (
+            '[ledger]\nurl = "postgresql://me:a/b@db.example/ledger"\n',
+            "FILE:2: ledger.url: expected postgresql://HOST/DATABASE, not a URL that cannot be read: a port is a "
+            "number; in a password /, ? and # are %2F, %3F and %23",
+        ),
+        (
             '[prices."a/b.c"]\ninput = 1.2\n',
             'FILE:2: prices."a/b.c".input: expected a decimal in quotes, such as "1.20": write "1.2"',
         ),
