@@ -92,7 +92,7 @@ def _reported(
         account.before = Ended(ended.at, counters, reading.usage, context, ended.tool_calls + 1)
     else:
         reading = read(counters, ended, account, notes, scope, profile)
-    if not reading.usage.total and not _is_zero(ended, profile, increase):
+    if not reading.usage.total and not _is_zero(ended, notes, profile, increase):
         return None
     if not increase.amounts and _repeats(ended, counters, before, notes, profile):
         return TurnUsage(NOTHING, "none", "the agent repeats the usage of the turn before", repeated=True)
@@ -131,11 +131,16 @@ def _since_last(now: Counters | None, account: SessionAccount, profile: Profile)
     return _read(reading) if reading.usage.total else None
 
 
-def _is_zero(ended: TurnEnded, profile: Profile, increase: Increase) -> bool:
-    """Whether zeros are to be believed: no model was called, as for an agent's own slash commands."""
+def _is_zero(ended: TurnEnded, notes: Notes, profile: Profile, increase: Increase) -> bool:
+    """Whether zeros are to be believed: no model was called, as for an agent's own slash commands.
+
+    An agent that reports in the turn, but no context, called a model whose provider tells no usage.
+    """
     if increase.amounts or profile.scope == "last_call" or profile.slips:
         return False
-    return not answered(ended) or (profile.known and not profile.loses_thought)
+    if not answered(ended):
+        return True
+    return profile.known and not profile.loses_thought and (notes.used or not notes.reported)
 
 
 def _repeats(ended: TurnEnded, now: Counters, before: Ended | None, notes: Notes, profile: Profile) -> bool:

@@ -10,6 +10,7 @@ from acp_proxy.core.events import Counters, Implementation, Initialized
 from acp_proxy.core.meter.counters import partition
 from acp_proxy.core.usage import Usage
 from tests.core.story import (
+    CLAUDE,
     CODEX,
     GOOSE,
     OPENCODE,
@@ -169,3 +170,14 @@ def test_a_call_between_turns_is_work_of_its_own() -> None:
     story.open(model="mock")
     (row,) = story.update(None, qwen_call(100, 10))
     assert (row.kind, row.usage, row.cost_source) == ("autonomous", Usage(100, 0, 0, 10), "computed")
+
+
+def test_zeros_of_claude_are_a_command_of_its_own_unless_it_told_a_context_of_nothing_too() -> None:
+    for used, source in ((None, "agent"), (2516, "agent"), (0, "none")):
+        story = Story(CLAUDE)
+        story.open(model="claude-opus-5-5")
+        turn = story.begin()
+        if used is not None:
+            story.report(turn, used=used, size=1_000_000)
+        row = story.end(turn, disjoint(0), output_chars=40)[-1]
+        assert (row.usage.total, row.usage_source) == (0, source), used
