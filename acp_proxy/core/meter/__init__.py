@@ -77,7 +77,12 @@ class Meter:
             case SessionRestored():
                 return self._restored(event)
             case TurnStarted():
-                self._account(event.session).begin_turn(event.turn)
+                account = self._account(event.session)
+                before = self._history_over(account, event.at)
+                account.begin_turn(event.turn)
+                return before
+            case SessionOpened():
+                return self._opened(event)
             case ModelSelected():
                 self._account(event.session).choose(event.model)
             case SessionInfoChanged():
@@ -98,14 +103,12 @@ class Meter:
                 self._unnamed = self._aliases.get(self._agent_name or agent.name or "")
             case SessionRequested(how="load" | "resume", session=session):
                 self._account(session).reopen()
-            case SessionOpened():
-                self._opened(event)
             case SessionClosed(session=session, deleted=deleted) if session in self._accounts:
                 self._accounts[session].close()
                 if deleted and not self._accounts[session].awaited:
                     del self._accounts[session]
 
-    def _opened(self, event: SessionOpened) -> None:
+    def _opened(self, event: SessionOpened) -> list[Event]:
         account = self._account(event.session)
         match event.how:
             case "new":
@@ -117,6 +120,8 @@ class Meter:
         account.here = True
         if event.model is not None and event.model != account.option:
             account.choose(event.model)
+        # Where the ledger has not answered yet, what the history tells waits for the first turn.
+        return [] if account.awaited else self._history_over(account, event.at)
 
     def _restored(self, event: SessionRestored) -> list[Event]:
         account = self._account(event.session)
@@ -155,7 +160,8 @@ class Meter:
 
     def _usage_reported(self, event: UsageReported) -> list[Event]:
         account = self._account(event.session)
-        changes = [account.hear_of(earlier, event.size) for earlier in event.earlier]
+        late = [] if event.replayed else self._history_over(account, event.at)
+        changes = [account.hear_of(earlier, event.size, replayed=event.replayed) for earlier in event.earlier]
         before = account.cost.last
         changed = account.hear(event.used, event.size) or any(changes)
         if (model := dialects.claude_model(event.meta)) is not None:
@@ -165,19 +171,31 @@ class Meter:
         apart = event.turn is None or (
             event.turn.kind == "turn" and not account.cost.pending and dialects.is_background(event.meta)
         )
-        rolled_back = counters is not None and account.tokens.fell(counters)
-        if event.replayed and (rolled_back or not account.continues):
-            account.stand_at(event.cost, counters)
-        elif event.cost is not None:
-            account.notes.reported_cost = True
-            account.charge(event.cost, counters)
-        if counters is not None:
-            account.count(counters)
-        rows = self._between_turns(account, event, counters if event.turn is None else None) if apart else []
+        rows: list[Event] = []
+        if event.replayed:
+            account.recall(event.cost, counters)
+        else:
+            if event.cost is not None:
+                account.notes.reported_cost = True
+                account.charge(event.cost, counters)
+            if counters is not None:
+                account.count(counters)
+            if apart:
+                rows = self._between_turns(account, event.at, counters if event.turn is None else None)
         if rows or not (changed or account.cost.last != before):
-            return rows
+            return late + rows
         done = event.cost is not None and account.profile.cost_at_end
-        return [ContextChanged(event.at, account.session, self._state(account), least=least_used(account), done=done)]
+        told = ContextChanged(event.at, account.session, self._state(account), least=least_used(account), done=done)
+        return [*late, told]
+
+    def _history_over(self, account: SessionAccount, at: int) -> list[Event]:
+        """What the history of a session that was loaded tells beyond all that is known, booked before its turns."""
+        if account.history is None:
+            return []
+        before = account.cost.last
+        counters = account.end_history()
+        rows = [] if account.open else self._between_turns(account, at, counters)
+        return rows if rows or account.cost.last == before else self._progressed(account, at)
 
     def _update_seen(self, event: UpdateSeen) -> list[Event]:
         account = self._account(event.session)
@@ -204,15 +222,16 @@ class Meter:
         counters, cost = dialects.cumulative(event.meta), dialects.cumulative_cost(event.meta)
         moved = counters is not None and counters != account.heard
         if event.replayed:
-            account.stand_at(cost, counters)
+            account.recall(cost, counters)
             return []
+        late = self._history_over(account, event.at)
         if cost is not None:
             account.charge(cost, counters)
         if counters is not None:
             account.count(counters)
         if event.turn is None:
-            return self._between_turns(account, event, counters)
-        return self._progressed(account, event.at) if moved else []
+            return late + self._between_turns(account, event.at, counters)
+        return late + self._progressed(account, event.at) if moved else late
 
     def _call_seen(self, account: SessionAccount, event: UpdateSeen, call: Call) -> list[Event]:
         reading = partition(call.counters, account.profile)
@@ -227,13 +246,11 @@ class Meter:
     def _progressed(self, account: SessionAccount, at: int) -> list[Event]:
         return [ContextChanged(at, account.session, self._state(account), least=least_used(account))]
 
-    def _between_turns(
-        self, account: SessionAccount, event: UsageReported | UpdateSeen, now: Counters | None
-    ) -> list[Event]:
+    def _between_turns(self, account: SessionAccount, at: int, now: Counters | None) -> list[Event]:
         """Book what cumulative counters say was used since they were last booked."""
         since = account.tokens.advance(now) if now is not None else None
         usage = partition(since, account.profile).usage if since is not None else NOTHING
-        return self._booked_between(account, event.at, usage, None)
+        return self._booked_between(account, at, usage, None)
 
     def _booked_between(self, account: SessionAccount, at: int, usage: Usage, kind: Kind | None) -> list[Event]:
         increase = account.cost.take()

@@ -61,6 +61,10 @@ class AgentCost:
         """Whether the agent knows prices: a cost of 0 says nothing."""
         return self.last is not None and self.last.nano > 0
 
+    def is_news(self, value: Money) -> bool:
+        """Whether it is more than what is known already."""
+        return self.last is None or self.last.currency != value.currency or value.nano > self.last.nano
+
     def begin(self, *, at_zero: bool) -> None:
         """A session is opened: at 0, or at what it cost in another process, which somebody must tell."""
         self.last, self._known = None, at_zero

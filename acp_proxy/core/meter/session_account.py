@@ -27,6 +27,7 @@ class SessionAccount:
         self.tokens = Cumulative()
         self.heard: Counters | None = None  # the last cumulative ones, booked or not
         self.charged_at: Counters | None = None  # those that came with the last cost
+        self.history: tuple[Money | None, Counters | None] | None = None  # the last word of a load's, to be judged yet
         self.before: Ended | None = None
         self.sure: Known | None = None  # a turn by which others are judged, of agents that nobody has described
         self.passed = 0  # characters of all its turns, for the same
@@ -53,7 +54,7 @@ class SessionAccount:
         if self.here:
             self.cost.begin(at_zero=True)
             self.tokens.begin(at_zero=True)
-            self.heard = self.charged_at = self.before = self.sure = self.told = self.used = None
+            self.heard = self.charged_at = self.history = self.before = self.sure = self.told = self.used = None
             self.estimated = self.grounded = self.awaited = False
             self.from_start = True
 
@@ -144,6 +145,34 @@ class SessionAccount:
             self.heard = counters
             self.tokens.stand_at(counters)
 
+    def recall(self, cost: Money | None, counters: Counters | None) -> None:
+        """What is told of its counters before it is opened. A fork's are its parent's.
+
+        A history may tell them again from their beginning: where they stand is in its last word. Unless they go on
+        from one process to the next they were those of another.
+        """
+        if not self.here:
+            self.stand_at(cost, counters)
+        elif self.profile.cost == "carried" and (cost is not None or counters is not None):
+            old_cost, old = self.history or (None, None)
+            self.history = (old_cost if cost is None else cost, old if counters is None else counters)
+
+    def end_history(self) -> Counters | None:
+        """Take its last word like a report: what is more than is known was spent where nobody saw it.
+
+        Returns counters that are to be booked. If they fell, they were rolled back; a cost alone that is less than is
+        known is an old one.
+        """
+        (cost, counters), self.history = self.history or (None, None), None
+        if counters is not None and self.tokens.fell(counters):
+            self.stand_at(cost, counters)
+            return None
+        if cost is not None and (self.profile.repriced or self.cost.is_news(cost)):
+            self.charge(cost, counters)
+        if counters is not None:
+            self.count(counters)
+        return counters
+
     def hear(self, used: int | None, size: int | None) -> bool:
         """Take in a context. 0 is no context but a gap in the agent's knowledge. Whether anything changed."""
         before = (self.used, self.size, self.estimated)
@@ -161,11 +190,11 @@ class SessionAccount:
             self.size = size
         return before != (self.used, self.size, self.estimated)
 
-    def hear_of(self, report: EarlierReport, size: int | None) -> bool:
+    def hear_of(self, report: EarlierReport, size: int | None, *, replayed: bool) -> bool:
         """The same of a report that came with nothing but figures, and its cost."""
         before = self.cost.last
         changed = self.hear(report.used, size)
-        if report.cost is not None:
+        if report.cost is not None and not replayed:
             self.charge(report.cost, None)
         return changed or self.cost.last != before
 
@@ -207,11 +236,6 @@ class SessionAccount:
         if self.cost.last is None:
             return self.profile.cost not in ("unknown", "none")
         return self.cost.positive
-
-    @property
-    def continues(self) -> bool:
-        """Whether its counters go on from another process, so that what is told of them in its history may be spend."""
-        return self.here and self.profile.cost != "restarts"
 
     def state(self, window: int | None) -> SessionState:
         """`window` is the context size where the agent says none. What is reported but not booked is included."""

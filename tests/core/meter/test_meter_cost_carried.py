@@ -48,6 +48,23 @@ def test_a_carried_over_cost_that_only_rounds_otherwise_than_the_catalog_holds_n
     assert [row.kind for row in story.rows] == ["turn"]
 
 
+def test_a_cost_that_went_on_from_less_than_was_told_before_a_kill_is_priced_by_its_tokens() -> None:
+    for told in ("0.010927", "0.015"):  # from 0, and from what a process before had saved
+        story = Story(CLAUDE)
+        story.open("load", model="claude-opus-5-5")
+        story.restore(known("0.008", "0.008"))
+        row = story.turn(CALL, cost=told)
+        assert (row.costs, row.cost_source) == ((usd("0.010927"),), "computed")
+        assert story.turn(CALL, cost="0.03").costs == (usd("0.03").minus(usd(told)),)
+
+
+def test_a_cost_that_an_agent_saves_at_once_is_believed_though_its_tokens_cost_more() -> None:
+    story = Story(OPENCODE)
+    story.open("load", model="claude-opus-5-5")
+    story.restore(known("0.008", "0.008"))
+    assert story.turn(CALL, cost="0.010927").costs == (usd("0.002927"),)
+
+
 def test_a_carried_over_cost_without_a_known_price_belongs_to_the_turn() -> None:
     story = Story(OPENCODE)
     story.open("load", model="nobody/knows")
@@ -173,22 +190,6 @@ def test_a_cost_that_no_process_before_was_told_begins_at_zero() -> None:
     story.restore(known("1"))
     story.turn(CALL, cost="0.02")
     assert story.booked() == "0.02"
-
-
-def test_a_cost_in_the_history_of_an_agent_that_goes_on_is_what_it_has_cost() -> None:
-    story = Story(OPENCODE)
-    story.open("load")
-    story.restore(known("0.01", "0.01"))
-    story.tell(UsageReported(story.now(), "s", None, 6612, 200_000, usd("0.03"), replayed=True))
-    assert story.booked() == "0.02"
-
-
-def test_a_cost_in_the_history_of_an_agent_that_restarts_is_no_spend() -> None:
-    story = Story(CLAUDE_049)
-    story.open("load")
-    story.tell(UsageReported(story.now(), "s", None, 6612, 200_000, usd("0.03"), replayed=True))
-    assert story.rows == []
-    assert story.turn(CALL, cost="0.02").costs == (usd("0.02"),)
 
 
 def test_a_cost_of_which_only_its_figures_tell_goes_on_unless_it_fell() -> None:
