@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +13,11 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy import __version__
+from acp_proxy.cli.arguments import parser
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.journal.writer import open_journal
+from acp_proxy.start import parse
+from tests.docs.all_help import PAGE, names
 from tests.ledger.rows import ALICE, MINUTE, NOON, Warnings, line, row
 from tests.machine import COMMAND, Machine, in_terminal
 
@@ -40,6 +45,15 @@ def test_help_lists_the_commands_and_run_has_help_of_its_own(machine: Machine) -
     assert "--no-summary" in machine.answer("run", "--agent", "x", "--help")
     assert machine.answer("help") == top
     assert machine.answer("help", "budget", "grant") == machine.answer("budget", "grant", "--help")
+
+
+def test_the_help_of_each_command_has_an_example_that_can_be_typed() -> None:
+    _, *commands = names()
+    examples = re.findall(r"^Example: acp-proxy (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    for command, example in zip(commands, examples, strict=True):
+        words = shlex.split(example)
+        assert f"acp-proxy {example} ".startswith(f"{command} ")
+        assert parse(words) if words[0] == "run" else parser().parse_args(words)
 
 
 @pytest.mark.parametrize(

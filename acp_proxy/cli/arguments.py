@@ -26,23 +26,43 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("-V", "--version", action="version", version=f"acp-proxy {__version__}")
     _add_common(top)
     commands = top.add_subparsers(metavar="COMMAND", title="commands", dest="command")
-    for name, says, add_options in (
-        ("run", "relay an agent and meter it", _add_run),
-        ("report", "what was spent", _add_report),
-        ("export", "spend in the columns of FinOps FOCUS, for chargeback", _add_export),
-        ("session", "one session: its turns, tokens, cost, and context as a plot", _add_session),
-        ("status", "one line: today's spend, what is left of a budget, the last turn", _add_status),
-        ("budget", "budgets: what is left, and how to allow more for a while", _add_budget),
-        ("serve", "the page, and metrics for Prometheus, over HTTP", _add_serve),
-        ("metrics", "the metrics for Prometheus, in a file for node_exporter or on stdout", _add_metrics),
-        ("notify", "webhooks for notifications: try them", _add_notify),
-        ("setup", "put the agents of an editor behind acp-proxy", _add_setup),
-        ("prices", "what models cost", _add_prices),
-        ("ledger", "copy a ledger into another one", _add_ledger),
-        ("doctor", "check configuration, ledger and catalog", _add_doctor),
-        ("demo", "a session against a bundled agent, without network or key", _add_common),
+    for name, says, example, add_options in (
+        ("run", "relay an agent and meter it", "run --budget 5 -- claude-agent-acp", _add_run),
+        ("report", "what was spent", "report --by model --since 7d", _add_report),
+        (
+            "export",
+            "spend in the columns of FinOps FOCUS, for chargeback",
+            "export --focus --since 2026-10 --until 2026-11",
+            _add_export,
+        ),
+        ("session", "one session: its turns, tokens, cost, and context as a plot", "session last", _add_session),
+        (
+            "status",
+            "one line: today's spend, what is left of a budget, the last turn",
+            "status --format '{today} {left}'",
+            _add_status,
+        ),
+        ("budget", "budgets: what is left, and how to allow more for a while", "budget list", _add_budget),
+        ("serve", "the page, and metrics for Prometheus, over HTTP", "serve --port 8080", _add_serve),
+        (
+            "metrics",
+            "the metrics for Prometheus, in a file for node_exporter or on stdout",
+            "metrics --textfile /var/lib/node_exporter/acp-proxy.prom",
+            _add_metrics,
+        ),
+        ("notify", "webhooks for notifications: try them", "notify test", _add_notify),
+        ("setup", "put the agents of an editor behind acp-proxy", "setup zed --dry-run", _add_setup),
+        ("prices", "what models cost", "prices show claude-sonnet-5", _add_prices),
+        (
+            "ledger",
+            "copy a ledger into another one",
+            "ledger copy --to postgresql://db.example.com/acp_proxy",
+            _add_ledger,
+        ),
+        ("doctor", "check configuration, ledger and catalog", "doctor --rebuild", _add_doctor),
+        ("demo", "a session against a bundled agent, without network or key", "demo", _add_common),
     ):
-        add_options(_action(commands, name, says))
+        add_options(_action(commands, name, says, example))
     return top
 
 
@@ -54,7 +74,9 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 
 def _add_run(command: argparse.ArgumentParser) -> None:
     command.usage = "acp-proxy [run [OPTIONS]] -- AGENT [ARG...]"
-    command.epilog = "Everything after -- belongs to the agent. Its exit status is the exit status."
+    command.description = (
+        "Relay an agent and meter it. Everything after -- belongs to the agent; its exit status is the exit status."
+    )
     _add_common(command)
     command.add_argument("--agent", metavar="NAME", help="instead of the name that the agent reports")
     command.add_argument("--user", metavar="NAME", help="who pays; by default the login name")
@@ -96,20 +118,23 @@ def _add_session(command: argparse.ArgumentParser) -> None:
 
 def _add_status(command: argparse.ArgumentParser) -> None:
     _add_common(command)
-    command.epilog = f"Fields: {', '.join(FIELDS)}."
     form = command.add_mutually_exclusive_group()
-    form.add_argument("--format", metavar="TEXT", help="with fields such as {today} and {left}; or json")
+    fields = f"with fields in braces: {', '.join(FIELDS)}; or json"
+    form.add_argument("--format", metavar="TEXT", help=fields)
     form.add_argument("--json", action="store_true", help="exact figures, for programs")
 
 
 def _add_budget(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
-    listed = _action(actions, "list", "what is used, held and left of each, and when it resets")
-    checked = _action(actions, "check", "whether a prompt would be admitted now: status 0, or 3 when not")
-    granted = _action(actions, "grant", "allow more for a while")
-    grants = _action(actions, "grants", "who granted what, and why")
-    simulated = _action(actions, "simulate", "what the budgets of --config would have said to past turns")
+    listed = _action(actions, "list", "what is used, held and left of each, and when it resets", "budget list --json")
+    admitted = "whether a prompt would be admitted now: status 0, or 3 when not"
+    checked = _action(actions, "check", admitted, "budget check --model claude-opus-5-5")
+    more = "budget grant daily --amount 5 --for 2h --reason release"
+    granted = _action(actions, "grant", "allow more for a while", more)
+    grants = _action(actions, "grants", "who granted what, and why", "budget grants --json")
+    past = "what the budgets of --config would have said to past turns"
+    simulated = _action(actions, "simulate", past, "budget simulate --config proposed.toml --since 30d")
     for action in (listed, checked, granted, grants, simulated):
         _add_common(action)
     for action in (listed, grants, simulated):
@@ -118,11 +143,13 @@ def _add_budget(command: argparse.ArgumentParser) -> None:
         default = "yours" if name in ("user", "team", "project") else "not known"
         checked.add_argument(f"--{name}", metavar="NAME", help=f"the prompt's {name}; by default {default}")
     granted.add_argument("name", metavar="NAME", help="the name of the budget")
-    granted.add_argument("--amount", metavar="N", required=True, help="in the budget's unit")
+    granted.add_argument("--amount", metavar="N", required=True, help="in the budget's currency, or tokens or turns")
     granted.add_argument("--for", metavar="DURATION", required=True, dest="duration", help="how long: 90m, 2h, 7d")
     granted.add_argument("--reason", metavar="TEXT", required=True, help="why; it is kept")
     for name in get_args(Per):
-        granted.add_argument(f"--for-{name}", metavar="NAME", help=f"of a budget per {name}: which one; * for all")
+        granted.add_argument(
+            f"--for-{name}", metavar="NAME", help=f"of a budget per {name}: which one, by default yours; * for all"
+        )
     granted.add_argument("--layer", choices=("admin", "user"), help="of two budgets with one name: from whose file")
     _add_since(simulated)
 
@@ -145,7 +172,9 @@ def _add_metrics(command: argparse.ArgumentParser) -> None:
 def _add_notify(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
-    tested = _action(actions, "test", "send a sample through each channel: status 1 when one fails")
+    tested = _action(
+        actions, "test", "send a sample through each channel: status 1 when one fails", "notify test leads"
+    )
     _add_common(tested)
     tested.add_argument("name", metavar="NAME", nargs="?", help="only the channel of this name")
 
@@ -165,7 +194,8 @@ def _add_setup(command: argparse.ArgumentParser) -> None:
 def _add_ledger(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
-    copied = _action(actions, "copy", "all rows and grants into another ledger, which keeps what it has")
+    into = "all rows and grants into another ledger, which keeps what it has"
+    copied = _action(actions, "copy", into, "ledger copy --to postgresql://db.example.com/acp_proxy")
     _add_common(copied)
     for option, dest in (("--from", "source"), ("--to", "target")):
         copied.add_argument(option, metavar="URL", dest=dest, help="by default the configured ledger")
@@ -180,10 +210,10 @@ def _add_doctor(command: argparse.ArgumentParser) -> None:
 def _add_prices(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
-    listed = _action(actions, "list", "every model of the catalog")
+    listed = _action(actions, "list", "every model of the catalog", "prices list opus")
     listed.add_argument("search", metavar="TEXT", nargs="?", default="", help="only names that contain it")
-    shown = _action(actions, "show", "what a model id resolves to, and its prices")
-    priced = _action(actions, "cost", "what tokens cost")
+    shown = _action(actions, "show", "what a model id resolves to, and its prices", "prices show claude-sonnet-5")
+    priced = _action(actions, "cost", "what tokens cost", "prices cost claude-sonnet-5 --input 1200 --output 800")
     for action in (shown, priced):
         action.add_argument("model", metavar="MODEL", type=_text, help="as an agent reports it")
     for name, says in (
@@ -199,26 +229,29 @@ def _add_prices(command: argparse.ArgumentParser) -> None:
     priced.add_argument("--context-used", metavar="N", type=_tokens, help=used)
     for action in (listed, shown, priced):
         _add_common(action)
-        action.add_argument("--at", metavar="TIME", help="prices of that time: 2026-11-01, RFC 3339, or 7d ago")
+        action.add_argument("--at", metavar="TIME", help="prices of that time, by default now: 2026-11-01, 7d …")
         action.add_argument("--json", action="store_true", help="exact figures, for programs")
 
 
 def _add_interval(command: argparse.ArgumentParser) -> None:
     _add_since(command)
-    command.add_argument("--until", metavar="TIME", help="the same, exclusive")
+    command.add_argument("--until", metavar="TIME", help="before then, in the same forms; by default all")
     _add_zone(command)
 
 
 def _add_since(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--since", metavar="TIME", help="2026-11-01, an RFC 3339 time, or 7d (also h, m, w)")
+    forms = "from then on, by default all: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)"
+    command.add_argument("--since", metavar="TIME", help=forms)
 
 
 def _add_zone(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--tz", metavar="ZONE", help="an IANA time zone; by default the local one")
+    command.add_argument("--tz", metavar="ZONE", help="a time zone such as Europe/Berlin; by default the local one")
 
 
-def _action(actions: argparse._SubParsersAction[Any], name: str, says: str) -> argparse.ArgumentParser:
-    made: argparse.ArgumentParser = actions.add_parser(name, help=says, description=f"{says[:1].upper()}{says[1:]}.")
+def _action(actions: argparse._SubParsersAction[Any], name: str, says: str, example: str) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = actions.add_parser(
+        name, help=says, description=f"{says[:1].upper()}{says[1:]}.", epilog=f"Example: acp-proxy {example}"
+    )
     return made
 
 
