@@ -37,6 +37,7 @@ class Profile(Struct, frozen=True):
     decided: bool = False  # an identity of the total does not overrule `input`: the user's word, or a wrong total
     counters_restart: bool = False  # scope session: counters begin at 0 in a new process
     restarts_on_model: bool = False  # scope session: and whenever another model is chosen
+    saves_cost_at_end: bool = False  # a cost that goes on does so from an older value after a process that was killed
     repriced: bool = False  # the cost of the whole session moves with the model, without a call
     fork_inherits: bool = False  # a fork's cost begins with its parent's
     repeats: bool = False  # a turn that failed or was cancelled repeats the usage of the one before
@@ -106,7 +107,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
     "@agentclientprotocol/claude-agent-acp": (
         ("0.49.0", _CLAUDE),
         ("0.50.0", replace(_CLAUDE, cost="either")),  # between two that were recorded, and do not agree
-        ("0.100.0", replace(_CLAUDE, cost="carried")),
+        ("0.100.0", replace(_CLAUDE, cost="carried", saves_cost_at_end=True)),
     ),
     "@zed-industries/claude-code-acp": (("0.16.2", _SILENT),),
     "@zed-industries/claude-agent-acp": (("0.23.1", replace(_CLAUDE, slips=True, contexts_a_call=0)),),

@@ -51,13 +51,25 @@ class Prices(Struct, frozen=True):
 
 
 def turn_bill(
-    own: Sequence[Share], beside: Sequence[Share], used: TurnUsage, increase: Increase, prices: Prices, *, told: bool
+    own: Sequence[Share],
+    beside: Sequence[Share],
+    used: TurnUsage,
+    increase: Increase,
+    prices: Prices,
+    *,
+    told: bool,
+    saved_at_end: bool = False,
 ) -> Bill:
-    """`told`: the agent reports its cost, if not with this turn then with a later one."""
+    """`told`: the agent reports its cost, if not with this turn then with a later one.
+
+    `saved_at_end`: the increase since a load may be one from a value that was told later, and too small.
+    """
     priced = prices.of(own) if used.priceable else [Priced(None)] * len(own)
     configured = any(price.configured and usage.total for price, (_, usage) in zip(priced, own, strict=True))
     if increase.amounts and not configured:
-        return _agents(own, beside, used, priced, increase, prices)
+        carried = _carried(beside, used, priced, increase, prices)
+        if not (saved_at_end and carried is not None and _lacks(increase.amounts[0], carried)):
+            return _agents(own, priced, increase, carried)
     to_come = told and not increase.reported and not configured
     if not used.usage.total:
         source: CostSource = "unknown" if used.source == "none" else "agent" if told and beside else "computed"
@@ -80,19 +92,19 @@ def unpaid_lines(shares: Sequence[Share]) -> tuple[UsageLine, ...]:
     return tuple([UsageLine(model, usage) for model, usage in shares])
 
 
-def _agents(
-    own: Sequence[Share],
-    beside: Sequence[Share],
-    used: TurnUsage,
-    priced: Sequence[Priced],
-    increase: Increase,
-    prices: Prices,
-) -> Bill:
+def _carried(
+    beside: Sequence[Share], used: TurnUsage, priced: Sequence[Priced], increase: Increase, prices: Prices
+) -> Money | None:
+    """What all that the first cost since a load pays for has as its price; None where that is not all known."""
+    if increase.carried_over and used.usage.total and used.source == "agent":  # else its own calls may be more
+        return _total([*priced, *prices.beside(beside)])
+    return None
+
+
+def _agents(own: Sequence[Share], priced: Sequence[Priced], increase: Increase, carried: Money | None) -> Bill:
     amount, *others = increase.amounts
-    unseen = None
-    if increase.carried_over and used.usage.total and used.source == "agent":  # else its own calls may be the excess
-        unseen = _unseen(amount, [*priced, *prices.beside(beside)])
-        amount = amount.minus(unseen) if unseen else amount
+    unseen = _unseen(amount, carried) if carried is not None else None
+    amount = amount.minus(unseen) if unseen else amount
     parts = split(amount, weights_of([price.cost for price in priced], [usage for _, usage in own]))
     lines = [
         UsageLine(model, usage, cost, price.row) for (model, usage), cost, price in zip(own, parts, priced, strict=True)
@@ -101,12 +113,16 @@ def _agents(
     return Bill(tuple(lines), "agent", unseen=unseen, pays_beside=True)
 
 
-def _unseen(amount: Money, priced: Sequence[Priced]) -> Money | None:
+def _unseen(amount: Money, total: Money) -> Money | None:
     """What a carried-over cost holds beyond the turn's price; a difference of 1 % is two price lists, not spend."""
-    total = _total(priced)
-    if total is None or total.currency != amount.currency or (amount.nano - total.nano) * 100 <= total.nano:
+    if total.currency != amount.currency or (amount.nano - total.nano) * 100 <= total.nano:
         return None
     return amount.minus(total)
+
+
+def _lacks(amount: Money, total: Money) -> bool:
+    """Whether it is less than that, by more than two price lists are apart."""
+    return total.currency == amount.currency and (total.nano - amount.nano) * 100 > total.nano
 
 
 def _computed(

@@ -18,6 +18,7 @@ from tests.core.story import (
     Story,
     disjoint,
     inclusive,
+    known,
     usd,
 )
 
@@ -165,3 +166,20 @@ def test_a_late_cost_pays_only_what_was_not_booked_ahead() -> None:
     (late,) = story.report(cost="0.03")
     assert late.costs == (usd("0.009073"),)
     assert story.booked() == "0.03"
+
+
+def test_a_cost_that_went_on_from_less_than_was_told_before_a_kill_is_priced_by_its_tokens() -> None:
+    for told in ("0.010927", "0.015"):  # from 0, and from what a process before had saved
+        story = Story(CLAUDE)
+        story.open("load", model="claude-opus-5-5")
+        story.restore(known("0.008", "0.008"))
+        row = story.turn(CALL, cost=told)
+        assert (row.costs, row.cost_source) == ((usd("0.010927"),), "computed")
+        assert story.turn(CALL, cost="0.03").costs == (usd("0.03").minus(usd(told)),)
+
+
+def test_a_cost_that_an_agent_saves_at_once_is_believed_though_its_tokens_cost_more() -> None:
+    story = Story(OPENCODE)
+    story.open("load", model="claude-opus-5-5")
+    story.restore(known("0.008", "0.008"))
+    assert story.turn(CALL, cost="0.010927").costs == (usd("0.002927"),)
