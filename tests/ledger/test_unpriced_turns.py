@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from acp_proxy.core.budget.charge import charge
 from acp_proxy.core.scope import Scope
+from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import Row
+from acp_proxy.ledger.accounts.standings import Question
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.sql import SqlLedger
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.holds import account, held, hold
-from tests.ledger.rows import ALICE, line, row
+from tests.ledger.rows import ALICE, NOON, line, row
 
 pytestmark = ONE_AT_A_TIME
 
@@ -55,3 +61,35 @@ def test_a_limit_of_tokens_needs_no_price(ledger: BudgetLedger) -> None:
     hold(ledger, "a", (tokens, 300))
     ledger.append([row(line("opus", None), id="a")])
     assert held(ledger, tokens) == (110, 0)
+
+
+def test_what_a_hold_reads_does_not_grow_with_the_turns_that_estimates_stand_for(ledger: BudgetLedger) -> None:
+    assert isinstance(ledger, SqlLedger)
+    found: list[int] = []
+
+    def read(sql: str, values: Sequence[Any]) -> list[Any]:
+        rows = ledger._read(sql, values)
+        found.append(len(rows))
+        return rows
+
+    for turns in (1, 4):
+        for number in range(turns):
+            hold(ledger, f"{turns}{number}", (OPUS, "0.6"))
+            ledger.append([row(line("opus", None), id=f"{turns}{number}")])
+        Question([OPUS], NOON, ledger.dialect).ask(read)
+    assert found[0] == found[1]
+    assert held(ledger, OPUS) == (usd("3"), 0)
+
+
+def test_in_a_rolling_window_a_hold_stands_as_long_as_its_turn_counts(ledger: BudgetLedger) -> None:
+    rolling = budget("9 USD", "rolling:2h", on_unpriced="estimate")
+    early, late = account(rolling), account(rolling, at=NOON + HOUR)
+    hold(ledger, "a", (early, "0.6"))
+    ledger.append([row(line("opus", None), id="a", at=NOON - HOUR)])
+    hold(ledger, "b", (late, "0.4"))
+    ledger.append([row(line("opus", None), id="b", at=NOON - HOUR - 1)])
+    hold(ledger, "c", (late, "0.1"))
+    ledger.append([row(line("opus", None), id="c")])
+    assert early.key == late.key
+    spent = [standing.spent for standing in ledger.standing([early, late], NOON)]
+    assert spent == [usd("1.1"), usd("0.7")]

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from acp_proxy.core.budget import Account, Standing
-from acp_proxy.core.money import Money
+from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.scope import fits
 from acp_proxy.ledger.accounts import kept_sums
 from acp_proxy.ledger.accounts.kept_sums import kept_of
@@ -34,6 +34,9 @@ class Found(Struct):
 
 
 NEVER = -(2**63)
+_EVER = 2**63 - 1
+# An account by its place, for the same one may be asked for in two intervals.
+_WITHIN = "(CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))"
 
 
 class Question:
@@ -108,10 +111,8 @@ class Question:
                         named = (account.budget.layer, account.budget.name, account.unit) == (layer, budget, unit)
                         if named and value in ("", account.value):
                             sum_.granted += int(amount)
-                case ("extra", key, _, amount, started_at, *_):
-                    for place in by_key[key]:
-                        if accounts[place].bounds.cover(int(started_at)):
-                            sums[place].extra += int(amount)
+                case ("extra", index, _, units, nano, *_):
+                    sums[int(index)].extra += int(units) * NANO + int(nano)
                 case ("booked", *_):
                     result.booked = True
         result.standings = [each.standing(account) for account, each in zip(accounts, sums, strict=True)]
@@ -198,11 +199,18 @@ def _granted(organisation: str, now: int) -> Asked:
 
 
 def _surcharges(organisation: str, accounts: Sequence[Account]) -> Asked:
+    """One row for each account that has any, for a model without a price may leave one with every turn."""
     sql = f"""
-        SELECT 'extra', account, '', amount, started_at, 0, 0, 0, 0, '', ''
-        FROM surcharge WHERE org_id = ? AND account IN ({", ".join("?" * len(accounts))})
+        SELECT 'extra', a.column1, '', sum(s.amount / {NANO}), sum(s.amount % {NANO}), 0, 0, 0, 0, '', ''
+        FROM (VALUES {", ".join([_WITHIN] * len(accounts))}) a CROSS JOIN surcharge s
+        WHERE s.org_id = ? AND s.account = a.column2 AND s.started_at >= a.column3 AND s.started_at < a.column4
+        GROUP BY a.column1
     """
-    return sql, [organisation, *(account.key for account in accounts)]
+    values: list[Any] = []
+    for index, account in enumerate(accounts):
+        start, end = account.bounds.start, account.bounds.end
+        values += [str(index), account.key, NEVER if start is None else start, _EVER if end is None else end]
+    return sql, [*values, organisation]
 
 
 def charged(models: Sequence[str] | None, model: str | None) -> bool:
