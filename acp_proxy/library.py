@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -77,17 +79,16 @@ class Relay:
 
     async def __aenter__(self) -> Self:
         """Start the agent, on the running loop. Raises NotStarted, and OSError for a client that is closed already."""
-        self._process = _start(self._command, self._cwd, self._env)
-        try:
+        with ExitStack() as if_that_fails:
+            self._process = _start(self._command, self._cwd, self._env)
+            if_that_fails.callback(_kill, self._process)
             started = _around(self._process, self._client)
-        except OSError:
-            with self._process:
-                self._process.kill()
-            raise
-        traffic, interceptors = Traffic(), [self._usages, *self._interceptors]
-        self._dispatcher = wired(
-            self._config, self._command, self._log, interceptors, traffic=traffic, books=self._books
-        )
+            if_that_fails.callback(_close, started)
+            traffic, interceptors = Traffic(), [self._usages, *self._interceptors]
+            self._dispatcher = wired(
+                self._config, self._command, self._log, interceptors, traffic=traffic, books=self._books
+            )
+            if_that_fails.pop_all()
         self._relay = relay.Relay(started, self._dispatcher, signals=False, grace=self._grace, traffic=traffic)
         self._relayed = asyncio.create_task(self._relay.run(), name="acp-proxy relay")
         return self
@@ -110,6 +111,9 @@ class Relay:
         try:
             self._process.returncode = await self._relayed
         finally:
+            if self._process.returncode is None:  # cancelled; the loop waits for what is killed
+                self._process.kill()
+                self._process.returncode = -signal.SIGKILL
             self._dispatcher.finish()
             await self._dispatcher.aclose()
 
@@ -134,6 +138,16 @@ def _start(
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd, env=env)
     except OSError as error:
         raise not_started(os.fsdecode(error.filename or command[0]), error) from error  # or `cwd` is not there
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with process:
+        process.kill()
+
+
+def _close(started: Started) -> None:
+    for descriptor in (started.to_agent, started.from_agent, started.from_client, started.to_client):
+        os.close(descriptor)
 
 
 def _around(process: subprocess.Popen[bytes], client: socket.socket | None) -> Started:

@@ -11,21 +11,23 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 import acp_proxy
 from acp_proxy import config
 from acp_proxy.core.money import Money
 from acp_proxy.interceptor import Interceptor, Refusal
-from acp_proxy.ledger import Query, open_ledger
+from acp_proxy.ledger import LedgerError, Query, open_ledger
 from acp_proxy.log import Log
 from acp_proxy.usages import OnUsagesChange, Usages
+from tests.agents.client import alive, eventually
 from tests.ends import Ends, answer, prompt, update
 from tests.pace import slower
 
@@ -176,6 +178,24 @@ async def test_who_leaves_at_once_ends_the_agent_just_so() -> None:
         assert relay.usages == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="whether it lives is looked up in /proc")
+async def test_who_gives_up_while_it_leaves_kills_the_agent_and_closes_the_connection() -> None:
+    ours, theirs = socket.socketpair()
+    stays = (
+        "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(os.getpid(), flush=True)\n"
+        "while True: signal.pause()"
+    )
+    with suppress(TimeoutError):
+        async with asyncio.timeout(60) as patience:
+            async with acp_proxy.Relay([sys.executable, "-c", stays], client=theirs, grace=60):
+                reader, writer = await asyncio.open_connection(sock=ours)
+                pid = int(await reader.readline())
+                patience.reschedule(0)
+    assert eventually(lambda: not alive(pid))
+    assert await reader.read() == b""
+    writer.close()
+
+
 def children() -> str:
     """Of this thread, as Linux lists them."""
     return Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text()
@@ -191,6 +211,19 @@ async def test_a_client_that_is_closed_leaves_no_agent_behind() -> None:
         async with acp_proxy.Relay(["sleep", "60"], client=theirs):
             pytest.fail("it has no client")
     assert children() == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children and descriptors are looked up in /proc")
+async def test_a_ledger_that_nobody_can_open_leaves_neither_an_agent_nor_a_descriptor_behind() -> None:
+    defaults = config.without_files({}, {"HOME": "/"})
+    nowhere = structs.replace(defaults, ledger=structs.replace(defaults.ledger, url="postgresql://host:port/db"))
+    ours, theirs = socket.socketpair()
+    before, descriptors = children(), len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(LedgerError, match="a port is a number"):
+        async with acp_proxy.Relay(["sleep", "60"], client=theirs, config=nowhere):
+            pytest.fail("it has no ledger")
+    assert (children(), len(list(Path("/proc/self/fd").iterdir()))) == (before, descriptors - 1)  # the client's
+    ours.close()
 
 
 @pytest.mark.parametrize(

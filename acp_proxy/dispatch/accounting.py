@@ -206,7 +206,7 @@ class Accounting:
                 async with asyncio.timeout(CLOSING):
                     await interceptor.aclose()
             except (Exception, asyncio.CancelledError) as error:  # an interceptor's failure stays its own
-                if is_being_cancelled():
+                if ends_this_task(error):
                     raise
                 self.failed(interceptor, error)
 
@@ -246,10 +246,10 @@ class Accounting:
                 yield interceptor, on_event
 
 
-def is_being_cancelled() -> bool:
-    """Whether it is this task that is to end: a CancelledError may also come from a task of an interceptor's own."""
+def ends_this_task(error: BaseException) -> bool:
+    """Whether this task is to end; else a CancelledError comes from a task of an interceptor's own."""
     task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 def _place(error: BaseException) -> str:

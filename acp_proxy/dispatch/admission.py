@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from acp_proxy.core import acp
 from acp_proxy.core.events import Side
 from acp_proxy.core.jsonrpc import Message, Notification, Request
-from acp_proxy.dispatch.accounting import Accounting, is_being_cancelled
+from acp_proxy.dispatch.accounting import Accounting, ends_this_task
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
 
 
@@ -101,7 +101,7 @@ class Admission:
                 async with asyncio.timeout(self._within(interceptor)):
                     verdict = _sound(await interceptor.admit(Side.CLIENT, request))
             except (Exception, asyncio.CancelledError) as error:  # as above
-                if is_being_cancelled():
+                if ends_this_task(error):
                     raise
                 self._accounting.failed(interceptor, error)
                 continue

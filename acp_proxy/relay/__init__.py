@@ -63,24 +63,29 @@ class Relay:
     async def run(self) -> int:
         """Relays until the agent has exited and its output is delivered, or the client is gone and the agent ended.
 
-        Returns the agent's exit status, 128 + N for a signal.
+        Returns the agent's exit status, 128 + N for a signal. Cancelled, it kills the agent and all that it started.
         """
         self._open()
-        with self._taking_signals():
-            if self._signals:  # the process is ours
-                gc.freeze()
-                sys.setswitchinterval(TURN_OF_A_THREAD)
-            self._to_client.start()
-            self._from_client.start()
-            self._from_agent.start()
-            await self._until(lambda: self._agent_exited or self._client_is_leaving)
-            stopped = self._client_is_leaving
-            if not self._agent_exited:
-                await self._see_off()
-            self._from_client.stop()
-            await self._deliver()
-        self._over = True
-        self._close()
+        try:
+            with self._taking_signals():
+                if self._signals:  # the process is ours
+                    gc.freeze()
+                    sys.setswitchinterval(TURN_OF_A_THREAD)
+                self._to_client.start()
+                self._from_client.start()
+                self._from_agent.start()
+                await self._until(lambda: self._agent_exited or self._client_is_leaving)
+                stopped = self._client_is_leaving
+                if not self._agent_exited:
+                    await self._see_off()
+                self._from_client.stop()
+                await self._deliver()
+        except BaseException:  # cancelled: nobody waits for the agent any more
+            self._agent.signal_tree(signal.SIGKILL)
+            raise
+        finally:
+            self._over = True
+            self._close()
         status = self._agent.status if self._agent.status is not None else 128 + signal.SIGKILL
         self._traffic.exits["stopped" if stopped else _how(status)] += 1
         return status
