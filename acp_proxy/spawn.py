@@ -52,15 +52,15 @@ class Started:
         self.adopts = adopts  # orphans of the agent's tree become our children
 
 
-def spawn(agent: list[str], *, tied: bool = True) -> Started:
+def spawn(agent: list[str]) -> Started:
     """Starts the agent with pipes of its own and our environment, directory and stderr.
 
-    `tied` (Linux, main thread of a program that has no other threads yet) has the agent get SIGTERM when we are
-    killed, and its orphans come to us. Raises NotStarted.
+    On Linux the agent gets SIGTERM when we are killed, and its orphans become our children. For the main thread of a
+    program that has no other threads yet. Raises NotStarted.
     """
     agent_stdin, to_agent = os.pipe()
     from_agent, agent_stdout = os.pipe()
-    prctl = _prctl() if tied else None
+    prctl = _prctl()
     try:
         if prctl:
             pid = _fork(agent, agent_stdin, agent_stdout, prctl)
@@ -72,8 +72,7 @@ def spawn(agent: list[str], *, tied: bool = True) -> Started:
                 file_actions=[(os.POSIX_SPAWN_DUP2, agent_stdin, 0), (os.POSIX_SPAWN_DUP2, agent_stdout, 1)],
                 setsigdef=_IGNORED_BY_PYTHON,
             )
-            if tied:
-                _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # as in `_fork`
+            _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # as in `_fork`
     except OSError as error:
         os.close(to_agent)
         os.close(from_agent)
