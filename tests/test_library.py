@@ -201,6 +201,10 @@ def children() -> str:
     return Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text()
 
 
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="children are looked up in /proc")
 async def test_a_client_that_is_closed_leaves_no_agent_behind() -> None:
     ours, theirs = socket.socketpair()
@@ -218,11 +222,11 @@ async def test_a_ledger_that_nobody_can_open_leaves_neither_an_agent_nor_a_descr
     defaults = config.without_files({}, {"HOME": "/"})
     nowhere = structs.replace(defaults, ledger=structs.replace(defaults.ledger, url="postgresql://host:port/db"))
     ours, theirs = socket.socketpair()
-    before, descriptors = children(), len(list(Path("/proc/self/fd").iterdir()))
+    before, open_before = children(), descriptors()
     with pytest.raises(LedgerError, match="a port is a number"):
         async with acp_proxy.Relay(["sleep", "60"], client=theirs, config=nowhere):
             pytest.fail("it has no ledger")
-    assert (children(), len(list(Path("/proc/self/fd").iterdir()))) == (before, descriptors - 1)  # the client's
+    assert (children(), descriptors()) == (before, open_before - 1)  # the client's
     ours.close()
 
 
