@@ -228,6 +228,16 @@ def test_any_stop_reason_is_kept_and_none_is_end_turn(fields: Any, reason: str) 
     assert acp.ending(fields).stop_reason == reason
 
 
+def test_the_meta_of_an_update_does_not_hide_that_of_its_notification() -> None:
+    def read(**meta: Any) -> Any:
+        params = {"sessionId": "s", "update": {"sessionUpdate": "agent_message_chunk", **meta}}
+        found = acp.update_of(Notification("session/update", {**params, "_meta": {"usage": 1, "trace": 2}}))
+        return found and found.meta
+
+    assert read() == read(_meta={}) == read(_meta=7) == {"usage": 1, "trace": 2}
+    assert read(_meta={"trace": 3}) == {"usage": 1, "trace": 3}
+
+
 @pytest.mark.parametrize("meta", [None, 1, [], {"quota": 1}, {"quota": {"model_usage": {}, "token_count": []}}])
 def test_a_malformed_quota_is_absent(meta: Any) -> None:
     ending = acp.ending({"stopReason": "end_turn", "_meta": meta})

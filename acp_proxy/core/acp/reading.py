@@ -127,7 +127,9 @@ def update_of(message: Notification) -> Update | None:
     session, fields = session_id(message.params.get("sessionId")), message.params.get("update")
     if session is None or not isinstance(fields, dict):
         return None
-    return Update(session, text(fields.get("sessionUpdate")) or "", fields, meta_of(fields) or meta_of(message.params))
+    meta, around = meta_of(fields), meta_of(message.params)
+    meta = around | meta if meta and around else meta or around  # usage stands in either, a trace may in the other
+    return Update(session, text(fields.get("sessionUpdate")) or "", fields, meta)
 
 
 def meta_of(fields: Mapping[str, Any]) -> dict[str, Any]:
