@@ -11,7 +11,7 @@ from msgspec import Struct
 from acp_proxy.core.windows import HOUR
 from acp_proxy.times import Zone, begin_of, instant, midnight
 
-RANGES = ("today", "week", "month", "year", "all")
+RANGES = ("today", "week", "month", "last-month", "year", "all")
 MOST_MONTHS = 120  # of a chart; its first step has all that was before
 
 Interval = tuple[int | None, int | None]  # half-open, Unix ns; None is open
@@ -19,24 +19,34 @@ Step = Literal["hour", "day", "month"]
 
 
 class Steps(Struct, frozen=True):
-    """`starts` are Unix ns, ascending; each step ends where the next one starts, the last one does not end."""
+    """`starts` are Unix ns, ascending; each step ends where the next one starts, the last one at `end`, None: never."""
 
     step: Step
     starts: tuple[int, ...]
+    end: int | None = None
 
     @property
     def bounds(self) -> Iterator[Interval]:
-        yield from zip(self.starts, (*self.starts[1:], None), strict=True)
+        yield from zip(self.starts, (*self.starts[1:], self.end), strict=True)
 
 
-def start_of(period: str, zone: Zone, now: int) -> int | None:
-    """When the running one of `RANGES` began; None for all time."""
-    return None if period == "all" else begin_of(period, zone, now)
+def bounds_of(period: str, zone: Zone, now: int) -> Interval:
+    """When one of `RANGES` began, None for all time, and when it ended, None for those that run."""
+    match period:
+        case "all":
+            return None, None
+        case "last-month":
+            until = begin_of("month", zone, now)
+            return begin_of("month", zone, until - 1), until
+    return begin_of(period, zone, now), None
 
 
 def steps_of(period: str, zone: Zone, now: int, first: int | None) -> Steps:
-    """The steps from the period's start to now. `first` is the first row's start, for all time."""
+    """The steps from the period's start to its end or now. `first` is the first row's start, for all time."""
     match period:
+        case "last-month":
+            until = begin_of("month", zone, now)
+            return Steps("day", days(begin_of("month", zone, until - 1), zone, until - 1), until)
         case "today":
             return Steps("hour", tuple(range(begin_of(period, zone, now), now + 1, HOUR)))
         case "week" | "month":

@@ -15,7 +15,7 @@ from acp_proxy.ledger import Sums
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.report import DIMENSIONS, Line, currencies_of, folded, line_of, name_of, ordered
 from acp_proxy.report.formats import figures
-from acp_proxy.serve.periods import Interval, Step, Steps, days, start_of, steps_of
+from acp_proxy.serve.periods import Interval, Step, Steps, bounds_of, days, steps_of
 from acp_proxy.serve.sums import KeptSums
 from acp_proxy.times import SECOND, Zone, begin_of, day_after, rfc3339
 
@@ -59,8 +59,8 @@ def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[st
     cards = {card: _totals(kept, _days(begin_of(card, zone, now), zone, now)) for card in _CARDS}
     total = ever if period == "all" else cards.get(period) or _totals(kept, chain.from_iterable(pieces))
     lines_by_step = _lines_by_hour(kept, by, steps) if steps.step == "hour" else _lines_by_step(kept, by, pieces)
-    since = start_of(period, zone, now)
-    currencies = currencies_of(total.line.costs, lambda: kept.of(since, None, ("currency",)))
+    since, until = bounds_of(period, zone, now)
+    currencies = currencies_of(total.line.costs, lambda: kept.of(since, until, ("currency",)))
     lines = ordered(by, folded(line for lines in lines_by_step for line in lines), currencies)
     prompt = total.line.usage.prompt
     return {
@@ -69,7 +69,7 @@ def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[st
         "by": by,
         "also_by": _also_by(all_time),
         "since": None if since is None else rfc3339(since),
-        "until": None,
+        "until": None if until is None else rfc3339(until),
         "total": _figures(total.line),
         "rows": _rows(lines),
         "sources": total.sources,

@@ -87,11 +87,11 @@ def as_reported(figures: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("by", ["model", "agent", "project", "team", "user", "kind"])
-@pytest.mark.parametrize("period", ["today", "week", "month", "year", "all"])
+@pytest.mark.parametrize("period", ["today", "week", "month", "last-month", "year", "all"])
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu", "America/St_Johns"])
 def test_spend_is_what_the_report_says(home: Home, served: Served, by: str, period: str, zone: str) -> None:
     found = served.json(f"/api/spend?range={period}&by={by}&tz={zone}")
-    reported = report_of(home, by, zone, found["since"])
+    reported = report_of(home, by, zone, found["since"], found["until"])
     assert [as_reported(each) for each in found["rows"]] == reported["rows"]
     assert as_reported(found["total"]) == reported["total"]
     assert (found["timezone"], found["range"], found["by"]) == (zone, period, by)
@@ -103,12 +103,12 @@ def test_spend_is_what_the_report_says(home: Home, served: Served, by: str, peri
     assert in_chart == summed([each["cost"] for each in found["rows"]])
 
 
-def report_of(home: Home, by: str, zone: str, since: str | None) -> Any:
+def report_of(home: Home, by: str, zone: str, since: str | None, until: str | None) -> Any:
     """What `report --json` prints, without a process for each."""
     calendar = times.zone(zone)
-    start = None if since is None else times.parse(since, calendar, time.time_ns())
+    start, end = (None if each is None else times.parse(each, calendar, time.time_ns()) for each in (since, until))
     with closing(open_reader(home.url, journals=())) as ledger:
-        return json.loads("".join(formats.as_json(report(ledger, by, Query(start), calendar))))
+        return json.loads("".join(formats.as_json(report(ledger, by, Query(start, end), calendar))))
 
 
 def test_a_zone_of_a_browser_is_known_though_the_system_does_not_have_it(home: Home) -> None:
@@ -143,7 +143,10 @@ def test_the_cache_hit_ratio_is_of_all_that_was_sent(served: Served) -> None:
     assert found["cache_hit_ratio"] == f"{tokens['cached_read'] / sent:.4f}"
 
 
-@pytest.mark.parametrize(("period", "step"), [("today", "hour"), ("week", "day"), ("year", "month"), ("all", "month")])
+@pytest.mark.parametrize(
+    ("period", "step"),
+    [("today", "hour"), ("week", "day"), ("last-month", "day"), ("year", "month"), ("all", "month")],
+)
 def test_a_chart_has_a_value_or_none_for_each_step(served: Served, period: str, step: str) -> None:
     chart = served.json(f"/api/spend?range={period}")["over_time"]
     assert chart["step"] == step

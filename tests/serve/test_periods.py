@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_proxy.serve.periods import MOST_MONTHS, RANGES, start_of, steps_of
+from acp_proxy.serve.periods import MOST_MONTHS, RANGES, bounds_of, steps_of
 from acp_proxy.times import PERIODS, SECOND, Zone, zone
 
 ZONES = ("UTC", "Europe/Berlin", "America/Sao_Paulo", "Asia/Kathmandu", "Australia/Lord_Howe", "Asia/Beirut")
@@ -23,12 +24,26 @@ def at(text: str) -> int:
 
 @given(zones, instants, st.sampled_from(["day", "week", "month"]))
 def test_a_period_begins_with_the_first_instant_of_its_name(zone: Zone, now: int, name: str) -> None:
-    since = start_of({"day": "today"}.get(name, name), zone, now)
+    since, until = bounds_of({"day": "today"}.get(name, name), zone, now)
     assert since is not None
+    assert until is None
     assert since <= now
     named = PERIODS[name]
     assert named(zone.local(since)) == named(zone.local(now))
     assert named(zone.local(since - SECOND)) != named(zone.local(now))
+
+
+@given(zones, instants)
+def test_the_last_month_ends_where_this_one_begins(zone: Zone, now: int) -> None:
+    since, until = bounds_of("last-month", zone, now)
+    assert since is not None
+    assert until is not None
+    assert until == bounds_of("month", zone, now)[0]
+    last = zone.local(until - SECOND)
+    named = PERIODS["month"]
+    assert named(zone.local(since)) == named(last) != named(zone.local(now))
+    assert named(zone.local(since - SECOND)) != named(last)
+    assert len(steps_of("last-month", zone, now, None).starts) == monthrange(last.year, last.month)[1]
 
 
 @given(zones, instants, instants, st.sampled_from(RANGES))
@@ -36,9 +51,9 @@ def test_steps_follow_each_other_up_to_now(zone: Zone, now: int, first: int, per
     steps = steps_of(period, zone, now, first)
     bounds = list(steps.bounds)
     assert list(steps.starts) == sorted(set(steps.starts))
-    assert [until for _, until in bounds] == [*steps.starts[1:], None]
+    since, until = bounds_of(period, zone, now)
+    assert [end for _, end in bounds] == [*steps.starts[1:], until]
     assert steps.starts[-1] <= now
-    since = start_of(period, zone, now)
     if since is not None:
         assert steps.starts[0] == since
     else:
@@ -57,9 +72,9 @@ def test_a_day_has_as_many_hours_as_it_lasts(day: str, hours: int) -> None:
 
 def test_weeks_begin_on_monday_and_years_with_january() -> None:
     berlin, now = zone("Europe/Berlin"), at("2026-11-22T23:30")  # Monday there
-    assert start_of("week", berlin, now) == at("2026-11-22T23:00")
-    assert start_of("year", berlin, now) == at("2025-12-31T23:00")
-    assert start_of("all", berlin, now) is None
+    assert bounds_of("week", berlin, now) == (at("2026-11-22T23:00"), None)
+    assert bounds_of("year", berlin, now) == (at("2025-12-31T23:00"), None)
+    assert bounds_of("all", berlin, now) == (None, None)
 
 
 def test_a_first_row_of_a_broken_clock_makes_no_endless_chart() -> None:

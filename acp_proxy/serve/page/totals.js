@@ -5,7 +5,7 @@ import { costTexts, counted, percentText, tokensText } from "./figures.js";
 
 /** @import { Card, Spend, Sums } from "./shapes.js" */
 
-const RANGES = { today: "today", week: "this week", month: "this month", year: "this year", all: "in all" };
+const RANGES = { today: "today", week: "this week", month: "this month", "last-month": "last month", year: "this year", all: "in all" };
 const SOURCES = [
   { name: "exact", look: "exact", says: "the agent reported all of it" },
   { name: "partial", look: "partial", says: "at least this: the agent reported only a part" },

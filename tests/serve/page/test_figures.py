@@ -20,7 +20,14 @@ from tests.serve.page.conftest import ZONE, Open
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page")]
 
-RANGES = {"today": "today", "week": "this week", "month": "this month", "year": "this year", "all": "in all"}
+RANGES = {
+    "today": "today",
+    "week": "this week",
+    "month": "this month",
+    "last-month": "last month",
+    "year": "this year",
+    "all": "in all",
+}
 CARDS = ("today", "week", "month", "all")
 
 
@@ -160,7 +167,9 @@ def test_a_budget_tells_whole_percents_and_what_it_does_not_count(empty_home: Ho
 @cache
 def reported(home: Home, period: str, by: str) -> Any:
     since = since_of(period)
-    return home.json("report", "--by", by, "--tz", ZONE, *(["--since", since] if since else []))
+    until = since_of("month") if period == "last-month" else None
+    bounds = [word for option, at in (("--since", since), ("--until", until)) if at for word in (option, at)]
+    return home.json("report", "--by", by, "--tz", ZONE, *bounds)
 
 
 def name_of(team: str | None) -> str:
@@ -180,6 +189,8 @@ def since_of(period: str) -> str | None:
             today -= timedelta(days=today.weekday())
         case "month":
             today = today.replace(day=1)
+        case "last-month":
+            today = (today.replace(day=1) - timedelta(days=1)).replace(day=1)
         case "year":
             today = today.replace(month=1, day=1)
         case "all":
