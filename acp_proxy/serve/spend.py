@@ -70,12 +70,12 @@ def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[st
         "also_by": _also_by(all_time),
         "since": None if since is None else rfc3339(since),
         "until": None if until is None else rfc3339(until),
-        "total": _figures(total.line),
-        "rows": _rows(lines),
+        "total": _figures(total.line, currencies),
+        "rows": _rows(lines, currencies),
         "sources": total.sources,
         "cache_hit_ratio": f"{total.line.usage.cached_read / prompt:.4f}" if prompt else None,
-        "cards": {card: _card(found.line) for card, found in cards.items()},
-        "over_time": _over_time(steps, lines_by_step),
+        "cards": {card: _card(found.line, currencies) for card, found in cards.items()},
+        "over_time": _over_time(steps, lines_by_step, currencies),
         "version": version,
     }
 
@@ -133,30 +133,41 @@ def _lines(kept: KeptSums, by: str, since: int | None, until: int | None) -> Ite
     return (line_of(name_of(by, sums.key[0]), sums) for sums in kept.of(since, until, (by,)))
 
 
-def _rows(lines: Sequence[Line]) -> list[dict[str, Any]]:
+def _rows(lines: Sequence[Line], currencies: Sequence[str]) -> list[dict[str, Any]]:
     """As many as a page can show; the rest is one line."""
-    shown = [{"key": line.key, **_figures(line)} for line in lines[:MOST_LINES]]
+    shown = [{"key": line.key, **_figures(line, currencies)} for line in lines[:MOST_LINES]]
     rest = lines[MOST_LINES:]
     if rest:
         (together,) = folded(replace(line, key=OTHER) for line in rest)
-        shown.append({"key": OTHER, **_figures(together), "others": len(rest)})
+        shown.append({"key": OTHER, **_figures(together, currencies), "others": len(rest)})
     return shown
 
 
-def _figures(line: Line) -> dict[str, Any]:
-    return {**figures(line), "at_least": line.cost_at_least > 0}
+def _figures(line: Line, currencies: Sequence[str]) -> dict[str, Any]:
+    return {**figures(line), "cost": _cost(line, currencies), "at_least": line.cost_at_least > 0}
 
 
-def _card(line: Line) -> dict[str, Any]:
+def _card(line: Line, currencies: Sequence[str]) -> dict[str, Any]:
     return {
-        "cost": {cost.currency: cost.text for cost in line.costs},
+        "cost": _cost(line, currencies),
         "turns": line.turns,
         "tokens_total": line.usage.total,
         "at_least": line.cost_at_least > 0,
     }
 
 
-def _over_time(steps: Steps, lines_by_step: Sequence[Sequence[Line]]) -> dict[str, Any]:
+def _cost(line: Line, currencies: Sequence[str]) -> dict[str, str]:
+    amounts = {cost.currency: cost.text for cost in line.costs}
+    return {currency: amounts[currency] for currency in _in_order(amounts, currencies)}
+
+
+def _in_order(some: Iterable[str], currencies: Sequence[str]) -> list[str]:
+    """As they are shown: those of `currencies` as they stand there, then all others."""
+    places = {currency: place for place, currency in enumerate(currencies)}
+    return sorted(some, key=lambda currency: (places.get(currency, len(places)), currency))
+
+
+def _over_time(steps: Steps, lines_by_step: Sequence[Sequence[Line]], currencies: Sequence[str]) -> dict[str, Any]:
     amounts: dict[str, dict[str, list[int | None]]] = {}  # by currency and key, in nano-units
     for number, lines in enumerate(lines_by_step):
         for line in lines:
@@ -166,7 +177,7 @@ def _over_time(steps: Steps, lines_by_step: Sequence[Sequence[Line]]) -> dict[st
     return {
         "step": steps.step,
         "starts": [start // SECOND for start in steps.starts],
-        "currencies": {currency: _series(amounts[currency]) for currency in sorted(amounts)},
+        "currencies": {currency: _series(amounts[currency]) for currency in _in_order(amounts, currencies)},
     }
 
 

@@ -46,13 +46,13 @@ export function amountText(currency, amount, decimals) {
 }
 
 /**
- * One text for each currency, as they stand apart; `?` where no part is known, `–` where there is none to know.
+ * One text for each currency, in the order of the answer; `?` where no part is known, `–` where there is none to know.
  * @param {Cost} cost
  * @param {{decimals?: number, atLeast?: boolean}} [how]
  * @returns {string[]}
  */
 export function costTexts(cost, { decimals = decimalsOf([cost]), atLeast = false } = {}) {
-  const currencies = Object.keys(cost).sort();
+  const currencies = Object.keys(cost);
   if (currencies.length === 0) return [atLeast ? "?" : "–"];
   return currencies.map((currency) => `${atLeast ? "≥ " : ""}${amountText(currency, cost[currency], decimals)}`);
 }

@@ -108,7 +108,7 @@ function rowOf(row, total, { look, decimals }) {
  * @param {string} look
  */
 function shareCell(row, total, look) {
-  const lines = Object.keys(row.cost).sort().map((currency) => {
+  const lines = Object.keys(row.cost).map((currency) => {
     const [part, all] = [nano(row.cost[currency]), nano(total.cost[currency] ?? "0")];
     const share = all > 0n ? Number(part) / Number(all) : 0;
     return lineOf(bar([{ share, look }]), percentText(part, all));

@@ -117,11 +117,14 @@ def test_the_plot_has_its_figures_in_a_table(home: Home, address: str, open_page
     assert abs(sum(money.nano for money in sums) - dollars.nano) <= len(sums) * 5_000_000  # each is rounded to a cent
 
 
-def test_currencies_stand_side_by_side_and_small_amounts_are_not_nothing(empty_home: Home, open_page: Open) -> None:
+def test_currencies_stand_side_by_side_the_commonest_first_and_the_least_is_not_nothing(
+    empty_home: Home, open_page: Open
+) -> None:
     now = time.time_ns()
     empty_home.append(
         [
-            row(line("a", "1234.5"), at=now - 180 * 10**9),
+            row(line("a", "1234"), at=now - 180 * 10**9),
+            row(line("a", "0.5"), at=now - 180 * 10**9),
             row(line("b", "3", "credits"), at=now - 180 * 10**9),
             row(line("c", "0.00001", "EUR"), at=now - 180 * 10**9),
             row(line("d", None), at=now - 180 * 10**9, cost_source="unknown"),
@@ -129,7 +132,8 @@ def test_currencies_stand_side_by_side_and_small_amounts_are_not_nothing(empty_h
     )
     with empty_home.serving() as served:
         page = open_page(f"{served.address}#/all/model")
-        assert amounts(page, "#total") == "≥ <€0.01 + ≥ $1,234.50 + ≥ 3.00 credits"
+        assert amounts(page, "#total") == "≥ $1,234.50 + ≥ <€0.01 + ≥ 3.00 credits"
+        expect(page.locator("#spend-plots h3")).to_have_text(["USD", "EUR", "credits"])
         assert amounts(page, "#spend-table tbody tr:last-child") == "?"
         assert "1 without a price" in page.locator("#spend-table").inner_text()
         page.goto("about:blank")
