@@ -6,9 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-
-class UsageError(Exception):
-    """The command line cannot be understood; the text is one line."""
+from acp_proxy.usage_error import UsageError as UsageError
 
 
 class Parser(argparse.ArgumentParser):

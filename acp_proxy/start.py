@@ -10,6 +10,7 @@ import os
 import sys
 
 from acp_proxy.spawn import NotStarted, become, hold_standard_descriptors, look_for_descriptors, spawn
+from acp_proxy.usage_error import UsageError
 
 TYPE_CHECKING = False  # `typing` is not imported yet
 if TYPE_CHECKING:
@@ -27,10 +28,6 @@ VALUED = (*COMMON, "--agent", "--user", "--team", "--project", "--budget", "--lo
 FLAGS = ("--no-summary",)
 CHECKED = ("config", "ledger", "budget", "log_level")  # any may be wrong, and then no agent is started
 ADMIN_FILE = "/etc/acp-proxy/config.toml"
-
-
-class UsageError(Exception):
-    """The command line cannot be understood; the text is one line for the user."""
 
 
 class HelpWanted(Exception):  # noqa: N818  it is no error

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from acp_proxy.start import HelpWanted, UsageError, parse
+from acp_proxy.start import HelpWanted, parse
+from acp_proxy.usage_error import UsageError
 from tests.agents.client import line, python, running
 
 COMMAND = (sys.executable, "-m", "acp_proxy")
@@ -235,6 +236,7 @@ def test_nothing_heavy_is_loaded_before_the_agent_runs() -> None:
     )
     assert ours - bare <= {
         "__future__", "acp_proxy", "acp_proxy.__main__", "acp_proxy.spawn", "acp_proxy.start",
+        "acp_proxy.usage_error",
         "abc", "stat", "_stat", "posixpath", "genericpath", "os.path", "os", "_abc", "_collections_abc", "errno",
     }  # fmt: skip
 

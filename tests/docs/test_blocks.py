@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_proxy import command_line, config, start
+from acp_proxy import config, start
 from acp_proxy.cli.arguments import parser
+from acp_proxy.usage_error import UsageError
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "deploy/README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -74,6 +75,6 @@ def understood(command: str) -> None:
     try:
         if start.parse(words) is None:
             parser().parse_args(words)
-    except (start.UsageError, command_line.UsageError) as error:
+    except UsageError as error:
         if not re.match("no agent given|the following arguments are required", str(error)) or len(words) > 2:
             raise
