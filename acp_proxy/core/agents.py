@@ -79,7 +79,7 @@ _OPENCODE = Profile(
     cost="carried",
     fork_inherits=True,
     cost_at_end=True,
-    unreported="titles; all but the last call of a turn with tools; cancelled turns (the cost has the rest)",
+    unreported="titles; all but the last call of a turn with tools, and cancelled turns (the cost has finished steps)",
 )
 _OPENCODE_DOUBLED = replace(_OPENCODE, thought_inside=True, thought_unsure=True)
 _CODEX = Profile(
