@@ -7,6 +7,7 @@ text, as names of files may be.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 _LARGEST = 1 << 20  # bytes of a .git/config that are read
@@ -15,7 +16,9 @@ _LONGEST = 200  # characters of a name, as in a configuration: no database index
 
 def project_of(cwd: Path) -> str:
     """The last part of origin's URL, else the name of the git root, else that of `cwd`; of a long one the beginning."""
-    return _found(Path(cwd).absolute())[:_LONGEST]
+    with suppress(OSError):  # the working directory of a relative one was removed
+        cwd = cwd.absolute()
+    return _found(cwd)[:_LONGEST]
 
 
 def _found(cwd: Path) -> str:

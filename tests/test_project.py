@@ -104,3 +104,13 @@ def test_a_directory_whose_name_is_no_text_is_a_project_that_a_ledger_can_keep(t
 def test_of_a_name_that_is_too_long_for_an_index_the_beginning_is_the_project(tmp_path: Path) -> None:
     root = repository(tmp_path / "root", f"https://example.com/{'x' * 5000}.git")
     assert project_of(root) == "x" * 200
+
+
+def test_a_relative_path_below_a_directory_that_was_removed_has_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert project_of(Path("shop")) == "shop"
