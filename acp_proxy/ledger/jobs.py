@@ -221,6 +221,9 @@ class LedgerThread:
             else:
                 self._journal.done(job.slot)
 
+    def has_told(self, event: str) -> bool:
+        return any(event == told for told, _ in self._told)
+
     def _tell_once(self, event: str, error: str, **fields: object) -> None:
         if (event, error) not in self._told:
             self._told.add((event, error))

@@ -152,7 +152,7 @@ class LedgerWorker:
         self._thread.stop(timeout)
         self._journal.close()
         left, lost = self._backlog.pending, self._backlog.unkept
-        if left > lost:
+        if left > lost and not self._thread.has_told("ledger.unavailable"):  # which says how many wait
             self._warn("ledger.rows_left", rows=left - lost, effect="the next command that opens the ledger books them")
         if lost:
             self._warn("ledger.rows_lost", rows=lost, error="no journal had room for them, and the ledger no time")
