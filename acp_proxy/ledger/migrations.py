@@ -1,7 +1,7 @@
 """A ledger's schema as a numbered list; a released step is never edited, a new one is added after it.
 
 `org_id` leads every key, so that the same shape can be spread over many machines. Times are Unix nanoseconds, money
-is nano-units, and NULL is unknown. Written for SQLite; PostgreSQL's dialect of it is made in `postgres_schema.py`.
+is nano-units, and NULL is unknown. Written for SQLite; PostgreSQL's dialect of it is made in `postgres/schema.py`.
 """
 
 from __future__ import annotations
@@ -242,6 +242,7 @@ MIGRATIONS: tuple[Step, ...] = (
     session_keys.TABLES,
     kept_sums.ANEW,
     (),  # PostgreSQL's alone: `unsummed.TABLES`
+    (),  # PostgreSQL's alone: an index of totals
 )
 
 

@@ -23,11 +23,13 @@ from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import canonical_url
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from acp_proxy.ledger.statements import Run
+from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
+from acp_proxy.ledger.sums.reading import _sql_of_totals
 from tests.core.accounts import usd
 from tests.ledger.conftest import TABLES
 from tests.ledger.holds import CAP, GONE, held, hold
 from tests.ledger.processes import Process
-from tests.ledger.rows import ALICE, NOON, Warnings, row
+from tests.ledger.rows import ALICE, NOON, Warnings, line, row
 from tests.postgres import Server, asked, name_of, running
 
 OPERATING = (Path(__file__).parents[3] / "docs/operating.md").read_text(encoding="utf-8")
@@ -56,7 +58,8 @@ class TestSchema:
         with closing(open_ledger(empty, journals=())) as ledger:
             ledger.append([row(id="a")])
         version = MIGRATIONS.index(ANEW)
-        before = f"DROP TABLE unsummed; UPDATE acp_proxy_schema SET version = {version}"  # noqa: S608  a number of ours
+        gone = "DROP TABLE unsummed; DROP INDEX total_by_bucket"
+        before = f"{gone}; UPDATE acp_proxy_schema SET version = {version}"  # noqa: S608  a number of ours
         postgres.execute(name_of(empty), before)
         with closing(open_ledger(empty, journals=())) as ledger:
             assert [found.entry.id for found in ledger.rows(Query())] == ["a"]
@@ -83,6 +86,15 @@ class TestSchema:
         with pytest.raises(LedgerError, match="already exists"):
             open_ledger(empty, journals=(), patience=1)
         postgres.execute(name_of(empty), "INSERT INTO turn VALUES ('kept')")
+
+    def test_a_few_hours_are_summed_without_reading_all_totals(self, postgres: Server, empty: str) -> None:
+        with closing(PostgresLedger(empty)) as ledger:
+            ledger.append([row(line(f"model {number}")) for number in range(100)])
+            more = "SELECT org_id, level, series, bucket - n" + ", 1" * 13 + " FROM total, generate_series(1, 300) n"
+            postgres.execute(name_of(empty), f"INSERT INTO total {more} WHERE level = 0; ANALYZE")
+            asked = _sql_of_totals(Query(), (), "")
+            plan = ledger._read(f"EXPLAIN {asked}", ("default", 0, NOON // QUARTER_HOUR - 4, NOON // QUARTER_HOUR))
+            assert "total_by_bucket on total" in str(plan)
 
     def test_every_key_but_the_version_leads_with_the_organisation(self, empty: str) -> None:
         open_ledger(empty, journals=()).close()
