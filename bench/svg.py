@@ -11,6 +11,7 @@ OWN = "#00695c"
 OTHERS = ("#b26a00", "#5e5aa8", "#9c3d54", "#3f7cac", "#7a7a7a", "#6b8e23", "#8d6e63", "#455a64")
 _INK, _FAINT = "#333", "#ddd"
 _WIDTH, _LETTER = 760, 6.6  # pixels; a letter of 12 px, about
+_EVEN = 1.0  # the ratio that bars begin at
 
 Points = Sequence[tuple[float, float]]
 
@@ -32,10 +33,10 @@ class Axis:
     highest: float | None = None  # where it ends at the earliest
 
 
-def bars(title: str, groups: Mapping[str, Sequence[Bar]], note: str, mark: float = 1.0) -> str:
-    """A group of bars for each figure; they begin at `mark`, to the left what is less of it."""
+def bars(title: str, groups: Mapping[str, Sequence[Bar]], note: str) -> str:
+    """A group of bars for each figure; they begin at 1: what is less goes to the left."""
     left, right, top, row, gap = 130, 60, 40, 15, 30
-    values = [bar.value for group in groups.values() for bar in group if bar.value] + [mark]
+    values = [bar.value for group in groups.values() for bar in group if bar.value] + [_EVEN]
     scale = _Scale(Axis(""), values, left, _WIDTH - right)
     grid, parts, y = list[str](), list[str](), float(top)
     for name, group in groups.items():
@@ -43,11 +44,11 @@ def bars(title: str, groups: Mapping[str, Sequence[Bar]], note: str, mark: float
         y += gap
         began = y
         for bar in group:
-            parts += _bar(bar, y, row, scale, mark)
+            parts += _bar(bar, y, row, scale)
             y += row
         y += 6
         for tick in scale.ticks:  # not through the names of groups
-            grid.append(_line(scale.at(tick), began, scale.at(tick), y, _INK if tick == mark else _FAINT))
+            grid.append(_line(scale.at(tick), began, scale.at(tick), y, _INK if tick == _EVEN else _FAINT))
     labels = [_text(scale.at(tick), y + 16, f"{_short(tick)}×", anchor="middle") for tick in scale.ticks]
     return _picture(title, y + 44, [*grid, *parts, *labels, _text(8, y + 36, note)])
 
@@ -111,12 +112,12 @@ def _step(least: float) -> float:
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * 0.999)
 
 
-def _bar(bar: Bar, y: float, row: float, scale: _Scale, mark: float) -> Iterator[str]:
+def _bar(bar: Bar, y: float, row: float, scale: _Scale) -> Iterator[str]:
     yield _text(122, y + row - 4, bar.name, anchor="end", weight=600 if bar.own else 400)
     if bar.value is None:
-        yield _text(scale.at(mark) + 6, y + row - 4, "not measured", colour="#888")
+        yield _text(scale.at(_EVEN) + 6, y + row - 4, "not measured", colour="#888")
         return
-    one, other = sorted((scale.at(mark), scale.at(bar.value)))
+    one, other = sorted((scale.at(_EVEN), scale.at(bar.value)))
     colour = OWN if bar.own else "#9aa5ab"
     yield f'<rect x="{one:.1f}" y="{y + 2:.1f}" width="{max(other - one, 1):.1f}" height="{row - 4}" fill="{colour}"/>'
     yield _text(other + 5, y + row - 4, ratio_text(bar.value))

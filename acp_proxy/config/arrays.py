@@ -31,9 +31,9 @@ def tables(file: TomlFile, name: str) -> list[Mapping[str, Any]]:
     return found
 
 
-def checked(table: Mapping[str, Any], place: Place, shapes: Mapping[Key, str], above: Key = ()) -> dict[str, Any]:
+def checked(table: Mapping[str, Any], place: Place, shapes: Mapping[Key, str]) -> dict[str, Any]:
     """The values as the program uses them, `limit.amount` in one key; `shapes` say what tables within must be."""
-    return dict(_checked(table, place, shapes, above))
+    return dict(_checked(table, place, shapes, ()))
 
 
 def _checked(
