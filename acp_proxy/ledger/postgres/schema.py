@@ -28,8 +28,8 @@ CREATE TABLE account (
     PRIMARY KEY (org_id, key)
 ) WITH (fillfactor = 50)
 """
-# In the primary key a range of buckets has to be looked for in each series. SQLite does so; PostgreSQL would rather read
-# the whole table, for a report by month 50 times.
+# In the primary key a range of buckets has to be looked for in each series. SQLite does so; PostgreSQL would rather
+# read the whole table, for a report by month 50 times.
 _TOTAL_BY_BUCKET = "CREATE INDEX total_by_bucket ON total (org_id, level, bucket)"
 _SUMMED = ("turn", "line", "series", "total", "granted", "hold", "kept_sum", "unsummed")
 # What only PostgreSQL needs, by step.
