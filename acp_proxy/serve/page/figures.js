@@ -144,10 +144,18 @@ export function cleaned(name) {
 }
 
 /**
- * An agent's name without the organisation that names from npm begin with.
- * @param {string} agent
+ * Names of agents that stand together, without the organisation that names from npm begin with, but where that tells
+ * two of them apart.
+ * @param {string[]} agents
+ * @returns {(agent: string) => string}
  */
-export const shortened = (agent) => cleaned(agent.slice(agent.lastIndexOf("/") + 1)) || cleaned(agent);
+export function shortening(agents) {
+  const ends = [...new Set(agents)].map(endOf);
+  return (agent) => (ends.filter((end) => end === endOf(agent)).length > 1 ? "" : cleaned(endOf(agent))) || cleaned(agent);
+}
+
+/** @param {string} agent */
+const endOf = (agent) => agent.slice(agent.lastIndexOf("/") + 1);
 
 /** @param {bigint} number */
 const magnitude = (number) => (number < 0n ? -number : number);

@@ -2,7 +2,7 @@
 
 import { contextCell, nameOf } from "./cells.js";
 import { byId, joined, make, refill, table } from "./dom.js";
-import { cleaned, costTexts, counted, elapsedText, shortened, tokensText } from "./figures.js";
+import { cleaned, costTexts, counted, elapsedText, shortening, tokensText } from "./figures.js";
 
 /** @import { Running } from "./shapes.js" */
 
@@ -32,7 +32,8 @@ export function showLive({ running }, several) {
     { title: "context", look: "context" },
   ];
   const told = several || new Set(running.map(({ user }) => user)).size > 1;
-  const rows = running.map((turn) => row(turn, told));
+  const short = shortening(running.map(({ agent }) => agent));
+  const rows = running.map((turn) => row(turn, told, short));
   const made = rows.map(({ innerHTML }) => innerHTML).join();
   if (made !== shown) {
     refill(byId("live-table"), table("Running turns; tokens and cost are estimates until they end", columns, rows));
@@ -51,10 +52,11 @@ export function tick() {
 /**
  * @param {Running} turn
  * @param {boolean} several
+ * @param {(agent: string) => string} short
  */
-function row(turn, several) {
+function row(turn, several, short) {
   const whose = several ? cleaned(turn.user) : "";
-  const about = [whose, shortened(turn.agent), cleaned(turn.model ?? ""), cleaned(turn.project ?? "")];
+  const about = [whose, short(turn.agent), cleaned(turn.model ?? ""), cleaned(turn.project ?? "")];
   const tokens = turn.tokens.total ? `~ ${tokensText(turn.tokens.total)}` : "–";
   const amounts = costTexts(turn.cost).map((text) => make("span", { class: "amount" }, text === "–" ? "–" : `~ ${text}`));
   const clock = make("time", { "data-since": Date.parse(turn.started_at), datetime: turn.started_at });

@@ -2,7 +2,7 @@
 
 import { contextCell, costCell, nameOf } from "./cells.js";
 import { byId, joined, make, refill, table } from "./dom.js";
-import { cleaned, counted, decimalsOf, shortened, timeText } from "./figures.js";
+import { cleaned, counted, decimalsOf, shortening, timeText } from "./figures.js";
 
 /** @import { Session } from "./shapes.js" */
 
@@ -24,7 +24,8 @@ export function showSessions(sessions, several, timeZone) {
     { title: "cost", look: "figure" },
     { title: "context", look: "context" },
   ];
-  const rows = sessions.map((session) => row(session, { several, decimals, timeZone }));
+  const short = shortening(sessions.map(({ agent }) => agent));
+  const rows = sessions.map((session) => row(session, { several, decimals, timeZone, short }));
   refill(byId("session-list"), table("Sessions, the latest first", columns, rows));
   byId("session-nothing").hidden = sessions.length > 0;
   byId("session-list").hidden = sessions.length === 0;
@@ -32,13 +33,13 @@ export function showSessions(sessions, several, timeZone) {
 
 /**
  * @param {Session} session
- * @param {{several: boolean, decimals: number, timeZone: string}} how
+ * @param {{several: boolean, decimals: number, timeZone: string, short: (agent: string) => string}} how
  */
-function row(session, { several, decimals, timeZone }) {
+function row(session, { several, decimals, timeZone, short }) {
   const link = make("a", { href: `#/session/${session.key}`, id: `session-${session.key}` });
   link.append(make("bdi", {}, nameOf(session)));
   const last = timeText(new Date(session.ended_at), timeZone);
-  const [user, project, agent] = [several ? cleaned(session.user) : "", cleaned(session.project ?? ""), shortened(session.agent)];
+  const [user, project, agent] = [several ? cleaned(session.user) : "", cleaned(session.project ?? ""), short(session.agent)];
   const few = joined([user, project, agent, last, counted(session.turns, "turn")]);
   const state = session.running ? "running" : session.active ? "active" : null;
   const element = make(

@@ -10,6 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
 from acp_proxy.core.money import Money
@@ -136,6 +137,22 @@ def test_currencies_stand_side_by_side_the_commonest_first_and_the_least_is_not_
         expect(page.locator("#spend-plots h3")).to_have_text(["USD", "EUR", "credits"])
         assert amounts(page, "#spend-table tbody tr:last-child") == "?"
         assert "1 without a price" in page.locator("#spend-table").inner_text()
+        page.goto("about:blank")
+
+
+def test_two_agents_that_end_alike_do_not_look_alike(empty_home: Home, open_page: Open) -> None:
+    agents = ["@one/codex-acp", "@two/codex-acp", "@one/claude-agent-acp"]
+    at = time.time_ns() - 180 * 10**9
+    empty_home.append(
+        [
+            row(line("a", "1"), at=at - place * 10**9, origin=replace(ALICE, agent=agent))
+            for place, agent in enumerate(agents)
+        ]
+    )
+    with empty_home.serving() as served:
+        page = open_page(served.address)
+        shown = page.locator("#session-list tbody tr td:nth-child(3)")
+        expect(shown).to_have_text([*agents[:2], "claude-agent-acp"])
         page.goto("about:blank")
 
 

@@ -127,10 +127,10 @@ def test_the_keyboard_reaches_everything(address: str, open_page: Open) -> None:
 
 def test_arrows_change_the_range(address: str, open_page: Open) -> None:
     page = open_page(address)
-    page.get_by_role("radio", name="Month").focus()
+    page.get_by_role("radio", name="Month", exact=True).focus()
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#total-of")).to_have_text("Spent this year")
-    expect(page.get_by_role("radio", name="Year")).to_be_focused()
+    expect(page.locator("#total-of")).to_have_text("Spent last month")
+    expect(page.get_by_role("radio", name="Last month")).to_be_focused()
 
 
 def test_the_pointer_gets_the_figures_of_a_step(address: str, open_page: Open) -> None:
