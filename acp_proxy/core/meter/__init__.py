@@ -79,7 +79,7 @@ class Meter:
             case TurnStarted():
                 account = self._account(event.session)
                 before = self._history_over(account, event.at)
-                account.begin_turn(event.turn)
+                account.begin_turn(event.turn, event.at)
                 return before
             case SessionOpened():
                 return self._opened(event)

@@ -29,6 +29,7 @@ class SessionAccount:
         self.charged_at: Counters | None = None  # those that came with the last cost
         self.history: tuple[Money | None, Counters | None] | None = None  # the last word of a load's, to be judged yet
         self.before: Ended | None = None
+        self._before: dict[str, Ended | None] = {}  # the same when an open turn began
         self.sure: Known | None = None  # a turn by which others are judged, of agents that nobody has described
         self.passed = 0  # characters of all its turns, for the same
         self.used: int | None = None
@@ -102,22 +103,32 @@ class SessionAccount:
         self.title = self.title or state.title
         return self.tokens.settle(state.counters), self.cost.settle(stood) if stood is not None else None
 
-    def begin_turn(self, turn: Turn) -> None:
+    def begin_turn(self, turn: Turn, at: int) -> None:
         if not self.open:
             self.notes = Notes(self.model)
         self.open.append(turn.id)
+        if at == turn.started_at:  # else it was asked for earlier, which only times tell
+            self._before[turn.id] = self.before
         self.here = True
         self.compacted = self.paid_otherwise = False
 
     def end_turn(self, turn: Turn, *, behind: bool = False) -> tuple[Notes, Increase]:
         """What was seen during a turn, and what it cost by the agent's word. Nothing, `behind` one that runs."""
+        waited = self._has_waited(turn)
         if behind:
             self.open = [each for each in self.open if each != turn.id]
             return Notes(), Increase()
         if turn.id in self.open:
             del self.open[: self.open.index(turn.id) + 1]  # and those that it has overtaken
         notes, self.notes = self.notes, Notes(self.model)
+        notes.waited = waited
         return notes, self.cost.take()
+
+    def _has_waited(self, turn: Turn) -> bool:
+        """By the order of events where it tells: clocks are set back."""
+        if turn.id in self._before:
+            return self._before.pop(turn.id) is not self.before
+        return self.before is not None and turn.started_at < self.before.at
 
     def close(self) -> None:
         """The agent lets go of it: some count from 0 when they take it up again."""

@@ -48,7 +48,7 @@ def read(
     if reading.usage.total:  # zeros say nothing of how it counts
         account.before = now
     call = _one_call(account, before, now)
-    judged = _judged(ended, before, now, call, account, scope)
+    judged = _judged(ended, notes, before, now, call, account, scope)
     if judged.cumulative:
         if before is not None and not before.cumulative:
             account.tokens.stand_at(before.counters)
@@ -92,13 +92,18 @@ def read_calls(ended: TurnEnded, notes: Notes) -> Reading:
 
 
 def _judged(
-    ended: TurnEnded, before: Ended | None, now: Ended, call: OneCall | None, account: SessionAccount, scope: ScopeGuess
+    ended: TurnEnded,
+    notes: Notes,
+    before: Ended | None,
+    now: Ended,
+    call: OneCall | None,
+    account: SessionAccount,
+    scope: ScopeGuess,
 ) -> Judged:
     """Who tells its counters by model, too, counts per turn: a sudden growth is then a stream that was retried."""
     if ended.model_usage or not now.partition.total:
         return Judged()
-    waited = before is not None and ended.turn.started_at < before.at
-    return scope.judge(before, now, call, loaded=not account.from_start, waited=waited)
+    return scope.judge(before, now, call, loaded=not account.from_start, waited=notes.waited)
 
 
 def _one_call(account: SessionAccount, before: Ended | None, now: Ended) -> OneCall | None:

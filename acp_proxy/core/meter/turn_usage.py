@@ -99,7 +99,7 @@ def _reported(
     proven = notes.contexts if profile.used_in_turn else 0  # calls; not all are of tools that show
     if profile.scope == "last_call" and (ended.tool_calls or proven > 1 or account.open):  # what waits may be in it
         return TurnUsage(reading.usage, "partial", "the last of several model calls")
-    if profile.slips and before is not None and ended.turn.started_at < before.at:
+    if profile.slips and before is not None and notes.waited:
         reading = replace(reading, usage=_without(reading.usage, before.partition))
     as_gemini = not profile.known and counters is ended.quota and counters.total is None
     if (profile.loses_thought or as_gemini) and counters.thought is None:
@@ -155,7 +155,7 @@ def _repeats(ended: TurnEnded, now: Counters, before: Ended | None, notes: Notes
         return False
     if not profile.known:
         return ended.stop_reason == CANCELLED
-    return profile.scope == "last_call" and (profile.repeats or ended.turn.started_at < before.at)
+    return profile.scope == "last_call" and (profile.repeats or notes.waited)
 
 
 def _without(sum_of_both: Usage, first: Usage) -> Usage:

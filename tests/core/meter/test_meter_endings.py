@@ -88,6 +88,28 @@ def test_a_queued_prompt_that_reports_the_sum_of_both_is_charged_its_own_part() 
     assert story.end(second, disjoint(3500, 10150, 615, 415))[-1].usage == Usage(1800, 5080, 308, 208)
 
 
+def test_a_clock_that_is_set_back_between_turns_makes_no_prompt_one_that_waited() -> None:
+    for agent in (ZED_CLAUDE, OPENCODE):
+        story = Story(agent)
+        story.open()
+        story.turn(disjoint(1700, 5070, 307, 207))
+        story.at = -3600
+        assert story.turn(disjoint(1700, 5070, 307, 207)).usage == Usage(1700, 5070, 307, 207)
+        assert story.turn(disjoint(3500, 10150, 615, 415)).usage == Usage(3500, 10150, 615, 415)
+
+
+def test_prompts_that_wait_within_one_tick_of_the_clock_have_waited() -> None:
+    story = Story(ZED_CLAUDE)
+    story.open()
+    first = story.begin()
+    story.at -= 1
+    second = story.begin()
+    story.at -= 1
+    story.end(first, disjoint(1700, 5070, 307, 207))
+    assert second.started_at == first.started_at
+    assert story.end(second, disjoint(3500, 10150, 615, 415))[-1].usage == Usage(1800, 5080, 308, 208)
+
+
 def test_a_queued_prompt_that_reports_less_than_the_one_before_reports_no_sum() -> None:
     story = Story(ZED_CLAUDE)
     story.open()
