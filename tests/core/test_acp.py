@@ -184,6 +184,7 @@ def test_counters_go_by_many_names_and_malformed_ones_are_absent(value: Any, cou
 
 def test_an_ending_reads_usage_and_quota_wherever_and_however_they_are_spelled() -> None:
     assert acp.ending({"_meta": {"usage": {"input_tokens": 1}}}).counters == Counters(1)
+    assert acp.counters({"thoughts_tokens": 3}) == acp.counters({"thoughtsTokens": 3}) == Counters(thought=3)
     assert acp.ending({"usage": {"inputTokens": 2}, "_meta": {"usage": {"input_tokens": 1}}}).counters == Counters(2)
     by_model = [{"model": "a", "tokenCount": {"outputTokens": 3}}]
     ending = acp.ending({"_meta": {"quota": {"tokenCount": {"inputTokens": 2}, "modelUsage": by_model}}})

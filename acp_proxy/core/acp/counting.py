@@ -45,6 +45,7 @@ _COUNTERS = {  # by the names that agents and their providers use; of several fo
     "thought_tokens": "thought",
     "thoughtTokens": "thought",
     "thoughtsTokens": "thought",
+    "thoughts_tokens": "thought",
     "cachedContentTokenCount": "cached_read",
     "cache_read_input_tokens": "cached_read",
     "cacheReadInputTokens": "cached_read",
