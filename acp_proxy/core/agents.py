@@ -258,6 +258,12 @@ def _in_table(name: str | None, version: str | None) -> Profile:
 
 
 def _order(version: str | None) -> tuple[int, ...]:
-    """`1.18.33-beta` as (1, 18, 33). What is no version is newer than all: people keep their agents up to date."""
-    digits = re.match(r"v?(\d{1,9}(?:\.\d{1,9})*)", version or "")
-    return tuple(int(part) for part in digits[1].split(".")) if digits else (_NEWEST,)
+    """`1.18.33-beta` as (1, 18, 33), `1.0` as (1, 0, 0).
+
+    What is no version is newer than all: people keep their agents up to date.
+    """
+    found = re.match(r"v?(\d{1,9}(?:\.\d{1,9})*)", version or "")
+    if found is None:
+        return (_NEWEST,)
+    parts = [int(part) for part in found[1].split(".")]
+    return (*parts, *[0] * (3 - len(parts)))

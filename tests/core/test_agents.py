@@ -52,6 +52,8 @@ def test_each_released_agent_counts_in_its_own_scope(name: str, version: str, sc
         ("0.100.0", "carried"),
         ("0.101.3-beta.1", "carried"),
         ("v1.2", "carried"),
+        ("0.100", "carried"),
+        ("0.100-rc.1", "carried"),
         ("0.99.9", "either"),
         ("0.50.0", "either"),
         ("0.49.0", "restarts"),
