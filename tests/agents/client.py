@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PLAIN = (sys.executable, "-m", "tests.agents.plain_relay")
 PATIENT = (sys.executable, str(Path(__file__).with_name("patient.py")))  # acp-proxy itself
@@ -74,6 +76,12 @@ def line(stream: IO[bytes]) -> bytes:
 
 def pid_from(stream: IO[bytes]) -> int:
     return int(line(stream))
+
+
+def still_runs(relay: Any, seconds: float) -> None:
+    """Waits for so long, in which it must not end."""
+    with pytest.raises(subprocess.TimeoutExpired):
+        relay.wait(seconds)
 
 
 def alive(pid: int) -> bool:
