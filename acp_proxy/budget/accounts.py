@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from acp_proxy.core.budget import Account, Budget, Standing, account_of
+from acp_proxy.core.budget import Account, Budget, account_of
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.scope import DIMENSIONS, Subject
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import LedgerReader, Query
 from acp_proxy.times import zone_info
 
-if TYPE_CHECKING:
-    from acp_proxy.ledger.budgets import BudgetReader
-
 _NO_TURN = ""
-_TOGETHER = 50
 
 
 def accounts_of(ledger: LedgerReader, budgets: Iterable[Budget], own: Subject, now: int) -> list[Account]:
@@ -34,12 +29,6 @@ def accounts_of(ledger: LedgerReader, budgets: Iterable[Budget], own: Subject, n
         for subject in _subjects(ledger, budget, own, now)
     )
     return list({account.key: account for account in accounts}.values())
-
-
-def standings_of(ledger: BudgetReader, accounts: Sequence[Account], now: int) -> list[Standing]:
-    """One by one, asked in parts: a statement of SQLite has at most 500 of them, and an account needs some."""
-    parts = (accounts[start : start + _TOGETHER] for start in range(0, len(accounts), _TOGETHER))
-    return [standing for part in parts for standing in ledger.standing(part, now)]
 
 
 def _subjects(ledger: LedgerReader, budget: Budget, own: Subject, now: int) -> list[Subject]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from acp_proxy.budget import listing
-from acp_proxy.budget.accounts import standings_of
 from acp_proxy.core.budget import Account, Budget, Standing, accounts_for
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.refusal import refusal_text
@@ -40,7 +39,7 @@ def check(
     """
     asked = [budget for budget in budgets if not _missing(budget, subject)]
     accounts = accounts_for(asked, subject, now, zone_info, "")
-    standings = standings_of(ledger, accounts, now)
+    standings = ledger.standing(accounts, now)
     verdict = decide(standings, [_size(ledger, account, subject) for account in accounts], unpriced=unpriced)
     unasked = _unasked(budgets, subject)
     if verdict.binding is not None:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from acp_proxy import table
 from acp_proxy.budget import listing
-from acp_proxy.budget.accounts import accounts_of, standings_of
+from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.budget.own import own_subject
 from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config, load, load_to_answer
@@ -66,7 +66,7 @@ def proposed(options: Mapping[str, str], environ: Mapping[str, str]) -> Config:
 
 def _list(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
     accounts = accounts_of(ledger, config.budgets, own_subject(config, place.cwd), place.now)
-    standings = standings_of(ledger, accounts, place.now)
+    standings = ledger.standing(accounts, place.now)
     if arguments.json:
         return 0, listing.as_json(standings)
     if not standings:

@@ -85,7 +85,7 @@ class BudgetReader(LedgerReader, Protocol):
         """What changes from moment to moment."""
 
     def standing(self, accounts: Sequence[Account], now: int) -> list[Standing]:
-        """How accounts stand, one by one."""
+        """How accounts stand, one by one, however many."""
 
     def recent_costs(
         self,

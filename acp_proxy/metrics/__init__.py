@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_proxy.budget.accounts import accounts_of, standings_of
+from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.budget.own import here, own_subject
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
@@ -112,7 +112,7 @@ class Exporter:
         with timed("sessions"):
             active = ledger.tallied.active_sessions(organisation, now - _ACTIVE)
         with timed("budgets"):
-            standings = standings_of(ledger, accounts_of(ledger, config.budgets, self._subject, now), now)
+            standings = ledger.standing(accounts_of(ledger, config.budgets, self._subject, now), now)
         with timed("counts"):
             decisions, overshoots = ledger.decision_counts(organisation), ledger.overshoots(organisation)
             deliveries = ledger.delivery_counts(organisation)

@@ -11,7 +11,7 @@ import orjson
 
 from acp_proxy import times
 from acp_proxy.budget import listing
-from acp_proxy.budget.accounts import accounts_of, standings_of
+from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.budget.own import here, own_subject
 from acp_proxy.config import Config
 from acp_proxy.ledger.budgets import BudgetLedger
@@ -87,7 +87,7 @@ class Views:
         now = self._clock()
         if not 0 <= now - self._budgets[0] < _BUDGETS_FRESH:
             accounts = accounts_of(self._ledger, self._config.budgets, self._own, now)
-            self._budgets = (now, listing.as_json(standings_of(self._ledger, accounts, now)).encode())
+            self._budgets = (now, listing.as_json(self._ledger.standing(accounts, now)).encode())
         return self._budgets[1]
 
     def live(self, asked: Asked) -> bytes:

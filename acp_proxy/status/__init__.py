@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy.budget.accounts import accounts_of, standings_of
+from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.config import Config
 from acp_proxy.core.budget import Account, Standing, account_of
 from acp_proxy.core.scope import Subject
@@ -73,7 +73,7 @@ def status(ledger: BudgetReader, config: Config, own: Subject, zone: Zone, now: 
         found = ledger.summed(Query(begin_of(period, zone, now), None, mine), ())
         return line_of("total", found[0]) if found else Line("total")
 
-    standings = standings_of(ledger, _accounts(ledger, config, own, now), now)
+    standings = ledger.standing(_accounts(ledger, config, own, now), now)
     return Status(
         own.user,
         zone,

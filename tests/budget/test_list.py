@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy.budget import listing
-from acp_proxy.budget.accounts import accounts_of, standings_of
+from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.core.budget import Budget, Standing
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.scope import Scope, Subject
@@ -36,7 +36,7 @@ def ledger(tmp_path: Path) -> Iterator[BudgetLedger]:
 
 
 def standings(ledger: BudgetLedger, *budgets: Budget, own: Subject = ME, now: int = NOW) -> list[Standing]:
-    return standings_of(ledger, accounts_of(ledger, budgets, own, now), now)
+    return ledger.standing(accounts_of(ledger, budgets, own, now), now)
 
 
 def whose(ledger: BudgetLedger, *budgets: Budget, own: Subject = ME) -> list[str | None]:

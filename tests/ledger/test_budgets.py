@@ -242,6 +242,12 @@ class TestStandings:
         assert [standing.spent for standing in found] == [usd("0.01"), 2, usd("0.01")]
         assert ledger.standing([], NOON) == []
 
+    def test_any_number_of_accounts_is_answered(self, ledger: BudgetLedger) -> None:
+        ledger.append([row(), row(origin=BOB)])
+        each = [account(budget("9 USD", per="user"), origin) for origin in (ALICE, BOB)]
+        found = ledger.standing([*each[:1] * 600, *each[1:]], NOON)
+        assert [standing.spent for standing in found] == [usd("0.01")] * 601
+
     def test_where_estimates_count_a_turn_without_a_price_charges_its_hold(self, ledger: BudgetLedger) -> None:
         estimating = account(budget("9 USD", name="estimating", on_unpriced="estimate"))
         hold(ledger, "a", (estimating, "0.6"), (CAP, "0.6"))

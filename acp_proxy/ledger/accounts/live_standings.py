@@ -13,6 +13,8 @@ from acp_proxy.ledger.accounts.summing import organisation_of
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.statements import Read
 
+_TOGETHER = 50  # accounts: a statement of SQLite has at most 500 parts, and an account needs some
+
 
 def live_standings(
     read: Read, accounts: Sequence[Account], now: int, dialect: Dialect, settle_dead: Callable[[int], object]
@@ -29,9 +31,11 @@ def live_standings(
 def _found(read: Read, accounts: Sequence[Account], now: int, dialect: Dialect) -> Found:
     result = Found([])
     for _, group in groupby(accounts, organisation_of):
-        found = Question(list(group), now, dialect).ask(read)
-        result.standings += found.standings
-        result.expired |= found.expired
+        together = list(group)
+        for start in range(0, len(together), _TOGETHER):
+            found = Question(together[start : start + _TOGETHER], now, dialect).ask(read)
+            result.standings += found.standings
+            result.expired |= found.expired
     return result
 
 
