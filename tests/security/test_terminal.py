@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import subprocess
+import sys
 import time
 from contextlib import suppress
 
@@ -110,7 +111,7 @@ def test_a_terminal_shows_the_summary_of_a_run_without_control_signs(home: Home)
     agent = home.path / "agent.py"
     agent.write_text(AGENT, encoding="utf-8")
     done = subprocess.run(
-        [*COMMAND, "run", "--", "python3", "-u", str(agent), NAME],
+        [*COMMAND, "run", "--", sys.executable, "-u", str(agent), NAME],
         env=home.environ,
         input="".join(f"{each}\n" for each in SAID),
         capture_output=True,
