@@ -1,9 +1,13 @@
-"""The routes: which question goes to which thread, and what its answer looks like in HTTP."""
+"""The routes: which question goes to which thread, and what its answer looks like in HTTP.
+
+Nothing is imported or read from the package after the start: it may be updated while the server goes on.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import gzip
+import zoneinfo  # noqa: F401  `times` imports it when it is asked for a zone
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -18,8 +22,10 @@ from starlette.routing import Route
 from acp_proxy.config import Config
 from acp_proxy.configured import catalog_of
 from acp_proxy.ledger import LedgerError, Warn, open_ledger
+from acp_proxy.ledger.accounts import live_standings  # noqa: F401  a reader imports it when it is asked for budgets
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.in_thread import InThread
+from acp_proxy.ledger.soundness import fault_in
 from acp_proxy.log import Log
 from acp_proxy.metrics import CONTENT_TYPE, Exporter
 from acp_proxy.serve.assets import Asset, page_assets
@@ -47,7 +53,9 @@ class Site:
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
         warn = partial(Log(config.log.level, config.log.file), "warning")
-        self._exporter = Exporter(config, catalog_of(config))
+        catalog = catalog_of(config)
+        catalog.read()
+        self._exporter = Exporter(config, catalog)
         self._url = config.ledger.url
 
         def opened() -> BudgetLedger:
@@ -115,8 +123,6 @@ class Site:
         except (LedgerError, BadQuestionError):
             raise
         except Exception as error:
-            from acp_proxy.ledger.soundness import fault_in
-
             if fault := fault_in(self._url):
                 raise fault from error
             raise
