@@ -54,7 +54,8 @@ def _days() -> Row:
                 16,
                 bars(
                     "Spend by day",
-                    f"Days of the dashboard's time zone. {COUNTED}",
+                    "Days of the dashboard's time zone; of UTC where that is the browser's and the time range is "
+                    f"absolute. {COUNTED}",
                     daily,
                     Looks(COST, step="1d"),
                     points=400,
@@ -80,7 +81,7 @@ def _costs() -> table.Panel:
         f"estimated. {COUNTED} {_EXACT}",
         (present(gained(COSTS, by)), *sources, present(gained(_ESTIMATED, by))),
         (
-            Column("Team", "team", link="/d/acp-proxy-fleet?${__url_time_range}&var-team=${__value.raw}"),
+            Column("Team", "team", leads="Fleet"),
             Column("Cost", "A", "none", 2, 95),
             Column("Currency", "currency", width=80),
             Column("By agents", "B", "none", 2, 95),

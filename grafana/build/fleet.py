@@ -44,7 +44,7 @@ def _figures() -> Row:
             (5, this_month()),
             (5, projected()),
             (3, figure("Turns", "Turns that prompts began, in the time range.", turns, Looks(none="none"))),
-            (3, figure("Tokens", "Of all types, estimated ones too, in the time range.", used, Looks(TOKENS))),
+            (3, figure("Tokens", "Of all types, also estimated, in the time range.", used, Looks(TOKENS, none="none"))),
             (3, figure("Active sessions", "With a turn in the last 5 minutes.", active, Looks(none="none"))),
         ),
     )
@@ -67,7 +67,7 @@ def _models() -> table.Panel:
         f"that is paid in several currencies stand in each of its lines. {COUNTED}",
         (present(gained(COSTS, ["model", "currency"])), present(gained(USED, ["model"]))),
         (
-            Column("Model", "model", link="/d/acp-proxy-sessions?${__url_time_range}&var-model=${__value.raw}"),
+            Column("Model", "model", leads="Sessions and cost"),
             Column("Cost", "A", "none", 2, 100),
             Column("Currency", "currency", width=90),
             Column("Tokens", "B", TOKENS, width=100),

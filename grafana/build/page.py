@@ -55,7 +55,7 @@ def dashboard(page: Page) -> model.Dashboard:
         .editable()
         .tooltip(model.DashboardCursorSync.CROSSHAIR)
         .time(page.since, "now")
-        .timezone("browser")
+        .timezone("")  # that of the reader's preferences, or of the organisation's; else the browser's
         .refresh(page.refresh)
         .with_variable(builders.DatasourceVariable("datasource").label("Data source").type("prometheus"))
     )
@@ -88,8 +88,15 @@ def _variable(name: str) -> builders.QueryVariable:
 
 
 def _link(title: str) -> builders.DashboardLink:
-    link = builders.DashboardLink(title).type(model.DashboardLinkType.LINK).icon("dashboard").url(f"/d/{UIDS[title]}")
+    link = _LinkAtTheTop(title).type(model.DashboardLinkType.LINK).icon("dashboard").url(f"/d/{UIDS[title]}")
     return link.include_vars(True).keep_time(title != OF_ITS_OWN_TIME)
+
+
+class _LinkAtTheTop(builders.DashboardLink):
+    def build(self) -> model.DashboardLink:
+        link = super().build()
+        link.placement = None  # type: ignore[assignment]  # the SDK puts every link into the menu of the controls
+        return link
 
 
 def _placed(made: builders.Dashboard, page: Page) -> builders.Dashboard:

@@ -161,7 +161,10 @@ def ranking(title: str, about: str, query: Query, look: Looks) -> bargauge.Panel
 
 
 def heat(title: str, about: str, query: Query, look: Looks) -> heatmap.Panel:
-    """How many fell into each bucket of a histogram, over time; `look.unit` is that of the buckets."""
+    """How many fell into each bucket of a histogram, over time; `look.unit` is that of the buckets.
+
+    Grafana draws a cell before its time, unlike a bar: the query looks back from there.
+    """
     colour = builders_of_heat()
     panel = (
         heatmap.Panel()
@@ -173,6 +176,7 @@ def heat(title: str, about: str, query: Query, look: Looks) -> heatmap.Panel:
         .filter_values(heatmap.FilterValueRange().le(1e-9))
         .tooltip(heatmap.HeatmapTooltip().mode(looks.TooltipDisplayMode.SINGLE).y_histogram(True))
     )
+    about = f"{about} A cell is there when its time is over."
     return dressed(panel, title, about, [query], Looks(unit=COUNT, step=look.step), PromQueryFormat.HEATMAP)
 
 

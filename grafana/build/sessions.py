@@ -48,7 +48,7 @@ def _figures() -> Row:
         (
             (3, figure("Sessions", "First seen in the time range.", _value(begun, "sessions"), Looks(none="none"))),
             (3, figure("Active now", "Sessions with a turn in the last 5 minutes.", _active(), Looks(none="none"))),
-            (4, figure("Turns", "Turns that prompts began, in the time range.", _value(turns, "turns"), Looks())),
+            (4, figure("Turns", "That prompts began, in the time range.", _value(turns, "turns"), Looks(none="none"))),
             (5, figure("Mean cost of a turn", _TURN_COST, _value(each, "{{currency}}"), money)),
             (5, figure("Median cost of a turn", f"{_TURN_COST} {_BUCKETS}", _value(median, "{{currency}}"), money)),
             (4, figure("Context above 90 %", f"Share of turns. {_CONTEXT}", _value(crowded, "turns"), _share())),
@@ -57,7 +57,7 @@ def _figures() -> Row:
 
 
 def _costs() -> Row:
-    buckets = gained_ahead(series("acp_proxy_turn_cost_bucket", 'currency="USD"'), ["le"])
+    buckets = gained(series("acp_proxy_turn_cost_bucket", 'currency="USD"'), ["le"], STEP)
     spread = Query(buckets, "{{le}}")
     over_time = Query(present(gained_ahead(COSTS, ["agent", "currency"])), "{{agent}} {{currency}}")
     return Row(
@@ -81,10 +81,10 @@ def _costs() -> Row:
 
 
 def _context() -> Row:
-    spread = Query(gained_ahead(series("acp_proxy_context_used_ratio_bucket"), ["le"]), "{{le}}")
+    spread = Query(gained(series("acp_proxy_context_used_ratio_bucket"), ["le"], STEP), "{{le}}")
     p90 = quantile(0.9, gained(series("acp_proxy_context_used_ratio_bucket"), ["le", "agent"]))
     over_time = quantile(0.9, gained(series("acp_proxy_context_used_ratio_bucket"), ["le", "agent"], STEP))
-    look = Looks(RATIO, levels=CONTEXT_LEVELS, lowest=0, highest=1, none="unknown")
+    look = Looks(RATIO, decimals=0, levels=CONTEXT_LEVELS, lowest=0, highest=1, none="unknown")
     curve = Looks(RATIO, levels=CONTEXT_LEVELS, lowest=0, highest=1, step="1h")
     nine = "How full the context is at the end of a turn: nine of ten turns stay below."
     levels = "Yellow from 75 %, orange from 90 %, red from 95 %."
@@ -105,7 +105,7 @@ def _context() -> Row:
                 ranking(
                     "Context by agent, p90",
                     f"{nine} {levels} {_CONTEXT} {_BUCKETS}",
-                    Query(p90, "{{agent}}", True),
+                    Query(f"sort_desc({p90})", "{{agent}}", True),
                     look,
                 ),
             ),

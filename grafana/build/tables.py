@@ -11,7 +11,9 @@ from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 from grafana_foundation_sdk.models.table import Options as TableOptions
 
+from grafana.build.names import UIDS
 from grafana.build.panels import COUNT, LETTERS, Levels, Looks, Query, dressed, levels
+from grafana.build.promql import VARIABLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Column:
     decimals: int | None = None
     width: int | None = None
     levels: Levels = ()
-    link: str | None = None  # where a click on the cell leads
+    leads: str | None = None  # to which dashboard a click on the cell leads, narrowed to the cell's value
 
 
 def listing(
@@ -82,6 +84,13 @@ def _properties(column: Column) -> list[model.DynamicConfigValue]:
         found.append(("custom.width", column.width))
     if column.levels:
         found += [("thresholds", levels(column.levels).build()), ("custom.cellOptions", {"type": "color-text"})]
-    if column.link:
-        found.append(("links", [{"title": f"Only {column.title.lower()} ${{__value.text}}", "url": column.link}]))
+    if column.leads:
+        link = {"title": f"Only {column.title.lower()} ${{__value.text}}", "url": _address(column.leads, column.of)}
+        found.append(("links", [link]))
     return [model.DynamicConfigValue(id_val=name, value=value) for name, value in found]
+
+
+def _address(title: str, label: str) -> str:
+    """Of a dashboard in the time range that is shown, with what is chosen here, and of `label` the value of a cell."""
+    kept = [f"${{{name}:queryparam}}" for name in ("datasource", *VARIABLES) if name != label]
+    return f"/d/{UIDS[title]}?{'&'.join(('${__url_time_range}', *kept, f'var-{label}=${{__value.raw}}'))}"

@@ -53,6 +53,7 @@ function Heat(panel: any) {
   const rows = [...panel.data.series].reverse();
   const format = getValueFormat(panel.options.yAxis?.unit);
   const times: number[] = [...new Set<number>(rows.flatMap((row: any) => row.fields[0].values))].sort((one, other) => one - other);
+  const step = times[1] - times[0] || 0; // a cell ends at its time
   const most = Math.max(1, ...rows.flatMap((row: any) => row.fields[1].values));
   const [left, bottom] = [64, 22];
   const [cell, line] = [(panel.width - left) / Math.max(1, times.length), (panel.height - bottom) / Math.max(1, rows.length)];
@@ -70,7 +71,7 @@ function Heat(panel: any) {
       ))}
       {[0, 0.25, 0.5, 0.75].map((part) => (
         <text key={part} x={left + part * (panel.width - left)} y={panel.height - 6}>
-          {new Date(times[Math.floor(part * times.length)]).toISOString().slice(5, 16).replace('T', ' ')}
+          {new Date(times[Math.floor(part * times.length)] - step).toISOString().slice(5, 16).replace('T', ' ')}
         </text>
       ))}
     </svg>

@@ -118,10 +118,42 @@ def test_links_lead_to_the_other_dashboards_and_take_the_choice_along(path: Path
 
 
 @each_dashboard
+def test_links_stand_at_the_top_and_not_in_a_menu(path: Path) -> None:
+    assert not any("placement" in link for link in load(path)["links"])
+
+
+@each_dashboard
 def test_links_of_cells_lead_to_variables_that_the_other_dashboard_has(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for uid, name in re.findall(r"/d/([\w-]+)\?[^\"]*var-(\w+)=", text):
         assert name in variables(load(path.with_name(f"{uid}.json")))
+
+
+@each_dashboard
+def test_links_of_cells_keep_what_else_is_chosen(path: Path) -> None:
+    for url in re.findall(r"/d/[\w-]+\?[^\"]*", path.read_text(encoding="utf-8")):
+        kept = re.findall(r"\$\{(\w+):queryparam\}|var-(\w+)=", url)
+        assert sorted(name for names in kept for name in names if name) == ["agent", "datasource", "model", "team"]
+
+
+@each_dashboard
+def test_days_are_those_of_the_time_zone_that_readers_set_in_grafana(path: Path) -> None:
+    assert load(path)["timezone"] == ""
+
+
+@each_dashboard
+def test_cells_of_heatmaps_look_back_and_bars_ahead_as_grafana_draws_them(path: Path) -> None:
+    for panel in panels(load(path)):
+        ahead = "offset -$__interval" in panel["targets"][0]["expr"]
+        bars = panel["fieldConfig"]["defaults"].get("custom", {}).get("drawStyle") == "bars"
+        assert ahead == bars, panel["title"]
+
+
+@each_dashboard
+def test_rankings_have_an_order(path: Path) -> None:
+    for panel in panels(load(path)):
+        if panel["type"] == "bargauge":
+            assert panel["targets"][0]["expr"].startswith("sort_desc("), panel["title"]
 
 
 @each_dashboard
