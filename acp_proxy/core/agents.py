@@ -130,7 +130,14 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
         ),
     ),
     "qwen-code": (
-        ("0.24.4", Profile("call", "includes_cache", unreported="background subagents, suggestions, compression")),
+        (
+            "0.24.4",
+            Profile(
+                "call",
+                "includes_cache",
+                unreported="background subagents, suggestions, compression; answers cut off and asked for again",
+            ),
+        ),
     ),
     "OpenCode": (  # the bounds by its code
         ("1.0.152", _SILENT),
@@ -152,13 +159,16 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
                 used_includes_output=True,
                 used_in_turn=True,
                 contexts_a_call=1,
-                unreported="titles; all but the last call of a turn with tools; cancelled turns",
+                unreported="titles; all but the last call of a turn with tools; cancelled turns; tokens of /compact",
             ),
         ),
     ),
     "Copilot": (
         ("1.0.71", _SILENT),  # this and the next by their code; recorded is 1.0.102
-        ("1.0.83", Profile("session", "includes_cache", counters_restart=True, unreported="cancelled calls")),
+        (
+            "1.0.83",
+            Profile("session", "includes_cache", counters_restart=True, unreported="cancelled calls; compaction"),
+        ),
     ),
     "@mistralai/mistral-vibe": (("2.5.0", _SILENT), ("2.6.0", _VIBE)),  # by their code; recorded is 3.0.2
     "hermes-agent": (

@@ -94,6 +94,8 @@ def _reported(
         reading = read(counters, ended, account, notes, scope, profile)
     if not reading.usage.total and not _is_zero(ended, notes, profile, increase):
         return None
+    if profile.scope == "last_call" and not reading.usage.completion:
+        return None  # every call writes something: what goose tells after `/compact` is the context that is left
     if not increase.amounts and _repeats(ended, counters, before, notes, profile):
         return TurnUsage(NOTHING, "none", "the agent repeats the usage of the turn before", repeated=True)
     proven = notes.contexts if profile.used_in_turn else 0  # calls; not all are of tools that show

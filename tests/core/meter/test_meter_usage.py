@@ -181,3 +181,11 @@ def test_zeros_of_claude_are_a_command_of_its_own_unless_it_told_a_context_of_no
             story.report(turn, used=used, size=1_000_000)
         row = story.end(turn, disjoint(0), output_chars=40)[-1]
         assert (row.usage.total, row.usage_source) == (0, source), used
+
+
+def test_what_goose_has_left_after_a_compaction_is_not_what_the_compaction_used() -> None:
+    for cost, source in (("0.0115675", "partial"), (None, "none")):
+        story = Story(GOOSE)
+        story.open(model="mock")
+        row = story.turn(inclusive(73, 0), used=73, cost=cost, output_chars=40)
+        assert (row.usage.total, row.usage_source, row.context_used) == (0, source, 73)
