@@ -36,6 +36,11 @@ def test_the_data_source_is_a_prometheus_that_scrapes_as_often_as_ours() -> None
     assert source["jsonData"]["timeInterval"] == scraped
 
 
+def test_the_data_source_leaves_a_grafana_its_own_default() -> None:
+    (source,) = _read(PROVISIONING / "datasources/acp-proxy.yaml")["datasources"]
+    assert "isDefault" not in source
+
+
 def test_the_data_source_names_the_prometheus_of_compose() -> None:
     (source,) = _read(PROVISIONING / "datasources/acp-proxy.yaml")["datasources"]
     assert source["url"] == "http://prometheus:9090"
