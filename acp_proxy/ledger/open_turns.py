@@ -9,12 +9,12 @@ from typing import Any
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import OpenTurn
-from acp_proxy.ledger.owners import Owner, this_host
+from acp_proxy.ledger.owners import Owner, hosts_of
 from acp_proxy.ledger.places import journal_of
 from acp_proxy.ledger.statements import Read
 
-# After its expiry a turn of another host is booked by whoever finds it. A laptop that slept over a long weekend comes
-# first: it knows what the turn has cost.
+# After its expiry a turn of another host, or with its journal elsewhere, is booked by whoever finds it. A laptop that
+# slept over a long weekend comes first: it knows what the turn has cost.
 ABANDONED = 4 * DAY
 OPEN_TURNS = """
 SELECT org_id, user_id, team, project, host, agent, agent_version, client,
@@ -32,14 +32,15 @@ def open_turn(found: tuple[Any, ...]) -> tuple[OpenTurn, int]:
 
 def dead_turns(read: Read, journals: Sequence[Path], now: int) -> list[tuple[Any, ...]]:
     """Rows of `OPEN_TURNS` that are to be booked at what they hold, as `BudgetLedger.settle_dead` says."""
-    found = read(f"{OPEN_TURNS} WHERE owner_host = ? OR expires_at < ?", (this_host(), now - ABANDONED))
-    return [each for each in found if _is_dead(each, journals, now)]
+    hosts = hosts_of(journals)
+    sql = f"{OPEN_TURNS} WHERE owner_host IN ({', '.join('?' * len(hosts))}) OR expires_at < ?"
+    return [each for each in read(sql, (*hosts, now - ABANDONED)) if _is_dead(each, hosts, journals, now)]
 
 
-def _is_dead(found: tuple[Any, ...], journals: Sequence[Path], now: int) -> bool:
+def _is_dead(found: tuple[Any, ...], hosts: Sequence[str], journals: Sequence[Path], now: int) -> bool:
     turn, expires_at = open_turn(found)
     owner = turn.owner
-    if owner.host != this_host():
+    if owner.host not in hosts:
         return True  # abandoned long ago, or it would not have been found
     # Whatever the clock says: a machine may have slept for days. A journal that is still there is being read by
     # another process, which will know better.

@@ -1,40 +1,55 @@
-"""Which process holds something, and whether it still lives: only its own user on its own host can tell that."""
+"""Which process holds something, whether it still lives, and who may take it for dead: only its own user on its own
+host can tell that, and only who looks where its journal is knows what it left.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from acp_proxy.core.digest import digest
+
 
 class Owner(Struct, frozen=True):
     """A process: `started` tells it from a later one with the same id."""
 
-    host: str
+    host: str  # of `this_host`, or with the directory of its journal, of `hosts_of`
     pid: int
     started: str
 
     @classmethod
-    def this(cls) -> Owner:
-        return cls(this_host(), os.getpid(), _started(os.getpid()) or "")
+    def this(cls, journals: Path | None = None) -> Owner:
+        """`journals` is the directory of its journal, where it has one."""
+        return cls(_host_with(journals) if journals else this_host(), os.getpid(), _started(os.getpid()) or "")
 
     @property
     def is_gone(self) -> bool:
         """True only where it is certain: of another host's process it is not, nor of one that the system hides."""
-        if self.host != this_host():
+        if not f"{self.host} ".startswith(f"{this_host()} "):
             return False
         started = _started(self.pid)
         return started is None or ("" not in (started, self.started) and started != self.started)
 
 
-def this_host() -> str:
-    """Its name, the namespace of processes, for containers may share a name, and the user.
+def hosts_of(journals: Iterable[Path]) -> list[str]:
+    """Those whose dead may be booked by who looks for journals in these directories.
 
-    Another user's journal is where we do not look: who booked his dead turn without it would book a guess in place of
-    the row that waits there.
+    Of others the journal is where we do not look, as that of another user, or of a process that was started with
+    another state directory: who booked a dead turn without it would book a guess in place of the row that waits there.
     """
+    return [this_host(), *map(_host_with, journals)]
+
+
+def _host_with(journals: Path) -> str:
+    return f"{this_host()} {digest(os.fsencode(journals.resolve()), 8)}"
+
+
+def this_host() -> str:
+    """Its name, the namespace of processes, for containers may share a name, and the user."""
     host = os.uname().nodename
     with suppress(OSError):
         host += f" {Path('/proc/self/ns/pid').readlink()}"

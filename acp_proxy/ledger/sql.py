@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
@@ -31,6 +31,7 @@ from acp_proxy.ledger.columns import key_values
 from acp_proxy.ledger.journal.recovery import append_all, recover
 from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
 from acp_proxy.ledger.open_turns import OPEN_TURNS, dead_turns, open_turn
+from acp_proxy.ledger.owners import Owner, hosts_of
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.sql_reader import SqlReader
 from acp_proxy.ledger.statements import Run, execute, insertions
@@ -113,7 +114,7 @@ class SqlLedger(SqlReader):
             # Asking the system costs 20 µs an owner, so only when it matters: a hold that would be forgotten unbooked,
             # or one that is in the way.
             suspects = found.expired if held.admitted else standings.owners_of(run, accounts)
-            if look_for_dead and any(owner.is_gone for owner in suspects):
+            if look_for_dead and self._any_dead(suspects):
                 raise _OwnersGoneError
             return held
 
@@ -122,6 +123,10 @@ class SqlLedger(SqlReader):
         except _OwnersGoneError:
             self.settle_dead(now)
         return self._write(lambda run: hold(run, look_for_dead=False))
+
+    def _any_dead(self, owners: Collection[Owner]) -> bool:
+        hosts = hosts_of(self._journals) if owners else ()
+        return any(owner.host in hosts and owner.is_gone for owner in owners)
 
     def _make_sums(self, now: int, run: Run, accounts: Sequence[Account]) -> None:
         self._lock_sums(run, organisation_of(accounts[0]))

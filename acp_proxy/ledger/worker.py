@@ -16,6 +16,7 @@ from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.ledger import LedgerError, Row, Warn, open_ledger
 from acp_proxy.ledger.jobs import Append, Ask, Backlog, Do, Job, LedgerThread, Note
 from acp_proxy.ledger.journal.writer import Journal, open_journal
+from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.places import journal_directories
 
 if TYPE_CHECKING:
@@ -73,6 +74,11 @@ class LedgerWorker:
         journal = open_journal(directories, url, warn)
         opened = partial(open_ledger, url, patience=_PATIENCE, warn=warn, journals=directories, clock=clock)
         return cls(opened, journal, warn, at_first, later)
+
+    @property
+    def owner(self) -> Owner:
+        """This process, as who finds its turns must know it should it die."""
+        return Owner.this(self._journal.path and self._journal.path.parent)
 
     @property
     def opening(self) -> bool:

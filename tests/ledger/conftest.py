@@ -13,9 +13,9 @@ import pytest
 
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
+from harness.places import mounted
+from harness.postgres import Server, running
 from tests.ledger.rows import Warnings
-from tests.places import mounted
-from tests.postgres import Server, running
 
 TABLES = ["turn", "line", "session", "series", "total", "open_turn", "hold", "surcharge", "granted", "announced"]
 TABLES += ["decision", "overshoot", "account", "settings"]

@@ -14,6 +14,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import OpenTurn, Query, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
+from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.places import journal_name
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME
@@ -115,3 +116,18 @@ def test_while_another_reads_its_journal_nothing_is_booked_before_its_hold_expir
         hold(ledger, "a", (CAP, "0.3"), owner=GONE)
         assert ledger.settle_dead(NOON + EXPIRY - 1) == 0
         assert ledger.settle_dead(NOON + EXPIRY) == 1
+
+
+def test_where_its_journal_is_not_looked_for_nothing_is_booked_in_place_of_the_row_in_it(
+    url: str, tmp_path: Path
+) -> None:
+    mine, elsewhere = tmp_path / "mine", tmp_path / "elsewhere"
+    dead = replace(Owner.this(elsewhere), started="long ago")
+    with closing(open_ledger(url, journals=[mine])) as ledger:
+        hold(ledger, "a", (CAP, "0.3"), owner=dead)
+        assert held(ledger, CAP) == (0, usd("0.3"))
+        assert hold(ledger, "b", (CAP, "0.8")).verdict.holds == ((CAP, usd("0.7")),)
+        ledger.release("default", "b")
+        assert held(ledger, CAP, NOON + EXPIRY) == (0, 0)
+    with closing(open_ledger(url, journals=[mine, elsewhere], clock=lambda: NOON)) as ledger:
+        assert booked(ledger).id == "a"

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from acp_proxy.ledger import log_warning
+from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.owners import Owner
+from acp_proxy.ledger.places import journal_of
 
 PR_SET_DUMPABLE = 4
 ENDED = f"""
@@ -38,3 +42,12 @@ def test_a_process_of_ours_that_ended_is_gone() -> None:
 @pytest.mark.skipif(sys.platform != "linux" or os.getuid() != 0, reason="only root can be somebody else")
 def test_of_another_users_process_nobody_says_that_it_is_gone() -> None:
     assert not ended("65534").is_gone
+
+
+def test_a_journal_is_known_by_its_owner_however_its_directory_is_spelt(tmp_path: Path) -> None:
+    directory = tmp_path / "journals"
+    (tmp_path / "link").symlink_to(directory)
+    journal = open_journal([directory], f"sqlite:///{tmp_path}/ledger.db", log_warning)
+    assert journal_of(Owner.this(tmp_path / "link"), [tmp_path / "link"])
+    assert not journal_of(Owner.this(tmp_path), [directory])
+    journal.close()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench.admission_proof import Case, prove
+from harness.postgres import Server, running
 from tests.ledger.conftest import ISOLATIONS, TABLES
-from tests.postgres import Server, running
 
 
 def test_a_cap_of_fifty_turns_admits_exactly_fifty(url: str, tmp_path: Path) -> None:

@@ -25,10 +25,10 @@ from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from acp_proxy.ledger.sqlite.ledger import SqliteLedger
 from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.worker import LedgerWorker
+from harness.places import make_writable
+from harness.postgres import Server
 from tests.ledger.processes import Process
 from tests.ledger.rows import ALICE, NOON, Warnings, line, row
-from tests.places import make_writable
-from tests.postgres import Server
 
 WAIT = 30  # seconds after which a test has failed
 

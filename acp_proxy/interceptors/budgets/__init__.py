@@ -50,7 +50,6 @@ from acp_proxy.interceptors.budgets.voice import Voice
 from acp_proxy.interceptors.budgets.warnings import Warnings
 from acp_proxy.ledger import LedgerError, OpenTurn
 from acp_proxy.ledger.budgets import BEAT, EXPIRY, BudgetLedger
-from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.times import zone_info
 
@@ -102,7 +101,7 @@ class Budgets(Interceptor):
         self._origins = origins
         self._new_id = new_id
         self._clock = clock
-        self._owner = Owner.this()
+        self._owner = worker.owner
         self._models = Models()
         self._sizes = Sizes()
         self._turns = Turns()

@@ -113,7 +113,7 @@ class _File:
         if network:
             raise OSError(0, f"on a network file system ({network})")
         private_directory(directory)
-        self.path = directory / f"{journal_name(Owner.this())}-{os.urandom(8).hex()}.journal"
+        self.path = directory / f"{journal_name(Owner.this(directory))}-{os.urandom(8).hex()}.journal"
         self.start = len(head(ledger))
         # Under another name until it is locked, lest it be taken for that of a dead process. Python closes descriptors
         # on exec: an agent that inherited this one would hold the lock.

@@ -24,11 +24,11 @@ from acp_proxy.ledger.accounts.unsummed import is_due
 from acp_proxy.ledger.appending import Appending
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from acp_proxy.ledger.statements import Run
+from harness.postgres import Server, asked
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ISOLATIONS
 from tests.ledger.holds import ELSEWHERE, account, any_rows, hold, keep, standing, unique
 from tests.ledger.rows import ALICE, NOON, line, row
-from tests.postgres import Server, asked
 
 CAP = account(budget("9 USD"))
 BUDGETS = (

@@ -25,12 +25,12 @@ from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.ledger.sums.reading import _sql_of_totals
+from harness.postgres import Server, asked, name_of, running
 from tests.core.accounts import usd
 from tests.ledger.conftest import TABLES
 from tests.ledger.holds import CAP, GONE, held, hold
 from tests.ledger.processes import Process
 from tests.ledger.rows import ALICE, NOON, Warnings, line, row
-from tests.postgres import Server, asked, name_of, running
 
 OPERATING = (Path(__file__).parents[3] / "docs/operating.md").read_text(encoding="utf-8")
 

@@ -15,11 +15,11 @@ from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_le
 from acp_proxy.ledger.postgres.errors import first_line
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from acp_proxy.ledger.statements import Run
+from harness.postgres import Server, asked, name_of, running
 from tests.cases import each_of
 from tests.core.accounts import usd
 from tests.ledger.holds import CAP, held, hold
 from tests.ledger.rows import ALICE, NOON, Warnings, row
-from tests.postgres import Server, asked, name_of, running
 
 SETTINGS = (
     "TimeZone = 'Asia/Kathmandu'",

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
+from harness.postgres import asked, running
 from tests.ledger.rows import row
-from tests.postgres import asked, running
 
 
 @pytest.fixture(scope="module")

@@ -20,14 +20,14 @@ from acp_proxy.ledger.budgets import EXPIRY
 from acp_proxy.ledger.journal.recovery import pending
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.places import canonical_url, journal_directories
+from harness.faults.link import linked
+from harness.faults.trial import BUDGET, Home, until
+from harness.postgres import Server, replicated
 from tests.core.accounts import usd
-from tests.faults.link import linked
-from tests.faults.trial import BUDGET, Home, until
 from tests.ledger.holds import CAP, GONE, held, hold
 from tests.ledger.rows import NOON, Warnings, row
 from tests.notify.house import channel, desk, notice
 from tests.notify.receiver import receiving
-from tests.postgres import Server, replicated
 from tests.serve.house import Home as ServedHome
 
 Pair = tuple[Server, Server]

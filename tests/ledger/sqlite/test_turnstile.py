@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.ledger.sqlite.turnstile import Turnstile
-from tests.faults.trial import until
+from harness.faults.trial import until
 
 _HOLD = """
 import fcntl, sys
