@@ -1,6 +1,6 @@
 // One session: its figures, its context from turn to turn, its turns.
 
-import { contextCell, costCell, nameOf, partsOf } from "./cells.js";
+import { contextCell, costCell, flags, nameOf, partsOf } from "./cells.js";
 import { compactions, contextText, drawContext } from "./context-plot.js";
 import { byId, joined, make, refill, table } from "./dom.js";
 import { cleaned, costTexts, counted, decimalsOf, elapsedText, timeText, tokensText } from "./figures.js";
@@ -24,11 +24,8 @@ export function showSession(session, timeZone) {
   refill(byId("session-about"), ...joined(aboutOf(session, timeZone)));
   const amounts = costTexts(total.cost, { atLeast: total.at_least });
   refill(byId("session-total"), ...amounts.map((text) => make("span", { class: "amount" }, text)));
-  byId("session-facts").textContent = [
-    counted(total.turns, "turn"),
-    `${tokensText(total.tokens.total)} tokens`,
-    contextText(session),
-  ].join(" · ");
+  const facts = [counted(total.turns, "turn"), `${tokensText(total.tokens.total)} tokens`, contextText(session)];
+  refill(byId("session-facts"), facts.join(" · "), make("span", { class: "flags" }, ...flags(total)));
   byId("session-omitted").textContent = omitted ? `${counted(omitted, "earlier row")} not listed.` : "";
   const pointer = drawn?.pointer();
   drawn?.takeAway();

@@ -140,6 +140,17 @@ def test_currencies_stand_side_by_side_the_commonest_first_and_the_least_is_not_
         page.goto("about:blank")
 
 
+def test_a_session_says_why_its_cost_is_not_known(empty_home: Home, open_page: Open) -> None:
+    at = time.time_ns() - 180 * 10**9
+    empty_home.append([row(line("d", None), at=at, cost_source="unknown")])
+    (session,) = empty_home.json("report", "--by", "session")["rows"]
+    with empty_home.serving() as served:
+        page = open_page(f"{served.address}#/session/{session['key']}", "#session-figures:not([hidden])")
+        assert amounts(page, "#session-total") == "?"
+        expect(page.locator("#session-facts .flag")).to_have_text(["1 without a price"])
+        page.goto("about:blank")
+
+
 def test_two_agents_that_end_alike_do_not_look_alike(empty_home: Home, open_page: Open) -> None:
     agents = ["@one/codex-acp", "@two/codex-acp", "@one/claude-agent-acp"]
     at = time.time_ns() - 180 * 10**9
