@@ -30,7 +30,7 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.sqlite.file import patiently
 from bench.accounts import HOLD, ORIGIN, accounts
-from tests.postgres import running
+from harness.postgres import running
 
 ROOT = Path(__file__).parent.parent
 PERIOD = 0.2  # seconds between two turns of a process

@@ -32,7 +32,7 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.journal.writer import Journal, open_journal
 from acp_proxy.ledger.owners import Owner
 from bench.accounts import HOLD, ORIGIN, accounts
-from tests.postgres import Server, running
+from harness.postgres import Server, running
 
 ROOT = Path(__file__).parent.parent
 _CLOSED_AFTER = 10.0  # seconds, the admission_timeout of the proof

@@ -1,4 +1,4 @@
-"""What tests/faults does once, again and again, at other moments each time: parties, places and databases fail.
+"""What tests/faults tries once, again and again, at other moments each time: parties, places and databases fail.
 
 `python -m bench.faults` prints a line for each kind; one that has a defect prints its seed and what was wrong. Needs
 Linux, and the right to mount.
@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.faults import databases, troubles
-from tests.faults.link import linked
-from tests.faults.trial import BUDGET, Home, Party, Verdict, kill, stop
-from tests.places import mounted
-from tests.postgres import Server, running
+from harness.faults import databases, troubles
+from harness.faults.link import linked
+from harness.faults.trial import BUDGET, Home, Party, Verdict, kill, stop
+from harness.places import mounted
+from harness.postgres import Server, running
 
 _LINE = "{:<38} {:>6} {:>8} {:>7} {:>8} {:>7} {:>7} {:>5} {:>8} {:>6}"
 _TITLES = ("", "trials", "lines", "begun", "acked", "booked", "cut", "lost", "doubled", "faults")

@@ -16,7 +16,7 @@ from acp_proxy.ledger import open_ledger
 from bench import growth_holds, growth_ledgers
 from bench.growth_ledgers import Costs
 from bench.ledgers import LEDGER, ledger_of
-from tests.postgres import running
+from harness.postgres import running
 
 _LEFT_OUT = ("kept_sum",)  # made anew: on PostgreSQL others count on them
 _AT_ONCE = 100_000  # rows

@@ -32,7 +32,7 @@ from acp_proxy.core.windows import Window
 from acp_proxy.interceptors.budgets.running import Running, Turns
 from acp_proxy.interceptors.budgets.stops import Stops
 from acp_proxy.interceptors.budgets.voice import Voice
-from tests.recordings import BEGIN, IN_PLACE, events_of, metered_by, told_in, truth_of
+from harness.recordings import BEGIN, IN_PLACE, events_of, metered_by, told_in, truth_of
 
 UNITS = ("USD", "tokens")
 LEFT = 4  # the part of a turn that is left

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from acp_proxy.ledger import open_ledger
 from bench.peer import Peer
-from tests.postgres import Server, running
+from harness.postgres import Server, running
 
 ROOT = Path(__file__).parent.parent
 DELAY = 0.2  # seconds that a slow ledger takes for anything, at least

@@ -15,8 +15,8 @@ from acp_proxy.config.digest import digest
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.serve.live import running_turns
+from harness.faults.trial import until
 from tests.editor import BUDGET, PATIENT, Editor, proxy
-from tests.faults.trial import until
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.ports import free_port
+from harness.ports import free_port
 
 ROOT = Path(__file__).parents[1]
-ASKS = "from tests.ports import free_port; print(*[free_port() for _ in range(50)], flush=True); input()"
+ASKS = "from harness.ports import free_port; print(*[free_port() for _ in range(50)], flush=True); input()"
 
 
 def test_processes_at_the_same_time_get_different_ports_and_none_is_given_again_at_once() -> None:

@@ -19,7 +19,7 @@ from acp_proxy.ledger import Query, open_reader
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.report import formats, report
 from acp_proxy.times import UTC_ZONE
-from tests.recordings import TRANSCRIPTS
+from harness.recordings import TRANSCRIPTS
 from tests.replay import Replay, play, recorded
 
 SCHEMAS = Path(__file__).parent / "schema"

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from acp_proxy.core.usage import NOTHING, Usage
+from harness.recordings import IN_PLACE, told_in, truth_of
 from tests.cases import each_of
 from tests.core.story import PRICES
-from tests.recordings import IN_PLACE, told_in, truth_of
 
 # All others report at the end of a turn or not at all, or only a context of their own estimate.
 TELL_IN_MID_TURN = {

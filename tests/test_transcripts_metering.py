@@ -15,8 +15,7 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.core.entry import Entry
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import NOTHING, Usage
-from tests.cases import each_of
-from tests.recordings import (
+from harness.recordings import (
     CONTINUES,
     IN_PLACE,
     RECORDINGS,
@@ -27,6 +26,7 @@ from tests.recordings import (
     truth_of,
     used,
 )
+from tests.cases import each_of
 
 pytestmark = pytest.mark.xdist_group("metered")  # each recording once for all tests of it
 

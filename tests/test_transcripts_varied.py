@@ -15,9 +15,9 @@ from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import SessionRequested, SessionRestored, Side, TurnMetered
 from acp_proxy.core.jsonrpc import parse
 from acp_proxy.core.meter import Meter
+from harness.recordings import BEGIN, CONTINUES, MISPLACED, RECORDINGS, TRANSCRIPTS, metered, possible, told, truth_of
 from tests.cases import each_of
 from tests.core.story import PRICES
-from tests.recordings import BEGIN, CONTINUES, MISPLACED, RECORDINGS, TRANSCRIPTS, metered, possible, told, truth_of
 
 pytestmark = pytest.mark.xdist_group("varied")  # each recording is metered once for all tests of it
 

@@ -23,8 +23,8 @@ from acp_proxy.interceptors.summary import Summary
 from acp_proxy.ledger import open_ledger
 from acp_proxy.log import Log
 from acp_proxy.wiring import wired
+from harness.recordings import TRANSCRIPTS
 from tests.ends import Wire
-from tests.recordings import TRANSCRIPTS
 from tests.replay import recorded
 
 RECORDINGS = sorted(TRANSCRIPTS.glob("*/*.jsonl"))

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from msgspec import Struct
-
 from acp_proxy.core.agents import ProfileOverride
 from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import (
@@ -31,8 +29,8 @@ from acp_proxy.core.events import (
 )
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.money import Money
-from acp_proxy.core.pricing import Priced
-from acp_proxy.core.usage import Usage
+from harness.prices import PRICES as PRICES
+from harness.prices import FixedPrices as FixedPrices
 
 CLAUDE = ("@agentclientprotocol/claude-agent-acp", "0.100.0")
 CLAUDE_049 = ("@agentclientprotocol/claude-agent-acp", "0.49.0")
@@ -52,32 +50,6 @@ VIBE = ("@mistralai/mistral-vibe", "3.0.2")
 ZED_CLAUDE = ("@zed-industries/claude-agent-acp", "0.23.1")
 ZED_CODEX = ("codex-acp", "0.16.0")
 STRANGER = ("my-agent", "1.0")
-
-
-class FixedPrices(Struct, frozen=True):
-    """A `Pricer` with nano-dollars per token: input, cached read, cached write, output and thinking."""
-
-    rates: Mapping[str, tuple[int, int, int, int]]
-    configured: frozenset[str] = frozenset()
-
-    def price(self, model: str | None, usage: Usage, at: int, context: int | None = None) -> Priced:
-        rate = self.rates.get(model or "")
-        if rate is None:
-            return Priced(None)
-        tokens = (usage.input, usage.cached_read, usage.cached_write, usage.completion)
-        nano = sum(count * per_token for count, per_token in zip(tokens, rate, strict=True))
-        return Priced(Money(nano, "USD"), f"fixed/{model}", configured=model in self.configured)
-
-    def window(self, model: str | None) -> int | None:
-        return 200_000 if model in self.rates else None
-
-    def is_alias(self, model: str | None) -> bool:
-        return model in ("auto", "default", "opus")
-
-
-PRICES = FixedPrices(
-    {"claude-opus-5-5": (4000, 200, 5000, 20000), "haiku": (1000, 50, 1250, 5000), "mock": (10, 1, 10, 100)}
-)
 
 
 def usd(text: str) -> Money:

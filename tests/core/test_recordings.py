@@ -17,9 +17,9 @@ from acp_proxy.core.events import (
     UpdateSeen,
     UsageReported,
 )
+from harness.recordings import RECORDINGS, TRANSCRIPTS
 from tests.cases import each_of
 from tests.core.talk import AGENT, CLIENT, Talk
-from tests.recordings import RECORDINGS, TRANSCRIPTS
 
 NAMES = [str(path.with_suffix("")) for path in RECORDINGS]
 

@@ -10,8 +10,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.ports import free_port
-from tests.postgres import running
+from harness.ports import free_port
+from harness.postgres import running
 from tests.real.daemons import started
 
 pytestmark = pytest.mark.real

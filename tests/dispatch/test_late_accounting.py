@@ -18,9 +18,9 @@ from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import ContextChanged, Event, Side, TurnEnding, UsageReported
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.interceptors.usage_updates import UsageUpdates
+from harness.recordings import RECORDINGS, TRANSCRIPTS
 from tests.cases import each_of
 from tests.ends import SESSION, Ends, answer, chunk, encoded, prompt, update
-from tests.recordings import RECORDINGS, TRANSCRIPTS
 
 SESSIONS = [TRANSCRIPTS / recording for recording in RECORDINGS]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.places import mounted
 from tests.ledger.conftest import read_only_directory
-from tests.places import mounted
 
 __all__ = ["chance", "disk", "read_only_directory"]
 

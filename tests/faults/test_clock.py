@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.ledger import Query, open_ledger
-from tests.faults.trial import BUDGET, Home
-from tests.faults.troubles import HOUR, clock_jumps
+from harness.faults.trial import BUDGET, Home
+from harness.faults.troubles import HOUR, clock_jumps
 
 
 @pytest.mark.parametrize("config", ["", BUDGET])

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults import databases
-from tests.faults.link import Link, linked
-from tests.faults.trial import BUDGET, Home, Verdict
-from tests.postgres import Server, running
+from harness.faults import databases
+from harness.faults.link import Link, linked
+from harness.faults.trial import BUDGET, Home, Verdict
+from harness.postgres import Server, running
 
 pytestmark = pytest.mark.xdist_group("faults of a database")
 

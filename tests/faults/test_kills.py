@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.ledger.owners import Owner, this_host
-from tests.faults.trial import BUDGET, Home, Party, kill, until
+from harness.faults.trial import BUDGET, Home, Party, kill, until
 
 
 @pytest.mark.parametrize("party", ["client", "relay", "agent", "all"])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.directories import default_ledger
-from tests.faults import troubles
-from tests.faults.trial import Home, Verdict
+from harness.faults import troubles
+from harness.faults.trial import Home, Verdict
 
 if sys.platform != "linux":
     pytest.skip("limits of another process are Linux's", allow_module_level=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.trial import BUDGET, Home, Party, stop
+from harness.faults.trial import BUDGET, Home, Party, stop
 
 
 @pytest.mark.parametrize("party", ["client", "relay", "agent"])

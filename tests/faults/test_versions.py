@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.ledger import open_ledger
-from tests.faults.trial import BUDGET, Home
-from tests.faults.troubles import newer_ledger_is_there, newer_version_comes
+from harness.faults.trial import BUDGET, Home
+from harness.faults.troubles import newer_ledger_is_there, newer_version_comes
 
 
 @pytest.mark.parametrize("config", ["", BUDGET.replace("closed", "open").replace("20s", "1s")])

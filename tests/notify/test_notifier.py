@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from acp_proxy.config.channels import Secret
 from acp_proxy.core.windows import DAY
+from harness.ports import free_port
 from tests.ledger.rows import NOON
 from tests.notify.house import SECONDS, channel, desk, notice
 from tests.notify.receiver import DRIP, HANG, answer, receiving
-from tests.ports import free_port
 
 SOON, LATER = 37.0, 5 * 3600.0  # seconds: after the first pause, and after any
 

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from tests.ports import free_port
+from harness.ports import free_port
 from tests.real.daemons import SECONDS, started
 
 

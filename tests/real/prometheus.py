@@ -16,7 +16,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tests.ports import free_port
+from harness.ports import free_port
 from tests.real.daemons import SECONDS, get, started, until
 
 

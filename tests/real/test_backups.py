@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.postgres import running
+from harness.postgres import running
 from tests.real.team import Team
 
 pytestmark = pytest.mark.real

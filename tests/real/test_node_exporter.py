@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.ledger import open_ledger
+from harness.ports import free_port
 from tests.ledger.rows import line, row
 from tests.metrics.scrapes import Scraped
-from tests.ports import free_port
 from tests.real.daemons import SECONDS, started
 
 pytestmark = pytest.mark.real

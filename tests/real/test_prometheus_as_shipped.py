@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ports import free_port
+from harness.ports import free_port
 from tests.real.daemons import started
 from tests.real.prometheus import Prometheus
 from tests.real.team import Team

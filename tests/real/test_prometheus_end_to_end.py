@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.postgres import running
+from harness.postgres import running
 from tests.real.alertmanager import alertmanager, webhook
 from tests.real.daemons import until
 from tests.real.prometheus import Prometheus, Sample, prometheus

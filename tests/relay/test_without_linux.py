@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.ledger.owners import Owner
+from harness.faults.trial import BUDGET, Home, kill
 from tests.agents.client import LIMIT, PLAIN, ROOT, alive, eventually, line, pid_from, python, running
 from tests.cases import each_of
-from tests.faults.trial import BUDGET, Home, kill
 
 if sys.platform != "linux":
     pytest.skip("takes away what is there", allow_module_level=True)

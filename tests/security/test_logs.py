@@ -19,9 +19,9 @@ from acp_proxy.interceptor import Interceptor
 from acp_proxy.interceptors.summary import Summary
 from acp_proxy.log import Log
 from acp_proxy.wiring import wired
+from harness.recordings import TRANSCRIPTS
 from tests.ends import Wire
 from tests.machine import COMMAND
-from tests.recordings import TRANSCRIPTS
 from tests.replay import play
 from tests.serve.house import Home
 

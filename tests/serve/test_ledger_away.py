@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 
 from acp_proxy.ledger import open_ledger
+from harness.postgres import running
 from tests.ledger.rows import line, row
-from tests.postgres import running
 from tests.serve.house import Home, Served
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.ports import free_port
 from tests.machine import COMMAND
 from tests.pace import slower
-from tests.ports import free_port
 from tests.real.daemons import until
 from tests.serve.house import Home, Served
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from acp_proxy.core import acp
 from acp_proxy.core.events import Side, TurnEnded, TurnStarted
+from harness.recordings import RECORDINGS, TRANSCRIPTS
 from tests.core.messages import JSON
 from tests.core.talk import AGENT, Talk
-from tests.recordings import RECORDINGS, TRANSCRIPTS
 
 SHORT = settings(max_examples=60, deadline=None)
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
 from acp_proxy.core.wire.alike import Alike
 from acp_proxy.core.wire.peek import ABSENT, peek_line, split_lines
+from harness.recordings import TRANSCRIPTS
 from tests.cases import each_of
-from tests.recordings import TRANSCRIPTS
 
 Said = tuple[str | None, str | None, int]  # session, kind, bytes of `content`
 

@@ -21,7 +21,7 @@ from typing import Literal
 from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.places import journal_directories, sqlite_url
-from tests.faults.parties import CHUNKS, COST
+from harness.faults.parties import CHUNKS, COST
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 120.0  # seconds that anything may take on a busy machine
@@ -108,9 +108,9 @@ class Home:
     def trial(self, turns: int = 100_000) -> Iterator[Trial]:
         """A client that prompts so often, a proxy and an agent. What is left of them afterwards is killed."""
         notes = self.path / f"notes-{os.urandom(4).hex()}"
-        agent = [sys.executable, "-S", "-m", "tests.faults.parties", "agent", f"{notes}.agent"]
+        agent = [sys.executable, "-S", "-m", "harness.faults.parties", "agent", f"{notes}.agent"]
         relay = [sys.executable, "-m", "acp_proxy", "run", "--ledger", self.url, "--no-summary", "--", *agent]
-        client = [sys.executable, "-S", "-m", "tests.faults.parties", "client", str(notes), str(turns), *relay]
+        client = [sys.executable, "-S", "-m", "harness.faults.parties", "client", str(notes), str(turns), *relay]
         with Path(f"{notes}.stderr").open("wb") as stderr:
             process = subprocess.Popen(
                 client,

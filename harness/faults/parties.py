@@ -1,4 +1,4 @@
-"""A client and an agent as processes of their own, `python -m tests.faults.parties`, so that each can be killed.
+"""A client and an agent as processes of their own, `python -m harness.faults.parties`, so that each can be killed.
 
 Both note what they saw in a file the moment they saw it. Every turn has a session of its own, so that a row tells
 which turn it is; nothing here knows the relay or the ledger.

@@ -19,9 +19,9 @@ from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.sqlite.file import queue_of
-from tests.faults.parties import AT_ONCE
-from tests.faults.trial import Home, Trial, Verdict, until
-from tests.places import make_writable
+from harness.faults.parties import AT_ONCE
+from harness.faults.trial import Home, Trial, Verdict, until
+from harness.places import make_writable
 
 NOW = len(MIGRATIONS)
 HOUR = 3600

@@ -12,9 +12,9 @@ from pathlib import Path
 import asyncpg
 
 from acp_proxy.ledger import open_ledger
-from tests.faults.link import Link
-from tests.faults.trial import Home, Verdict, at_random_moment, until
-from tests.postgres import Server
+from harness.faults.link import Link
+from harness.faults.trial import Home, Verdict, at_random_moment, until
+from harness.postgres import Server
 
 
 def home_at(path: Path, server: Server, link: Link, config: str = "") -> Home:

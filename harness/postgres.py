@@ -19,7 +19,7 @@ from pathlib import Path
 
 import asyncpg
 
-from tests.ports import free_port
+from harness.ports import free_port
 
 # Only a crash of the machine would lose; and of what was written little is kept, for it may be in memory.
 _QUICK = ("fsync=off", "full_page_writes=off", "min_wal_size=32MB", "max_wal_size=64MB")

@@ -28,9 +28,9 @@ from acp_proxy.core.jsonrpc import parse
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.pricing import Pricer
 from acp_proxy.core.usage import NOTHING, Usage
-from tests.core.story import PRICES
+from harness.prices import PRICES
 
-TRANSCRIPTS = Path(__file__).parent / "transcripts"
+TRANSCRIPTS = Path(__file__).parents[1] / "tests/transcripts"
 RECORDINGS = sorted(path.relative_to(TRANSCRIPTS) for path in TRANSCRIPTS.glob("*/*.jsonl"))
 BEGIN = 1_795_294_800_000_000_000  # 2026-11-21T21:00Z, when most of them were recorded
 # What loads a session in a new process, and the recording in which it began.
