@@ -12,7 +12,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "acp_proxy"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-OF_TESTS = [path for room in ("tests", "harness", "bench", "grafana") for path in sorted((PACKAGE.parent / room).rglob("*.py"))]
+ROOMS = ("tests", "harness", "bench", "grafana")
+OF_TESTS = [path for room in ROOMS for path in sorted((PACKAGE.parent / room).rglob("*.py"))]
 
 # Value modules of the standard library, and the two decoders that the relay's path is built on.
 CORE_MAY_IMPORT = {
