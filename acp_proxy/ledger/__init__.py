@@ -66,14 +66,14 @@ class OpenTurn(Struct, frozen=True):
 
 
 class SessionInfo(Struct, frozen=True):
-    """What the ledger keeps of a session beside its rows."""
+    """What the ledger keeps of a session beside its rows, as it stands after the last one; None is not known."""
 
     origin: Origin
     session: str
     title: str | None
-    started_at: int
-    ended_at: int
-    context_used: int | None
+    started_at: int  # Unix ns, of the row that began first
+    ended_at: int  # Unix ns, of the row that ended last
+    context_used: int | None  # tokens
     context_size: int | None
 
 
@@ -82,7 +82,7 @@ class Context(Struct, frozen=True):
 
     at: int  # Unix ns, the row's start
     kind: str
-    used: int | None
+    used: int | None  # tokens
     size: int | None
 
 
@@ -125,14 +125,17 @@ class Sums(Struct, frozen=True):
     unpriced: int  # rows with tokens whose price is unknown
     partial: int  # rows whose usage is a lower bound
     estimated: int  # rows whose usage or cost is an estimate
-    without_usage: int
+    without_usage: int  # rows of which nobody told any
     cost_at_least: int  # rows whose cost is missing or a lower bound, as `Entry.cost_at_least` says
-    started_at: int  # the earliest
+    started_at: int  # the earliest, in Unix ns
     ended_at: int  # the latest
 
 
 class LedgerReader(Protocol):
-    """Who only looks: reads as `Ledger` does, and imports nothing that writes."""
+    """Who only looks: reads as `Ledger` does, and imports nothing that writes.
+
+    All raise LedgerError, what is iterated over also on the way, and ValueError for a dimension that there is not.
+    """
 
     url: str  # without credentials
 
@@ -162,6 +165,8 @@ class LedgerReader(Protocol):
 
 
 class Ledger(LedgerReader, Protocol):
+    """What takes rows. All raise LedgerError."""
+
     def append(self, rows: Sequence[Row], *, in_order: bool = False) -> None:
         """Append rows and upsert their sessions in one transaction. A row whose id is there already is skipped.
 
@@ -174,7 +179,7 @@ class Ledger(LedgerReader, Protocol):
         """What is known of a session, its costs summed over all its rows; None when there is no row."""
 
     def note_session(self, origin: Origin, session: str, title: str, at: int) -> None:
-        """Keep a title as of `at`. Does nothing for a session without rows, or when a later title is kept."""
+        """Keep a title as of `at` (Unix ns). Does nothing for a session without rows, or when a later title is kept."""
 
     def check(self) -> str:
         """One line on version and size, for `doctor`. Raises LedgerError when it cannot be written."""

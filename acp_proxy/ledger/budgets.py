@@ -107,19 +107,20 @@ class BudgetReader(LedgerReader, Protocol):
 
 
 class BudgetLedger(BudgetReader, Ledger, Protocol):
-    """As `BudgetReader` and `Ledger` say."""
+    """Times, amounts and errors as `BudgetReader` says."""
 
     def hold(
         self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, until: int, *, unpriced: bool = False
     ) -> Held:
         """Decide with `core/budget/verdict.py` on a turn, and hold what it admits until `until`: all accounts or none.
 
-        One transaction, that also counts what each budget decided. The same turn again is answered as it was: it
-        holds nothing twice, and nothing more once its row is there.
+        The accounts are of one organisation, each with how much is to be held; `unpriced` as there. One transaction,
+        that also counts what each budget decided. The same turn again is answered as it was: it holds nothing twice,
+        and nothing more once its row is there.
         """
 
     def release(self, organisation: str, turn: str) -> None:
-        """Give up the holds of a turn that used nothing; `append` does so for one that has a row."""
+        """Give up the holds of a turn that used nothing, if it has any; `append` does so for one that has a row."""
 
     def beat(self, organisation: str, turns: Sequence[str], until: int) -> None:
         """Running turns hold until `until`, also those whose holds had expired."""
@@ -127,8 +128,8 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
     def settle_dead(self, now: int) -> int:
         """Book turns whose owner died without a row, at what they held, `estimated`; how many those were.
 
-        Those of owners of this host that are gone, unless their journal still waits to be read, and of other hosts
-        after `open_turns.ABANDONED`. A journal knows better: recover journals first.
+        What their journals know is booked first, for it is better. Then those of owners of this host that are gone,
+        unless their journal still waits to be read; after `open_turns.ABANDONED` those of others.
         """
 
     def book_held(self, organisation: str, turn: str, now: int) -> bool:
@@ -140,13 +141,14 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
     def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
         """Whether it is the caller's to announce that an account reached a threshold: true for one caller, ever.
 
-        The notice is kept in the same transaction, whoever is to announce.
+        `threshold` is in percent. The notice is kept in the same transaction, whoever is to announce.
         """
 
     def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:
         """Count decisions made outside of `hold`, which counts its own."""
 
-    def decision_counts(self, organisation: str) -> list[DecisionCount]: ...
+    def decision_counts(self, organisation: str) -> list[DecisionCount]:
+        """By layer, name and decision."""
 
     def overshoots(self, organisation: str) -> list[Overshoot]:
         """Of budgets that were overshot, by layer, name and unit.
