@@ -129,21 +129,20 @@ class Meter:
         awaited, account.awaited = account.awaited, account.awaited and forked
         if event.state is None:
             return []
-        if not (forked or account.restorable):
-            return self._settled(account, event.state, event.at) if awaited else []
-        account.restore(event.state, forked=forked)
-        return [ContextChanged(event.at, account.session, self._state(account), restored=True)]
+        if forked or account.restorable:
+            account.restore(event.state, forked=forked)
+        elif not awaited:
+            return []
+        missed = [] if forked else self._settled(account, event.state, event.at)
+        return [ContextChanged(event.at, account.session, self._state(account), restored=True), *missed]
 
     def _settled(self, account: SessionAccount, state: SessionState, at: int) -> list[Event]:
-        """The answer of a ledger that was slower than the first turn."""
+        """The answer of a ledger that was slower than the agent's first figures."""
         since, cost = account.settle(state)
         usage = partition(since, account.profile).usage if since is not None else NOTHING
         increase, why = Increase((cost,) if cost is not None else ()), "known when the ledger had answered"
         entry = self._rows.between_turns(account, at, usage, increase, "autonomous", why)
-        changed: list[Event] = [ContextChanged(at, account.session, self._state(account), restored=True)]
-        if entry is not None:
-            changed.append(self._metered(account, entry, reported=True, reported_cost=True))
-        return changed
+        return [] if entry is None else [self._metered(account, entry, reported=True, reported_cost=True)]
 
     def _account(self, session: str) -> SessionAccount:
         """Updates may name a session before the response that opens it."""

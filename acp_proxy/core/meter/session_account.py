@@ -97,10 +97,11 @@ class SessionAccount:
             self._booked = state.costs
 
     def settle(self, state: SessionState) -> tuple[Counters | None, Money | None]:
-        """The ledger's word, when rows were booked without it: what the agent's first figures held beyond these."""
+        """The ledger's word, when the agent has spoken without it: what its first figures held beyond what is booked."""
         stood = state.agent_cost or _nothing_like(state.costs)
-        self._booked = plus(state.costs, self._booked)
-        self.title = self.title or state.title
+        if not self.restorable:
+            self._booked = plus(state.costs, self._booked)
+            self.title = self.title or state.title
         return self.tokens.settle(state.counters), self.cost.settle(stood) if stood is not None else None
 
     def begin_turn(self, turn: Turn, at: int) -> None:

@@ -67,14 +67,29 @@ def test_a_history_that_tells_no_news_leaves_the_first_cost_to_tell_what_was_spe
     ]
 
 
-def test_a_history_is_judged_when_the_ledger_has_answered() -> None:
+@pytest.mark.parametrize("answered", ["opened", "begun", "told", "ended"])
+def test_a_history_is_judged_by_the_ledger_whenever_that_answers(answered: str) -> None:
     story = Story(OPENCODE)
+
+    def reached(moment: str) -> None:
+        if moment == answered:
+            story.restore(known("0.01", "0.01"))
+
     story.tell(SessionRequested(story.now(), "load", "s"))
     story.tell(UsageReported(story.now(), "s", None, 6612, 200_000, usd("0.03"), replayed=True))
     story.tell(SessionOpened(story.now(), "load", "s"))
-    story.restore(known("0.01", "0.01"))
-    story.turn(CALL, cost="0.04")
-    assert [row.costs for row in story.rows] == [(usd("0.02"),), (usd("0.01"),)]
+    reached("opened")
+    turn = story.begin()
+    reached("begun")
+    story.report(turn, cost="0.04")
+    reached("told")
+    story.end(turn, CALL)
+    reached("ended")
+    assert sorted((row.kind, row.costs) for row in story.rows) == [
+        ("autonomous", (usd("0.02"),)),
+        ("turn", (usd("0.01"),)),
+    ]
+    assert story.metered.state.costs == (usd("0.04"),)
 
 
 def test_a_cost_in_the_history_of_an_agent_that_restarts_is_no_spend() -> None:
