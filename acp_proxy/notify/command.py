@@ -30,8 +30,8 @@ def _chosen(channels: Sequence[Channel], name: str | None) -> list[Channel]:
         raise UsageError("notify: no [[notify]] is configured")
     chosen = [channel for channel in channels if name in (None, channel.name)]
     if not chosen:
-        names = ", ".join(dict.fromkeys(channel.name for channel in channels))
-        raise UsageError(f"notify: no channel {name!r}; there is {names}")
+        names = list(dict.fromkeys(channel.name for channel in channels))
+        raise UsageError(f"notify: no channel {name!r}; there {'is' if len(names) == 1 else 'are'} {', '.join(names)}")
     return chosen
 
 

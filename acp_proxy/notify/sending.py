@@ -114,6 +114,8 @@ def _client(timeout: float) -> httpx2.AsyncClient:
 
 
 def _words(error: httpx2.TransportError) -> str:
-    """What the system says of a connection names hosts at most."""
+    """What the system says of a connection names hosts at most; without the number of its error."""
     said = str(error).partition("\n")[0][:100] if isinstance(error, httpx2.ConnectError) else ""
+    if said.startswith("[Errno "):
+        said = said.partition("] ")[2]
     return said or type(error).__name__

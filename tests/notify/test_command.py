@@ -45,6 +45,8 @@ def test_who_has_no_channel_or_not_that_one_is_told_so(tmp_path: Path) -> None:
     home.configure('[[notify]]\nurl = "http://127.0.0.1:1/"\n')
     done = home.run("notify", "test", "leads")
     assert (done.returncode, done.stderr) == (2, "acp-proxy: notify: no channel 'leads'; there is json\n")
+    home.configure("".join(f'[[notify]]\nname = "{name}"\nurl = "http://127.0.0.1:1/"\n' for name in ("ops", "pager")))
+    assert home.run("notify", "test", "leads").stderr.endswith("no channel 'leads'; there are ops, pager\n")
 
 
 class Doctor:

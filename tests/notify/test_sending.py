@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import httpx2
 import pytest
 
 from acp_proxy.notify.destinations import destination
-from acp_proxy.notify.sending import Sender
+from acp_proxy.notify.sending import Sender, _words
 from tests.ledger.rows import NOON
 from tests.notify.house import channel, notice
 from tests.notify.receiver import answer, receiving
@@ -33,3 +34,9 @@ async def test_a_status_says_whether_it_was_taken_and_whether_to_try_again(
         outcome = await sender.send(destination(channel(receiver.url), "default"), notice())
         await sender.aclose()
     assert (outcome.result, outcome.error) == (result, error)
+
+
+def test_what_the_system_says_of_a_connection_is_told_without_its_number() -> None:
+    assert _words(httpx2.ConnectError("[Errno -2] Name or service not known")) == "Name or service not known"
+    assert _words(httpx2.ConnectError("All connection attempts failed")) == "All connection attempts failed"
+    assert _words(httpx2.ReadError("anything")) == "ReadError"
