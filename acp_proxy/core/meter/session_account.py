@@ -97,7 +97,7 @@ class SessionAccount:
             self._booked = state.costs
 
     def settle(self, state: SessionState) -> tuple[Counters | None, Money | None]:
-        """The ledger's word, when the agent has spoken without it: what its first figures held beyond what is booked."""
+        """The ledger's word, when the agent has spoken without it: what its first figures held beyond all rows."""
         stood = state.agent_cost or _nothing_like(state.costs)
         if not self.restorable:
             self._booked = plus(state.costs, self._booked)
