@@ -48,23 +48,6 @@ def test_a_carried_over_cost_that_only_rounds_otherwise_than_the_catalog_holds_n
     assert [row.kind for row in story.rows] == ["turn"]
 
 
-def test_a_cost_that_went_on_from_less_than_was_told_before_a_kill_is_priced_by_its_tokens() -> None:
-    for told in ("0.010927", "0.015"):  # from 0, and from what a process before had saved
-        story = Story(CLAUDE)
-        story.open("load", model="claude-opus-5-5")
-        story.restore(known("0.008", "0.008"))
-        row = story.turn(CALL, cost=told)
-        assert (row.costs, row.cost_source) == ((usd("0.010927"),), "computed")
-        assert story.turn(CALL, cost="0.03").costs == (usd("0.03").minus(usd(told)),)
-
-
-def test_a_cost_that_an_agent_saves_at_once_is_believed_though_its_tokens_cost_more() -> None:
-    story = Story(OPENCODE)
-    story.open("load", model="claude-opus-5-5")
-    story.restore(known("0.008", "0.008"))
-    assert story.turn(CALL, cost="0.010927").costs == (usd("0.002927"),)
-
-
 def test_a_carried_over_cost_without_a_known_price_belongs_to_the_turn() -> None:
     story = Story(OPENCODE)
     story.open("load", model="nobody/knows")
