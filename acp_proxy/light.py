@@ -1,6 +1,6 @@
 """Imports `msgspec` and `pathlib` without what they take along for functions that nobody here calls: 15 ms of 60.
 
-Only for a process that is ours. Who calls one of those functions all the same gets it: imported then.
+Only for a process that is ours. Whoever calls one of those functions after all gets it, imported at that moment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Later:
-    """Stands in for a module until something of it is wanted. `functions` can be had, and only import when called."""
+    """Stands in for a module until a name of it is used. `functions` may be looked up, and import it when called."""
 
     def __init__(self, name: str, *functions: str) -> None:
         self._name = name
@@ -28,7 +28,7 @@ class _Later:
 
 
 class _Unknown:
-    """Stands in for a module of which only classes are wanted, to know their instances by: there will be none."""
+    """Stands in for a module whose classes are only there for `isinstance`: no object will be of one."""
 
     def __init__(self, *classes: str) -> None:
         self.__dict__.update({name: type(name, (), {"unknown": None}) for name in classes})  # SafeUUID.unknown
@@ -71,7 +71,7 @@ def import_lightly(*, only_to_look: bool = False) -> None:
 
 
 def _import_datetime() -> None:
-    """In Python 3.11 the module is written twice: what it defines it replaces by what is written in C."""
+    """Python 3.11 defines `datetime` in Python, to replace all of it by what is written in C: that is taken at once."""
     if sys.version_info < (3, 12) and "datetime" not in sys.modules:
         import _datetime  # type: ignore[import-not-found, unused-ignore]
 

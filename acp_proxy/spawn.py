@@ -18,8 +18,8 @@ else:
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-# Of a relay between two sockets; newer versions of libffi keep one. With fewer that are left its ledger is out of
-# reach, and it says so.
+# What a relay between two sockets opens; newer versions of libffi keep one of them. A ledger takes more: where only
+# these are left it is out of reach, and the relay says so.
 _DESCRIPTORS = 21
 _IGNORED_BY_PYTHON = (_signal.SIGPIPE, _signal.SIGXFSZ)  # all other dispositions are inherited, as nohup wants it
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from acp_proxy.interceptor import Interceptor
     from acp_proxy.ledger.budgets import BudgetLedger
 
-LATER = 0.0105  # seconds until an update is looked into; off the beat of agents that send one a millisecond
+LATER = 0.0105  # seconds until an update is looked into; out of step with agents that send one each millisecond
 
 
 def wired(
@@ -88,13 +88,13 @@ def _bookkeepers(
     traffic: Traffic,
     announce: Callable[[Event], None],
 ) -> tuple[list[Interceptor], list[Interceptor]]:
-    """Those that come before all others, and those that come after them."""
+    """The ledger's interceptors: those that stand before all others, and those behind them."""
     loop, organisation = asyncio.get_running_loop(), config.identity.organisation
     worker = LedgerWorker.at(
         config.ledger.url, os.environ, partial(log, "warning"), partial(_note_settings, config), loop.call_later
     )
     process = uuid7(time.time_ns())
-    counted_by = None if config.run.budget is None else process  # of a budget for one run alone rows name the run
+    counted_by = None if config.run.budget is None else process  # rows name it where a budget is for one run
     recorder = Recorder(
         worker,
         _origin(config, command),

@@ -24,7 +24,7 @@ class Costs:
         self._earlier: dict[str, list[tuple[str | None, _Amounts]]] = {}  # by models that the turn had before
 
     def hear(self, event: ContextChanged | TurnMetered) -> None:
-        """What a session has cost by now; that the ledger knew of it is nothing that its turn spent."""
+        """What a session has cost by now. Costs that only the ledger knew are none of the turn that runs."""
         session = event.session if isinstance(event, ContextChanged) else event.entry.session
         now = event.state.costs
         if isinstance(event, ContextChanged) and event.restored and session in self._before:

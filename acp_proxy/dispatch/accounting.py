@@ -79,7 +79,7 @@ class Accounting:
         return burst
 
     def seen(self, each: Iterable[Burst | Told]) -> None:
-        """The same of a run's updates, and contexts that the agent told, which `settle` follows."""
+        """Like `burst`, for all updates of a run and the contexts that the agent told in it; `settle` follows."""
         for one in each:
             if isinstance(one, Told):
                 self._wait(one)
@@ -92,7 +92,7 @@ class Accounting:
         self._wait((sender, line))
 
     def usage_update(self, line: bytes) -> None:
-        """The same of an agent's `usage_update` that came alone."""
+        """Like `line`, for an agent's `usage_update` that came alone."""
         self._wait(line)
 
     def prompt(self, line: bytes) -> None:

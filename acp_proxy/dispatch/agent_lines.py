@@ -110,7 +110,7 @@ class AgentLines:
             self._settle(run, self._each(run, 0, 0, run, peeked))
 
     def _sifted(self, run: bytes) -> None:
-        """The same for many lines, of which most are like the one that is known."""
+        """What `glance` does, for many lines of which most are like the one that is known."""
         sent = begin = 0
         for piece, measured in self._alike.sift(run):
             if measured is None:

@@ -26,7 +26,7 @@ class Passage:
         self._accounting = accounting
         self.admission = Admission(accounting, self._decided, admission_timeout)
         self.methods = acp.CLIENT_METHODS | self.admission.methods
-        """What a client says that matters, where nothing waits."""
+        """Methods of the client that need more than a glance while nothing waits for admission."""
         self._permissions = Permissions()
         self.closed = False  # what was open has ended: nothing begins any more
 

@@ -35,7 +35,7 @@ class _Sum:
             self.costs[line.cost.currency] = self.costs.get(line.cost.currency, 0) + line.cost.nano
 
     def plus(self, other: _Sum) -> None:
-        """All but its turns: one of two models is in two sums."""
+        """Adds all but the turns: one that used two models is in two sums."""
         self.usage += other.usage
         self.incomplete = self.incomplete or other.incomplete
         for currency, nano in other.costs.items():
@@ -73,7 +73,7 @@ class Summary(Interceptor):
         return aligned(lines, _RIGHT)
 
     def _add(self, entry: Entry) -> None:
-        """A turn of several models counts once for each, in whatever currencies; what is beside turns is none."""
+        """A turn of several models counts once for each, in whatever currencies; work beside turns is no turn."""
         incomplete, counted = entry.cost_at_least, set[str | None]()
         for line in entry.lines:
             key = line.model or "unknown", entry.kind

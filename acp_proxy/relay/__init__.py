@@ -28,7 +28,7 @@ GRACE = 2.0  # seconds from the last byte to SIGTERM, and on to SIGKILL, as in t
 DRAIN = 1.0  # seconds for what the agent left in its pipe; a grandchild may hold it open for ever
 FLUSH = 0.5  # seconds for a client to take the rest when a signal ends us
 TICK = 0.1  # seconds between two looks at whether bytes still move
-TURN_OF_A_THREAD = 1e-4  # seconds; Python's 5 ms is what each read and write would wait for while a row is booked
+TURN_OF_A_THREAD = 1e-4  # seconds; with Python's 5 ms reads would wait so long while the ledger's thread is at work
 
 
 def run(main: Callable[[], Coroutine[Any, Any, int]]) -> int:

@@ -9,7 +9,7 @@ from acp_proxy.relay.stdio import End
 
 HOLDING_AT_MOST = 4 << 20  # bytes of lines that the inspector holds back, and of our own that nobody reads
 
-_nothing: Callable[[object], int] = ().count  # is taken, of whatever: 0, and quickly
+_nothing: Callable[[object], int] = ().count  # a `take` that takes no byte of anything: 0, without a call into Python
 
 
 class Outlet:
@@ -21,15 +21,15 @@ class Outlet:
     def __init__(self, end: End, may_go_on: Callable[[], None]) -> None:
         self._end = end
         self.take: Callable[[bytes | memoryview], int] = end.write
-        """Bytes that go out at once, of whole lines; raises OSError. What is left of them is to be written."""
+        """Writes as much of whole lines as goes out at once, in bytes; the rest is for `write`. Raises OSError."""
         self.refill: Callable[[], None] = _nobody
-        """Called when all that waited is written: what it writes waits in its place."""
+        """Called when all that waited has been written, to bring more in its place."""
         self._may_go_on = may_go_on
         self._waiting: deque[bytes | memoryview] = deque()
         self._held_back = 0  # bytes
         self._own = self._owed = 0  # bytes of our own lines that wait, here and elsewhere
         self._answers: Outlet | None = None
-        self._unread = False  # too much of what we said to who sends what goes out here
+        self._unread = False  # whoever sends what goes out here leaves too much of what we told it unread
         self._finishing = False
         self._open = True
         self.congested = False  # something waits: the pump that feeds this outlet pauses
@@ -64,7 +64,7 @@ class Outlet:
             self._may_go_on()
 
     def answers(self, other: Outlet) -> None:
-        """What we say to our reader answers what it says, which goes to the other outlet."""
+        """What our reader sends goes to `other`, which pauses while too much of what we insert here is unread."""
         self._answers = other
 
     def insert(self, line: bytes) -> None:
@@ -118,7 +118,10 @@ class Outlet:
         self.congested = self._open and (bool(self._waiting) or self._held_back > HOLDING_AT_MOST or self._unread)
 
     def _flush(self) -> None:
-        """Of much that comes quickly each piece finds the pipe full of the one before it: one wait for both ends."""
+        """Writes what waits, and has more read in its place without asking the loop.
+
+        In a flood each chunk finds the pipe still full of the one before it: so one wait is enough for both ends.
+        """
         waiting, write = self._waiting, self._end.write
         try:
             while waiting:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from acp_proxy.relay.inspector import Inspector
 
 READ = 1 << 16  # a pipe's size: larger reads are slower
-FLOOD = 20_000  # ns between two reads of one side and none of the other; agents' bursts come every 50 us
+FLOOD = 20_000  # ns between two reads of one side, with none of the other between; agents' bursts come every 50 us
 PIPE_AT_MOST = 1 << 20  # what a pipe can hold at all
 
 sched_yield: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
@@ -157,7 +157,7 @@ class Pump:
             self.stop()
 
     def _refill(self) -> None:
-        """Reads once while it pauses: mostly there is more, and nobody needs to be asked."""
+        """Reads once while it pauses: mostly there is more, and the loop need not be asked."""
         if not (self._reading or self.ended):
             self._ready()
 

@@ -157,7 +157,7 @@ class Standing(Struct, frozen=True):
 
     @property
     def percent(self) -> int:
-        """Of what is allowed is spent, rounded down, so that 100 is really all. Of nothing all is spent."""
+        """The part of what is allowed that is spent, rounded down: 100 is really all. 100 where nothing is allowed."""
         return 100 if self.allowed <= 0 else self.spent * 100 // self.allowed
 
     def crossed(self, before: int, after: int) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, pro
 
     By the row's start, and by the models that were used, whatever was expected at admission. Costs in other currencies
     and unknown ones add nothing: a ledger reports them beside the sum. Only with `on_unpriced = "estimate"` a row that
-    misses a price is charged at least its turn's `hold`. So is a lost one, whatever is said.
+    misses a price is charged at least its turn's `hold`. A lost turn is charged that in any case.
     """
     if account.unit != "turns" and is_lost(entry):
         return hold

@@ -24,8 +24,8 @@ class HoldSize(Struct, frozen=True):
     def of(cls, budget: Budget, own: Sequence[int] = (), agents: Sequence[int] = ()) -> HoldSize:
         """From what the last `RECENT` turns took, in the limit's unit and in any order; without those of unknown price.
 
-        `own` are turns of the same agent, model and user, `agents` of the same agent. What was fixed is no longer
-        bounded, and it may be below the floor of automatic sizes.
+        `own` are turns of the same agent, model and user, `agents` of the same agent. A size that is configured
+        has no bounds, and may be below the floor of automatic ones.
         """
         floor, ceiling = _range(budget.limit)
         if budget.hold != "auto":

@@ -14,9 +14,9 @@ from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
 from acp_proxy.core.wire.peek import ABSENT, Peek
 
 _TEXT = b'"text":"'
-QUOTE, ESCAPE, NEWLINE = b'"\\\n'  # to look for a number is five times as fast as for a byte
+QUOTE, ESCAPE, NEWLINE = b'"\\\n'  # as numbers: to look for one is five times as fast as for `bytes` of length 1
 _FEW = 16  # lines
-_TELLING = len('"agent_')  # into the kind of an update: kinds of text begin alike
+_TELLING = len('"agent_')  # up to here the kinds of text updates are the same, behind it they differ
 _NEVER = 1 << 62
 
 Measured = tuple[int, int]
@@ -32,10 +32,10 @@ class Alike:
     def __init__(self) -> None:
         self.session: str | None = None
         self.kind = ""
-        self.long = _NEVER  # bytes of a run that is worth to be sifted: less are decoded sooner
+        self.long = _NEVER  # bytes; a run of so many is worth sifting, a shorter one is decoded sooner
         self.least = _NEVER  # the length of a line without words
-        self.head = self.tail = self._joint = b"\n\n"  # as no line begins that has words
-        self.begin, self.end = 2, -2  # where words begin and, from the end of a line, end
+        self.head = self.tail = self._joint = b"\n\n"  # no line begins like this: nothing is alike until `learn`
+        self.begin, self.end = 2, -2  # where the words begin, and where they end, counted from the end of a line
         self._words_of = itemgetter(slice(2, -2))  # of a line
         self._telling, self._tells = (
             itemgetter(0),
@@ -113,7 +113,7 @@ class Alike:
         return others
 
     def _measure_each(self, run: bytes, each: Sequence[bytes]) -> Measured | None:
-        """The same as `measure` of a run whose lines have these words, if any."""
+        """What `measure` says of a run whose lines have `each` these words, if they are like the one that is known."""
         words = self._joint.join(each)  # with what stands between them
         if len(words) + self.least != len(run) or not run.startswith(words, self.begin):
             return None

@@ -13,7 +13,7 @@ from acp_proxy.core.usage import Usage
 
 
 class Rules(Struct, frozen=True):
-    """`concrete` is the model that a name stands for, if it is one."""
+    """`concrete` gives the model that a name stands for, None where that is not known."""
 
     budgets: tuple[Budget, ...]
     process: str | None = None  # names this run, where a budget is given as its flag
