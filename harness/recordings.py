@@ -34,7 +34,7 @@ TRANSCRIPTS = Path(__file__).parents[1] / "tests/transcripts"
 RECORDINGS = sorted(path.relative_to(TRANSCRIPTS) for path in TRANSCRIPTS.glob("*/*.jsonl"))
 BEGIN = 1_795_294_800_000_000_000  # 2026-11-21T21:00Z, when most of them were recorded
 # What loads a session in a new process, and the recording in which it began.
-CONTINUES = {"load": "basic", "reload": "sessions"}
+CONTINUES = {"load": "basic", "reload": "sessions", "restarted": "stopped"}
 # Where the agent itself reports calls with another turn than that which caused them.
 MISPLACED = {
     "opencode-1.18.33/concurrent.jsonl",  # the first of two prompts gets the usage of the second

@@ -91,7 +91,7 @@ def test_the_rows_of_a_session_cost_what_its_agent_says_to_the_nano(recording: P
     inherits = recording.parts[0].startswith(("opencode", "oh-my-pi"))
     before = CONTINUES.get(recording.stem)
     earlier = metered(recording.with_name(f"{before}.jsonl")).states if before else {}
-    restarts = recording.parts[0].startswith(("claude-agent-acp-0.49", "zed-claude"))
+    restarts = recording.parts[0].startswith(("claude-agent-acp-0.49", "zed-claude")) or recording.stem == "restarted"
     stands: dict[str, int] = {}
     costs: dict[str, int] = {}
     for report in result.reports:
@@ -128,6 +128,16 @@ def test_the_rows_of_two_processes_cost_what_an_agent_says_that_goes_on_counting
     assert {session: result.states[session].costs for session in continued} == {
         session: (last[session],) for session in continued
     }
+
+
+@each_of([Path("codex-acp-2.6.0/switch.jsonl")])
+def test_a_turn_in_which_another_model_was_chosen_is_one_of_the_models_that_its_calls_had(recording: Path) -> None:
+    for row, turn in side_by_side(recording):
+        main = [call for call in turn["calls"] if call["kind"] == "main"]
+        models = {
+            call["model"]: used([each for each in main if each["model"] == call["model"]], "main") for call in main
+        }
+        assert {(line.model or "").partition("(")[0]: line.usage for line in row.lines} == models, turn["text"]
 
 
 def test_what_claude_spent_unseen_before_a_load_is_told_apart_by_the_catalogs_prices() -> None:
