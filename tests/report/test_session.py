@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +13,7 @@ from msgspec.structs import replace
 from acp_proxy import times
 from acp_proxy.core.entry import SessionState
 from acp_proxy.figures import width_of
-from acp_proxy.ledger import Row, open_ledger
+from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.report import session_formats
 from acp_proxy.report.context import Point, thinned
@@ -25,13 +23,6 @@ from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
 MINE = (("organisation", "default"), ("user", "alice"))
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[BudgetLedger]:
-    ledger = open_ledger(f"sqlite:///{tmp_path}/ledger.db", journals=())
-    yield ledger
-    ledger.close()
 
 
 def found(ledger: BudgetLedger, name: str, *rows: Row) -> SessionReport:

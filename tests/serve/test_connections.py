@@ -1,0 +1,123 @@
+"""Clients that dawdle, do not read, say no HTTP or come in great numbers: none of them keeps others waiting."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from acp_proxy.serve.connections import LARGEST_HEAD, LONGEST_HEAD, MOST
+from tests.pace import slower
+from tests.serve.house import Home, Served
+
+pytestmark = pytest.mark.xdist_group("connections")  # one server for all tests of it
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with Home(tmp_path_factory.mktemp("home")).serving() as served:
+        yield served
+
+
+def test_a_head_without_end_is_refused(served: Served) -> None:
+    endless = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * (2 * LARGEST_HEAD)
+    assert served.send(endless)[:12] in (b"HTTP/1.1 400", b"")  # or cut before it could be read
+    assert served.ask("/healthz").status == 200
+
+
+@pytest.mark.parametrize(
+    "raw", [b"\r\n\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/9.9\r\n\r\n", b"GET /\xff HTTP/1.1\r\n\r\n"]
+)
+def test_what_is_no_http_does_no_harm(served: Served, raw: bytes) -> None:
+    with served.connected() as connection:
+        connection.sendall(raw)
+    assert served.ask("/healthz").status == 200
+
+
+def test_clients_that_dawdle_keep_nobody_waiting(served: Served) -> None:
+    dawdling = [served.connected() for _ in range(MOST + 20)]
+    try:
+        for connection in dawdling:
+            connection.sendall(b"G")
+        with ThreadPoolExecutor(8) as clients:
+            began = time.monotonic()
+            answers = list(clients.map(served.ask, ["/healthz", "/", "/api/live", "/api/spend"] * 4))
+            assert {answer.status for answer in answers} == {200}
+            assert time.monotonic() - began < 5 * slower()
+    finally:
+        for connection in dawdling:
+            connection.close()
+
+
+def test_clients_that_have_asked_and_stay_keep_nobody_waiting(served: Served) -> None:
+    staying = []
+    try:
+        for _ in range(MOST + 20):
+            connection = served.connected()
+            staying.append(connection)
+            connection.sendall(b"HEAD /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert connection.recv(1024).startswith(b"HTTP/1.1 404 ")
+        assert served.ask("/healthz").status == 200
+    finally:
+        for connection in staying:
+            connection.close()
+
+
+def test_clients_that_do_not_read_keep_nobody_waiting(served: Served) -> None:
+    question = b"GET /uplot.js HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    deaf = []
+    try:
+        for _ in range(MOST + 20):
+            deaf.append(small := socket.socket())
+            small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            small.connect(("127.0.0.1", served.port))
+            small.sendall(question * 12)  # the system would keep ten of these answers, and the server one
+        assert [served.ask("/healthz").status for _ in range(20)] == [200] * 20
+    finally:
+        for connection in deaf:
+            connection.close()
+
+
+def test_an_answer_that_is_taken_slowly_is_whole(served: Served) -> None:
+    whole = served.ask("/uplot.js").body
+    with socket.socket() as small:
+        small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        small.settimeout(30)
+        small.connect(("127.0.0.1", served.port))
+        small.sendall(b"GET /uplot.js HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        answer = b"".join(iter(lambda: small.recv(512), b""))
+    assert answer.partition(b"\r\n\r\n")[2] == whole
+
+
+def test_who_comes_from_an_address_of_many_gives_way_to_others(served: Served) -> None:
+    """A line of Linux has all of 127.0.0.0/8 to itself."""
+    with served.connected() as first:
+        many = [
+            socket.create_connection(("127.0.0.1", served.port), source_address=("127.0.0.2", 0)) for _ in range(300)
+        ]
+        try:
+            first.sendall(b"HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert first.recv(1024).startswith(b"HTTP/1.1 200 ")
+        finally:
+            for connection in many:
+                connection.close()
+
+
+def test_a_request_that_comes_byte_by_byte_is_cut(served: Served) -> None:
+    with served.connected() as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
+        began = time.monotonic()
+        connection.settimeout(0.5)
+        hung_up = False
+        while not hung_up and time.monotonic() - began < LONGEST_HEAD + 60:
+            try:
+                connection.sendall(b"x")
+                hung_up = connection.recv(1) == b""
+            except TimeoutError:
+                continue
+            except OSError:
+                hung_up = True
+        assert hung_up
