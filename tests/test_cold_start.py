@@ -13,7 +13,7 @@ import pytest
 
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.migrations import MIGRATIONS
-from acp_proxy.ledger.version import STEPS
+from acp_proxy.ledger.sqlite.version import STEPS
 from tests.ledger.rows import MINUTE, line, row
 
 ROOT = Path(__file__).parents[1]
@@ -21,8 +21,8 @@ WRITING = {
     f"acp_proxy.ledger.{name}"
     for name in (
         *("accounts.holding", "accounts.overshoot", "appending", "journal.records", "journal.recovery"),
-        *("journal.writer", "migrations", "notices", "settings", "sql", "sqlite.ledger", "sqlite.turnstile"),
-        *("sums.tallied", "sums.tallies", "worker", "writing"),
+        *("journal.writer", "migrations", "notices", "settings", "sql", "sqlite.ledger", "sqlite.schema"),
+        *("sqlite.turnstile", "sums.tallied", "sums.tallies", "worker", "writing"),
     )
 }
 HEAVY = {"asyncio", "csv", "dataclasses", "difflib", "inspect", "logging", "orjson", "rich", "socket", "subprocess"}

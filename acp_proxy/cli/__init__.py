@@ -58,7 +58,7 @@ def _answered(arguments: Namespace) -> int:
     except (UsageError, ConfigError, LedgerError, OSError):
         raise
     except Exception as error:
-        from acp_proxy.ledger.soundness import fault_in
+        from acp_proxy.ledger.sqlite.soundness import fault_in
 
         for url in {options.config(arguments).ledger.url, *options.copied(arguments)}:
             if fault := fault_in(url):

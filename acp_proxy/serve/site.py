@@ -25,7 +25,7 @@ from acp_proxy.ledger import LedgerError, Warn, open_ledger
 from acp_proxy.ledger.accounts import live_standings  # noqa: F401  a reader imports it when it is asked for budgets
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.in_thread import InThread
-from acp_proxy.ledger.soundness import fault_in
+from acp_proxy.ledger.sqlite.soundness import fault_in
 from acp_proxy.log import Log
 from acp_proxy.metrics import CONTENT_TYPE, Exporter
 from acp_proxy.serve.assets import Asset, page_assets

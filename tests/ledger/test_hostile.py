@@ -20,9 +20,9 @@ from acp_proxy.core.usage import Counters
 from acp_proxy.ledger import LedgerError, Query, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.session_keys import session_key
-from acp_proxy.ledger.soundness import fault_in
+from acp_proxy.ledger.sqlite.soundness import fault_in
+from acp_proxy.ledger.sqlite.version import TABLES
 from acp_proxy.ledger.sums.tallies import EXPECTED, Tally
-from acp_proxy.ledger.version import TABLES
 from acp_proxy.metrics import Exporter
 from acp_proxy.serve.site import Site
 from tests.core.accounts import budget, usd

@@ -68,7 +68,7 @@ def _migrate(run: Run) -> int:
         for statement in (*statements, *_OWN.get(number, ())):
             if not isinstance(statement, str):
                 statement(run)
-            elif not statement.startswith("PRAGMA"):
+            else:
                 run(_in_its_dialect(statement), ())
     run("UPDATE acp_proxy_schema SET version = ?", (len(MIGRATIONS),))
     return len(MIGRATIONS)

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError
 from acp_proxy.ledger.places import network_file_system, private_directory
-from acp_proxy.ledger.version import APPLICATION_ID, is_up_to_date, strange_table
+from acp_proxy.ledger.sqlite.version import APPLICATION_ID, is_up_to_date, strange_table
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_AFTER}")
         if not patiently(lambda: is_up_to_date(connection), patience):
-            from acp_proxy.ledger.migrations import migrate  # imports all that writes, and most openers only look
+            from acp_proxy.ledger.sqlite.schema import migrate  # imports all that writes, and most openers only look
 
             migrate(connection, lambda begin: patiently(lambda: connection.execute(begin), patience))
         if strange := patiently(lambda: strange_table(connection), patience):

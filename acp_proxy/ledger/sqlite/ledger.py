@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 from acp_proxy.core.budget import Account
 from acp_proxy.ledger import Warn, log_warning
 from acp_proxy.ledger.dialects import SQLITE
-from acp_proxy.ledger.migrations import MIGRATIONS, check_version
+from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import sqlite_url
 from acp_proxy.ledger.sql import SqlLedger
 from acp_proxy.ledger.sqlite.connection import SqliteConnection
 from acp_proxy.ledger.sqlite.file import LedgerDamagedError, now_and_then_checkpoint, patiently, queue_of, translated
+from acp_proxy.ledger.sqlite.schema import check_version
 from acp_proxy.ledger.sqlite.turnstile import Turnstile
 from acp_proxy.ledger.statements import Run
 

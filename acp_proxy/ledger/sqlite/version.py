@@ -18,7 +18,7 @@ TABLES = frozenset(
 
 
 def is_up_to_date(connection: sqlite3.Connection) -> bool:
-    """Whether it is a ledger at the last step; of any other `migrations.migrate` knows what to do."""
+    """Whether it is a ledger at the last step; of any other `schema.py` knows what to do."""
     return pragma(connection, "application_id") == APPLICATION_ID and pragma(connection, "user_version") == STEPS
 
 
