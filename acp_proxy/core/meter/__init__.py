@@ -209,6 +209,8 @@ class Meter:
         if after := dialects.compacted_to(event.meta):
             account.shrink(after)
         if event.turn is not None:
+            if event.update == "tool_call_update" and account.notes.told_calls:
+                account.notes.calling = account.model  # the next call begins when its tools have ended
             before = account.notes.status
             account.notes.status = dialects.status_line(event.meta) or before
             if (subagent := dialects.subagent_result(event)) is not None:

@@ -27,11 +27,11 @@ def read_rows(
     rows: Sequence[ModelCounters], profile: Profile, is_alias: Callable[[str | None], bool]
 ) -> tuple[Share, ...]:
     """One share per model; that of an alias (`auto`) belongs to the concrete model beside it."""
-    shares = _merged((row.model, partition(row.counters, profile).usage) for row in rows)
+    shares = merged((row.model, partition(row.counters, profile).usage) for row in rows)
     if len(shares) < 2:
         return shares
     concrete = next((model for model, _ in shares if not is_alias(model)), None)
-    return _merged((concrete if concrete and is_alias(model) else model, usage) for model, usage in shares)
+    return merged((concrete if concrete and is_alias(model) else model, usage) for model, usage in shares)
 
 
 def spread(usage: Usage, rows: Sequence[Share], model: str | None) -> Spread:
@@ -85,7 +85,8 @@ def without(shares: Iterable[Share], spent: Iterable[Share]) -> tuple[Share, ...
     return _something(left)
 
 
-def _merged(shares: Iterable[Share]) -> tuple[Share, ...]:
+def merged(shares: Iterable[Share]) -> tuple[Share, ...]:
+    """One share per model, in the order of the first ones."""
     sums: dict[str | None, Usage] = {}
     for model, usage in shares:
         sums[model] = sums.get(model, NOTHING) + usage

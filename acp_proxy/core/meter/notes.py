@@ -25,7 +25,9 @@ class Notes(Struct):
     contexts: int = 0  # how many that differed from the one before
     contexts_sum: int = 0
     first_used: int | None = None  # the context of the first call
+    calling: str | None = None  # the model of the call that runs, as far as the order of what is told shows
     calls: Usage | None = None  # the sum, where an agent tells each call
+    calls_by_model: dict[str | None, Usage] = field(default_factory=dict)
     told_calls: int = 0  # how many
     first_call: Usage = NOTHING
     largest_call: Usage = NOTHING
@@ -38,6 +40,7 @@ class Notes(Struct):
 
     def add_call(self, reading: Reading) -> None:
         self.calls = reading.usage if self.calls is None else self.calls + reading.usage
+        self.calls_by_model[self.calling] = self.calls_by_model.get(self.calling, NOTHING) + reading.usage
         self.told_calls += 1
         if self.told_calls == 1:
             self.first_call = reading.usage

@@ -16,7 +16,7 @@ from acp_proxy.core.meter.context import note_context, request_context
 from acp_proxy.core.meter.counters import partition
 from acp_proxy.core.meter.estimate import Estimate, estimate
 from acp_proxy.core.meter.guess import ScopeGuess
-from acp_proxy.core.meter.model_rows import Share, Spread, read_rows, spread, without
+from acp_proxy.core.meter.model_rows import Share, Spread, merged, read_rows, spread, without
 from acp_proxy.core.meter.notes import Notes
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.meter.turn_cost import Bill, Prices, computed_lines, turn_bill, unpaid_lines
@@ -116,11 +116,13 @@ class Rows:
     def _parts(self, ended: TurnEnded, account: SessionAccount, notes: Notes, used: TurnUsage) -> Spread:
         """The turn's usage by model. Guessed usage has nothing to do with the agent's rows.
 
-        A model that is chosen while a turn runs is for the next one, unless no other is known.
+        A model that is chosen while a turn runs is for the next one, unless no other is known, or each call is told.
         """
-        model = notes.model
-        if model is None or self._pricer.is_alias(model):
-            model = account.model
+        model = self._concrete(notes.model, account)
+        if len(notes.calls_by_model) > 1 and used.usage == notes.calls:
+            return Spread(
+                merged((self._concrete(name, account), usage) for name, usage in notes.calls_by_model.items())
+            )
         profile = account.profile
         if not ended.model_usage or used.source == "estimated" or used.repeated or profile.scope == "session":
             return Spread(((model, used.usage),))
@@ -164,6 +166,9 @@ class Rows:
             context_used=account.used,
             context_size=self._size(account),
         )
+
+    def _concrete(self, model: str | None, account: SessionAccount) -> str | None:
+        return account.model if model is None or self._pricer.is_alias(model) else model
 
     def _size(self, account: SessionAccount) -> int | None:
         return account.size or self._pricer.window(account.model)

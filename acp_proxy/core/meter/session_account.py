@@ -106,7 +106,7 @@ class SessionAccount:
 
     def begin_turn(self, turn: Turn, at: int) -> None:
         if not self.open:
-            self.notes = Notes(self.model)
+            self.notes = Notes(self.model, calling=self.model)
         self.open.append(turn.id)
         if at == turn.started_at:  # else it was asked for earlier, which only times tell
             self._before[turn.id] = self.before
@@ -121,7 +121,7 @@ class SessionAccount:
             return Notes(), Increase()
         if turn.id in self.open:
             del self.open[: self.open.index(turn.id) + 1]  # and those that it has overtaken
-        notes, self.notes = self.notes, Notes(self.model)
+        notes, self.notes = self.notes, Notes(self.model, calling=self.model)
         notes.waited = waited
         return notes, self.cost.take()
 

@@ -18,7 +18,20 @@ from acp_proxy.core.events import (
 )
 from acp_proxy.core.meter.model_rows import Spread, spread
 from acp_proxy.core.usage import NOTHING, Usage
-from tests.core.story import CLAUDE, CODEX, GEMINI, KIMI, OPENCODE, QWEN, STRANGER, Story, disjoint, inclusive, usd
+from tests.core.story import (
+    CLAUDE,
+    CODEX,
+    GEMINI,
+    KIMI,
+    OPENCODE,
+    QWEN,
+    STRANGER,
+    Story,
+    disjoint,
+    inclusive,
+    qwen_call,
+    usd,
+)
 
 OPUS = {"_claude/model": "claude-opus-5-5"}
 
@@ -332,6 +345,34 @@ def test_codexs_rows_name_the_model_chosen_last_though_the_turn_ran_on_the_one_b
     row = story.end(turn, disjoint(100, 0, 0, 10), model_usage=rows)[-1]
     assert [(line.model, line.cost) for line in row.lines] == [("claude-opus-5-5", usd("0.0006"))]
     assert story.turn(disjoint(100, 0, 0, 10), model_usage=rows).model == "haiku"
+
+
+def test_a_call_that_is_told_is_one_of_the_model_that_was_chosen_when_its_turn_or_the_tools_before_it_ended() -> None:
+    story = Story(QWEN)
+    story.open(model="claude-opus-5-5")
+    turn = story.begin()
+    story.update(turn, qwen_call(100, 10))
+    story.tell(ModelSelected(story.now(), "s", "haiku"))
+    story.tell(UpdateSeen(story.now(), "s", turn, "tool_call_update", {"toolName": "read_file"}, {}))
+    story.tell(ModelSelected(story.now(), "s", "mock"))  # while the next call runs
+    story.update(turn, qwen_call(200, 20))
+    (row,) = story.end(turn, tool_calls=1)
+    assert [(line.model, line.usage, line.cost) for line in row.lines] == [
+        ("claude-opus-5-5", Usage(100, output=10), usd("0.0006")),
+        ("haiku", Usage(200, output=20), usd("0.0003")),
+    ]
+    assert row.usage_source == "agent"
+
+
+def test_calls_of_an_alias_that_is_resolved_in_mid_turn_are_of_one_model() -> None:
+    story = Story(QWEN)
+    story.open(model="auto")
+    turn = story.begin()
+    story.update(turn, qwen_call(100, 10))
+    story.tell(ModelSelected(story.now(), "s", "haiku"))
+    story.tell(UpdateSeen(story.now(), "s", turn, "tool_call_update", {"toolName": "read_file"}, {}))
+    story.update(turn, qwen_call(200, 20))
+    assert [(line.model, line.usage.input) for line in story.end(turn, tool_calls=1)[-1].lines] == [("haiku", 300)]
 
 
 def test_an_alias_that_is_resolved_while_a_turn_runs_is_that_turns_model() -> None:
