@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import table
 
 from grafana.build.page import Page, Row
 from grafana.build.panels import NONE_IS_GOOD, RATIO, Levels, Looks, Query, bars, figure, lines
-from grafana.build.promql import STEP, gained, gained_ahead, present, quantile, rate, series, share
+from grafana.build.promql import RATES, STEP, gained, gained_ahead, present, quantile, rate, series, share
 from grafana.build.spend import TOKEN_BARS, UNPRICED, USED
 from grafana.build.tables import Column, listing
 
@@ -90,9 +90,9 @@ def _relay() -> Row:
     return Row(
         9,
         (
-            (12, lines("Relay latency", held, latency, Looks("s"))),
-            (6, lines("Bytes relayed", f"Per second. {_LATE}", flow[:1], Looks("Bps"))),
-            (6, lines("Messages relayed", f"Per second. {_LATE}", flow[1:], Looks("mps"))),
+            (12, lines("Relay latency", held, latency, Looks("s", step=RATES))),
+            (6, lines("Bytes relayed", f"Per second. {_LATE}", flow[:1], Looks("Bps", step=RATES))),
+            (6, lines("Messages relayed", f"Per second. {_LATE}", flow[1:], Looks("mps", step=RATES))),
         ),
         "Relay",
     )
@@ -139,7 +139,7 @@ def _ledger() -> Row:
                     "Ledger reads, p95",
                     f"What the exporter waits for its ledger, by operation. {_BUCKETS}",
                     times,
-                    Looks("s"),
+                    Looks("s", step=RATES),
                 ),
             ),
             (7, lines("Pending entries over time", journals, (waiting,), Looks())),

@@ -9,6 +9,9 @@ from grafana.build.metrics import LABELS, family
 VARIABLES = ("team", "agent", "model")
 SHOWN = "$__range"  # the time range of the dashboard
 STEP = "$__interval"  # the width of a bar
+RATES = (
+    "2m"  # the least time between points of a `rate`: $__rate_interval is longer, and spans two scrapes a minute apart
+)
 _WATCHED = "acp_proxy_ledger_up"  # 1 while the exporter reads its ledger: a series it lacks then does not exist yet
 
 
@@ -50,7 +53,7 @@ def quantile(q: float, histogram: str) -> str:
 
 
 def rate(selector: str, by: Iterable[str] = ()) -> str:
-    """Per second, for what is many events a minute; money and turns are `gained`."""
+    """Per second, for what is many events a minute; money and turns are `gained`. The panel's step is `RATES`."""
     return _added(by, f"rate({selector}[$__rate_interval])")
 
 

@@ -150,6 +150,13 @@ def test_cells_of_heatmaps_look_back_and_bars_ahead_as_grafana_draws_them(path: 
 
 
 @each_dashboard
+def test_rates_span_two_scrapes_a_minute_apart_also_where_grafana_expects_four_a_minute(path: Path) -> None:
+    for panel in panels(load(path)):
+        if any("$__rate_interval" in target["expr"] for target in panel["targets"]):
+            assert panel["interval"] == "2m", panel["title"]
+
+
+@each_dashboard
 def test_rankings_have_an_order(path: Path) -> None:
     for panel in panels(load(path)):
         if panel["type"] == "bargauge":
