@@ -3,89 +3,126 @@
 from __future__ import annotations
 
 import itertools
-import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import astuple, replace
 
-from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.entry import Entry, SessionState
-from acp_proxy.core.events import SessionRequested, SessionRestored, Side, TurnMetered
-from acp_proxy.core.jsonrpc import parse
-from acp_proxy.core.meter import Meter
-from harness.recordings import BEGIN, CONTINUES, MISPLACED, RECORDINGS, TRANSCRIPTS, metered, possible, told, truth_of
+from acp_proxy.core.events import Counters
+from acp_proxy.core.money import Money
+from harness.recordings import MISPLACED, RECORDINGS, metered, possible, told, truth_of
 from tests.cases import each_of
-from tests.core.story import PRICES
+from tests.variations import (
+    Line,
+    before,
+    chance,
+    each_message,
+    extended,
+    figures,
+    known_before,
+    lines_of,
+    loaded_again,
+    mixed,
+    named_apart,
+    respelt,
+    rows_of,
+    scaled,
+    with_id,
+)
 
 pytestmark = pytest.mark.xdist_group("varied")  # each recording is metered once for all tests of it
 
-Line = tuple[Side, float, dict[str, Any]]
-
 # A stranger who repeats the usage of the turn before when a turn fails says nothing by which that could be told.
 STRANGERS = [path for path in RECORDINGS if str(path) not in MISPLACED and path.stem != "errors"]
+LOADED = [path for path in RECORDINGS if before(path)]
 
 
-def lines_of(recording: Path) -> list[Line]:
-    lines = map(json.loads, (TRANSCRIPTS / recording).read_text().splitlines())
-    return [
-        (Side.CLIENT if line["dir"] == "c2a" else Side.AGENT, line["t"], message)
-        for line in lines
-        if isinstance(message := _decoded(line.get("raw", "")), dict)
-    ]
-
-
-def rows_of(lines: Iterable[Line], known: dict[str, SessionState]) -> list[Entry]:
-    numbers, made = itertools.count(1), []
-    conversation = Conversation(lambda at: f"turn{next(numbers)}")
-    meter = Meter(PRICES, lambda at: f"row{next(numbers)}")
-    for side, seconds, message in lines:
-        line, at = json.dumps(message).encode(), BEGIN + int(seconds * 1e9)
-        read = parse(line)
-        for event in conversation.receive(side, read, at, len(line)) if read is not None else ():
-            made += meter.on_event(event)
-            if isinstance(event, SessionRequested) and event.how != "fork":
-                made += meter.on_event(SessionRestored(event.at, event.session, known.get(event.session)))
-    for event in conversation.close(Side.AGENT, at):
-        made += meter.on_event(event)
-    return [event.entry for event in made if isinstance(event, TurnMetered)]
-
-
-def known_before(recording: Path) -> dict[str, SessionState]:
-    earlier = recording.with_name(f"{CONTINUES.get(recording.stem)}.jsonl")
-    return metered(earlier).states if earlier in RECORDINGS else {}
-
-
-def figures(rows: Iterable[Entry], suffix: str = "") -> list[Any]:
-    """What a report shows of them, without their ids."""
-    return [
-        (row.session.removesuffix(suffix), row.kind, row.stop_reason, row.usage_source, row.cost_source, row.lines)
-        for row in rows
-        if row.session.endswith(suffix)
-    ]
+def expected(recording: Path) -> list[Any]:
+    return figures(metered(recording).rows)
 
 
 @each_of(RECORDINGS)
 def test_ids_may_be_strings(recording: Path) -> None:
-    changed = [(side, at, message | _with_id(message, "id-")) for side, at, message in lines_of(recording)]
-    assert figures(rows_of(changed, known_before(recording))) == figures(metered(recording).rows)
+    changed = each_message(lines_of(recording), lambda message: message | with_id(message, "id-"))
+    assert figures(rows_of(changed, known_before(recording))) == expected(recording)
+
+
+@each_of(RECORDINGS)
+def test_json_may_be_spelt_otherwise(recording: Path) -> None:
+    rows = rows_of(lines_of(recording), known_before(recording), respelt(chance(recording)))
+    assert figures(rows) == expected(recording)
+
+
+@each_of(RECORDINGS)
+def test_members_and_meta_that_nobody_knows_say_nothing(recording: Path) -> None:
+    changed = each_message(lines_of(recording), extended)
+    assert figures(rows_of(changed, known_before(recording))) == expected(recording)
+
+
+@each_of(RECORDINGS)
+def test_clocks_may_stand_still_or_be_set_back_all_the_time(recording: Path) -> None:
+    for of_clock in (0.0, -60.0):
+        changed = [(side, of_clock * at, message) for side, at, message in lines_of(recording)]
+        assert figures(rows_of(changed, known_before(recording))) == expected(recording)
 
 
 @each_of(RECORDINGS)
 def test_what_an_agent_says_twice_counts_once(recording: Path) -> None:
     changed = itertools.chain.from_iterable([line] * (2 if _is_usage(line[2]) else 1) for line in lines_of(recording))
-    assert figures(rows_of(changed, known_before(recording))) == figures(metered(recording).rows)
+    assert figures(rows_of(changed, known_before(recording))) == expected(recording)
+
+
+@each_of(RECORDINGS)
+def test_history_is_booked_once_however_often_it_is_told(recording: Path) -> None:
+    earlier = before(recording)
+    changed = loaded_again(lines_of(recording), lines_of(earlier) if earlier else ())
+    assert figures(rows_of(changed, known_before(recording))) == expected(recording)
+
+
+@each_of(RECORDINGS)
+def test_agents_that_are_a_thousand_times_as_dear_are_booked_so(recording: Path) -> None:
+    known = {session: _times(state, 1000) for session, state in known_before(recording).items()}
+    changed = each_message(lines_of(recording), lambda message: scaled(message, 1000))
+    rows = [row for row in rows_of(changed, known) if row.usage_source != "estimated"]
+    assert [_sizes(row, 1) for row in rows] == [
+        _sizes(row, 1000) for row in metered(recording).rows if row.usage_source != "estimated"
+    ]
+
+
+@each_of(RECORDINGS)
+def test_an_agent_that_dies_anywhere_is_booked_no_more_than_one_that_lives(recording: Path) -> None:
+    lines, known = lines_of(recording), known_before(recording)
+    whole = _sums(metered(recording).rows)
+    for end in chance(recording).sample(range(1, len(lines)), min(6, len(lines) - 1)):
+        for session, (tokens, nano) in _sums(rows_of(lines[:end], known)).items():
+            assert tokens <= whole[session][0], f"line {end}"
+            assert nano <= whole[session][1], f"line {end}"
+
+
+@each_of(LOADED)
+def test_a_ledger_may_answer_late(recording: Path) -> None:
+    known, lines = known_before(recording), lines_of(recording)
+    for slow in range(1, len(lines) // 3, 5):
+        assert _sums(rows_of(lines, known, slow=slow)) == _sums(metered(recording).rows), f"{slow} lines late"
 
 
 @each_of(RECORDINGS)
 def test_sessions_that_alternate_in_one_process_do_not_touch_each_other(recording: Path) -> None:
-    known = known_before(recording)
-    both = {name + suffix: state for name, state in known.items() for suffix in "AB"}
-    rows = rows_of(_interleaved(lines_of(recording)), both)
-    expected = [row for row in figures(metered(recording).rows) if row[0] != "no-such-session"]
-    for suffix in "AB":
-        assert [row for row in figures(rows, suffix) if row[0] != "no-such-session"] == expected
+    of_agent = [
+        path for path in RECORDINGS if path.parent == recording.parent and _version(path) == _version(recording)
+    ]
+    other = of_agent[(of_agent.index(recording) + 1) % len(of_agent)]
+    paths = {"A": recording, "B": other}
+    known = {name + suffix: state for suffix, path in paths.items() for name, state in known_before(path).items()}
+    one, two = (named_apart(lines_of(path), suffix) for suffix, path in paths.items())
+    rows = rows_of(mixed(one, two, chance(recording)), known)
+    for suffix, path in paths.items():
+        got = [row for row in figures(rows, suffix) if row[0] != "no-such-session"]
+        assert got == [row for row in expected(path) if row[0] != "no-such-session"]
 
 
 @each_of(STRANGERS)
@@ -98,33 +135,48 @@ def test_of_an_agent_under_a_name_that_nobody_knows_no_figure_is_said_to_be_exac
             assert told(row.usage, recording.parts[0]) in happened, turn["text"]
 
 
-def _decoded(raw: str) -> Any:
-    try:
-        return json.loads(raw)
-    except ValueError:
-        return None
-
-
-def _with_id(message: dict[str, Any], prefix: str) -> dict[str, Any]:
-    return {"id": f"{prefix}{message['id']}"} if message.get("id") is not None else {}
-
-
 def _is_usage(message: dict[str, Any]) -> bool:
     return message.get("method") == "session/update" and message["params"]["update"]["sessionUpdate"] == "usage_update"
 
 
-def _interleaved(lines: list[Line]) -> Iterator[Line]:
-    """Two copies line by line, each with session ids and request ids of its own, on one connection."""
-    sessions = {params.get("sessionId") for _, _, message in lines if isinstance(params := message.get("params"), dict)}
-    for side, at, message in lines:
-        for suffix in "AB":
-            text = json.dumps(message | _with_id(message, suffix))
-            for session in filter(None, sessions):
-                text = text.replace(f'"{session}"', f'"{session}{suffix}"')
-            yield side, at, json.loads(text)
+def _sums(rows: Iterable[Entry]) -> dict[str, tuple[int, int]]:
+    """Tokens that the agent told and nano-units of money that are not guessed, by session."""
+    sums = defaultdict[str, tuple[int, int]](lambda: (0, 0))
+    for row in rows:
+        if row.usage_source != "estimated":
+            tokens, nano = sums[row.session]
+            sums[row.session] = tokens + row.usage.total, nano + sum(cost.nano for cost in row.costs)
+    return sums
 
 
-def _under_another_name(lines: list[Line]) -> Iterator[Line]:
+def _sizes(row: Entry, by: int) -> tuple[Any, ...]:
+    """The figures of a row, so many times as large."""
+    lines = [
+        (line.model, *(count * by for count in astuple(line.usage)), line.cost and line.cost.nano * by)
+        for line in row.lines
+    ]
+    return (row.session, row.kind, row.usage_source, row.cost_source, row.detail, *lines)
+
+
+def _times(state: SessionState, by: int) -> SessionState:
+    def money(cost: Money) -> Money:
+        return Money(cost.nano * by, cost.currency)
+
+    told = state.counters
+    return replace(
+        state,
+        costs=tuple(map(money, state.costs)),
+        agent_cost=state.agent_cost and money(state.agent_cost),
+        counters=told and Counters(*(count if count is None else count * by for count in astuple(told))),
+    )
+
+
+def _version(recording: Path) -> str:
+    """Of the protocol: one connection has one."""
+    return recording.stem[:2] if recording.stem.startswith("v2") else "v1"
+
+
+def _under_another_name(lines: Iterable[Line]) -> Iterator[Line]:
     for side, at, message in lines:
         result = message.get("result")
         if isinstance(result, dict):
