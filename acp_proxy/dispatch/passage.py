@@ -121,7 +121,10 @@ class Passage:
         self._to_agent.outlet.hold_back(self.admission.held)
 
     def carry_out(self, effect: Effect) -> None:
+        """Raises ValueError for what is no single line: half of it would be read as another message."""
         match effect:
+            case Send(line=line) | DenyPermissions(tell=bytes(line)) if b"\n" in line:
+                raise ValueError("a line with a newline inside")
             case Send(to, line):
                 (self._to_client if to is Side.CLIENT else self._to_agent).insert(line)
             case DenyPermissions(session, pending, tell):

@@ -9,12 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from acp_proxy.core.effects import Effect, Send
-from acp_proxy.core.events import (
-    Event,
-    Side,
-    TurnMetered,
-)
+from acp_proxy.core.effects import DenyPermissions, Effect, Send
+from acp_proxy.core.events import Event, Side, TurnMetered, TurnStarted
 from acp_proxy.core.jsonrpc import Request
 from acp_proxy.dispatch import accounting
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
@@ -75,6 +71,23 @@ def test_an_effect_that_cannot_be_carried_out_stops_neither_the_line_nor_other_e
 
 NO_EFFECTS: Any = Send(Side.CLIENT, OWN)  # of which a tuple was meant
 NO_ID: Any = UUID(int=1)
+
+
+@pytest.mark.parametrize("effect", [Send(Side.CLIENT, b"{\n}"), DenyPermissions(SESSION, tell=OWN + b"\n")])
+def test_a_line_with_a_newline_inside_is_not_sent(effect: Effect) -> None:
+    class Mistaken(Interceptor):
+        hears = frozenset({TurnStarted})
+
+        def on_event(self, event: Event) -> Iterable[Effect]:
+            return [effect]
+
+    ends = Ends([Mistaken()])
+    ends.open_session()
+    ends.client_says(prompt(2))
+    asked = request("p", "session/request_permission", sessionId=SESSION, options=[])
+    ends.agent_says(asked)
+    assert ends.client.data == encoded(asked)
+    assert [fields["error"] for _, _, fields in ends.log] == ["ValueError"]
 
 
 @pytest.mark.parametrize(
