@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.budget import listing
 from acp_proxy.core.budget import Account, Budget, Standing, accounts_for
@@ -39,12 +40,19 @@ def check(
     """
     asked = [budget for budget in budgets if not _missing(budget, subject)]
     accounts = accounts_for(asked, subject, now, zone_info, "")
-    standings = ledger.standing(accounts, now)
+    standings = [_begun(standing) for standing in ledger.standing(accounts, now)]
     verdict = decide(standings, [_size(ledger, account, subject) for account in accounts], unpriced=unpriced)
     unasked = _unasked(budgets, subject)
     if verdict.binding is not None:
         return Answer(REFUSED, f"{_refusal(verdict.binding, subject, now, unpriced=unpriced)}\n{unasked}")
     return Answer(ADMITTED, f"{_admitted(verdict, standings, table)}{unasked}")
+
+
+def _begun(standing: Standing) -> Standing:
+    """Of a new session nothing is spent; an agent may have one whose id is empty, as that of the question."""
+    if standing.account.budget.window.name not in ("session", "turn"):
+        return standing
+    return replace(standing, spent=0, held=0, not_counted=(), unpriced=0, untold=0)
 
 
 def _size(ledger: BudgetReader, account: Account, subject: Subject) -> HoldSize:

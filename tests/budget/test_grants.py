@@ -61,6 +61,13 @@ def test_a_prompt_is_admitted_while_enough_is_left(ledger: BudgetLedger) -> None
     assert "$4.00" in answer.text
 
 
+def test_a_new_session_has_spent_nothing_also_where_an_agent_calls_its_own_by_no_name(ledger: BudgetLedger) -> None:
+    ledger.append([row(line(cost="9"), session="")])
+    answer = checked(ledger, budget("5 USD", "session"))
+    assert answer.status == ADMITTED
+    assert "$0.00" in answer.text
+
+
 def test_a_prompt_is_refused_in_the_words_that_the_user_of_an_editor_reads(ledger: BudgetLedger) -> None:
     ledger.append([row(line(cost="5"))])
     answer = checked(ledger, budget("5 USD", zone="Europe/Berlin"))
