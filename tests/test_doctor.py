@@ -331,3 +331,16 @@ def test_totals_are_made_anew_when_that_is_wanted_and_it_is_said_whether_they_we
     assert rebuilt() == "ok   totals: made anew from 2 rows; they were not right"
     assert rebuilt() == "ok   totals: made anew from 2 rows; they were right"
     assert patient.lines("totals") == []
+
+
+def test_a_ledger_that_was_damaged_and_moved_aside_is_told_as_long_as_it_is_there(patient: Patient) -> None:
+    open_ledger(patient.url, journals=()).close()
+    with (patient.state / "ledger.db").open("r+b") as file:
+        file.seek(4096)
+        file.write(bytes(65536))
+    open_ledger(patient.url, journals=(), warn=Warnings()).close()  # whoever is first tells of it, and may not be read
+    (aside,) = patient.state.glob("*.corrupt-*")
+    (told,) = patient.lines(f"ledger: {aside} was damaged")
+    assert told.startswith("warn ")
+    aside.unlink()
+    assert patient.lines("ledger: /") == patient.lines("ledger")

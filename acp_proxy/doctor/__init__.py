@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from glob import escape
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -29,7 +30,7 @@ from acp_proxy.figures import clean, counted
 from acp_proxy.ledger import Ledger, LedgerError, Query, Sums, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.recovery import left
-from acp_proxy.ledger.places import journal_directories, network_file_system
+from acp_proxy.ledger.places import is_postgres, journal_directories, network_file_system, sqlite_path
 
 _OLD = 120  # days; prices of models change a few times a year
 _STRANGER = "unknown agent"  # so begins what a row says whose agent was not in the table
@@ -96,6 +97,7 @@ def _ledger(config: Config, directories: Sequence[Path], now: int, rebuild: bool
             if rebuild:
                 yield _rebuilt(ledger)
             yield from trouble
+            yield from _moved_aside(config.ledger.url)
             yield from _journals(directories)
             yield from _agents(ledger, config)
             yield from _budgets(config, ledger)
@@ -113,6 +115,16 @@ def _rebuilt(ledger: BudgetLedger) -> Finding:
     rows = counted(sum(sums.rows for sums in after), "row")
     were = "they were right" if after == before else "they were not right"
     return Finding("ok", f"totals: made anew from {rows}; {were}")
+
+
+def _moved_aside(url: str) -> Iterator[Finding]:
+    """Damaged ledgers: who found one told of it once, and that may have been a status bar."""
+    if is_postgres(url):
+        return
+    path = sqlite_path(url)
+    for file in sorted(path.parent.glob(f"{escape(path.name)}.corrupt-*Z")):
+        saved = "`sqlite3 FILE .recover` may save them; remove the file when it is of no more use"
+        yield Finding("warn", f"ledger: {file} was damaged, and its rows are in no report: {saved}")
 
 
 def _journals(directories: Sequence[Path]) -> Iterator[Finding]:
