@@ -22,7 +22,7 @@ from tests.ledger.rows import ALICE, MINUTE, NOON, Warnings, line, row
 from tests.machine import COMMAND, Machine, in_terminal
 
 ROOT = Path(__file__).parents[1]
-EDITORS = "zed, jetbrains, codecompanion, avante, agent-shell, obsidian, toad or acpx"
+EDITORS = "zed, jetbrains, codecompanion, avante, agentic, agent-shell, obsidian, toad or acpx"
 
 
 @pytest.fixture

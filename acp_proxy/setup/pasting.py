@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -43,12 +44,13 @@ def _codecompanion(agents: Sequence[tuple[str, Known]]) -> str:
     return f'require("codecompanion").setup({{\n  adapters = {{ acp = {{\n{adapters}  }} }},\n}})\n'
 
 
-def _avante(agents: Sequence[tuple[str, Known]]) -> str:
+def _providers(module: str, agents: Sequence[tuple[str, Known]]) -> str:
+    """As Avante and agentic.nvim have them alike."""
     providers = "".join(
         f'    ["{own}"] = {{\n      command = "{PROXY}",\n      args = {_lua((*RUN, *agent.installed))},\n    }},\n'
         for own, agent in agents
     )
-    return f'require("avante").setup({{\n  acp_providers = {{\n{providers}  }},\n}})\n'
+    return f'require("{module}").setup({{\n  acp_providers = {{\n{providers}  }},\n}})\n'
 
 
 def _agent_shell(agents: Sequence[tuple[str, Known]]) -> str:
@@ -101,7 +103,22 @@ PASTED: Mapping[str, Pasted] = {
                 "goose": "goose",
                 "opencode": "opencode",
             },
-            _avante,
+            partial(_providers, "avante"),
+        ),
+        Pasted(
+            "agentic",
+            "agentic.nvim",
+            "Lua",
+            "--",
+            "agentic.nvim is set up in Lua, which acp-proxy does not edit. Merge this into your configuration:",
+            {
+                "claude": "claude-agent-acp",
+                "codex": "codex-acp",
+                "gemini": "gemini-acp",
+                "goose": "goose-acp",
+                "opencode": "opencode-acp",
+            },
+            partial(_providers, "agentic"),
         ),
         Pasted(
             "agent-shell",

@@ -86,6 +86,7 @@ def test_the_list_shows_each_editor_with_its_agents(machine: Machine) -> None:
         ("acpx", "~/.acpx/config.json", "not valid JSON, line 1: expected text in double quotes"),
         ("codecompanion", "Lua", "prints what to put there"),
         ("avante", "Lua", "prints what to put there"),
+        ("agentic", "Lua", "prints what to put there"),
         ("agent-shell", "Emacs Lisp", "prints what to put there"),
         ("toad", "a command", "prints what to put there"),
     ]

@@ -34,6 +34,17 @@ require("avante").setup({
   },
 })
 """
+AGENTIC = """\
+-- agentic.nvim is set up in Lua, which acp-proxy does not edit. Merge this into your configuration:
+require("agentic").setup({
+  acp_providers = {
+    ["gemini-acp"] = {
+      command = "acp-proxy",
+      args = { "run", "--", "gemini", "--acp" },
+    },
+  },
+})
+"""
 AGENT_SHELL = """\
 ;; agent-shell is set up in Emacs Lisp, which acp-proxy does not edit. Put this into your init file:
 (setq agent-shell-google-gemini-acp-command '("acp-proxy" "run" "--" "gemini" "--acp"))
@@ -46,7 +57,13 @@ toad acp --title 'Gemini CLI' "acp-proxy run -- gemini --acp" .
 
 @pytest.mark.parametrize(
     ("editor", "text"),
-    [("codecompanion", CODECOMPANION), ("avante", AVANTE), ("agent-shell", AGENT_SHELL), ("toad", TOAD)],
+    [
+        ("codecompanion", CODECOMPANION),
+        ("avante", AVANTE),
+        ("agentic", AGENTIC),
+        ("agent-shell", AGENT_SHELL),
+        ("toad", TOAD),
+    ],
 )
 def test_the_lines_for_an_agent_are_in_the_editor_s_language(machine: Machine, editor: str, text: str) -> None:
     assert machine.setup(editor, "Gemini") == text
