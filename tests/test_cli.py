@@ -129,7 +129,9 @@ def test_a_mistake_in_the_environment_names_the_variable(machine: Machine) -> No
 
 
 def test_an_empty_ledger_is_no_error_in_any_form(machine: Machine) -> None:
-    assert machine.answer("report").startswith("Nothing in the ledger yet.")
+    how, where = machine.answer("report").splitlines()
+    assert how.startswith("Nothing in the ledger yet.")
+    assert where == f"The ledger is {machine.url}"
     assert machine.answer("report", "--since", "7d", "--user", "bob").startswith("Nothing in the ledger yet.")
     assert json.loads(machine.answer("report", "--json"))["rows"] == []
     assert machine.answer("report", "--csv").count("\n") == 1

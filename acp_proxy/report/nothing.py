@@ -16,7 +16,8 @@ def nothing(ledger: LedgerReader, organisation: str, filters: Sequence[tuple[str
     """`filters` as they were typed; where a time was typed too, its zone. Raises LedgerError."""
     others = {str(sums.key[0]): sums for sums in ledger.summed(Query(), ("organisation",))}
     if not others:
-        return "Nothing in the ledger yet. Put `acp-proxy run --` before an agent's command, and work with it.\n"
+        how = "Put `acp-proxy run --` before an agent's command, and work with it."
+        return f"Nothing in the ledger yet. {how}\nThe ledger is {clean(ledger.url)}\n"
     if organisation not in others:
         theirs = " and ".join(f'"{clean(name)}"' for name in sorted(others))
         return f'Nothing in the ledger is of organisation "{clean(organisation)}": it has rows of {theirs}.\n'
