@@ -19,7 +19,7 @@ from acp_proxy.ledger import Query, open_reader
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.report import formats, report
 from acp_proxy.times import UTC_ZONE
-from harness.recordings import TRANSCRIPTS
+from harness.recordings import CONTINUES, TRANSCRIPTS, truth_of
 from tests.replay import Replay, play, recorded
 
 SCHEMAS = Path(__file__).parent / "schema"
@@ -30,15 +30,14 @@ MISPLACED = {  # the agent itself reports calls with another turn than that whic
     "zed-claude-agent-acp-0.23.1-errors": "usage comes a turn late",
     "zed-claude-agent-acp-0.23.1-concurrent": "the second of two prompts gets the sum of both",
 }
-FIRST_PART = {"load": "basic", "reload": "sessions"}  # these continue the other's sessions in a new agent process
 
 
 def chains() -> Iterator[list[Path]]:
     """Recordings that share a ledger, in order."""
     for path in sorted(TRANSCRIPTS.glob("*/*.jsonl")):
-        first = FIRST_PART.get(path.stem)
+        first = CONTINUES.get(path.stem)
         before = [path.with_stem(first)] if first else []
-        if not any(FIRST_PART.get(other.stem) == path.stem for other in path.parent.glob("*.jsonl")):
+        if not any(CONTINUES.get(other.stem) == path.stem for other in path.parent.glob("*.jsonl")):
             yield [*before, path]
 
 
@@ -150,8 +149,7 @@ def rows_of_turns(played: Played) -> list[dict[str, Any]]:
 
 def true_turns(played: Played) -> list[dict[str, Any]]:
     """In the order of `rows_of_turns`. A prompt that names no session is no turn."""
-    truths = [json.loads(recording.with_suffix(".truth.json").read_text()) for recording in played.recordings]
-    turns = [turn for truth in truths for turn in truth["turns"] if turn["session"]]
+    turns = [turn for recording in played.recordings for turn in truth_of(recording.relative_to(TRANSCRIPTS))]
     return sorted(turns, key=lambda turn: str(turn["session"]))
 
 

@@ -130,7 +130,7 @@ def test_the_rows_of_two_processes_cost_what_an_agent_says_that_goes_on_counting
     }
 
 
-@each_of([Path("codex-acp-2.6.0/switch.jsonl")])
+@each_of([Path("codex-acp-2.6.0/switch.jsonl"), Path("qwen-code-0.24.4/switch.jsonl")])
 def test_a_turn_in_which_another_model_was_chosen_is_one_of_the_models_that_its_calls_had(recording: Path) -> None:
     for row, turn in side_by_side(recording):
         main = [call for call in turn["calls"] if call["kind"] == "main"]
