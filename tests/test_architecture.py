@@ -26,6 +26,7 @@ CORE_MAY_IMPORT = {
     "decimal",
     "enum",
     "functools",
+    "_blake2",
     "hashlib",
     "io",  # BytesIO, a buffer that grows
     "itertools",

@@ -1,10 +1,10 @@
-"""Digests, as names of things. `hashlib` is imported with the first one: OpenSSL comes with it, and takes 5 ms."""
+"""Digests, as names of things."""
 
 from __future__ import annotations
+
+from _blake2 import blake2b  # `hashlib` loads OpenSSL, for 3 ms of each status
 
 
 def digest(of: bytes, size: int) -> str:
     """BLAKE2b of `size` bytes, in hexadecimal."""
-    from hashlib import blake2b
-
     return blake2b(of, digest_size=size).hexdigest()
