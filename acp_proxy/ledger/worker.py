@@ -102,7 +102,9 @@ class LedgerWorker:
         """
         slot = self._journal.write(row)
         unfinished = self._open_turns.pop(row.entry.id, None)
-        if unfinished is not None and slot is not None:
+        if slot is None:
+            slot = unfinished  # at least what was known of it, until the ledger has the row
+        elif unfinished is not None:
             self._journal.done(unfinished)
         if slot is None:
             if self._backlog.is_full:

@@ -205,6 +205,20 @@ class TestOpenTurns:
         assert ids(path) == ["a"]
         assert "journal.full" not in [event for event, _ in warnings.told]
 
+    def test_a_turn_whose_row_finds_no_room_leaves_room_for_others_when_it_is_booked(
+        self, make: Make, path: Path, journals: Path
+    ) -> None:
+        worker = make(path)
+        assert answer(worker) is None
+        worker.keep_open(row(line(cost="0.1"), id="a"))
+        with locked(path):
+            for number in range(120):  # more than a journal holds
+                worker.append(row(line("m" * 100_000), id=f"{number:03}"))
+            worker.append(row(line("m" * 100_000, "0.3"), id="a"))
+        assert worker.close(WAIT) == 0
+        assert list(journals.iterdir()) == []
+        assert len(ids(path)) == 121
+
     def booked_after(self, what: str, home: Path) -> list[tuple[str, str]]:
         url = sqlite_url(default_ledger({"HOME": str(home)}))
         process = Process(what, url, str(home))
