@@ -56,6 +56,12 @@ class Looks:
     words: dict[str, tuple[str, str]] = field(default_factory=dict)  # value -> text and colour
 
 
+# Many agents are called like their npm package, and beside a bar there is room for little more than its scope.
+_WITHOUT_SCOPE = model.DataTransformerConfig(
+    id_val="renameByRegex", options={"regex": r"/^@[^/]+\//", "renamePattern": ""}
+)
+
+
 class AnyPanel(Protocol):
     """What every builder of a panel has, of what is used here."""
 
@@ -75,6 +81,7 @@ class AnyPanel(Protocol):
     def mappings(self, mappings: list[model.ValueMapping]) -> Self: ...
     def thresholds(self, thresholds: Builder[model.ThresholdsConfig]) -> Self: ...
     def override_by_regexp(self, regexp: str, properties: list[model.DynamicConfigValue]) -> Self: ...
+    def with_transformation(self, transformation: model.DataTransformerConfig) -> Self: ...
     def build(self) -> model.Panel: ...
 
 
@@ -110,6 +117,8 @@ def lines(title: str, about: str, queries: Sequence[Query], look: Looks, *, spar
     )
     if sparse:
         panel = panel.max_data_points(40)
+    if look.unit == RATIO:
+        panel = panel.axis_soft_max(1)  # an axis of nothing but zeros would end at 10,000 %
     if any(value is not None for _, value in look.levels):
         style = common.GraphThresholdsStyleConfig().mode(looks.GraphThresholdsStyleMode.DASHED)
         panel = panel.thresholds_style(style)
@@ -218,6 +227,8 @@ def dressed(
         panel = panel.mappings([_words(look.words)])
     for letter, query in zip(LETTERS, queries, strict=False):
         panel = panel.with_target(_target(letter, query, shape))
+    if any(query.legend.startswith("{{agent}}") for query in queries):
+        panel = panel.with_transformation(_WITHOUT_SCOPE)
     return panel
 
 

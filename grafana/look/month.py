@@ -72,8 +72,13 @@ class Agent:
 
 
 AGENTS = (
-    Agent("claude-agent-acp", ("claude-opus-5-5", "claude-sonnet-5", "claude-haiku-4-5"), 50, prices="agent"),
-    Agent("codex-acp", ("gpt-5.5", "gpt-5-mini"), 27),
+    Agent(
+        "@agentclientprotocol/claude-agent-acp",
+        ("claude-opus-5-5", "claude-sonnet-5", "claude-haiku-4-5"),
+        50,
+        prices="agent",
+    ),
+    Agent("@agentclientprotocol/codex-acp", ("gpt-5.5", "gpt-5-mini"), 27),
     Agent("gemini-cli", ("gemini-3.1-pro",), 13),
     Agent("copilot", ("gpt-5-mini",), 6, prices="agent", currency="credits"),
     Agent("goose", ("qwen3-coder-plus", "our-own-llama"), 4, counts="estimated", prices="estimated"),

@@ -157,6 +157,25 @@ def test_rates_span_two_scrapes_a_minute_apart_also_where_grafana_expects_four_a
 
 
 @each_dashboard
+def test_agents_are_named_without_the_scope_of_their_package(path: Path) -> None:
+    for panel in panels(load(path)):
+        named = [target.get("legendFormat", "").startswith("{{agent}}") for target in panel["targets"]]
+        renamed = [each["options"] for each in panel.get("transformations", []) if each["id"] == "renameByRegex"]
+        assert bool(renamed) == any(named), panel["title"]
+        for options in renamed:
+            regex = options["regex"].removeprefix("/").removesuffix("/")
+            assert re.sub(regex, options["renamePattern"], "@npm/agent-acp USD") == "agent-acp USD"
+
+
+@each_dashboard
+def test_axes_of_shares_reach_100_percent_and_not_more_than_there_is(path: Path) -> None:
+    for panel in panels(load(path)):
+        config = panel["fieldConfig"]["defaults"]
+        if (panel["type"], config["unit"]) == ("timeseries", "percentunit"):
+            assert config["custom"]["axisSoftMax"] == 1, panel["title"]
+
+
+@each_dashboard
 def test_rankings_have_an_order(path: Path) -> None:
     for panel in panels(load(path)):
         if panel["type"] == "bargauge":
