@@ -27,6 +27,9 @@ from tests.core.accounts import ALICE, budget
         ("*opus*", "claude-opus-5-5", True),
         ("a*b*c", "a-b-b-c", True),
         ("a*b*c", "a-c-b", False),
+        ("ab*b", "ab", False),  # one b is not both
+        ("*a*a", "a", False),
+        ("*a*", "ab", True),
         ("gpt-6.1*", "gpt-601", False),  # a dot is a dot
         ("sonnet[1m]", "sonnet[1m]", True),  # and brackets are brackets
         ("one*two", "one\ntwo", True),
