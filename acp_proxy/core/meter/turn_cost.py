@@ -62,20 +62,23 @@ def turn_bill(
 ) -> Bill:
     """`told`: the agent reports its cost, if not with this turn then with a later one.
 
-    `saved_at_end`: the increase since a load may be one from a value that was told later, and too small.
+    `saved_at_end`: what it grew by since a load may be counted from more than it went on from, and be too small.
     """
     priced = prices.of(own) if used.priceable else [Priced(None)] * len(own)
     configured = any(price.configured and usage.total for price, (_, usage) in zip(priced, own, strict=True))
+    doubt = ""
     if increase.amounts and not configured:
         carried = _carried(beside, used, priced, increase, prices)
         if not (saved_at_end and carried is not None and _lacks(increase.amounts[0], carried)):
             return _agents(own, priced, increase, carried)
+        doubt = "the agent's cost went on from an older value"
     to_come = told and not increase.reported and not configured
     if not used.usage.total:
         source: CostSource = "unknown" if used.source == "none" else "agent" if told and beside else "computed"
         return Bill(unpaid_lines(own), source, pays_beside=to_come)
     ahead = _total(priced) if to_come and not increase.baseless else None
     lines, source, detail = _computed(own, priced, estimated=used.source == "estimated")
+    detail = "; ".join(filter(None, (doubt, detail)))
     instead = told and configured and not increase.reported
     return Bill(lines, source, detail, ahead=ahead, pays_beside=to_come, instead=instead, by_user=configured)
 

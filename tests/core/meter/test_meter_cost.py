@@ -175,6 +175,7 @@ def test_a_cost_that_went_on_from_less_than_was_told_before_a_kill_is_priced_by_
         story.restore(known("0.008", "0.008"))
         row = story.turn(CALL, cost=told)
         assert (row.costs, row.cost_source) == ((usd("0.010927"),), "computed")
+        assert row.detail == "the agent's cost went on from an older value"
         assert story.turn(CALL, cost="0.03").costs == (usd("0.03").minus(usd(told)),)
 
 
