@@ -252,3 +252,9 @@ def test_a_window_is_written_as_it_is_read(text: str) -> None:
 def test_any_other_word_is_refused_with_what_was_expected(text: str) -> None:
     with pytest.raises(ValueError, match="expected turn, session, day, week, month, quarter, total or rolling:24h"):
         Window.parse(text)
+
+
+def test_times_are_nanoseconds_since_1970() -> None:
+    at = 1_795_294_800_000_000_000  # 2026-11-21T21:00Z
+    assert Window("day").bounds(at, UTC) == Bounds(1_795_219_200_000_000_000, 1_795_305_600_000_000_000)
+    assert Window("rolling", 24).bounds(at, UTC) == Bounds(1_795_208_400_000_000_000)
