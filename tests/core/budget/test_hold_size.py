@@ -65,6 +65,7 @@ def test_a_fixed_hold_is_taken_as_it_is_also_below_the_floor_of_automatic_ones()
     assert HoldSize.of(budget(hold=usd("7")), cents(1)) == HoldSize(usd("7"), usd("0.01"))
     assert HoldSize.of(budget(hold=usd("0.001"))) == HoldSize(usd("0.001"), usd("0.001"))
     assert HoldSize.of(budget("200 turns", hold=3)) == HoldSize(3, 1)
+    assert HoldSize.of(budget("200 turns", hold=1)) == HoldSize(1, 1)
 
 
 @pytest.mark.parametrize("hold", ["auto", usd("5")])
