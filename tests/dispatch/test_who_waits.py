@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from acp_proxy.core.events import ConnectionClosed, Event, Side, TurnEnded
+from acp_proxy.core.events import ConnectionClosed, Event, Side, TurnEnded, TurnStarted
 from acp_proxy.core.jsonrpc import Request
-from acp_proxy.interceptor import Interceptor
-from tests.dispatch.interceptors import settled
+from acp_proxy.interceptor import Admitted, Interceptor
+from tests.dispatch.interceptors import Gate, Speaks, settled
 from tests.ends import SESSION, Ends, answer, encoded, prompt, request
 
 
@@ -72,6 +72,17 @@ async def test_each_is_asked_of_its_own_requests() -> None:
     await settled()
     assert (prompts.asked, loads.asked) == (["session/prompt"], ["session/load"])
     assert len(ends.agent.messages) == 2
+
+
+async def test_a_turn_has_the_id_that_it_was_admitted_with_though_others_are_asked_too() -> None:
+    first, given, last, watcher = Asked(), Gate(), Asked(), Speaks()
+    for each in (first, last):
+        each.may_go.set()
+    given.verdict.set_result(Admitted("0198-1"))
+    ends = Ends([first, given, last, watcher])
+    ends.client_says(prompt(2))
+    await settled()
+    assert [event.turn.id for event in watcher.seen if isinstance(event, TurnStarted)] == ["0198-1"]
 
 
 async def test_at_the_end_nobody_decides_any_more() -> None:
