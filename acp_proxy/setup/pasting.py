@@ -8,12 +8,20 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 from msgspec import Struct
 
 from acp_proxy.setup.agents import PROXY, RUN
 from acp_proxy.setup.known import KNOWN, Known
+
+_HANDED_ON = """\
+local env = {} -- Avante gives an agent little of its environment: this is what acp-proxy goes by
+for name, value in pairs(vim.fn.environ()) do
+  if name == "HOME" or name == "TZ" or name:match("^XDG_") or name:match("^PG") or name:match("^ACP_PROXY_") then
+    env[name] = value
+  end
+end
+"""
 
 
 class Pasted(Struct, frozen=True):
@@ -44,10 +52,18 @@ def _codecompanion(agents: Sequence[tuple[str, Known]]) -> str:
     return f'require("codecompanion").setup({{\n  adapters = {{ acp = {{\n{adapters}  }} }},\n}})\n'
 
 
-def _providers(module: str, agents: Sequence[tuple[str, Known]]) -> str:
-    """As Avante and agentic.nvim have them alike."""
+def _avante(agents: Sequence[tuple[str, Known]]) -> str:
+    return _HANDED_ON + _providers("avante", agents, "      env = env,\n")
+
+
+def _agentic(agents: Sequence[tuple[str, Known]]) -> str:
+    return _providers("agentic", agents)
+
+
+def _providers(module: str, agents: Sequence[tuple[str, Known]], more: str = "") -> str:
     providers = "".join(
-        f'    ["{own}"] = {{\n      command = "{PROXY}",\n      args = {_lua((*RUN, *agent.installed))},\n    }},\n'
+        f'    ["{own}"] = {{\n      command = "{PROXY}",\n      args = {_lua((*RUN, *agent.installed))},\n'
+        f"{more}    }},\n"
         for own, agent in agents
     )
     return f'require("{module}").setup({{\n  acp_providers = {{\n{providers}  }},\n}})\n'
@@ -103,7 +119,7 @@ PASTED: Mapping[str, Pasted] = {
                 "goose": "goose",
                 "opencode": "opencode",
             },
-            partial(_providers, "avante"),
+            _avante,
         ),
         Pasted(
             "agentic",
@@ -118,7 +134,7 @@ PASTED: Mapping[str, Pasted] = {
                 "goose": "goose-acp",
                 "opencode": "opencode-acp",
             },
-            partial(_providers, "agentic"),
+            _agentic,
         ),
         Pasted(
             "agent-shell",

@@ -25,11 +25,18 @@ require("codecompanion").setup({
 """
 AVANTE = """\
 -- Avante is set up in Lua, which acp-proxy does not edit. Merge this into your configuration:
+local env = {} -- Avante gives an agent little of its environment: this is what acp-proxy goes by
+for name, value in pairs(vim.fn.environ()) do
+  if name == "HOME" or name == "TZ" or name:match("^XDG_") or name:match("^PG") or name:match("^ACP_PROXY_") then
+    env[name] = value
+  end
+end
 require("avante").setup({
   acp_providers = {
     ["gemini-cli"] = {
       command = "acp-proxy",
       args = { "run", "--", "gemini", "--acp" },
+      env = env,
     },
   },
 })
