@@ -25,6 +25,7 @@ class Judged(Struct, frozen=True):
 
 
 _AT_LEAST = Judged(cumulative=True, reason=_EITHER, sure=False)
+_ANEW = Judged(reason="unknown agent: counters that were cumulative began anew with another model")
 
 
 class ScopeGuess:
@@ -61,7 +62,8 @@ class ScopeGuess:
         if waited and call is not None and not call.fits(now.partition.prompt, 1, now.calls):
             return _AT_LEAST
         if self.settled:
-            return self._as_found()
+            anew = self._sure and call is not None and _begins_anew(before, now, call)
+            return _ANEW if anew else self._as_found()
         if call is not None:
             return self._fitting(before, now, call)
         if before.context is None or now.context is None:
@@ -106,6 +108,12 @@ class ScopeGuess:
         if self.scope == "session":
             return Judged(cumulative=True, reason=_CUMULATIVE, sure=self._sure)
         return Judged(reason=_NEVER if self._per_turn else PER_TURN)
+
+
+def _begins_anew(before: Ended, now: Ended, call: OneCall) -> bool:
+    """Whether a session's counters grew by less than a call, with another model: some begin anew then."""
+    grown = now.partition.prompt - before.partition.prompt
+    return now.model != before.model and 0 < grown < call.floor <= now.partition.prompt
 
 
 def _outgrew(before: Ended, now: Ended) -> bool:

@@ -7,7 +7,7 @@ from typing import get_args
 
 from acp_proxy.core.acp import counters
 from acp_proxy.core.agents import UNKNOWN, ProfileOverride
-from acp_proxy.core.events import Counters
+from acp_proxy.core.events import Counters, ModelSelected
 from acp_proxy.core.meter.counters import partition
 from acp_proxy.core.usage import Usage
 from tests.cases import each_of
@@ -142,6 +142,19 @@ def test_counters_that_fall_with_another_model_do_not_mark_an_agent_as_one_that_
     story.open(session="s2", model="haiku")
     story.turn(inclusive(5900, 100), session="s2")
     assert story.turn(inclusive(12_000, 200), session="s2").usage.prompt == 6100
+
+
+def test_cumulative_counters_that_grow_by_less_than_a_call_with_another_model_have_begun_anew() -> None:
+    story = opened()
+    for number, total in enumerate((6000, 12_100, 18_300), 1):
+        story.turn(inclusive(total, 100 * number))
+    story.open(session="s2", model="mock")
+    story.turn(inclusive(6000, 100), session="s2")
+    story.tell(ModelSelected(story.now(), "s2", "haiku"))
+    row = story.turn(inclusive(6200, 100), session="s2")
+    assert (row.usage, row.usage_source) == (Usage(6200, 0, 0, 100), "agent")
+    row = story.turn(inclusive(12_500, 200), session="s2")
+    assert (row.usage, row.usage_source) == (Usage(6300, 0, 0, 100), "agent")
 
 
 def test_a_prompt_that_waited_and_tells_more_than_its_calls_can_have_sent_tells_the_sum_of_both() -> None:
