@@ -56,3 +56,17 @@ def test_what_a_ledger_knew_of_the_session_is_no_models() -> None:
     costs.begin("s")
     hear(costs, told("0.2", "opus"), told("9.2", "opus", restored=True), told("9.3", "haiku"))
     assert (costs.of("s", OPUS), costs.of("s", HAIKU)) == ({"USD": usd("0.2")}, {"USD": usd("0.1")})
+
+
+def test_a_session_that_takes_the_id_of_a_closed_one_begins_with_nothing_of_it() -> None:
+    costs = Costs()
+    hear(costs, told("1", "opus"))
+    costs.begin("s")
+    hear(costs, told("2", "opus"), told("3", "haiku"))
+    costs.forget(["s"])
+    hear(costs, told("0.2", "opus"))
+    assert (costs.of("s", OPUS), costs.of("s", HAIKU)) == ({"USD": usd("0.2")}, {})
+    costs.forget(["s"])
+    costs.begin("s")
+    hear(costs, told("0.4", "haiku"))
+    assert (costs.of("s", OPUS), costs.of("s", HAIKU)) == ({}, {"USD": usd("0.4")})
