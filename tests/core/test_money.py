@@ -48,3 +48,13 @@ def test_amounts_are_added_by_currency_and_never_across() -> None:
     assert plus((dollar, euro), (euro,)) == (dollar, Money(4, "EUR"))
     with pytest.raises(ValueError, match="USD and EUR are not added"):
         dollar.plus(euro)
+
+
+def test_an_amount_with_another_and_without_it_again_is_the_same() -> None:
+    dollar, half = Money.of("1", "USD"), Money.of("0.5", "USD")
+    assert (dollar.plus(half), dollar.plus(half).minus(half)) == (Money.of("1.5", "USD"), dollar)
+
+
+@pytest.mark.parametrize(("nano", "text"), [(0, "0"), (-1, "-0.000000001"), (-NANO, "-1"), (NANO // 2, "0.5")])
+def test_an_amount_is_written_exactly_and_without_zeros_at_its_end(nano: int, text: str) -> None:
+    assert decimal_text(nano) == text
