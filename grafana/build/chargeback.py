@@ -128,11 +128,11 @@ def _detail() -> table.Panel:
         (present(gained(COSTS, by)),),
         (
             Column("Team", "team"),
-            Column("Agent", "agent"),
+            Column("Agent", "agent", width=320),
             Column("Model", "model"),
-            Column("Known from", "source"),
-            Column("Cost", "A", "none", 4),
-            Column("Currency", "currency"),
+            Column("Known from", "source", width=120),
+            Column("Cost", "A", "none", 4, 120),
+            Column("Currency", "currency", width=100),
         ),
         by="Cost",
     )

@@ -89,13 +89,15 @@ P = TypeVar("P", bound=AnyPanel)
 
 
 def figure(title: str, about: str, query: Query, look: Looks) -> stat.Panel:
-    """One number, or one for each currency."""
+    """One number, or one for each currency; of money with its name, also where there is only one."""
+    named = look.unit == COST
     panel = (
         stat.Panel()
         .color_mode(looks.BigValueColorMode.VALUE)
         .graph_mode(looks.BigValueGraphMode.NONE)
         .justify_mode(looks.BigValueJustifyMode.AUTO)
-        .text_mode(looks.BigValueTextMode.AUTO)
+        .text_mode(looks.BigValueTextMode.VALUE_AND_NAME if named else looks.BigValueTextMode.AUTO)
+        .wide_layout(not named)
         .reduce_options(_last())
     )
     return dressed(panel, title, about, [query], look)

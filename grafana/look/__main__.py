@@ -28,6 +28,7 @@ from grafana.look.month import CONFIG, NOW, Month, scrape_times
 from tests.real.prometheus import backfill, prometheus
 
 WIDTH = 1400
+NARROWEST = WIDTH // 12
 _PAGE = """<!doctype html><meta charset=utf-8><link rel=stylesheet href=/app.css>
 <style>body {{ margin: 0; background: #111217; color: #ccccdc; font-family: Inter, DejaVu Sans, sans-serif }}</style>
 <div id=root></div><script>window.PROM_URL = {url}; window.DASHBOARD = {dashboard}</script>
@@ -85,6 +86,8 @@ def _drawn(browser: Browser, bundle: Path, url: str, path: Path, picture: Path) 
     with _served(bundle) as address:
         page.goto(address)
         page.wait_for_function(f"(window.SHOWN?.size ?? 0) >= {_queried(dashboard)}", timeout=60_000)
+        page.set_viewport_size({"width": WIDTH - 1, "height": height})  # where the page measured itself too early
+        page.set_viewport_size({"width": WIDTH, "height": height})
         page.wait_for_load_state("networkidle")
         page.wait_for_timeout(1500)  # charts are drawn in several frames
         page.screenshot(path=picture, full_page=True)
@@ -105,7 +108,11 @@ def _made_small(picture: Path) -> None:
 def _unshown(page: Page, dashboard: dict[str, Any]) -> list[str]:
     shown = page.evaluate("[...window.SHOWN]")
     titles = [panel["title"] for panel in dashboard["panels"] if panel["type"] != "row"]
-    return [f"not shown: {title}" for title in titles if title not in shown]
+    found = [f"not shown: {title}" for title in titles if title not in shown]
+    widths = page.evaluate("[...document.querySelectorAll('section')].map(each => each.clientWidth)")
+    if len(widths) < len(titles) or min(widths) < NARROWEST:
+        found.append(f"panels without room: they are {widths} pixels wide")
+    return found
 
 
 def _queried(dashboard: dict[str, Any]) -> int:

@@ -21,7 +21,7 @@ const kinds: Record<string, (panel: any) => React.ReactNode> = {
   ),
   stat: (panel) => repeated(panel, values(panel), ({ value, width, height, count }) => (
     <BigValue count={count} value={value.display} width={width} height={height} theme={theme} colorMode={panel.options.colorMode} graphMode={panel.options.graphMode}
-      justifyMode={panel.options.justifyMode} textMode={panel.options.textMode} sparkline={value.sparkline} />
+      justifyMode={panel.options.justifyMode} textMode={panel.options.textMode} disableWideLayout={!panel.options.wideLayout} sparkline={value.sparkline} />
   )),
   bargauge: (panel) => repeated(panel, values(panel), ({ value, width, height, alignmentFactors }) => (
     <BarGauge value={value.display} field={value.field} display={value.view?.getFieldDisplayProcessor?.(value.colIndex)} width={width} height={height}

@@ -192,6 +192,14 @@ def test_dollars_are_only_written_where_a_legend_or_a_filter_says_so(path: Path)
                 assert override["matcher"] == {"id": "byRegexp", "options": "/USD$/"}
 
 
+@each_dashboard
+def test_figures_of_money_name_their_currency_also_where_there_is_only_one(path: Path) -> None:
+    for panel in panels(load(path)):
+        if panel["type"] == "stat":
+            money = "currencyUSD" in str(panel["fieldConfig"]["overrides"])
+            assert (panel["options"]["textMode"] == "value_and_name") == money, panel["title"]
+
+
 def test_a_query_only_asks_for_what_the_exporter_has() -> None:
     for target in ALL_TARGETS:
         for selector in _selectors(_parsed(target)):
