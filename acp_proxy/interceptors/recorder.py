@@ -114,6 +114,7 @@ class Recorder(Interceptor):
                 self._worker.note_session(self._origin, session, title[:LONGEST_TITLE], at)
             case SessionClosed(_, session):
                 self._follow(event)
+                self._finding.pop(session, None)
                 self._projects.pop(session, None)
                 self._origins.pop(session, None)
         return ()
@@ -184,21 +185,29 @@ class Recorder(Interceptor):
             self._ask(event.session, event.parent)
         if self._project_of and event.cwd:
             # Not the loop's executor, whose threads are waited for at the end: the path may be on a dead network.
-            self._finding[event.session] = asyncio.Event()
-            find = (event.session, Path(event.cwd), self._project_of, asyncio.get_running_loop())
+            found = self._finding[event.session] = asyncio.Event()
+            find = (event.session, Path(event.cwd), self._project_of, found, asyncio.get_running_loop())
             threading.Thread(target=self._find_project, args=find, name="acp-proxy project", daemon=True).start()
 
     def _find_project(
-        self, session: str, cwd: Path, project_of: Callable[[Path], str], loop: asyncio.AbstractEventLoop
+        self,
+        session: str,
+        cwd: Path,
+        project_of: Callable[[Path], str],
+        found: asyncio.Event,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self._projects[session] = project_of(cwd)
+        project = project_of(cwd)
+        if self._finding.get(session) is found:  # else the session was closed, or opened again elsewhere
+            self._projects[session] = project
         with suppress(RuntimeError):  # the loop has ended in the meantime
-            loop.call_soon_threadsafe(self._found, session)
+            loop.call_soon_threadsafe(self._found, session, found)
 
-    def _found(self, session: str) -> None:
-        self._origins.pop(session, None)
-        if (found := self._finding.pop(session, None)) is not None:
-            found.set()
+    def _found(self, session: str, found: asyncio.Event) -> None:
+        found.set()
+        if self._finding.get(session) is found:
+            del self._finding[session]
+            self._origins.pop(session, None)
 
     def _ask(self, session: str, parent: str | None = None) -> None:
         loop = asyncio.get_running_loop()

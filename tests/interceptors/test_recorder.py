@@ -316,6 +316,29 @@ async def test_who_needs_the_project_may_wait_for_it_and_not_for_ever(environ: d
         assert (await made.recorder.origin_when_known("s1", 30)).project == "late"
 
 
+@pytest.mark.parametrize("then", ["elsewhere", "closed"])
+async def test_a_project_that_is_found_too_late_is_nobodys(environ: dict[str, str], then: str) -> None:
+    found = threading.Event()
+
+    def slow(cwd: Path) -> str:
+        if cwd.name == "slow":
+            found.wait(30)
+        return cwd.name
+
+    async with recording(environ, project_of=slow) as made:
+        made.see(SessionOpened(NOON, "load", "s1", cwd="/src/slow"))
+        if then == "closed":
+            made.see(SessionClosed(NOON, "s1"))
+        else:
+            made.see(SessionOpened(NOON, "load", "s1", cwd="/src/elsewhere"))
+            assert (await made.recorder.origin_when_known("s1", 30)).project == "elsewhere"
+        found.set()
+        projects_found()
+        assert made.recorder.origin_of("s1").project == ("cwd-project" if then == "closed" else "elsewhere")
+        await asyncio.sleep(0)  # until the loop has heard of it
+        assert made.recorder.origin_of("s1").project == ("cwd-project" if then == "closed" else "elsewhere")
+
+
 def projects_found() -> None:
     for thread in threading.enumerate():
         if thread.name == "acp-proxy project":
