@@ -93,3 +93,20 @@ def test_a_closed_session_begins_at_nothing() -> None:
     unfinished.on_event(SessionClosed(8, "s"))
     unfinished.on_event(started("t"))
     assert told(unfinished.on_event(costs("0.5"))) == ("t", ["0.5"])
+
+
+def test_a_session_that_is_closed_after_its_turn_begins_at_nothing_too() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(started("a"))
+    unfinished.on_event(metered("a", "3"))
+    unfinished.on_event(SessionClosed(8, "s"))
+    unfinished.on_event(started("b"))
+    assert told(unfinished.on_event(costs("0.5"))) == ("b", ["0.5"])
+
+
+def test_what_a_turn_cost_that_was_told_with_its_end_alone_is_no_cost_of_the_next_one() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(started("a"))
+    unfinished.on_event(metered("a", "3"))
+    unfinished.on_event(started("b"))
+    assert told(unfinished.on_event(costs("3.5"))) == ("b", ["0.5"])
