@@ -22,6 +22,7 @@ from acp_proxy.ledger.statements import Run
 
 T = TypeVar("T")
 
+_LONGEST_STEP = 1800.0  # seconds that a statement of a migration may take: an index of all rows, say
 _SUMS = "sums"  # beside the keys of accounts, which are JSON
 
 
@@ -39,7 +40,8 @@ class PostgresLedger(SqlLedger):
         # The server of a new connection may have been restored, or be one that lagged behind.
         self._transactions = Transactions(address, patience, self._known_series.clear)
         try:
-            self._version = migrate(partial(self._transactions.run, repeat=(*CONFLICTS, *FIRST_TABLE)))
+            anew = partial(self._transactions.run, repeat=(*CONFLICTS, *FIRST_TABLE))
+            self._version = migrate(anew, partial(anew, longest=_LONGEST_STEP))
             self._transactions.check = CHECK
             with suppress(LedgerError):  # what speaks PostgreSQL's protocol alone may not know the question
                 if hides_rows(self._read):

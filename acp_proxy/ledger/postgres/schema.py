@@ -36,13 +36,13 @@ _SUMMED = ("turn", "line", "series", "total", "granted", "hold", "kept_sum", "un
 _OWN: dict[int, Step] = {2: (_ACCOUNT,), 11: unsummed.TABLES, 12: (_TOTAL_BY_BUCKET,)}
 
 
-def migrate(transact: Transact[int]) -> int:
-    """Bring the schema up to the last step in one transaction; the version that it has then.
+def migrate(transact: Transact[int], patiently: Transact[int]) -> int:
+    """Bring the schema up to the last step in one transaction, done `patiently`; the version that it has then.
 
     Raises LedgerError for a ledger of a newer version, and what the database raises where its tables are another's.
     """
     version = transact(_version)
-    return transact(_migrate) if version < len(MIGRATIONS) else version
+    return patiently(_migrate) if version < len(MIGRATIONS) else version
 
 
 def hides_rows(run: Run) -> bool:

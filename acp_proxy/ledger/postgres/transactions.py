@@ -39,6 +39,7 @@ T = TypeVar("T")
 _RETRY_BETWEEN = (0.0005, 0.01)  # seconds, drawn anew each time
 _BEGIN = "BEGIN"
 _BEGIN_REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+_PATIENT_LOCKS = "SELECT set_config('lock_timeout', ?, true)"  # for this transaction alone
 
 
 class _LostError(Exception):
@@ -70,16 +71,24 @@ class Transactions:
         self._begin = _BEGIN
         self.check = ""  # of a ledger whose tables are not there yet
 
-    def run(self, work: Callable[[Run], T], *, begin: bool = True, repeat: Sequence[str] = CONFLICTS) -> T:
+    def run(
+        self,
+        work: Callable[[Run], T],
+        *,
+        begin: bool = True,
+        repeat: Sequence[str] = CONFLICTS,
+        longest: float | None = None,
+    ) -> T:
         """What `work` returns, all of it done or nothing; anew after errors of which SQLSTATE is one of `repeat`.
 
-        Without `begin` it is one statement, which needs no transaction around it.
+        Without `begin` it is one statement, which needs no transaction around it. A statement may take `longest`
+        seconds where that is given, and then it is the wait for each lock that patience bounds.
         """
         deadline = time.monotonic() + self._patience
         stale = self._connection is not None  # it may be from before the server was started anew
         while True:
             try:
-                return self._once(work, deadline, begin or self._pooled or self._begin != _BEGIN, repeat)
+                return self._once(work, deadline, begin or self._pooled or self._begin != _BEGIN, repeat, longest)
             except _OtherwiseError:  # once each
                 self._drop()
             except LedgerReadOnlyError:  # another host may take writes by now
@@ -102,9 +111,11 @@ class Transactions:
             self._drop()
         self._loop.close()
 
-    def _once(self, work: Callable[[Run], T], deadline: float, begin: bool, repeat: Sequence[str]) -> T:
+    def _once(
+        self, work: Callable[[Run], T], deadline: float, begin: bool, repeat: Sequence[str], longest: float | None
+    ) -> T:
         def run(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-            found = self._wait(connection.fetch(_numbered(sql), *map(_storable, values)), self._patience)
+            found = self._wait(connection.fetch(_numbered(sql), *map(_storable, values)), longest or self._patience)
             return [tuple(map(_plain, record)) for record in found]
 
         try:
@@ -113,6 +124,8 @@ class Transactions:
                 return work(run)
             try:
                 self._wait(connection.execute(f"{self._begin}; {self.check}"), self._patience)
+                if longest is not None:
+                    run(_PATIENT_LOCKS, (f"{self._patience * 1000:.0f}ms",))
                 result = work(run)
                 run("COMMIT", ())
             except BaseException:

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
+from acp_proxy.ledger.postgres import schema
 from acp_proxy.ledger.postgres.errors import first_line
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
+from acp_proxy.ledger.sqlite.version import STEPS
 from acp_proxy.ledger.statements import Run
 from harness.postgres import Server, asked, name_of, running
 from tests.cases import each_of
@@ -133,6 +135,22 @@ class TestTimeouts:
 
                     holder._write(locked)
                     ledger.append([row()])
+
+    def test_a_step_of_a_migration_may_take_longer_than_patience_but_no_wait_for_a_lock(
+        self, monkeypatch: pytest.MonkeyPatch, empty: str
+    ) -> None:
+        monkeypatch.setitem(schema._OWN, STEPS, ("SELECT pg_sleep(1.5)",))
+        with closing(PostgresLedger(empty)) as holder:
+            holder._write(lambda run: run("UPDATE acp_proxy_schema SET version = version - 1", ()))
+
+            def locked(run: Run) -> None:
+                run("LOCK TABLE acp_proxy_schema IN EXCLUSIVE MODE", ())  # as another that migrates
+                with pytest.raises(LedgerUnavailableError, match=r"due to lock timeout$"):
+                    PostgresLedger(empty, patience=1.0)
+
+            holder._write(locked)
+        with closing(PostgresLedger(empty, patience=1.0)) as ledger:
+            assert ledger._version == STEPS
 
 
 def until_gone(server: Server, pid: int) -> None:
