@@ -24,7 +24,7 @@ def project_of(cwd: Path) -> str:
 def _found(cwd: Path) -> str:
     for directory in (cwd, *cwd.parents):
         git = directory / ".git"
-        if _is_there(git):
+        if _is_repository(git):
             return origin_name(_read(_common_directory(git) / "config")) or _name(directory)
     return _name(cwd)
 
@@ -66,9 +66,10 @@ def _common_directory(git: Path) -> Path:
     return directory / common if common else directory
 
 
-def _is_there(path: Path) -> bool:
+def _is_repository(git: Path) -> bool:
+    """Also a broken one; but programs leave empty directories of this name, and for Git these are none either."""
     try:
-        return path.exists()
+        return git.is_file() or any(git.iterdir())
     except OSError:
         return False
 

@@ -95,6 +95,12 @@ def test_a_broken_repository_still_has_a_name(tmp_path: Path) -> None:
     assert project_of(Path("/")) == "/"
 
 
+def test_an_empty_directory_above_is_no_repository(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "shop").mkdir()
+    assert project_of(tmp_path / "shop") == "shop"
+
+
 def test_a_directory_whose_name_is_no_text_is_a_project_that_a_ledger_can_keep(tmp_path: Path) -> None:
     directory = tmp_path / os.fsdecode(b"caf\xe9")
     assert project_of(directory) == "caf?"
