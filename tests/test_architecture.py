@@ -106,6 +106,23 @@ def _writes_to_stdout(node: ast.AST) -> bool:
     return False
 
 
+def test_decoders_are_made_by_who_makes_one_at_a_time() -> None:
+    """The core makes those of Structs of its own that nobody else decodes, while it is imported."""
+    found = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}: {ast.unparse(node)}"
+        for path in MODULES
+        if path.name != "decoding.py" and PACKAGE / "core" not in path.parents
+        for node in ast.walk(_parsed(path))
+        if isinstance(node, ast.Call) and _makes_a_decoder(node)
+    ]
+    assert found == []
+
+
+def _makes_a_decoder(call: ast.Call) -> bool:
+    name = ast.unparse(call.func).rpartition(".")[2]
+    return name in ("Decoder", "convert") or (name == "decode" and any(word.arg == "type" for word in call.keywords))
+
+
 def test_every_module_says_what_it_is_for() -> None:
     silent = [path for path in MODULES if _parsed(path).body and not ast.get_docstring(_parsed(path))]
     assert silent == []

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from acp_proxy.core import models, pricing
 from acp_proxy.core.pricing import CacheWrite, Peak, Priced, PriceRow, Rates, Step, Tier
 from acp_proxy.core.usage import Usage
+from acp_proxy.decoding import json_decoder
 
 
 class OwnPrice(Protocol):
@@ -170,7 +171,7 @@ class Table(msgspec.Struct, frozen=True):
     @classmethod
     def read(cls, text: bytes) -> Table:
         """Raises msgspec.DecodeError."""
-        return msgspec.json.decode(text, type=cls)
+        return json_decoder(cls).decode(text)
 
     def name(self, name: str) -> str | None:
         """The row of that name or alias."""

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from acp_proxy.core.notice import Kind, Notice, unpriced
 from acp_proxy.core.windows import DAY
+from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.statements import Read, Run, insert
@@ -194,7 +195,7 @@ class Outbox:
 def _notice(content: str) -> Notice | None:
     """None for what another version of acp-proxy wrote, and this one does not know: it is left to those that do."""
     try:
-        return msgspec.json.decode(content, type=Notice)
+        return json_decoder(Notice).decode(content)
     except msgspec.MsgspecError:
         return None
 

@@ -15,6 +15,7 @@ from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
 from acp_proxy.core.money import summed
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Counters, Usage
+from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.columns import OF_SESSION, key_values
 from acp_proxy.ledger.rows import money
@@ -213,6 +214,6 @@ def state_of(found: tuple[Any, ...], costs: list[tuple[Any, ...]]) -> SessionSta
 def _counters(text: str | None) -> Counters | None:
     """None also for what nobody can read: then it is not known where they stood."""
     try:
-        return None if text is None else msgspec.json.decode(text, type=Counters)
+        return None if text is None else json_decoder(Counters).decode(text)
     except msgspec.MsgspecError:
         return None

@@ -17,6 +17,7 @@ import msgspec
 
 from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.core.money import Money
+from acp_proxy.decoding import msgpack_decoder
 from acp_proxy.ledger import LedgerError, Row, SessionInfo, Sums
 from acp_proxy.ledger.session_keys import session_key
 
@@ -30,8 +31,8 @@ _MIDDLE = 1 << 127  # of the numbers that 16 bytes hold: some 64-bit ones added 
 _Record = tuple[bytes, bytes]  # a place among others; a turn with the number of its origin, or a session with its sums
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_block = msgspec.msgpack.Decoder(list[_Record]).decode
-_decode_session = msgspec.msgpack.Decoder(tuple[SessionInfo, Sums]).decode
+_decode_block = msgpack_decoder(list[_Record]).decode
+_decode_session = msgpack_decoder(tuple[SessionInfo, Sums]).decode
 
 
 class _Strange(Entry, frozen=True):
@@ -42,8 +43,8 @@ class _Strange(Entry, frozen=True):
     cost_source: str  # type: ignore[assignment]
 
 
-_decode_entry = msgspec.msgpack.Decoder(tuple[int, Entry]).decode
-_decode_strange = msgspec.msgpack.Decoder(tuple[int, _Strange]).decode
+_decode_entry = msgpack_decoder(tuple[int, Entry]).decode
+_decode_strange = msgpack_decoder(tuple[int, _Strange]).decode
 
 
 class Ranked(Collection[T]):

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from acp_proxy.core.entry import Origin
+from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger import Query, Row, SessionInfo
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.session_keys import KEY_LENGTH
@@ -25,7 +26,7 @@ MOST_POINTS = 500  # of the plot of a longer one's context, from its first row o
 
 _MOST_KNOWN = 10_000
 
-_Cursor = tuple[int, str, str, str, str]  # end, user, host, agent, session
+_decode_cursor = json_decoder(tuple[int, str, str, str, str]).decode  # end, user, host, agent, session
 
 
 class RecentSessions:
@@ -112,7 +113,7 @@ class RecentSessions:
 
     def _session_at(self, cursor: str) -> SessionInfo:
         try:
-            ended_at, user, host, agent, session = msgspec.json.decode(urlsafe_b64decode(cursor), type=_Cursor)
+            ended_at, user, host, agent, session = _decode_cursor(urlsafe_b64decode(cursor))
         except (Error, ValueError) as error:
             raise BadQuestionError("before: expected what an earlier answer called next") from error
         origin = Origin(self._organisation, user, None, None, host, agent, None, None)

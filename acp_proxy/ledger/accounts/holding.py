@@ -18,6 +18,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.notice import refused
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Usage
+from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.accounts import overshoot
 from acp_proxy.ledger.accounts.overshoot import Ended, written
@@ -159,7 +160,7 @@ def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterat
 def _models(text: str) -> Sequence[str]:
     """Patterns; any model where it cannot be read: an error would come up whenever the ledger is opened."""
     try:
-        return msgspec.json.decode(text, type=list[str])
+        return json_decoder(list[str]).decode(text)
     except msgspec.MsgspecError:
         return ()
 

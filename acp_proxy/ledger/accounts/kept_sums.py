@@ -16,6 +16,7 @@ from acp_proxy.core.compact import compact
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import Bounds
+from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger.accounts.summing import Asked, Spent, organisation_of, spent, spent_in_rows
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
@@ -135,7 +136,7 @@ def spent_of(text: str) -> Spent | None:
 @lru_cache(maxsize=256)
 def what_of(text: str) -> What | None:
     try:
-        return msgspec.json.decode(text, type=What)
+        return json_decoder(What).decode(text)
     except msgspec.MsgspecError:
         return None
 
@@ -148,4 +149,4 @@ def _whose(where: tuple[tuple[str, str | None], ...]) -> str:
 @lru_cache(maxsize=1)
 def _decoder() -> msgspec.json.Decoder[Spent]:
     """Making one takes ten times as long as using it."""
-    return msgspec.json.Decoder(Spent)
+    return json_decoder(Spent)

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.charge import charge
+from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.accounts.standings import NEVER, Found, Question
 from acp_proxy.ledger.accounts.summing import organisation_of
@@ -156,7 +157,7 @@ def _read(accounts: str | None) -> Sequence[Account]:
 @lru_cache(maxsize=1)
 def _decoder() -> msgspec.json.Decoder[tuple[Account, ...]]:
     """Making one takes ten times as long as using it."""
-    return msgspec.json.Decoder(tuple[Account, ...])
+    return json_decoder(tuple[Account, ...])
 
 
 def _close(standings: Iterable[Standing]) -> bool:

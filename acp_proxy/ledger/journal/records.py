@@ -13,6 +13,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
+from acp_proxy.decoding import msgpack_decoder
 from acp_proxy.ledger import Row
 
 MAGIC = b"acpjrnl1"  # the last character is the format's version
@@ -68,7 +69,7 @@ def read_journal(data: bytes) -> Contents | None:
     if len(data) < _HEAD.size or not data.startswith(MAGIC):
         return None
     first = _HEAD.size + _HEAD.unpack_from(data)[1]
-    decode = msgspec.msgpack.Decoder(Row).decode
+    decode = msgpack_decoder(Row).decode
     rows: list[Row] = []
     unfinished: dict[str, Row] = {}
     torn = unreadable = 0

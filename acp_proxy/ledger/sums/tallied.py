@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from acp_proxy.core.money import NANO
+from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger.statements import Read, Run
 from acp_proxy.ledger.sums import labels, tallies
 from acp_proxy.ledger.sums.buckets import WHOLE
@@ -136,6 +137,6 @@ class Tallied:
 def _labels(text: str) -> tuple[str | None, ...] | None:
     """None for what nobody can read."""
     try:
-        return msgspec.json.decode(text, type=tuple[str | None, ...])
+        return json_decoder(tuple[str | None, ...]).decode(text)
     except msgspec.MsgspecError:
         return None
