@@ -137,9 +137,44 @@ def test_an_empty_ledger_is_no_error_in_any_form(machine: Machine) -> None:
     assert machine.answer("report", "--csv").count("\n") == 1
 
 
+READING = (
+    "report",
+    "report --by turn --json",
+    "session last",
+    "status",
+    "status --json",
+    "export --focus",
+    "metrics",
+    "budget list",
+    "budget check",
+    "budget grants",
+    "budget simulate",
+    "budget grant daily --amount 5 --for 2h --reason release",
+)
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_mistyped_ledger_is_one_line_that_names_it_and_is_not_made(machine: Machine, command: str) -> None:
+    machine.fill()
+    config = machine.home / "daily.toml"
+    config.write_text('[[budget]]\nname = "daily"\nwindow = "day"\nlimit = { turns = 9 }\n')
+    typed = machine.home / "typo" / "ledger.db"
+    complaint = machine.complaint(*command.split(), "--config", str(config), "--ledger", f"sqlite:///{typed}")
+    assert complaint == f"acp-proxy: there is no ledger at {typed}: expected one that `acp-proxy run` has made"
+    assert not typed.parent.exists()
+
+
+@pytest.mark.parametrize("command", [command for command in READING if command != "metrics"][:-1])
+def test_who_only_looks_makes_no_ledger(machine: Machine, command: str) -> None:
+    status = 2 if command == "session last" else 0  # there is none
+    assert machine.run(*command.split()).returncode == status
+    assert [file for file in machine.home.rglob("*") if file.name.startswith("ledger.db")] == []
+
+
 def test_ledger_and_config_may_stand_before_or_after_the_command(machine: Machine) -> None:
     machine.fill()
     empty = f"sqlite:///{machine.home}/empty.db"
+    open_ledger(empty, journals=()).close()
     config = machine.home / "other.toml"
     config.write_text(f'[ledger]\nurl = "{empty}"\n')
     assert "2026-11-21" in machine.answer("report")

@@ -34,7 +34,7 @@ def _report(arguments: argparse.Namespace) -> int:
     config = options.config(arguments)
     ours = config.identity.organisation
     wanted = query(*options.interval(arguments, zone, now), [("organisation", ours), *filters])
-    ledger = open_reader(config.ledger.url)
+    ledger = open_reader(config.ledger.url, must_exist=options.names_ledger(arguments))
     try:
         found = report(ledger, arguments.by, wanted, zone)
         if not (found.lines or arguments.json or arguments.csv):
@@ -71,7 +71,7 @@ def _budget(arguments: argparse.Namespace) -> int:
         config = command.proposed(options.common(arguments), os.environ)
     else:
         config = options.config(arguments)
-    status, answer = command.main(arguments, config, place)
+    status, answer = command.main(arguments, config, place, must_exist=options.names_ledger(arguments))
     sys.stdout.write(answer)
     return status
 
@@ -81,7 +81,7 @@ def _session(arguments: argparse.Namespace) -> int:
 
     config, zone, now = options.config(arguments), options.zone(arguments.tz), time.time_ns()
     mine = (("organisation", config.identity.organisation), ("user", config.identity.user))
-    ledger = open_reader(config.ledger.url)
+    ledger = open_reader(config.ledger.url, must_exist=options.names_ledger(arguments))
     try:
         if arguments.json:
             info = session.session_called(ledger, arguments.session, mine, now)
@@ -107,7 +107,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
     config, zone, now = options.config(arguments), options.zone(arguments.tz), time.time_ns()
     wanted = Query(*options.interval(arguments, zone, now))
-    ledger = open_reader(config.ledger.url)
+    ledger = open_reader(config.ledger.url, must_exist=options.names_ledger(arguments))
     try:
         found = focus.rows(ledger, wanted, config.identity.organisation, zone, catalog_of(config).lab)
         sys.stdout.writelines(focus.as_json(found) if arguments.json else focus.as_csv(found))
@@ -147,7 +147,7 @@ def _installed(command: str) -> Iterator[None]:
 def _metrics(arguments: argparse.Namespace) -> int:
     with _installed("metrics"):
         from acp_proxy.metrics import command
-    text = command.scraped(options.config(arguments))
+    text = command.scraped(options.config(arguments), must_exist=options.names_ledger(arguments))
     if arguments.textfile is None:
         sys.stdout.buffer.write(text)
     else:
@@ -213,7 +213,7 @@ def _ledger(arguments: argparse.Namespace) -> int:
     source, target = arguments.source or config.ledger.url, arguments.target or config.ledger.url
     if not is_postgres(source) and not sqlite_path(source).is_file():
         raise UsageError(f"--from: there is no ledger at {sqlite_path(source)}")
-    with closing(open_ledger(source)) as old, closing(open_ledger(target)) as new:
+    with closing(open_ledger(source, must_exist=True)) as old, closing(open_ledger(target)) as new:
         copied = copy(old, new, titles=config.share_titles or not is_postgres(target))
         by_organisation = old.summed(Query(), ("organisation",))
     grants = f" and {counted(copied.grants, 'grant')}" if copied.grants else ""

@@ -24,6 +24,11 @@ def common(arguments: argparse.Namespace) -> dict[str, str]:
     return {name: given[name] for name in ("config", "ledger") if name in given}
 
 
+def names_ledger(arguments: argparse.Namespace) -> bool:
+    """Whether `--ledger` does: one that is not there was mistyped, whereas a configured one may not be made yet."""
+    return "ledger" in vars(arguments)
+
+
 def copied(arguments: argparse.Namespace) -> Iterator[str]:
     """URLs of the ledgers that `ledger copy` names."""
     given = vars(arguments)

@@ -1,7 +1,7 @@
 """What must be in order, one line each: configuration, ledger, journals, agents, budgets, machines, catalog.
 
-Mends nothing but, when it is asked to, running totals. The ledger is opened as every command opens it: made when it
-is not there, dead proxies' journals taken over.
+Mends nothing but, when it is asked to, running totals. The ledger is opened as a proxy opens it: made when it is not
+there, dead proxies' journals taken over.
 """
 
 from __future__ import annotations

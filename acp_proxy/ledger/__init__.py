@@ -206,8 +206,11 @@ def open_ledger(
     warn: Warn = log_warning,
     journals: Sequence[Path] | None = None,
     clock: Callable[[], int] = time.time_ns,
+    must_exist: bool = False,
 ) -> BudgetLedger:
     """The ledger at `url`, made when it is not there, with what dead processes left in journals and as holds.
+
+    With `must_exist` one that is not there is a LedgerError, unless a dead process left rows for it.
 
     `patience` bounds in seconds how long a call waits for other writers. `journals` are the directories to look for
     journals in, by default the two of `places.journal_directories`. `clock` is Unix time in nanoseconds: by it
@@ -217,7 +220,7 @@ def open_ledger(
     from acp_proxy.ledger.backends import backend_at
 
     directories = _journal_directories() if journals is None else journals
-    ledger = backend_at(url)(patience=patience, warn=warn, journals=directories)
+    ledger = backend_at(url)(patience=patience, warn=warn, journals=directories, must_exist=must_exist)
     _settle_dead(ledger, warn, clock)
     return ledger
 
@@ -229,16 +232,21 @@ def open_reader(
     warn: Warn = log_warning,
     journals: Sequence[Path] | None = None,
     clock: Callable[[], int] = time.time_ns,
+    must_exist: bool = False,
 ) -> BudgetReader:
-    """The same for who only looks. A database takes so much longer than imports that one for both will do there."""
+    """The same for who only looks: it makes no file, and one that is not there has no rows.
+
+    A database takes so much longer than imports that one for both will do there.
+    """
     from acp_proxy.ledger.places import is_postgres, sqlite_path
 
     if is_postgres(url):
-        return open_ledger(url, patience=patience, warn=warn, journals=journals, clock=clock)
+        return open_ledger(url, patience=patience, warn=warn, journals=journals, clock=clock, must_exist=must_exist)
     from acp_proxy.ledger.sqlite.reader import SqliteReader
 
     directories = _journal_directories() if journals is None else journals
-    reader = SqliteReader(sqlite_path(url), patience=patience, warn=warn, journals=directories)
+    path = sqlite_path(url)
+    reader = SqliteReader(path, patience=patience, warn=warn, journals=directories, must_exist=must_exist)
     _settle_dead(reader, warn, clock)
     return reader
 

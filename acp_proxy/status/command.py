@@ -34,7 +34,7 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
         watched = marked(_configuration(options, environ))
         config = load_to_answer(options, environ, parse=keeping(environ))
         watched += marked(_ledger(config, environ))
-        found = _found(config, system_zone(environ))
+        found = _found(config, system_zone(environ), must_exist="ledger" in options)
     except (ConfigError, LedgerError) as error:
         return clean(str(error))
     text = _rendered(found, form)
@@ -44,8 +44,8 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
     return None
 
 
-def _found(config: Config, zone: Zone) -> Status:
-    with closing(open_reader(config.ledger.url)) as ledger:
+def _found(config: Config, zone: Zone, *, must_exist: bool) -> Status:
+    with closing(open_reader(config.ledger.url, must_exist=must_exist)) as ledger:
         return status(ledger, config, own_subject(config, _place(config)), zone, time.time_ns())
 
 

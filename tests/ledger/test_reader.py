@@ -15,6 +15,8 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, BudgetReader, Grant
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.owners import Owner
+from acp_proxy.ledger.places import canonical_url
+from harness.postgres import Server
 from tests.core.accounts import budget, usd
 from tests.ledger.holds import GONE, account
 from tests.ledger.rows import ALICE, NOON, Warnings, row
@@ -88,12 +90,53 @@ def test_what_the_living_hold_is_held(url: str, ledger: BudgetLedger) -> None:
         assert (standing.spent, standing.held) == (0, usd("1.5"))
 
 
-def test_a_reader_makes_and_migrates_the_file_that_it_is_to_read(tmp_path: Path) -> None:
+def test_a_reader_makes_no_file_and_finds_nothing_until_somebody_does(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/new/ledger.db"
     with reading(url) as reader:
         assert ids(reader) == []
-    with closing(open_ledger(url, journals=())) as ledger:
+        assert reader.standing([DAILY], NOON)[0].spent == 0
+        assert list(tmp_path.iterdir()) == []
+        with closing(open_ledger(url, journals=())) as ledger:
+            ledger.append([row(id="a")])
+        assert ids(reader) == ["a"]
+
+
+def test_a_reader_migrates_the_file_that_it_is_to_read(tmp_path: Path) -> None:
+    (tmp_path / "ledger.db").write_bytes(b"")
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    with reading(url) as reader:
+        assert ids(reader) == []
+    with closing(open_ledger(url, journals=(), must_exist=True)) as ledger:
         assert f"schema {len(MIGRATIONS)}" in ledger.check()
+
+
+def test_rows_that_a_dead_process_left_make_the_ledger_that_they_are_for_and_no_other(tmp_path: Path) -> None:
+    theirs, other = (f"sqlite:///{tmp_path}/{name}.db" for name in ("theirs", "other"))
+    journals = tmp_path / "journals"
+    with closing(open_journal([journals], theirs, Warnings())) as journal:
+        journal.write(row(id="left"))
+    with reading(other, journals) as reader:
+        assert ids(reader) == []
+    assert not (tmp_path / "other.db").exists()
+    with closing(open_reader(theirs, journals=[journals], must_exist=True)) as reader:
+        assert ids(reader) == ["left"]
+
+
+def test_a_ledger_that_must_exist_is_not_made(tmp_path: Path, postgres: Server) -> None:
+    for url in (f"sqlite:///{tmp_path}/ledger.db", postgres.create("not_made")):
+        for opened in (open_ledger, open_reader, open_ledger):
+            with pytest.raises(LedgerError, match=r"there is no ledger .*: expected one that `acp-proxy run` has made"):
+                opened(url, journals=(), must_exist=True)
+        open_ledger(url, journals=()).close()
+        for opened in (open_ledger, open_reader):
+            opened(url, journals=(), must_exist=True).close()
+
+
+def test_a_database_that_rows_are_left_for_is_made_a_ledger(tmp_path: Path, postgres: Server) -> None:
+    with closing(open_journal([tmp_path], canonical_url(postgres.create("owed")), Warnings())) as journal:
+        journal.write(row(id="left"))
+    with closing(open_reader(postgres.url("owed"), journals=[tmp_path], must_exist=True)) as reader:
+        assert ids(reader) == ["left"]
 
 
 def test_a_reader_refuses_what_is_no_ledger(tmp_path: Path) -> None:

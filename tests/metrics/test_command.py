@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from acp_proxy.config import Config
 from acp_proxy.ledger.budgets import BudgetLedger
 from tests.ledger.rows import line, row
@@ -42,6 +44,7 @@ def test_the_file_is_replaced_whole_and_everybody_may_read_it(
     assert [found.name for found in directory.iterdir()] == ["acp.prom"]
 
 
+@pytest.mark.usefixtures("ledger")
 def test_mistakes_are_one_line_that_names_the_file_and_leave_nothing(config: Config, tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir()
     for path, problem in (

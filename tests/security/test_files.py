@@ -107,7 +107,7 @@ def test_another_user_of_the_machine_can_read_nothing() -> None:
     with tempfile.TemporaryDirectory() as directory:
         home = Home(Path(directory))
         home.path.chmod(0o755)
-        assert home.run("report").returncode == 0
+        assert home.run("doctor").returncode == 0
         assert home.run("status").returncode == 0
         files = [path for path in home.path.rglob("*") if path.is_file()]
         assert len(files) > 1

@@ -48,6 +48,11 @@ def left(directories: Iterable[Path]) -> list[Left]:
     return found
 
 
+def is_owed(directories: Iterable[Path], url: str) -> bool:
+    """Whether a dead process has left anything for the ledger at `url`."""
+    return any(journal.contents is not None and journal.contents.ledger == url for journal in left(directories))
+
+
 def pending(directories: Iterable[Path], url: str) -> int:
     """How many rows journals have for the ledger at `url` that are not in it yet, whoever they belong to."""
     waiting = 0

@@ -13,8 +13,9 @@ from acp_proxy.ledger import LedgerError, Warn, log_warning
 from acp_proxy.ledger.accounts import holding
 from acp_proxy.ledger.accounts.summing import organisation_of
 from acp_proxy.ledger.dialects import POSTGRES
+from acp_proxy.ledger.journal.recovery import is_owed
 from acp_proxy.ledger.postgres.errors import CONFLICTS, FIRST_TABLE
-from acp_proxy.ledger.postgres.schema import CHECK, hides_rows, migrate
+from acp_proxy.ledger.postgres.schema import CHECK, hides_rows, migrate, version_of
 from acp_proxy.ledger.postgres.transactions import Transactions
 from acp_proxy.ledger.postgres_address import Address
 from acp_proxy.ledger.sql import SqlLedger
@@ -32,7 +33,13 @@ class PostgresLedger(SqlLedger):
     dialect = POSTGRES
 
     def __init__(
-        self, url: str, *, patience: float = 5.0, warn: Warn = log_warning, journals: Sequence[Path] = ()
+        self,
+        url: str,
+        *,
+        patience: float = 5.0,
+        warn: Warn = log_warning,
+        journals: Sequence[Path] = (),
+        must_exist: bool = False,
     ) -> None:
         super().__init__(warn, journals)
         address = Address.of(url)
@@ -41,6 +48,9 @@ class PostgresLedger(SqlLedger):
         self._transactions = Transactions(address, patience, self._known_series.clear)
         try:
             anew = partial(self._transactions.run, repeat=(*CONFLICTS, *FIRST_TABLE))
+            if must_exist and not anew(version_of) and not is_owed(journals, self.url):
+                reason = "there is no ledger in this database: expected one that `acp-proxy run` has made"
+                raise LedgerError(f"ledger {self.url}: {reason}")
             self._version = migrate(anew, partial(anew, longest=_LONGEST_STEP))
             self._transactions.check = CHECK
             with suppress(LedgerError):  # what speaks PostgreSQL's protocol alone may not know the question

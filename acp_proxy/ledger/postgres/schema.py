@@ -41,8 +41,8 @@ def migrate(transact: Transact[int], patiently: Transact[int]) -> int:
 
     Raises LedgerError for a ledger of a newer version, and what the database raises where its tables are another's.
     """
-    version = transact(_version)
-    return patiently(_migrate) if version < len(MIGRATIONS) else version
+    before = transact(version_of)
+    return patiently(_migrate) if before < len(MIGRATIONS) else before
 
 
 def hides_rows(run: Run) -> bool:
@@ -51,20 +51,20 @@ def hides_rows(run: Run) -> bool:
     return bool(run(f"SELECT 1 FROM (VALUES {summed}) t WHERE row_security_active(t.column1) LIMIT 1", ()))
 
 
-def _version(run: Run) -> int:
+def version_of(run: Run) -> int:
     """0 where there is no ledger yet."""
     if not run("SELECT 1 FROM pg_tables WHERE tablename = 'acp_proxy_schema' AND schemaname = current_schema()", ()):
         return 0
-    version = int((run("SELECT version FROM acp_proxy_schema", ()) or [(0,)])[0][0])
-    refuse_newer(version)
-    return version
+    found = int((run("SELECT version FROM acp_proxy_schema", ()) or [(0,)])[0][0])
+    refuse_newer(found)
+    return found
 
 
 def _migrate(run: Run) -> int:
     run("CREATE TABLE IF NOT EXISTS acp_proxy_schema (id BIGINT PRIMARY KEY, version BIGINT NOT NULL)", ())
     run("INSERT INTO acp_proxy_schema VALUES (1, 0) ON CONFLICT DO NOTHING", ())
-    (version,) = run("SELECT version FROM acp_proxy_schema FOR UPDATE", ())[0]
-    for number, statements in enumerate(MIGRATIONS[version:], version + 1):
+    (done,) = run("SELECT version FROM acp_proxy_schema FOR UPDATE", ())[0]
+    for number, statements in enumerate(MIGRATIONS[done:], done + 1):
         for statement in (*statements, *_OWN.get(number, ())):
             if not isinstance(statement, str):
                 statement(run)

@@ -23,13 +23,25 @@ _NO_FILE: Identity = (-1, -1)
 
 
 class SqliteConnection:
-    """Open at once. `reopened` is called whenever it is another file from then on. All raise LedgerError."""
+    """Open at once. `reopened` is called whenever it is another file from then on. All raise LedgerError.
 
-    def __init__(self, path: Path, patience: float, warn: Warn, reopened: Callable[[], None] = lambda: None) -> None:
+    Unless it `makes` the file, there are no rows as long as it is not there.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        patience: float,
+        warn: Warn,
+        reopened: Callable[[], None] = lambda: None,
+        *,
+        makes: bool = True,
+    ) -> None:
         self.path = path
         self._patience = patience
         self._warn = warn
         self._reopened = reopened
+        self._makes = makes
         self._file: Identity | None = _NO_FILE
         self._connection = self._connect()
 
@@ -65,10 +77,10 @@ class SqliteConnection:
 
     def _connect(self) -> sqlite3.Connection:
         try:
-            connection, self._file = connect(self.path, self._patience)
+            connection, self._file = connect(self.path, self._patience, make=self._makes)
         except LedgerDamagedError as error:
             self._set_aside(error, error.file)
-            connection, self._file = connect(self.path, self._patience)
+            connection, self._file = connect(self.path, self._patience, make=self._makes)
         return connection
 
     def _set_aside(self, error: LedgerDamagedError, damaged: Identity | None) -> None:

@@ -9,7 +9,7 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from errno import EISDIR
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError
-from acp_proxy.ledger.places import network_file_system, private_directory
+from acp_proxy.ledger.places import network_file_system, private_directory, sqlite_url
 from acp_proxy.ledger.sqlite.version import APPLICATION_ID, is_up_to_date, strange_table
 
 T = TypeVar("T")
@@ -51,15 +51,17 @@ class LedgerDamagedError(LedgerUnavailableError):
     file: Identity | None = None
 
 
-def connect(path: Path, patience: float) -> tuple[sqlite3.Connection, Identity | None]:
+def connect(path: Path, patience: float, *, make: bool = True) -> tuple[sqlite3.Connection, Identity | None]:
     """A connection in autocommit mode to the ledger at `path`, made and migrated when needed, and to which file.
 
-    Raises LedgerError.
+    Without `make` it is to an empty ledger in memory, and to no file, where there is none. Raises LedgerError.
     """
     refuse_old_library(sqlite3.sqlite_version_info)
     network = network_file_system(path)
     if network:
         raise LedgerError(f"ledger {path}: on a network file system ({network}), where SQLite's locks do not hold")
+    if not make and is_missing(path):
+        return _empty(), None
     with translated(path):
         private_directory(path.parent)
         # A file that is set aside meanwhile would be read with the log of the one that takes its place.
@@ -72,6 +74,27 @@ def connect(path: Path, patience: float) -> tuple[sqlite3.Connection, Identity |
             except LedgerDamagedError as error:
                 error.file = file
                 raise
+
+
+def is_missing(path: Path) -> bool:
+    """False where that cannot be told: opening it says what is in the way."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def refuse_missing(path: Path, journals: Iterable[Path]) -> None:
+    """Raises LedgerError, unless a dead process has left rows for it: they will make it."""
+    if not is_missing(path):
+        return
+    from acp_proxy.ledger.journal.recovery import is_owed
+
+    if not is_owed(journals, sqlite_url(path)):
+        raise LedgerError(f"there is no ledger at {path}: expected one that `acp-proxy run` has made")
 
 
 def refuse_old_library(version: tuple[int, ...]) -> None:
@@ -96,6 +119,14 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
     except BaseException:
         connection.close()
         raise
+    return connection
+
+
+def _empty() -> sqlite3.Connection:
+    from acp_proxy.ledger.sqlite.schema import migrate
+
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(connection, connection.execute)
     return connection
 
 

@@ -17,7 +17,14 @@ from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import sqlite_url
 from acp_proxy.ledger.sql import SqlLedger
 from acp_proxy.ledger.sqlite.connection import SqliteConnection
-from acp_proxy.ledger.sqlite.file import LedgerDamagedError, now_and_then_checkpoint, patiently, queue_of, translated
+from acp_proxy.ledger.sqlite.file import (
+    LedgerDamagedError,
+    now_and_then_checkpoint,
+    patiently,
+    queue_of,
+    refuse_missing,
+    translated,
+)
 from acp_proxy.ledger.sqlite.schema import check_version
 from acp_proxy.ledger.sqlite.turnstile import Turnstile
 from acp_proxy.ledger.statements import Run
@@ -31,12 +38,20 @@ class SqliteLedger(SqlLedger):
     dialect = SQLITE
 
     def __init__(
-        self, path: Path, *, patience: float = 5.0, warn: Warn = log_warning, journals: Sequence[Path] = ()
+        self,
+        path: Path,
+        *,
+        patience: float = 5.0,
+        warn: Warn = log_warning,
+        journals: Sequence[Path] = (),
+        must_exist: bool = False,
     ) -> None:
         super().__init__(warn, journals)
         self.path = path
         self.url = sqlite_url(path)
         self._patience = patience
+        if must_exist:
+            refuse_missing(path, journals)
         self._database = SqliteConnection(path, patience, warn, self._known_series.clear)
         with translated(path):
             self._turnstile = Turnstile(queue_of(path), patience)

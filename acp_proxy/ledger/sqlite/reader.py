@@ -13,29 +13,51 @@ from acp_proxy.ledger.open_turns import dead_turns
 from acp_proxy.ledger.places import sqlite_url
 from acp_proxy.ledger.sql_reader import SqlReader
 from acp_proxy.ledger.sqlite.connection import SqliteConnection
+from acp_proxy.ledger.sqlite.file import is_missing, refuse_missing
 
 
 class SqliteReader(SqlReader):
-    """A `BudgetReader`; `patience` bounds in seconds how long a call waits for writers."""
+    """A `BudgetReader`; `patience` bounds in seconds how long a call waits for writers.
+
+    It makes no file. Without one there are no rows, or with `must_exist` a LedgerError.
+    """
 
     dialect = SQLITE
 
     def __init__(
-        self, path: Path, *, patience: float = 5.0, warn: Warn = log_warning, journals: Sequence[Path] = ()
+        self,
+        path: Path,
+        *,
+        patience: float = 5.0,
+        warn: Warn = log_warning,
+        journals: Sequence[Path] = (),
+        must_exist: bool = False,
     ) -> None:
         super().__init__(warn, journals)
         self.url = sqlite_url(path)
         self._patience = patience
-        self._database = SqliteConnection(path, patience, warn)
+        if must_exist:
+            refuse_missing(path, journals)
+        self._database = SqliteConnection(path, patience, warn, makes=False)
 
     def settle_dead(self, now: int) -> int:
         """There seldom is anything to write; whatever there is, a ledger that writes does as it is opened."""
         dead = dead_turns(self._read, self._journals, now)
-        if dead or any_abandoned(self._journals):
+        if dead or self._is_owed():
             open_ledger(
                 self.url, patience=self._patience, warn=self._warn, journals=self._journals, clock=lambda: now
             ).close()
         return len(dead)
+
+    def _is_owed(self) -> bool:
+        """Whether a dead process may have left rows; a file that is not there is made for nobody else's."""
+        if not any_abandoned(self._journals):
+            return False
+        if not is_missing(self._database.path):
+            return True
+        from acp_proxy.ledger.journal.recovery import is_owed
+
+        return is_owed(self._journals, self.url)
 
     def close(self) -> None:
         self._database.close()
