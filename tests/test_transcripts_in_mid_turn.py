@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
+from acp_proxy.core.entry import Entry
+from acp_proxy.core.events import ContextChanged, SessionRequested, SessionRestored, TurnEnded, TurnMetered
+from acp_proxy.core.meter import Meter
+from acp_proxy.core.unfinished import Unfinished
 from acp_proxy.core.usage import NOTHING, Usage
-from harness.recordings import IN_PLACE, told_in, truth_of
+from harness.recordings import CONTINUES, IN_PLACE, RECORDINGS, events_of, metered, told_in, truth_of
 from tests.cases import each_of
 from tests.core.story import PRICES
 
@@ -54,3 +59,36 @@ def test_no_turn_is_said_to_have_used_more_than_it_did(recording: Path) -> None:
 def test_these_agents_tell_what_a_turn_uses_while_it_runs() -> None:
     tell = {path.parent.name for path in IN_PLACE for _, told in told_in(path) if told}
     assert tell == TELL_IN_MID_TURN
+
+
+def killed_in(recording: Path) -> list[tuple[list[Entry], list[Entry]]]:
+    """Of each turn the rows that a proxy killed in it would have left, in their order, and those that it got."""
+    first = CONTINUES.get(recording.stem)
+    earlier = recording.with_name(f"{first}.jsonl")
+    known = metered(earlier).states if first and earlier in RECORDINGS else {}
+    numbers = itertools.count(1)
+    meter, unfinished = Meter(PRICES, lambda _: f"row{next(numbers)}"), Unfinished()
+    running: dict[str, list[Entry]] = {}
+    turns = []
+    for event in events_of(recording):
+        unfinished.on_event(event)
+        made = meter.on_event(event)
+        if isinstance(event, SessionRequested) and event.how != "fork":
+            made += meter.on_event(SessionRestored(event.at, event.session, known.get(event.session)))
+        left = [(each, unfinished.on_event(each)) for each in made]
+        for entry in (entry for each, entry in left if entry and isinstance(each, ContextChanged)):
+            running.setdefault(entry.id, []).append(entry)
+        if isinstance(event, TurnEnded) and (rows := running.pop(event.turn.id, None)):
+            turns.append((rows, [each.entry for each in made if isinstance(each, TurnMetered)]))
+    return turns
+
+
+def nano(*rows: Entry) -> int:
+    return sum(cost.nano for row in rows for cost in row.costs)
+
+
+@each_of(RECORDINGS)
+def test_a_turn_whose_proxy_is_killed_is_never_booked_at_more_than_its_rows_would_have_cost(recording: Path) -> None:
+    for left, rows in killed_in(recording):
+        assert [nano(each) for each in left] == sorted(nano(each) for each in left)
+        assert nano(left[-1]) <= nano(*rows)

@@ -40,6 +40,11 @@ class Costs:
         self._before[session] = self._now.get(session, ())
         self._earlier.pop(session, None)
 
+    def set_aside(self, session: str, booked: _Amounts) -> None:
+        """So much of what it has cost by now is in a row that is not the turn's."""
+        if session in self._before:
+            self._before[session] = plus(self._before[session], booked)
+
     def of(self, session: str, scope: Scope = EVERYTHING) -> dict[str, int]:
         """Nano-units by currency, only of those in which it has cost something; of the models in a scope."""
         model = self._models.get(session)

@@ -35,28 +35,30 @@ class Unfinished:
                     return _row(running[0], at, lines, "agent")
             case TurnMetered(entry=entry):
                 self._costs.hear(event)
-                self._forget(entry.session, entry.id)
+                if not self._forget(entry.session, entry.id):
+                    self._costs.set_aside(entry.session, entry.costs)
             case PromptDropped(at, session, turn):
                 turns = self._open.get(session, [])
                 if any(each.id == turn.id for each in turns):  # what its session costs is another's
                     self._forget(session, turn.id)
                     return _row(turn, at, (UsageLine(None, NOTHING),), "unknown")
-            case SessionClosed(session=session) if session not in self._open:
+            case SessionClosed(session=session, deleted=True) if session not in self._open:
                 self._costs.forget([session])
             case _:
                 pass
         return None
 
-    def _forget(self, session: str, turn_id: str) -> None:
-        """What comes now is another turn's. A row that is no turn's ends none."""
+    def _forget(self, session: str, turn_id: str) -> bool:
+        """What comes now is another turn's. Whether there was one: a row that is no turn's ends none."""
         turns = self._open.get(session, [])
         for place, turn in enumerate(turns):
             if turn.id == turn_id:
                 del turns[place]
                 self._costs.begin(session)
-                break
-        if not turns:
-            self._open.pop(session, None)
+                if not turns:
+                    del self._open[session]
+                return True
+        return False
 
 
 def _row(turn: Turn, at: int, lines: tuple[UsageLine, ...], cost_source: CostSource) -> Entry:

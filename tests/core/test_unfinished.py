@@ -6,7 +6,7 @@ from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import ContextChanged, PromptDropped, SessionClosed, Turn, TurnMetered, TurnStarted
 from acp_proxy.core.money import Money
 from acp_proxy.core.unfinished import Unfinished
-from tests.ledger.rows import row
+from tests.ledger.rows import line, row
 
 
 def started(id: str, session: str = "s") -> TurnStarted:
@@ -19,7 +19,9 @@ def costs(*texts: str, restored: bool = False, session: str = "s") -> ContextCha
 
 
 def metered(id: str, *texts: str) -> TurnMetered:
-    return TurnMetered(9, row(id=id, session="s").entry, costs(*texts).state, False, False)
+    """The last row of a session that had none before."""
+    lines = [line(cost=text) for text in texts]
+    return TurnMetered(9, row(*lines, id=id, session="s").entry, costs(*texts).state, False, False)
 
 
 def told(entry: Entry | None) -> tuple[str, list[str]] | None:
@@ -80,26 +82,37 @@ def test_costs_are_no_longer_those_of_a_turn_that_was_overtaken() -> None:
     assert told(unfinished.on_event(costs("1.5"))) == ("c", ["0.5"])
 
 
-def test_a_row_beside_the_turns_own_does_not_end_it() -> None:
+def test_a_row_beside_the_turns_own_does_not_end_it_and_what_it_cost_is_not_the_turns() -> None:
     unfinished = Unfinished()
     unfinished.on_event(started("a"))
-    unfinished.on_event(metered("side", "1"))
-    assert told(unfinished.on_event(costs("1.5"))) == ("a", ["1.5"])
+    unfinished.on_event(metered("background", "1"))
+    assert told(unfinished.on_event(costs("1.5"))) == ("a", ["0.5"])
+    unfinished.on_event(metered("a", "1.5"))
+    assert unfinished.on_event(costs("2")) is None
 
 
-def test_a_closed_session_begins_at_nothing() -> None:
-    unfinished = Unfinished()
-    unfinished.on_event(costs("3"))
-    unfinished.on_event(SessionClosed(8, "s"))
-    unfinished.on_event(started("t"))
-    assert told(unfinished.on_event(costs("0.5"))) == ("t", ["0.5"])
-
-
-def test_a_session_that_is_closed_after_its_turn_begins_at_nothing_too() -> None:
+def test_a_closed_session_that_is_taken_up_again_goes_on_from_what_it_cost() -> None:
     unfinished = Unfinished()
     unfinished.on_event(started("a"))
     unfinished.on_event(metered("a", "3"))
     unfinished.on_event(SessionClosed(8, "s"))
+    unfinished.on_event(started("b"))
+    assert told(unfinished.on_event(costs("3.5"))) == ("b", ["0.5"])
+
+
+def test_a_deleted_session_begins_at_nothing() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(costs("3"))
+    unfinished.on_event(SessionClosed(8, "s", deleted=True))
+    unfinished.on_event(started("t"))
+    assert told(unfinished.on_event(costs("0.5"))) == ("t", ["0.5"])
+
+
+def test_a_session_that_is_deleted_after_its_turn_begins_at_nothing_too() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(started("a"))
+    unfinished.on_event(metered("a", "3"))
+    unfinished.on_event(SessionClosed(8, "s", deleted=True))
     unfinished.on_event(started("b"))
     assert told(unfinished.on_event(costs("0.5"))) == ("b", ["0.5"])
 
