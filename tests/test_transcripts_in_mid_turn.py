@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from acp_proxy.core.entry import Entry
-from acp_proxy.core.events import ContextChanged, SessionRequested, SessionRestored, TurnEnded, TurnMetered
+from acp_proxy.core.entry import Entry, SessionState
+from acp_proxy.core.events import ContextChanged, Event, SessionRequested, SessionRestored, TurnEnded, TurnMetered
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.unfinished import Unfinished
 from acp_proxy.core.usage import NOTHING, Usage
@@ -31,6 +32,10 @@ TELL_IN_MID_TURN = {
     "qwen-code-0.24.4",
     "zed-codex-acp-0.16.0",
 }
+
+# Of these it is tokens; others tell contexts, which prove calls.
+TELL_TOKENS = {"fast-agent-0.10.46", "mistral-vibe-3.0.2", "openhands-1.16.0", "qwen-code-0.10.1", "qwen-code-0.24.4"}
+COUNT_ON = {"mistral-vibe-3.0.2", "openhands-1.16.0"}  # for a session, in one process after the other
 
 # Its estimate of the context after it looks like another call.
 COMPACTION = ("codex-acp-2.6.0/subagent.jsonl", "/compact")
@@ -61,30 +66,48 @@ def test_these_agents_tell_what_a_turn_uses_while_it_runs() -> None:
     assert tell == TELL_IN_MID_TURN
 
 
-def killed_in(recording: Path) -> list[tuple[list[Entry], list[Entry]]]:
-    """Of each turn the rows that a proxy killed in it would have left, in their order, and those that it got."""
-    first = CONTINUES.get(recording.stem)
-    earlier = recording.with_name(f"{first}.jsonl")
-    known = metered(earlier).states if first and earlier in RECORDINGS else {}
+Known = Mapping[str, SessionState]  # by session
+
+
+def earlier_of(recording: Path) -> Path | None:
+    """The recording whose sessions it loads."""
+    earlier = recording.with_name(f"{CONTINUES.get(recording.stem)}.jsonl")
+    return earlier if earlier in RECORDINGS else None
+
+
+def played(recording: Path, known: Known) -> Iterator[tuple[Event, Event, Entry | None]]:
+    """Each event, what the meter makes of it, and the row that a proxy killed then leaves, where that is new."""
     numbers = itertools.count(1)
     meter, unfinished = Meter(PRICES, lambda _: f"row{next(numbers)}"), Unfinished()
-    running: dict[str, list[Entry]] = {}
-    turns = []
     for event in events_of(recording):
         unfinished.on_event(event)
         made = meter.on_event(event)
         if isinstance(event, SessionRequested) and event.how != "fork":
             made += meter.on_event(SessionRestored(event.at, event.session, known.get(event.session)))
-        left = [(each, unfinished.on_event(each)) for each in made]
-        for entry in (entry for each, entry in left if entry and isinstance(each, ContextChanged)):
-            running.setdefault(entry.id, []).append(entry)
-        if isinstance(event, TurnEnded) and (rows := running.pop(event.turn.id, None)):
-            turns.append((rows, [each.entry for each in made if isinstance(each, TurnMetered)]))
-    return turns
+        for each in made:
+            left = unfinished.on_event(each)
+            yield event, each, left if isinstance(each, ContextChanged) else None
+
+
+def killed_in(recording: Path) -> list[tuple[list[Entry], list[Entry]]]:
+    """Of each turn the rows that a proxy killed in it would have left, in their order, and those that it got."""
+    earlier = earlier_of(recording)
+    running: dict[str, list[Entry]] = {}
+    rows: dict[str, list[Entry]] = {}
+    for event, made, left in played(recording, metered(earlier).states if earlier else {}):
+        if left is not None:
+            running.setdefault(left.id, []).append(left)
+        if isinstance(event, TurnEnded) and isinstance(made, TurnMetered):
+            rows.setdefault(event.turn.id, []).append(made.entry)
+    return [(left, rows[turn]) for turn, left in running.items()]
 
 
 def nano(*rows: Entry) -> int:
     return sum(cost.nano for row in rows for cost in row.costs)
+
+
+def tokens(*rows: Entry) -> Usage:
+    return sum((row.usage for row in rows), NOTHING)
 
 
 @each_of(RECORDINGS)
@@ -92,3 +115,53 @@ def test_a_turn_whose_proxy_is_killed_is_never_booked_at_more_than_its_rows_woul
     for left, rows in killed_in(recording):
         assert [nano(each) for each in left] == sorted(nano(each) for each in left)
         assert nano(left[-1]) <= nano(*rows)
+
+
+@each_of(RECORDINGS)
+def test_nor_at_more_tokens_than_they_would_have_had(recording: Path) -> None:
+    """Subagents are in the row of a killed turn, and have rows of their own once it has ended."""
+    for left, rows in killed_in(recording):
+        assert all(after.usage.covers(before.usage) for before, after in itertools.pairwise(left))
+        assert tokens(*rows).covers(left[-1].usage)
+        assert {each.usage_source for each in left} == {"partial" if left[-1].usage.total else "none"}
+
+
+def test_of_these_agents_a_killed_turn_has_tokens() -> None:
+    tell = {path.parent.name for path in RECORDINGS for left, _ in killed_in(path) if left[-1].usage.total}
+    assert tell == TELL_TOKENS
+
+
+def killed_before(recording: Path) -> Iterator[tuple[list[Entry], Known]]:
+    """All that there may be of the sessions that a recording loads when the proxy before it was killed."""
+    earlier = earlier_of(recording)
+    rows: list[Entry] = []
+    states: dict[str, SessionState] = {}
+    for _, made, left in played(earlier, {}) if earlier else ():
+        if isinstance(made, TurnMetered):
+            rows.append(made.entry)
+            states[made.entry.session] = made.state
+        elif isinstance(made, ContextChanged) and left is not None:
+            yield [*rows, left], {**states, made.session: made.state}
+    yield rows, states
+
+
+@each_of([path for path in RECORDINGS if earlier_of(path)])
+def test_who_goes_on_with_a_session_books_nothing_of_a_killed_turn_again(recording: Path) -> None:
+    """And all of it that is in a counter which goes on."""
+    loaded = {event.session for event in events_of(recording) if isinstance(event, SessionRequested)}
+    *killed, (rows, known) = killed_before(recording)
+    for left, states in killed:
+        if left[-1].session not in loaded:
+            continue
+        then = in_both(recording, left[-1].session, left, states)
+        otherwise = in_both(recording, left[-1].session, rows, known)
+        assert nano(*then) <= nano(*otherwise)
+        assert tokens(*otherwise).covers(tokens(*then))
+        if recording.parent.name in COUNT_ON:
+            assert tokens(*otherwise) == tokens(*then)
+
+
+def in_both(recording: Path, session: str, before: list[Entry], known: Known) -> list[Entry]:
+    """The rows of a session that had some before."""
+    after = [made.entry for _, made, _ in played(recording, known) if isinstance(made, TurnMetered)]
+    return [row for row in [*before, *after] if row.session == session]

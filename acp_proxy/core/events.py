@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from acp_proxy.core.entry import Entry, SessionState
+from acp_proxy.core.entry import CostSource, Entry, SessionState, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.core.usage import Counters as Counters
@@ -257,6 +257,14 @@ class TurnEnding(Struct, frozen=True):
     session: str | None
 
 
+class ToldSoFar(Struct, frozen=True):
+    """What a row of the turn that runs would have, by the tokens that its agent told until now: at least that."""
+
+    lines: tuple[UsageLine, ...]
+    cost_source: CostSource
+    detail: str = ""
+
+
 class ContextChanged(Struct, frozen=True):
     """A session's context or cost changed in mid-turn, or became known from the ledger."""
 
@@ -266,6 +274,7 @@ class ContextChanged(Struct, frozen=True):
     restored: bool = False  # from the ledger
     least: Usage = NOTHING  # what the turn that runs has used at least, by what the agent told meanwhile
     done: bool = False  # the agent tells this when all work of the turn is done
+    told: ToldSoFar | None = None  # None where the agent tells no tokens in mid-turn
 
 
 Event = (

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from acp_proxy.core.entry import CostSource, Entry, UsageLine
-from acp_proxy.core.events import ContextChanged, Event, PromptDropped, SessionClosed, Turn, TurnMetered, TurnStarted
+from acp_proxy.core.entry import Entry, UsageLine
+from acp_proxy.core.events import (
+    ContextChanged,
+    Event,
+    PromptDropped,
+    SessionClosed,
+    ToldSoFar,
+    Turn,
+    TurnMetered,
+    TurnStarted,
+)
 from acp_proxy.core.money import Money
 from acp_proxy.core.so_far import Costs
 from acp_proxy.core.usage import NOTHING
+
+_UNKNOWN = ToldSoFar((UsageLine(None, NOTHING),), "unknown")
+_Known = tuple[dict[str, int], ToldSoFar | None]  # costs in nano-units by currency, and tokens
 
 
 class Unfinished:
@@ -15,6 +27,7 @@ class Unfinished:
     def __init__(self) -> None:
         self._open: dict[str, list[Turn]] = {}  # by session, oldest first
         self._costs = Costs()
+        self._known: dict[str, _Known] = {}  # by session: what there is of its oldest turn
 
     def on_event(self, event: Event) -> Entry | None:
         """The row of a turn of which something is known by now that was not known before."""
@@ -24,15 +37,11 @@ class Unfinished:
                 if not turns:
                     self._costs.begin(session)
                 turns.append(turn)
-                return _row(turn, at, (UsageLine(None, NOTHING),), "unknown")
-            case ContextChanged(at, session, state):
-                before = self._costs.of(session)
+                return _row(turn, at, _UNKNOWN)
+            case ContextChanged(session=session):
                 self._costs.hear(event)
-                costs, running = self._costs.of(session), self._open.get(session)
-                if running and costs and costs != before:
-                    amounts = [Money(nano, currency) for currency, nano in costs.items()]
-                    lines = tuple([UsageLine(state.model, NOTHING, amount) for amount in amounts])
-                    return _row(running[0], at, lines, "agent")
+                if running := self._open.get(session):
+                    return self._news(running[0], event)
             case TurnMetered(entry=entry):
                 self._costs.hear(event)
                 if not self._forget(entry.session, entry.id):
@@ -41,12 +50,23 @@ class Unfinished:
                 turns = self._open.get(session, [])
                 if any(each.id == turn.id for each in turns):  # what its session costs is another's
                     self._forget(session, turn.id)
-                    return _row(turn, at, (UsageLine(None, NOTHING),), "unknown")
+                    return _row(turn, at, _UNKNOWN)
             case SessionClosed(session=session, deleted=True) if session not in self._open:
                 self._costs.forget([session])
             case _:
                 pass
         return None
+
+    def _news(self, turn: Turn, event: ContextChanged) -> Entry | None:
+        """What there is of a turn, unless that is nothing, or nothing new."""
+        session, model = event.session, event.state.model
+        costs, told = known = self._costs.of(session), event.told
+        if known == self._known.get(session) or not (costs or told):
+            return None
+        self._known[session] = known
+        amounts = [Money(nano, currency) for currency, nano in costs.items()]
+        cost_alone = ToldSoFar(tuple([UsageLine(model, NOTHING, amount) for amount in amounts]), "agent")
+        return _row(turn, event.at, told or cost_alone)
 
     def _forget(self, session: str, turn_id: str) -> bool:
         """What comes now is another turn's. Whether there was one: a row that is no turn's ends none."""
@@ -55,14 +75,16 @@ class Unfinished:
             if turn.id == turn_id:
                 del turns[place]
                 self._costs.begin(session)
+                self._known.pop(session, None)
                 if not turns:
                     del self._open[session]
                 return True
         return False
 
 
-def _row(turn: Turn, at: int, lines: tuple[UsageLine, ...], cost_source: CostSource) -> Entry:
-    """Its tokens are not known: whoever tells a cost in mid-turn tells no tokens with it."""
+def _row(turn: Turn, at: int, told: ToldSoFar) -> Entry:
+    tokens = any(line.usage.total for line in told.lines)
+    known = "at least what its agent had told by then" if tokens else ""
     return Entry(
         id=turn.id,
         session=turn.session,
@@ -70,9 +92,9 @@ def _row(turn: Turn, at: int, lines: tuple[UsageLine, ...], cost_source: CostSou
         started_at=turn.started_at,
         ended_at=at,
         stop_reason="crashed",
-        lines=lines,
-        usage_source="none",
-        cost_source=cost_source,
-        detail="the proxy was killed during the turn",
+        lines=told.lines,
+        usage_source="partial" if tokens else "none",
+        cost_source=told.cost_source,
+        detail="; ".join(filter(None, ("the proxy was killed during the turn", known, told.detail))),
         message_id=turn.message_id,
     )

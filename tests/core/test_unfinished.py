@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from acp_proxy.core.entry import Entry, SessionState
-from acp_proxy.core.events import ContextChanged, PromptDropped, SessionClosed, Turn, TurnMetered, TurnStarted
+from msgspec.structs import replace
+
+from acp_proxy.core.entry import Entry, SessionState, UsageLine
+from acp_proxy.core.events import (
+    ContextChanged,
+    PromptDropped,
+    SessionClosed,
+    ToldSoFar,
+    Turn,
+    TurnMetered,
+    TurnStarted,
+)
 from acp_proxy.core.money import Money
 from acp_proxy.core.unfinished import Unfinished
+from acp_proxy.core.usage import Usage
 from tests.ledger.rows import line, row
 
 
@@ -16,6 +27,13 @@ def started(id: str, session: str = "s") -> TurnStarted:
 def costs(*texts: str, restored: bool = False, session: str = "s") -> ContextChanged:
     state = SessionState(costs=tuple(Money.of(text, "USD") for text in texts), model="opus")
     return ContextChanged(7, session, state, restored)
+
+
+TOLD = ToldSoFar((UsageLine("opus", Usage(100, output=10), Money(7, "USD")),), "computed", "priced in peak hours")
+
+
+def tokens(told: ToldSoFar | None, *texts: str) -> ContextChanged:
+    return replace(costs(*texts), told=told)
 
 
 def metered(id: str, *texts: str) -> TurnMetered:
@@ -43,6 +61,39 @@ def test_the_cost_so_far_is_what_the_session_cost_more_since_the_start() -> None
     assert told(entry) == ("t", ["0.25"])
     assert entry is not None
     assert (entry.model, entry.cost_source) == ("opus", "agent")
+
+
+def test_the_tokens_that_its_agent_told_are_at_least_what_it_used() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(started("t"))
+    entry = unfinished.on_event(tokens(TOLD))
+    assert entry is not None
+    assert (entry.id, entry.lines) == ("t", TOLD.lines)
+    assert (entry.usage_source, entry.cost_source, entry.cost_at_least) == ("partial", "computed", True)
+    known = "the proxy was killed during the turn; at least what its agent had told by then"
+    assert entry.detail == f"{known}; priced in peak hours"
+
+
+def test_what_is_told_anew_stands_in_place_of_what_was_told_before() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(started("t"))
+    unfinished.on_event(tokens(TOLD))
+    assert unfinished.on_event(tokens(TOLD)) is None
+    dearer = replace(TOLD, lines=(replace(TOLD.lines[0], cost=Money.of("1", "USD")),), cost_source="agent")
+    entry = unfinished.on_event(tokens(dearer, "1"))
+    assert entry is not None
+    assert (entry.usage.total, entry.cost_source, told(entry)) == (110, "agent", ("t", ["1"]))
+
+
+def test_tokens_are_those_of_the_next_turn_once_one_has_its_row() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(started("a"))
+    unfinished.on_event(started("b"))
+    unfinished.on_event(tokens(TOLD))
+    unfinished.on_event(metered("a"))
+    entry = unfinished.on_event(tokens(TOLD))  # as many as the one before
+    assert entry is not None
+    assert (entry.id, entry.usage.total) == ("b", 110)
 
 
 def test_nothing_is_kept_again_that_is_known() -> None:

@@ -134,7 +134,7 @@ class Meter:
         elif not awaited:
             return []
         missed = [] if forked else self._settled(account, event.state, event.at)
-        return [ContextChanged(event.at, account.session, self._state(account), restored=True), *missed]
+        return [self._changed(account, event.at, restored=True), *missed]
 
     def _settled(self, account: SessionAccount, state: SessionState, at: int) -> list[Event]:
         """The answer of a ledger that was slower than the agent's first figures."""
@@ -184,8 +184,7 @@ class Meter:
         if rows or not (changed or account.cost.last != before):
             return late + rows
         done = event.cost is not None and account.profile.cost_at_end
-        told = ContextChanged(event.at, account.session, self._state(account), least=least_used(account), done=done)
-        return [*late, told]
+        return [*late, self._changed(account, event.at, done=done)]
 
     def _history_over(self, account: SessionAccount, at: int) -> list[Event]:
         """What the history of a session that was loaded tells beyond all that is known, booked before its turns."""
@@ -245,7 +244,13 @@ class Meter:
         return self._progressed(account, event.at)
 
     def _progressed(self, account: SessionAccount, at: int) -> list[Event]:
-        return [ContextChanged(at, account.session, self._state(account), least=least_used(account))]
+        return [self._changed(account, at)]
+
+    def _changed(
+        self, account: SessionAccount, at: int, *, restored: bool = False, done: bool = False
+    ) -> ContextChanged:
+        state, told = self._state(account), self._rows.so_far(account, at)
+        return ContextChanged(at, account.session, state, restored, least_used(account), done, told)
 
     def _between_turns(self, account: SessionAccount, at: int, now: Counters | None) -> list[Event]:
         """Book what cumulative counters say was used since they were last booked."""

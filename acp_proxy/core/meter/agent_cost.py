@@ -132,8 +132,13 @@ class AgentCost:
         same = self._ahead is not None and self._ahead.currency == cost.currency
         self._ahead = self._ahead.plus(cost) if self._ahead is not None and same else cost
 
+    @property
+    def so_far(self) -> Increase:
+        """What there is to take."""
+        return Increase(self.pending, self._reported, self._baseless, self._carried_over and bool(self.pending))
+
     def take(self) -> Increase:
-        increase = Increase(self.pending, self._reported, self._baseless, self._carried_over and bool(self.pending))
+        increase = self.so_far
         self._carried_over = self._carried_over and not self._reported
         if self._adopted is not None:
             self._first, self._booked_for_first = self._adopted, ()

@@ -7,6 +7,7 @@ from acp_proxy.core.meter.estimate import answered, chars_of, tokens_in
 from acp_proxy.core.meter.notes import Notes
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.meter.turn_usage import TurnUsage
+from acp_proxy.core.usage import Usage
 
 
 def note_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: TurnUsage) -> None:
@@ -33,6 +34,14 @@ def request_context(account: SessionAccount, ended: TurnEnded, notes: Notes, use
         return used.usage.prompt if used.source == "estimated" else None  # as one call, that is
     written = used.usage.completion // (ended.tool_calls + 1) if account.profile.used_includes_output else 0
     return max(0, notes.most_used - written)
+
+
+def context_so_far(account: SessionAccount, usage: Usage) -> int | None:
+    """The same in mid-turn, when `usage` is known of it: no more than that."""
+    notes = account.notes
+    if notes.most_used is None:
+        return None
+    return max(0, notes.most_used - usage.completion) if account.profile.used_includes_output else notes.most_used
 
 
 def _chars_since(ended: TurnEnded, notes: Notes) -> int:

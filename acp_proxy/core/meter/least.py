@@ -1,33 +1,40 @@
-"""What a turn that runs has used at least, by what its agent told so far: to stop it in time, never to be booked.
+"""What a turn that runs has used at least, by what its agent told so far: to stop it in time.
 
-Where an agent tells no tokens in mid-turn, each context that it tells proves a model call that was sent all of it. A
-token of it costs at least what one from the cache does, and one that came since the turn's first call, which no cache
-can hold, what input does. What a call writes, before it is part of the next context, is not known. Only a compaction
-may look like a call more than there was.
+What it told of tokens is also what is booked of the turn should its proxy be killed. Where an agent tells none in
+mid-turn, each context that it tells proves a model call that was sent all of it; that is never booked. A token of it
+costs at least what one from the cache does, and one that came since the turn's first call, which no cache can hold,
+what input does. What a call writes, before it is part of the next context, is not known. Only a compaction may look
+like a call more than there was.
 """
 
 from __future__ import annotations
 
 from acp_proxy.core.events import Counters
-from acp_proxy.core.meter.counters import partition
+from acp_proxy.core.meter.counters import Reading, partition
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.usage import NOTHING, Usage
 
 
 def least_used(account: SessionAccount) -> Usage:
     """Of the oldest open turn; nothing between turns, and for an agent that is not known to prove anything."""
-    notes, profile = account.notes, account.profile
     if not account.open:
         return NOTHING
+    told = tokens_told(account)
+    return _by_contexts(account) if told is None else told.usage
+
+
+def tokens_told(account: SessionAccount) -> Reading | None:
+    """What the agent told of the oldest open turn's tokens, subagents among them; None where it tells none."""
+    notes, profile = account.notes, account.profile
     if profile.scope == "call":
-        return sum(notes.subagent_calls.values(), notes.calls or NOTHING)
+        return Reading(sum(notes.subagent_calls.values(), notes.calls or NOTHING), notes.lacking)
     if profile.scope == "session":
         return _of(account, None if notes.cumulative is None else account.tokens.since(notes.cumulative))
-    return _of(account, notes.status) if notes.status is not None else _by_contexts(account)
+    return None if notes.status is None else _of(account, notes.status)
 
 
-def _of(account: SessionAccount, counters: Counters | None) -> Usage:
-    return NOTHING if counters is None else partition(counters, account.profile).usage
+def _of(account: SessionAccount, counters: Counters | None) -> Reading:
+    return Reading(NOTHING) if counters is None else partition(counters, account.profile)
 
 
 def _by_contexts(account: SessionAccount) -> Usage:

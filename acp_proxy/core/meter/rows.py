@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from acp_proxy.core.entry import CostSource, Entry, Kind, UsageLine, UsageSource
-from acp_proxy.core.events import TurnEnded
+from acp_proxy.core.events import ToldSoFar, TurnEnded
 from acp_proxy.core.meter.agent_cost import Increase
-from acp_proxy.core.meter.context import note_context, request_context
+from acp_proxy.core.meter.context import context_so_far, note_context, request_context
 from acp_proxy.core.meter.counters import partition
 from acp_proxy.core.meter.estimate import Estimate, estimate
 from acp_proxy.core.meter.guess import ScopeGuess
+from acp_proxy.core.meter.least import tokens_told
 from acp_proxy.core.meter.model_rows import Share, Spread, merged, read_rows, spread, without
 from acp_proxy.core.meter.notes import Notes
 from acp_proxy.core.meter.session_account import SessionAccount
@@ -24,6 +25,8 @@ from acp_proxy.core.meter.turn_usage import TurnUsage, turn_usage
 from acp_proxy.core.money import summed
 from acp_proxy.core.pricing import Pricer
 from acp_proxy.core.usage import NOTHING, Usage
+
+_HIDDEN = "cached input is not told, and priced in full"
 
 
 class _Beside(Struct, frozen=True):
@@ -71,13 +74,31 @@ class Rows:
             why = "spent before the session was loaded here"
             rows.append(self._row(ended, account, "autonomous", (line,), "none", "agent", why))
         retried = "a retried stream, by the agent's rows" if parts.retried else ""
-        hidden = "cached input is not told, and priced in full" if _overpriced(account, bill) else ""
+        hidden = _HIDDEN if _overpriced(account, bill) else ""
         detail = "; ".join(filter(None, (used.detail, retried, hidden, bill.detail)))
         rows.append(self._row(ended, account, ended.turn.kind, bill.lines, used.source, bill.source, detail, own=True))
         if increase.baseless:
             booked = () if increase.amounts else summed(cost for row in rows for cost in row.costs)
             account.cost.book_for_first(None if bill.by_user else booked)
         return rows
+
+    def so_far(self, account: SessionAccount, at: int) -> ToldSoFar | None:
+        """What is to be booked of the turn that runs should it never end. Changes nothing.
+
+        None where the agent told no tokens of it, or will tell with a cost of its own: whoever goes on with the session
+        books that cost, so that no price may stand in its place.
+        """
+        told = tokens_told(account) if account.open else None
+        if told is None or not told.usage.total:
+            return None
+        shares = self._told_shares(account, told.usage)
+        used = TurnUsage(told.usage, "partial", told.detail, told.certain)
+        increase, prices = account.cost.so_far, Prices(self._pricer, at, context_so_far(account, told.usage))
+        bill = turn_bill(shares, (), used, increase, prices, told=account.agent_tells_cost)
+        if bill.pays_beside and not increase.amounts:
+            return None
+        hidden = _HIDDEN if _overpriced(account, bill) else ""
+        return ToldSoFar(bill.lines, bill.source, "; ".join(filter(None, (used.detail, hidden, bill.detail))))
 
     def between_turns(
         self,
@@ -120,9 +141,7 @@ class Rows:
         """
         model = self._concrete(notes.model, account)
         if len(notes.calls_by_model) > 1 and used.usage == notes.calls:
-            return Spread(
-                merged((self._concrete(name, account), usage) for name, usage in notes.calls_by_model.items())
-            )
+            return Spread(self._by_call(account, notes))
         profile = account.profile
         if not ended.model_usage or used.source == "estimated" or used.repeated or profile.scope == "session":
             return Spread(((model, used.usage),))
@@ -130,6 +149,17 @@ class Rows:
         if profile.names_chosen and notes.switched and model and len(rows) == 1:
             rows = ((model.partition("[")[0], rows[0][1]),)  # rows name no effort
         return spread(used.usage, rows, model)
+
+    def _told_shares(self, account: SessionAccount, usage: Usage) -> tuple[Share, ...]:
+        """By model, with the subagents of a turn whose calls are told."""
+        notes, model = account.notes, self._concrete(account.notes.model, account)
+        if account.profile.scope != "call":
+            return ((model, usage),)
+        own = self._by_call(account, notes) if len(notes.calls_by_model) > 1 else ((model, notes.calls or NOTHING),)
+        return merged([*own, *((own[0][0], each) for each in notes.subagent_calls.values())])
+
+    def _by_call(self, account: SessionAccount, notes: Notes) -> tuple[Share, ...]:
+        return merged((self._concrete(name, account), usage) for name, usage in notes.calls_by_model.items())
 
     def _beside_row(self, ended: TurnEnded, account: SessionAccount, row: _Beside, bill: Bill, prices: Prices) -> Entry:
         cost_source: CostSource = "parent"

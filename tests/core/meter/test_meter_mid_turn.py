@@ -1,0 +1,152 @@
+"""What there is to book of a turn that runs: the tokens that its agent told until now, and what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from acp_proxy.core.entry import UsageLine
+from acp_proxy.core.events import Counters, ModelSelected, ToldSoFar, Turn, UpdateSeen
+from acp_proxy.core.usage import Usage
+from tests.core.story import CODEX, FAST, OPENHANDS, PRICES, QWEN, STRANGER, VIBE, Story, openhands, qwen_call, usd
+
+VIBE_CALL = {"promptTokens": 1610, "completionTokens": 207, "cachedTokens": 510}
+
+
+def told(story: Story) -> ToldSoFar | None:
+    return story.changes[-1].told
+
+
+@dataclass
+class Running:
+    """A session with a turn that runs."""
+
+    story: Story
+    turn: Turn
+
+    def calls(self, *each: dict[str, object]) -> None:
+        for meta in each:
+            self.story.update(self.turn, meta)
+
+
+def running(agent: tuple[str, str], model: str | None = "mock", **options: Any) -> Running:
+    story = Story(agent, **options)
+    story.open(model=model)
+    return Running(story, story.begin())
+
+
+def test_calls_are_added_up_and_priced() -> None:
+    made = running(QWEN)
+    made.calls(qwen_call(1000, 100), qwen_call(2000, 100, 500))
+    line = UsageLine("mock", Usage(2500, 500, 0, 200), usd("0.0000455"), "fixed/mock")
+    assert told(made.story) == ToldSoFar((line,), "computed")
+
+
+def test_calls_of_two_models_are_two_lines() -> None:
+    made = running(QWEN)
+    made.calls(qwen_call(1000, 100))
+    made.story.tell(ModelSelected(made.story.now(), "s", "haiku"))
+    tool = UpdateSeen(made.story.now(), "s", made.turn, "tool_call_update", {"any": 1}, {})
+    made.story.tell(tool)
+    made.calls(qwen_call(1000, 10))
+    found = told(made.story)
+    assert found
+    assert [(line.model, line.usage.total) for line in found.lines] == [("mock", 1100), ("haiku", 1010)]
+
+
+def test_what_a_subagent_used_is_in_it() -> None:
+    made = running(QWEN)
+    made.calls(qwen_call(1000, 100), qwen_call(700, 70, parent="call-1"))
+    found = told(made.story)
+    assert found
+    assert [(line.model, line.usage) for line in found.lines] == [("mock", Usage(1700, 0, 0, 170))]
+
+
+def test_a_subagent_alone_is_of_the_turns_model() -> None:
+    made = running(QWEN)
+    made.calls(qwen_call(700, 70, parent="call-1"))
+    found = told(made.story)
+    assert found
+    assert [(line.model, line.usage.total) for line in found.lines] == [("mock", 770)]
+
+
+def test_of_a_sessions_counters_it_is_what_came_since_the_turn_before() -> None:
+    made = running(OPENHANDS)
+    made.calls(openhands(1000, 100, cost=0))
+    made.story.end(made.turn)
+    made.turn = made.story.begin()
+    made.calls(openhands(1500, 120, 200, cost=0))
+    found = told(made.story)
+    assert found
+    assert [line.usage for line in found.lines] == [Usage(300, 200, 0, 20)]
+
+
+def test_a_turn_so_far_is_told_as_text() -> None:
+    made = running(FAST)
+    made.calls({"openhands.dev/metrics": {"status_line": "3,770 in, 449 out, 1 tools"}})
+    found = told(made.story)
+    assert found
+    assert [(line.usage, line.cost) for line in found.lines] == [(Usage(3770, output=449), usd("0.0000826"))]
+    assert found.detail == "cached input is not told, and priced in full"
+
+
+def test_where_the_agent_tells_its_cost_with_them_that_is_what_they_cost() -> None:
+    made = running(VIBE)
+    made.story.report(made.turn, used=1817, cost="0.25", meta=VIBE_CALL)
+    line = UsageLine("mock", Usage(1100, 510, 0, 207), usd("0.25"), "fixed/mock")
+    assert told(made.story) == ToldSoFar((line,), "agent")
+
+
+def test_a_price_of_the_users_wins_over_the_agents_cost() -> None:
+    made = running(VIBE, prices=replace(PRICES, configured=frozenset({"mock"})))
+    made.story.report(made.turn, used=1817, cost="0.25", meta=VIBE_CALL)
+    found = told(made.story)
+    assert found
+    assert (found.lines[0].cost, found.cost_source) == (usd("0.00003221"), "computed")
+
+
+def test_where_its_cost_is_still_to_come_no_price_stands_in_its_place() -> None:
+    """Whoever goes on with the session will be told a cost that holds it."""
+    made = running(VIBE)
+    made.story.report(made.turn, used=1817, meta=VIBE_CALL)
+    assert told(made.story) is None
+    made.story.report(made.turn, used=1900, cost="0.25", meta={**VIBE_CALL, "promptTokens": 1700})
+    assert told(made.story)
+
+
+def test_a_model_without_a_price_has_tokens_all_the_same() -> None:
+    made = running(QWEN, "nobody's")
+    made.calls(qwen_call(1000, 100))
+    assert told(made.story) == ToldSoFar((UsageLine("nobody's", Usage(1000, output=100)),), "unknown")
+
+
+@pytest.mark.parametrize("agent", [CODEX, STRANGER])
+def test_contexts_and_figures_that_may_mean_anything_are_nothing_to_book(agent: tuple[str, str]) -> None:
+    made = running(agent)
+    made.story.report(made.turn, used=5000, size=200_000)
+    assert told(made.story) is None
+    made.calls(qwen_call(1000, 100))
+    assert told(made.story) is None
+
+
+def test_between_turns_there_is_none_to_book() -> None:
+    made = running(OPENHANDS)
+    made.calls(openhands(1000, 100, cost=0))
+    made.story.end(made.turn)
+    made.story.report(used=3000)
+    assert told(made.story) is None
+
+
+def test_what_a_slow_ledger_knew_is_none_of_the_turns() -> None:
+    story = Story(OPENHANDS)
+    story.open("load", model="mock")
+    turn = story.begin()
+    story.update(turn, openhands(9000, 500, cost=0))
+    assert told(story) is None
+    story.restore(replace(story.changes[-1].state, counters=Counters(8000, 400)))
+    found = told(story)
+    assert found
+    assert [line.usage for line in found.lines] == [Usage(1000, output=100)]
