@@ -11,11 +11,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.hold_size import HoldSize
-from acp_proxy.core.money import budget_text
+from acp_proxy.core.money import budget_text, decimal_text
 from acp_proxy.core.windows import SECOND
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MUCH = {"tokens": "500000"}  # a grant worth asking for; of money and turns it is 5
 
 
 def refusal_text(standing: Standing, now: int, zone: tzinfo, *, unpriced_model: str | None = None) -> str:
@@ -31,7 +30,7 @@ def refusal_text(standing: Standing, now: int, zone: tzinfo, *, unpriced_model: 
         )
     return (
         f"Not sent to the agent: {_name(account)} has too little left. {_figures(standing)} {_least(standing)}"
-        f"{reset_text(account, now, zone)} {_how_to_get_more(account)}"
+        f"{reset_text(account, now, zone)} {_how_to_get_more(standing)}"
     )
 
 
@@ -56,7 +55,7 @@ def stop_text(standing: Standing, now: int, zone: tzinfo, *, cancelled: bool, es
     """A running turn reached the limit; `estimated`: its own part is what it took at least, by its tokens."""
     account = standing.account
     what = "The agent was told to stop" if cancelled else "A tool was not permitted, nor will be others in this turn"
-    further = "Send the prompt again to go on." if _is_over(account, now) else _how_to_get_more(account)
+    further = "Send the prompt again to go on." if _is_over(account, now) else _how_to_get_more(standing)
     return (
         f"{what}: {_name(account)} is used up. {_figures(standing, estimated=estimated)} "
         f"{reset_text(account, now, zone)} {further}"
@@ -133,12 +132,21 @@ def _amount(amount: int, standing: Standing) -> str:
     return budget_text(amount, standing.allowed)
 
 
-def _how_to_get_more(account: Account) -> str:
+def _how_to_get_more(standing: Standing) -> str:
+    account = standing.account
     if account.budget.layer == "flag":
         return "To go on, start the agent with a larger --budget."
-    amount = _MUCH.get(account.unit, "5")
-    command = f'acp-proxy budget grant {_quoted(account.budget.name)} --amount {amount} --for 2h --reason "…"'
+    command = f'acp-proxy budget grant {_quoted(account.budget.name)} --amount {_grant(standing)} --for 2h --reason "…"'
     return f"To go on now, run `{command}` and send the prompt again."
+
+
+def _grant(standing: Standing) -> str:
+    """A round amount of at least half the limit, and with which a prompt is let go: 1, 2 or 5 and zeros."""
+    budget = standing.account.budget
+    least = max(-(-budget.limit.amount // 2), HoldSize.of(budget).floor - standing.left)
+    power = 10 ** (len(str(least)) - 1)
+    amount = next(step * power for step in (1, 2, 5, 10) if step * power >= least)
+    return decimal_text(amount) if budget.limit.is_money else str(amount)
 
 
 def _quoted(name: str) -> str:

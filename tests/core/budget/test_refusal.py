@@ -37,7 +37,7 @@ def test_a_refusal_says_which_budget_used_limit_reset_and_how_to_get_more() -> N
         'Not sent to the agent: budget "developer-daily" (user alice) has too little left. '
         "Used: 29.99 of 30 USD, and running turns hold 0.0035, some of which may come free. "
         "A prompt needs at least 0.01 USD. It resets on 2026-11-22 at 00:00 Europe/Berlin, in 13 h 0 min. "
-        'To go on now, run `acp-proxy budget grant developer-daily --amount 5 --for 2h --reason "…"` '
+        'To go on now, run `acp-proxy budget grant developer-daily --amount 20 --for 2h --reason "…"` '
         "and send the prompt again."
     )
 
@@ -59,6 +59,28 @@ def test_a_refusal_says_which_budget_used_limit_reset_and_how_to_get_more() -> N
 )
 def test_figures_are_as_exact_as_the_limit_asks_for(limit: str, spent: int, granted: int, figures: str) -> None:
     assert figures in refusal_text(standing(budget(limit), spent, granted=granted), NOW, UTC)
+
+
+@pytest.mark.parametrize(
+    ("limit", "spent", "amount"),
+    [
+        ("0.06 USD", usd("0.058"), "0.05"),
+        ("0.002 USD", usd("0.002"), "0.01"),  # what a prompt needs
+        ("5 USD", usd("5"), "5"),
+        ("2000 credits", usd("2000"), "1000"),
+        ("5 USD", usd("65"), "100"),
+        ("0 USD", 0, "0.01"),
+        ("2000000 tokens", 2_000_000, "1000000"),
+        ("1 turns", 1, "1"),
+        ("200 turns", 350, "200"),
+    ],
+)
+def test_the_grant_that_is_advised_is_of_the_limits_size_and_lets_a_prompt_go(
+    limit: str, spent: int, amount: str
+) -> None:
+    now = standing(budget(limit), spent)
+    for text in (refusal_text(now, NOW, UTC), stop_text(now, NOW, UTC, cancelled=True)):
+        assert f"--amount {amount} --for" in text
 
 
 @pytest.mark.parametrize(
