@@ -40,7 +40,10 @@ def _wants(channel: Channel) -> str:
 def _late(backlog: Backlog) -> Iterator[str]:
     if backlog.waiting:
         unsent = f"{counted(backlog.waiting, 'notice')} of the last day unsent"
-        yield f"{unsent}: only `acp-proxy serve` sends, and none seems to run"
+        if backlog.retried or backlog.failed:  # the channel rests, which looks as if nobody served
+            yield f"{unsent}: after a failure `acp-proxy serve` waits, up to an hour; restarted it tries at once"
+        else:
+            yield f"{unsent}: only `acp-proxy serve` sends, and none seems to run"
     if backlog.retried:
         yield f"{counted(len(backlog.retried), 'notice')} to be tried again ({backlog.retried[-1]})"
     if backlog.failed:

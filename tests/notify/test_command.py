@@ -97,7 +97,11 @@ def test_doctor_says_what_fails(tmp_path: Path) -> None:
     doctor = Doctor(tmp_path, SLACK)
     doctor.note(*(notice(number, doctor.now - 2 * MINUTE) for number in range(3)))
     doctor.try_in_vain("failed", "HTTP 404")
-    assert doctor.says()[0][1][1:] == ["1 notice of the last day given up (HTTP 404); `acp-proxy notify test` tries it"]
+    waits = "after a failure `acp-proxy serve` waits, up to an hour; restarted it tries at once"
+    assert doctor.says()[0][1] == [
+        f"2 notices of the last day unsent: {waits}",
+        "1 notice of the last day given up (HTTP 404); `acp-proxy notify test` tries it",
+    ]
     doctor.try_in_vain("retried", "HTTP 500")
     assert doctor.says()[0][1][1:] == [
         "1 notice to be tried again (HTTP 500)",
