@@ -18,10 +18,13 @@ _NO_END = {"turn": "each turn", "session": "each session", "total": "never", "ro
 
 
 def whose(account: Account) -> Mapping[str, str]:
-    """Who has the budget to themselves, by what they are: a user, team, project or agent, and a session."""
+    """Who has the budget to themselves, by what they are: a user, team, project or agent, and a session.
+
+    Nobody has that of a session which is still to come.
+    """
     found: dict[str, str] = {}
-    if account.budget.per:
-        found[account.budget.per] = account.value or ""
+    if account.budget.per and account.value:
+        found[account.budget.per] = account.value
     if session := dict(account.filter.where).get("session"):
         found["session"] = session
     return found

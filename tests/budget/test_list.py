@@ -153,10 +153,16 @@ def test_a_budget_for_all_is_listed_though_nobody_in_its_scope_was_seen(ledger: 
 
 def test_a_budget_for_each_session_shows_the_last_one_of_a_day(ledger: BudgetLedger) -> None:
     each = budget("2 USD", "session")
-    assert [standing.spent for standing in standings(ledger, each)] == [0]
     ledger.append([row(line(cost="1"), session="s1"), row(line(cost="0.5"), session="s2", at=NOON + MINUTE)])
     (found,) = told(ledger, each)
     assert (found["scope"], found["spent"], found["resets_at"]) == ({"session": ["s2"]}, "0.5", None)
+
+
+def test_without_a_session_of_that_day_it_shows_what_a_new_one_has_and_names_nobody(ledger: BudgetLedger) -> None:
+    ledger.append([row(line(cost="1"), session="s1", at=NOW - 48 * 60 * MINUTE)])
+    for each in (budget("2 USD", "session"), budget("2 USD", "session", per="agent")):
+        (found,) = told(ledger, each)
+        assert (found["scope"], found["spent"], found["left"]) == ({}, "0", "2")
 
 
 def test_what_only_one_run_of_the_proxy_can_spend_is_not_listed(ledger: BudgetLedger) -> None:
