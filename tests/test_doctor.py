@@ -222,7 +222,7 @@ def test_journals_of_the_dead_are_taken_over_and_those_of_the_living_are_left(pa
     dead.write(row())
     dead.close()
     assert patient.lines("journal") == [f"ok   journal: {directory}, 1 in use"]
-    assert " 1 rows" in patient.lines("ledger")[0]
+    assert " 1 row, " in patient.lines("ledger")[0]
     living.close()
 
 

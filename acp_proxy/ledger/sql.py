@@ -231,3 +231,8 @@ class SqlLedger(SqlReader):
 
 
 _GRANT_FIELDS = ("organisation", "id", "layer", "budget", "value", "amount", "unit", "at", "until", "who", "why")
+
+
+def sized(rows: int, size: int) -> str:
+    """`10,887 rows, 5.1 MB`; `size` is bytes."""
+    return f"{rows:,} {'row' if rows == 1 else 'rows'}, {size / 1e6:,.1f} MB"

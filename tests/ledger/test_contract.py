@@ -352,6 +352,7 @@ class TestSessions:
 
 
 def test_check_tells_rows_and_version_in_one_line(ledger: Ledger) -> None:
-    ledger.append([row(), row()])
-    assert "2 rows" in ledger.check()
+    for more, said in ((1, " 1 row, "), (1, " 2 rows, "), (998, " 1,000 rows, ")):
+        ledger.append([row() for _ in range(more)])
+        assert said in ledger.check()
     assert "\n" not in ledger.check()

@@ -18,7 +18,7 @@ from acp_proxy.ledger.postgres.errors import CONFLICTS, FIRST_TABLE
 from acp_proxy.ledger.postgres.schema import CHECK, hides_rows, migrate, version_of
 from acp_proxy.ledger.postgres.transactions import Transactions
 from acp_proxy.ledger.postgres_address import Address
-from acp_proxy.ledger.sql import SqlLedger
+from acp_proxy.ledger.sql import SqlLedger, sized
 from acp_proxy.ledger.statements import Run
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ class PostgresLedger(SqlLedger):
         )
         if read_only == "on":  # a standby gives that lock
             raise self._transactions.takes_no_writes()
-        return f"{self.url}: {rows} rows, {size / 1e6:.1f} MB, schema {self._version}, PostgreSQL {version}"
+        return f"{self.url}: {sized(rows, size)}, schema {self._version}, PostgreSQL {version}"
 
     def close(self) -> None:
         self._transactions.close()

@@ -15,7 +15,7 @@ from acp_proxy.ledger import Warn, log_warning
 from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import sqlite_url
-from acp_proxy.ledger.sql import SqlLedger
+from acp_proxy.ledger.sql import SqlLedger, sized
 from acp_proxy.ledger.sqlite.connection import SqliteConnection
 from acp_proxy.ledger.sqlite.file import (
     LedgerDamagedError,
@@ -62,7 +62,7 @@ class SqliteLedger(SqlLedger):
         with translated(self.path):
             size = self.path.stat().st_size
         library = f"SQLite {sqlite3.sqlite_version}"
-        return f"{self.path}: {rows} rows, {size / 1e6:.1f} MB, schema {len(MIGRATIONS)}, {library}"
+        return f"{self.path}: {sized(rows, size)}, schema {len(MIGRATIONS)}, {library}"
 
     def close(self) -> None:
         self._database.close()
