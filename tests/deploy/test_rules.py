@@ -48,6 +48,14 @@ def test_alertmanager_takes_its_configuration() -> None:
     assert status == 0, says
 
 
+def test_no_alert_is_repeated_after_longer_than_alertmanager_remembers() -> None:
+    """120 h by default: with a longer interval it tells again when it has forgotten, and warns at its start."""
+    text = (ROOT / "deploy/alertmanager/alertmanager.yml").read_text(encoding="utf-8")
+    hours = [int(count) * {"h": 1, "d": 24}[unit] for count, unit in re.findall(r"repeat_interval: (\d+)([hd])", text)]
+    assert len(hours) == text.count("repeat_interval:")
+    assert max(hours) <= 120
+
+
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
 def test_an_alert_says_how_bad_it_is_and_where_its_runbook_is(alert: dict[str, Any]) -> None:
     assert alert["labels"]["severity"] in ("critical", "warning", "info")
