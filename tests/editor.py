@@ -37,14 +37,17 @@ BUDGET = '[[budget]]\nname = "cap"\nwindow = "day"\nlimit = { amount = "1", curr
 
 
 class Editor:
-    """Talks to one proxy in front of the agent."""
+    """Talks to one proxy in front of the agent, in a new session, or in one that it loads."""
 
-    def __init__(self, process: Any) -> None:
+    def __init__(self, process: Any, load: str | None = None) -> None:
         self._process = process
         self._id = 0
         self.said: list[Any] = []
         self.ask("initialize", protocolVersion=1)
-        self.ask("session/new", cwd="/", mcpServers=[])
+        if load is None:
+            self.ask("session/new", cwd="/", mcpServers=[])
+        else:
+            self.ask("session/load", sessionId=load, cwd="/", mcpServers=[])
 
     def ask(self, method: str, **params: Any) -> Any:
         """The answer, or the first sign that the agent works and gives none."""
