@@ -189,9 +189,10 @@ class Budgets(Interceptor):
                 self._worker.ask(_open, _open_later)
             case SessionOpened() | ModelSelected():
                 self._models.choose(event)
-            case SessionClosed(session=session):
+            case SessionClosed(session=session, deleted=deleted):
                 self._models.forget(event)
-                self._turns.costs.forget([session])
+                if deleted:  # one that is only closed goes on from what it cost
+                    self._turns.costs.forget([session])
             case ConnectionClosed():
                 self._closed = True
                 for running in self._turns:

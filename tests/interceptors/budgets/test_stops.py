@@ -14,6 +14,7 @@ from tests.ends import SESSION, answer, prompt, request, update
 from tests.interceptors.budgets.house import CANCEL, CANCELLED, SMALL, daily, house, own, permission
 
 CODEX = ("@agentclientprotocol/codex-acp", "2.6.0")
+GOOSE = ("goose", "1.52.0")
 CLAUDE = ("@agentclientprotocol/claude-agent-acp", "0.100.0")
 QWEN = ("qwen-code", "0.24.4")
 PLAN = update("plan", entries=[])
@@ -91,6 +92,22 @@ async def test_calls_are_added_up_where_an_agent_tells_each(tmp_path: Path) -> N
         assert "Used: at least 51,000 of 50,000 tokens" in made.texts()[-1]
 
 
+async def test_a_session_that_was_closed_and_is_taken_up_again_brings_nothing_of_what_it_cost(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1", **STOPPING), agent=GOOSE) as made:
+        assert await made.prompt(2)
+        made.finish(2, "0.6")
+        await made.settled()
+        made.ends.client_says(request(3, "session/close", sessionId=SESSION))
+        made.ends.agent_says(answer(3))
+        made.ends.client_says(request(4, "session/resume", sessionId=SESSION, cwd="/w"))
+        made.ends.agent_says(answer(4))
+        assert await made.prompt(5)
+        made.ends.agent_says(costs("0.7"))
+        assert CANCEL not in own(made)
+        made.ends.agent_says(costs("1.01", 2000))
+        assert own(made)[-1] == CANCEL
+
+
 async def test_a_budget_of_other_models_is_not_concerned(tmp_path: Path) -> None:
     budget = daily("0.1", **STOPPING, scope=Scope(model=("claude-sonnet-*",)))
     async with house(tmp_path, budget, agent=CODEX) as made:
@@ -101,7 +118,7 @@ async def test_a_budget_of_other_models_is_not_concerned(tmp_path: Path) -> None
 
 
 async def test_the_agents_own_cost_wins_over_what_its_contexts_prove(tmp_path: Path) -> None:
-    async with house(tmp_path, daily("0.1", **STOPPING), agent=("goose", "1.52.0")) as made:
+    async with house(tmp_path, daily("0.1", **STOPPING), agent=GOOSE) as made:
         assert await made.prompt(2)
         made.ends.agent_says(costs("0.02", 500_000))
         assert own(made) == []
@@ -113,7 +130,7 @@ async def test_the_agents_own_cost_wins_over_what_its_contexts_prove(tmp_path: P
 async def test_the_agents_own_cost_counts_for_the_models_that_had_it(tmp_path: Path) -> None:
     """Of a session's cumulative cost only what came while a model of the budget was chosen."""
     sonnet = daily("0.1", **STOPPING, scope=Scope(model=("claude-sonnet-*",)))
-    async with house(tmp_path, sonnet, agent=("goose", "1.52.0")) as made:
+    async with house(tmp_path, sonnet, agent=GOOSE) as made:
 
         def choose(id: int, model: str) -> None:
             made.ends.client_says(request(id, "session/set_model", sessionId=SESSION, modelId=model))
