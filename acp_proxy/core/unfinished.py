@@ -83,8 +83,8 @@ class Unfinished:
 
 
 def _row(turn: Turn, at: int, told: ToldSoFar) -> Entry:
-    tokens = any(line.usage.total for line in told.lines)
-    known = "at least what its agent had told by then" if tokens else ""
+    known = any(line.usage.total or line.cost for line in told.lines)
+    least = "at least what its agent had told by then" if known else ""
     return Entry(
         id=turn.id,
         session=turn.session,
@@ -93,8 +93,8 @@ def _row(turn: Turn, at: int, told: ToldSoFar) -> Entry:
         ended_at=at,
         stop_reason="crashed",
         lines=told.lines,
-        usage_source="partial" if tokens else "none",
+        usage_source="partial" if known else "none",
         cost_source=told.cost_source,
-        detail="; ".join(filter(None, ("the proxy was killed during the turn", known, told.detail))),
+        detail="; ".join(filter(None, ("the proxy was killed during the turn", least, told.detail))),
         message_id=turn.message_id,
     )

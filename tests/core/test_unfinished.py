@@ -60,7 +60,7 @@ def test_the_cost_so_far_is_what_the_session_cost_more_since_the_start() -> None
     entry = unfinished.on_event(costs("1.25"))
     assert told(entry) == ("t", ["0.25"])
     assert entry is not None
-    assert (entry.model, entry.cost_source) == ("opus", "agent")
+    assert (entry.model, entry.cost_source, entry.usage_source) == ("opus", "agent", "partial")
 
 
 def test_the_tokens_that_its_agent_told_are_at_least_what_it_used() -> None:
