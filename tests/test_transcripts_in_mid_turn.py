@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from acp_proxy.core.entry import Entry, SessionState
-from acp_proxy.core.events import ContextChanged, Event, SessionRequested, SessionRestored, TurnEnded, TurnMetered
+from acp_proxy.core.events import (
+    ContextChanged,
+    Event,
+    SessionRequested,
+    SessionRestored,
+    TurnEnded,
+    TurnMetered,
+    TurnStarted,
+)
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.unfinished import Unfinished
 from acp_proxy.core.usage import NOTHING, Usage
@@ -75,11 +83,16 @@ def earlier_of(recording: Path) -> Path | None:
     return earlier if earlier in RECORDINGS else None
 
 
-def played(recording: Path, known: Known) -> Iterator[tuple[Event, Event, Entry | None]]:
+def known_before(recording: Path) -> Known:
+    earlier = earlier_of(recording)
+    return metered(earlier).states if earlier else {}
+
+
+def played(events: Iterable[Event], known: Known) -> Iterator[tuple[Event, Event, Entry | None]]:
     """Each event, what the meter makes of it, and the row that a proxy killed then leaves, where that is new."""
     numbers = itertools.count(1)
     meter, unfinished = Meter(PRICES, lambda _: f"row{next(numbers)}"), Unfinished()
-    for event in events_of(recording):
+    for event in events:
         unfinished.on_event(event)
         made = meter.on_event(event)
         if isinstance(event, SessionRequested) and event.how != "fork":
@@ -91,10 +104,9 @@ def played(recording: Path, known: Known) -> Iterator[tuple[Event, Event, Entry 
 
 def killed_in(recording: Path) -> list[tuple[list[Entry], list[Entry]]]:
     """Of each turn the rows that a proxy killed in it would have left, in their order, and those that it got."""
-    earlier = earlier_of(recording)
     running: dict[str, list[Entry]] = {}
     rows: dict[str, list[Entry]] = {}
-    for event, made, left in played(recording, metered(earlier).states if earlier else {}):
+    for event, made, left in played(events_of(recording), known_before(recording)):
         if left is not None:
             running.setdefault(left.id, []).append(left)
         if isinstance(event, TurnEnded) and isinstance(made, TurnMetered):
@@ -126,6 +138,21 @@ def test_nor_at_more_tokens_than_they_would_have_had(recording: Path) -> None:
         assert {each.usage_source for each in left} == {"partial"}
 
 
+@each_of(RECORDINGS)
+def test_its_tokens_are_those_that_its_rows_would_have_if_its_agent_had_gone_away_instead(recording: Path) -> None:
+    events, known = list(events_of(recording)), known_before(recording)
+    turns = {event.turn.id: event.turn for event in events if isinstance(event, TurnStarted)}
+    places = {id(event): place for place, event in enumerate(events)}
+    for event, _, left in played(events, known):
+        if left is not None and left.usage.total:
+            until_then = events[: places[id(event)] + 1]
+            gone = TurnEnded(left.ended_at, left.session, turns[left.id], "crashed", updates=1)
+            after = [made for now, made, _ in played([*until_then, gone], known) if now is gone]
+            rows = [made.entry for made in after if isinstance(made, TurnMetered)]
+            assert (tokens(*rows), nano(*rows)) == (left.usage, nano(left))
+            assert {row.cost_source for row in rows} == {left.cost_source}
+
+
 def test_of_these_agents_a_killed_turn_has_tokens() -> None:
     tell = {path.parent.name for path in RECORDINGS for left, _ in killed_in(path) if left[-1].usage.total}
     assert tell == TELL_TOKENS
@@ -136,7 +163,7 @@ def killed_before(recording: Path) -> Iterator[tuple[list[Entry], Known]]:
     earlier = earlier_of(recording)
     rows: list[Entry] = []
     states: dict[str, SessionState] = {}
-    for _, made, left in played(earlier, {}) if earlier else ():
+    for _, made, left in played(events_of(earlier), {}) if earlier else ():
         if isinstance(made, TurnMetered):
             rows.append(made.entry)
             states[made.entry.session] = made.state
@@ -163,5 +190,5 @@ def test_who_goes_on_with_a_session_books_nothing_of_a_killed_turn_again(recordi
 
 def in_both(recording: Path, session: str, before: list[Entry], known: Known) -> list[Entry]:
     """The rows of a session that had some before."""
-    after = [made.entry for _, made, _ in played(recording, known) if isinstance(made, TurnMetered)]
+    after = [made.entry for _, made, _ in played(events_of(recording), known) if isinstance(made, TurnMetered)]
     return [row for row in [*before, *after] if row.session == session]
