@@ -14,6 +14,8 @@ FIRST_TABLE = ("23505", "42P07")
 NO_STATEMENT = ("26000", "42P05")  # a pooler gave the connection to somebody else
 NO_SUCH_LEVEL = "0A000"  # a hot standby has no SERIALIZABLE, and says so in no other way
 READ_ONLY = "25006"
+NO_RIGHT = "42501"
+NO_LOCK = "55P03"  # in time
 # The connection is gone: broken, ended by an administrator, or since it or its transaction lasted too long.
 ENDED = ("08", "57P", "25P03", "25P04")
 # Connection, resources, operator, system, transactions that ended, locks: may pass.

@@ -1,6 +1,6 @@
 """The ledger's schema on PostgreSQL: the numbered list of `migrations.py` in its dialect, and how it is brought up.
 
-No advisory locks, no sequences, no LISTEN: whoever migrates holds the one row of `acp_proxy_schema`.
+No advisory locks, no sequences, no LISTEN: whoever migrates locks `acp_proxy_schema`, which every transaction reads.
 """
 
 from __future__ import annotations
@@ -9,12 +9,25 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.accounts import unsummed
 from acp_proxy.ledger.migrations import MIGRATIONS, Step, refuse_newer
+from acp_proxy.ledger.postgres.errors import NO_LOCK, NO_RIGHT
 from acp_proxy.ledger.statements import Run
 
-# Together with `BEGIN` one journey. The division fails once a newer version has changed the tables that we know.
-CHECK = f"SELECT 1 / (version <= {len(MIGRATIONS)})::int FROM acp_proxy_schema"
+# Together with `BEGIN` one journey. The division fails once a newer version has changed the tables that we know. Who
+# migrates waits for all that are past this, and all others wait here: by a statement that takes no snapshot, for one
+# that lasts for the transaction would still show the old version.
+_LOCK = "LOCK TABLE acp_proxy_schema IN {} MODE"
+CHECK = f"{_LOCK.format('ACCESS SHARE')}; SELECT 1 / (version <= {len(MIGRATIONS)})::int FROM acp_proxy_schema"
+# A step takes the time that it takes, whatever a server allows. Not every version has all three.
+_UNLIMITED = """
+SELECT set_config(name, '0', true) FROM pg_settings
+WHERE name IN ('statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout')
+"""
+
+# What is to be done about it.
+_MENDED_BY = {NO_RIGHT: "let their owner open it first", NO_LOCK: "others use them: try again later"}
 
 T = TypeVar("T")
 Transact = Callable[[Callable[[Run], T]], T]
@@ -42,7 +55,15 @@ def migrate(transact: Transact[int], patiently: Transact[int]) -> int:
     Raises LedgerError for a ledger of a newer version, and what the database raises where its tables are another's.
     """
     before = transact(version_of)
-    return patiently(_migrate) if before < len(MIGRATIONS) else before
+    if before == len(MIGRATIONS):
+        return before
+    try:
+        return patiently(_migrate)
+    except LedgerError as error:
+        if mended_by := _MENDED_BY.get(getattr(error.__cause__, "sqlstate", "")):
+            expected = f"its tables are of version {before}, expected {len(MIGRATIONS)}"
+            raise type(error)(f"{error}: {expected}: {mended_by}") from error.__cause__
+        raise
 
 
 def hides_rows(run: Run) -> bool:
@@ -61,9 +82,12 @@ def version_of(run: Run) -> int:
 
 
 def _migrate(run: Run) -> int:
+    """What is locked before it is read must be read as it is then: not on a snapshot of the whole transaction."""
+    run(_UNLIMITED, ())
     run("CREATE TABLE IF NOT EXISTS acp_proxy_schema (id BIGINT PRIMARY KEY, version BIGINT NOT NULL)", ())
+    run(_LOCK.format("ACCESS EXCLUSIVE"), ())
     run("INSERT INTO acp_proxy_schema VALUES (1, 0) ON CONFLICT DO NOTHING", ())
-    (done,) = run("SELECT version FROM acp_proxy_schema FOR UPDATE", ())[0]
+    (done,) = run("SELECT version FROM acp_proxy_schema", ())[0]
     for number, statements in enumerate(MIGRATIONS[done:], done + 1):
         for statement in (*statements, *_OWN.get(number, ())):
             if not isinstance(statement, str):

@@ -39,7 +39,8 @@ T = TypeVar("T")
 _RETRY_BETWEEN = (0.0005, 0.01)  # seconds, drawn anew each time
 _BEGIN = "BEGIN"
 _BEGIN_REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
-_PATIENT_LOCKS = "SELECT set_config('lock_timeout', ?, true)"  # for this transaction alone
+# Each statement sees what others committed before it, whatever the database's default is. In milliseconds.
+_BEGIN_PATIENTLY = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {:.0f}"
 
 
 class _LostError(Exception):
@@ -82,7 +83,8 @@ class Transactions:
         """What `work` returns, all of it done or nothing; anew after errors of which SQLSTATE is one of `repeat`.
 
         Without `begin` it is one statement, which needs no transaction around it. A statement may take `longest`
-        seconds where that is given, and then it is the wait for each lock that patience bounds.
+        seconds where that is given, and then it is the wait for each lock that patience bounds, and every statement
+        has a snapshot of its own.
         """
         deadline = time.monotonic() + self._patience
         stale = self._connection is not None  # it may be from before the server was started anew
@@ -123,9 +125,8 @@ class Transactions:
             if not begin:
                 return work(run)
             try:
-                self._wait(connection.execute(f"{self._begin}; {self.check}"), self._patience)
-                if longest is not None:
-                    run(_PATIENT_LOCKS, (f"{self._patience * 1000:.0f}ms",))
+                how = self._begin if longest is None else _BEGIN_PATIENTLY.format(self._patience * 1000)
+                self._wait(connection.execute(f"{how}; {self.check}"), self._patience)
                 result = work(run)
                 run("COMMIT", ())
             except BaseException:
