@@ -264,9 +264,11 @@ class SessionAccount:
 
     @property
     def _counters(self) -> Counters | None:
-        """The session's cumulative counters as told last."""
+        """The session's cumulative counters as told last. Ones that fell are so if they are of the turn that runs."""
         last, heard = self.tokens.last, self.heard
-        return heard if heard is not None and (last is None or covers(heard, last)) else last
+        if heard is None or last is None or covers(heard, last):
+            return heard or last
+        return heard if self.open and self.notes.cumulative is not None and self.tokens.fell(heard) else last
 
 
 def _nothing_like(costs: tuple[Money, ...]) -> Money | None:

@@ -84,6 +84,23 @@ def test_of_a_sessions_counters_it_is_what_came_since_the_turn_before() -> None:
     assert [line.usage for line in found.lines] == [Usage(300, 200, 0, 20)]
 
 
+def test_who_goes_on_after_counters_that_fell_in_mid_turn_counts_from_there() -> None:
+    made = running(OPENHANDS)
+    made.calls(openhands(1000, 100, cost=0))
+    made.story.end(made.turn)
+    made.turn = made.story.begin()
+    made.calls(openhands(300, 30, cost=0))
+    found = told(made.story)
+    assert found
+    assert [line.usage for line in found.lines] == [Usage(300, output=30)]
+    after = Story(OPENHANDS)
+    after.open("load")
+    after.restore(made.story.changes[-1].state)
+    turn = after.begin()
+    after.update(turn, openhands(500, 50, cost=0))
+    assert after.end(turn)[-1].usage == Usage(200, output=20)
+
+
 def test_a_turn_so_far_is_told_as_text() -> None:
     made = running(FAST)
     made.calls({"openhands.dev/metrics": {"status_line": "3,770 in, 449 out, 1 tools"}})
