@@ -95,6 +95,14 @@ def test_the_help_of_each_command_has_an_example_that_can_be_typed() -> None:
             ("prices", "cost", "m", "--input", "many"),
             "acp-proxy: argument --input: expected a number of tokens, not 'many'; see acp-proxy prices cost --help",
         ),
+        *(
+            (
+                ("report", "--limit", number),
+                f"acp-proxy: argument --limit: expected a number of lines, at least 1, not '{number}'; see acp-proxy "
+                "report --help",
+            )
+            for number in ("0", "-1", "many", "1.5", "9" * 5000)
+        ),
         (
             ("prices", "show", "caf\udce9"),
             "acp-proxy: argument MODEL: expected text in UTF-8; see acp-proxy prices show --help",
@@ -185,6 +193,19 @@ def test_ledger_and_config_may_stand_before_or_after_the_command(machine: Machin
     ):
         assert "Nothing in the ledger yet." in machine.answer(*arguments)
     assert "2026-11-21" in machine.answer("--config", str(config), "report", "--ledger", machine.url)
+
+
+def test_a_limit_leaves_lines_out_and_says_how_many_but_nothing_of_the_total(machine: Machine) -> None:
+    machine.fill(3)
+    every = machine.answer("report", "--by", "turn")
+    *lines, total, empty, note = machine.answer("report", "--by", "turn", "--limit", "1").splitlines()
+    assert [*lines, total] == [*every.splitlines()[:2], every.splitlines()[-1]]
+    assert (empty, note) == ("", "Not shown: 2 more, which are in the total.")
+    assert machine.answer("report", "--by", "turn", "--limit", "3") == every
+    as_json = json.loads(machine.answer("report", "--by", "turn", "--limit", "1", "--json"))
+    assert (len(as_json["rows"]), as_json["omitted"], as_json["total"]["turns"]) == (1, 2, 3)
+    assert "omitted" not in json.loads(machine.answer("report", "--by", "turn", "--json"))
+    assert machine.answer("report", "--by", "turn", "--limit", "2", "--csv").count("\n") == 3
 
 
 def test_a_report_in_a_pipe_is_plain(machine: Machine) -> None:

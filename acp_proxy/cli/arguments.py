@@ -17,7 +17,7 @@ from acp_proxy.status import FIELDS
 
 _SAYS = "Relays the Agent Client Protocol, and meters what agents use."
 _MORE = "`acp-proxy COMMAND --help` explains each command, `acp-proxy demo` shows them at work."
-_MOST_TOKENS = 10**12
+_MOST = 10**12
 
 
 def parser() -> argparse.ArgumentParser:
@@ -95,6 +95,8 @@ def _add_report(command: argparse.ArgumentParser) -> None:
     for name in FILTERS:
         part = "part of a session's title" if name == "title" else f"only this {name}"
         command.add_argument(f"--{name}", metavar="TEXT" if name == "title" else "NAME", help=part)
+    most = "at most so many lines: what cost most; of days, weeks and months the last"
+    command.add_argument("--limit", metavar="N", type=_lines, help=most)
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="exact figures, for programs")
     form.add_argument("--csv", action="store_true", help="the same for spreadsheets")
@@ -265,6 +267,17 @@ def _text(given: str) -> str:
 
 
 def _tokens(text: str) -> int:
-    if text.isascii() and text.isdigit() and len(text) <= len(str(_MOST_TOKENS)) and int(text) <= _MOST_TOKENS:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"expected a number of tokens, not {text!r}")
+    if (number := _number(text)) is None:
+        raise argparse.ArgumentTypeError(f"expected a number of tokens, not {text!r}")
+    return number
+
+
+def _lines(text: str) -> int:
+    if not (number := _number(text)):
+        raise argparse.ArgumentTypeError(f"expected a number of lines, at least 1, not {text!r}")
+    return number
+
+
+def _number(text: str) -> int | None:
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(_MOST)) and int(text) <= _MOST
+    return int(text) if is_number else None

@@ -36,7 +36,7 @@ def _report(arguments: argparse.Namespace) -> int:
     wanted = query(*options.interval(arguments, zone, now), [("organisation", ours), *filters])
     ledger = open_reader(config.ledger.url, must_exist=options.names_ledger(arguments))
     try:
-        found = report(ledger, arguments.by, wanted, zone)
+        found = report(ledger, arguments.by, wanted, zone, arguments.limit)
         if not (found.lines or arguments.json or arguments.csv):
             from acp_proxy.report.nothing import nothing
 

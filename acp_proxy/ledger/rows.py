@@ -80,6 +80,10 @@ def _chunks_of_session(
     """Its turns are found by an index that is not in the order of time: sorted once, and not for every chunk."""
     ordered = f"SELECT t.id FROM turn t {index} WHERE t.org_id = ? {turns[0]} ORDER BY t.started_at, t.id"
     ids = [found[0] for found in read(ordered, (organisation, *turns[1]))]
+    return _chunks_of(read, organisation, ids, lines)
+
+
+def _chunks_of(read: Read, organisation: str, ids: Sequence[str], lines: _Condition) -> Iterator[_Chunk]:
     for start in range(0, len(ids), CHUNK):
         some = ids[start : start + CHUNK]
         sql = f"""
@@ -87,6 +91,11 @@ def _chunks_of_session(
             FROM (SELECT * FROM turn WHERE org_id = ? AND id IN ({", ".join("?" * len(some))})) t {LINES} {lines[0]}
         """
         yield sorted(read(sql, (organisation, *some, *lines[1])), key=_order_of)
+
+
+def read_by_ids(read: Read, organisation: str, ids: Sequence[str], query: Query) -> Iterator[Row]:
+    """In no order; only the lines of models that the query is about."""
+    return _rows_of(_chunks_of(read, organisation, ids, _model_condition(query)))
 
 
 def _rows_of(chunks: Iterator[_Chunk]) -> Iterator[Row]:

@@ -50,6 +50,11 @@ class SqlReader(ABC):
     def rows(self, query: Query) -> Iterator[Row]:
         return read_rows(self._read, query, self.dialect)
 
+    def costliest(self, query: Query, currencies: Sequence[str], most: int) -> list[Row]:
+        from acp_proxy.ledger.costliest import read_costliest  # not for a status
+
+        return read_costliest(self._read, query, currencies, most, self.dialect)
+
     def summed(self, query: Query, by: Sequence[str]) -> list[Sums]:
         return read_sums(self._read, query, by, self.dialect)
 

@@ -19,6 +19,7 @@ from acp_proxy.times import PERIODS, Zone
 DIMENSIONS = ("model", "agent", "project", "user", "team", "kind")
 BY = (*PERIODS, "session", "turn", *DIMENSIONS)
 FILTERS = ("agent", "model", "user", "team", "project", "title")
+_FEW = 5000  # turns that may be in memory at once
 UNNAMED = {"model": "unknown", "team": "none", "project": "none"}
 """What stands for a value that a row does not have, as key and as filter."""
 
@@ -58,27 +59,37 @@ class Report(Struct, frozen=True):
     lines: Collection[Line]  # there may be millions of turns or sessions: they are not all in memory
     total: Line
     currencies: tuple[str, ...]  # the commonest first
+    omitted: int | None = None  # how many more lines there are; None where no limit was asked for
 
 
-def report(ledger: LedgerReader, by: str, query: Query, zone: Zone) -> Report:
-    """`by` is one of `BY`. Raises LedgerError."""
+def report(ledger: LedgerReader, by: str, query: Query, zone: Zone, limit: int | None = None) -> Report:
+    """`by` is one of `BY`. With a `limit` it has the last periods, or what cost most. Raises LedgerError."""
     sums = next(iter(ledger.summed(query, ())), None)
     total = line_of("total", sums) if sums else Line("total")
     currencies = currencies_of(total.costs, lambda: ledger.summed(query, ("currency",)))
-    lines = _ordered_lines(ledger, by, query, zone, sums, currencies)
-    return Report(by, query, zone, lines, total, currencies)
+    if by in ("turn", "session"):
+        rows = sums.rows if sums else 0
+        lines, count = _ranked_lines(ledger, by, query, currencies, rows, limit)
+    else:
+        every = ordered(by, _lines(ledger, by, query, zone, sums), currencies)
+        lines, count = every if limit is None else every[-limit:] if by in PERIODS else every[:limit], len(every)
+    return Report(by, query, zone, lines, total, currencies, None if limit is None else max(0, count - len(lines)))
 
 
-def _ordered_lines(
-    ledger: LedgerReader, by: str, query: Query, zone: Zone, total: Sums | None, currencies: tuple[str, ...]
-) -> Collection[Line]:
-    if by not in ("turn", "session"):
-        return ordered(by, _lines(ledger, by, query, zone, total), currencies)
-    from acp_proxy.report.ranked import ranked_sessions, ranked_turns  # who asks for anything else need not import it
+def _ranked_lines(
+    ledger: LedgerReader, by: str, query: Query, currencies: tuple[str, ...], rows: int, limit: int | None
+) -> tuple[Collection[Line], int]:
+    """Those asked for, and how many there are."""
+    from acp_proxy.report.ranked import Ranked, ranked_sessions, ranked_turns  # who asks for anything else need not
 
+    if by == "turn" and limit is not None and limit <= _FEW:
+        return [turn_line(row) for row in ledger.costliest(query, currencies, limit)], rows
+    ranked: Ranked[Line]
     if by == "turn":
-        return ranked_turns(ledger.rows(query), currencies, turn_line)
-    return ranked_sessions(ledger.session_sums(query), currencies, session_line)
+        ranked = ranked_turns(ledger.rows(query), currencies, turn_line, most=limit)
+    else:
+        ranked = ranked_sessions(ledger.session_sums(query), currencies, session_line, most=limit)
+    return ranked, ranked.count
 
 
 def currencies_of(costs: Sequence[Money], by_currency: Callable[[], Iterable[Sums]]) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ def as_json(report: Report) -> Iterator[str]:
         "until": None if until is None else rfc3339(until),
         "timezone": report.zone.name,
         "rows": [],
+        **({} if report.omitted is None else {"omitted": report.omitted}),
         "total": figures(report.total),
     }
     return json_in_pieces(whole, "rows", map(described, report.lines))

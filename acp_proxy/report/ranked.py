@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from heapq import merge
+from itertools import islice
 from typing import IO, TypeVar
 
 import msgspec
@@ -50,24 +51,32 @@ _decode_strange = msgpack_decoder(tuple[int, _Strange]).decode
 class Ranked(Collection[T]):
     """By cost, the highest first, in the first of the currencies that there is; then by tokens; then by key.
 
-    All records are read at once; each is what `made` makes of its bytes. Raises LedgerError where there is no room.
+    All records are read at once, and `count` is how many they were; each is what `made` makes of its bytes. At most
+    `most` are kept. Raises LedgerError where there is no room.
     """
 
-    def __init__(self, records: Iterable[_Record], made: Callable[[bytes], T], in_memory: int = _IN_MEMORY) -> None:
+    def __init__(
+        self,
+        records: Iterable[_Record],
+        made: Callable[[bytes], T],
+        in_memory: int = _IN_MEMORY,
+        most: int | None = None,
+    ) -> None:
         self._made = made
-        self._count = 0
+        self._most = most
+        self.count = 0
         self._file: IO[bytes] | None = None
         self._runs: list[tuple[int, int, int]] = []  # the file's descriptor, and where they begin and end in it
         self._rest = self._read(records, in_memory)
 
     def __len__(self) -> int:
-        return self._count
+        return self.count if self._most is None else min(self.count, self._most)
 
     def __contains__(self, one: object) -> bool:
         return any(each == one for each in self)
 
     def __iter__(self) -> Iterator[T]:
-        for _, record in merge(self._rest, *(_run(*run) for run in self._runs)):
+        for _, record in islice(merge(self._rest, *(_run(*run) for run in self._runs)), self._most):
             yield self._made(record)
 
     def _read(self, records: Iterable[_Record], in_memory: int) -> list[_Record]:
@@ -76,7 +85,10 @@ class Ranked(Collection[T]):
         for record in records:
             found.append(record)
             size += len(record[1])
-            self._count += 1
+            self.count += 1
+            if self._most is not None and len(found) >= 2 * self._most + _BLOCK:
+                found = sorted(found)[: self._most]
+                size = sum(len(each[1]) for each in found)
             if size > in_memory:
                 self._write(sorted(found))
                 found, size = [], 0
@@ -98,7 +110,11 @@ class Ranked(Collection[T]):
 
 
 def ranked_turns(
-    rows: Iterable[Row], currencies: Sequence[str], made: Callable[[Row], T], in_memory: int = _IN_MEMORY
+    rows: Iterable[Row],
+    currencies: Sequence[str],
+    made: Callable[[Row], T],
+    in_memory: int = _IN_MEMORY,
+    most: int | None = None,
 ) -> Ranked[T]:
     origins: dict[Origin, int] = {}
 
@@ -113,7 +129,7 @@ def ranked_turns(
             number, entry = _decode_strange(data)
         return made(Row(numbered[number], entry))
 
-    ranked = Ranked(map(record, rows), unpacked, in_memory)
+    ranked = Ranked(map(record, rows), unpacked, in_memory, most)
     numbered = list(origins)
     return ranked
 
@@ -123,13 +139,14 @@ def ranked_sessions(
     currencies: Sequence[str],
     made: Callable[[SessionInfo, Sums], T],
     in_memory: int = _IN_MEMORY,
+    most: int | None = None,
 ) -> Ranked[T]:
     def record(one: tuple[SessionInfo, Sums]) -> _Record:
         session, sums = one
         key = session_key(session.origin, session.session)
         return _place(currencies, sums.costs, sums.usage.total, key), _encoded(one)
 
-    return Ranked(map(record, found), lambda data: made(*_decode_session(data)), in_memory)
+    return Ranked(map(record, found), lambda data: made(*_decode_session(data)), in_memory, most)
 
 
 def _encoded(turn_or_session: object) -> bytes:

@@ -17,13 +17,13 @@ AT_ONCE = 5000  # lines of a table that are in memory
 
 def plain(report: Report) -> Iterator[str]:
     parts = _parts(report)
-    return table.plain_parts(next(parts), parts, notes(report.total))
+    return table.plain_parts(next(parts), parts, _notes(report))
 
 
 def coloured(report: Report, width: int, environ: Mapping[str, str]) -> Iterator[str]:
     """For a terminal of `width` columns, in colours unless the environment has `NO_COLOR`."""
     parts = _parts(report)
-    return table.coloured_parts(next(parts), parts, notes(report.total), width, environ)
+    return table.coloured_parts(next(parts), parts, _notes(report), width, environ)
 
 
 def parts_of(report: Report, *, but: str) -> Iterator[Part]:
@@ -59,6 +59,12 @@ def _size(line: Line, currency: str | None) -> int:
 
 def _bars(sizes: Sequence[int], longest: int) -> Bars:
     return lambda width: [("bar", table.bar_text(size, longest, width)) for size in sizes]
+
+
+def _notes(report: Report) -> list[str]:
+    if not report.omitted:
+        return notes(report.total)
+    return [f"Not shown: {report.omitted:,} more, which are in the total.", *notes(report.total)]
 
 
 def notes(total: Line) -> list[str]:

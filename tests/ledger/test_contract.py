@@ -118,6 +118,29 @@ class TestRows:
         session = (("session", given_rows[0].entry.session),)
         assert list(ledger.rows(Query(where=session))) == given_rows
 
+    def test_the_costliest_come_first_out_of_more_rows_than_a_chunk(self, ledger: Ledger) -> None:
+        other = replace(ALICE, organisation="another")
+        unknown = [row(line(cost=None), at=NOON + 3 * MINUTE), row(line(cost=None, input=9999), at=NOON)]
+        foreign = [row(line(cost="2", currency="EUR"), at=NOON), row(line(cost="3", currency="EUR"), origin=other)]
+        costly = row(line(cost="0.7"), line("haiku", "0.8"), line("haiku", "9", "EUR"), at=NOON + MINUTE)
+        alike = [row(line(cost="1"), at=NOON + number // 700, id=f"{number:05}") for number in range(4100)]
+        ledger.append([*unknown, *foreign, costly, *alike])
+
+        def ids(most: int, query: Query | None = None, currencies: tuple[str, ...] = ("USD", "EUR")) -> list[str]:
+            return [found.entry.id for found in ledger.costliest(query or Query(), currencies, most)]
+
+        first = [costly.entry.id, *(each.entry.id for each in alike)]
+        last = [each.entry.id for each in (foreign[1], foreign[0], unknown[1], unknown[0])]
+        assert ledger.costliest(Query(), ("USD", "EUR"), 1) == [costly]
+        assert ids(2100) == first[:2100]
+        assert ids(9999) == [*first, *last]
+        assert ids(2, currencies=()) == [last[2], costly.entry.id]
+        assert ids(3, Query(NOON + MINUTE)) == [first[0], last[3]]
+        assert ids(3, Query(NOON + 1, NOON + 3)) == first[701:704]
+        assert ids(3, Query(where=(("organisation", "another"), ("user", "alice")))) == [last[0]]
+        (part,) = ledger.costliest(Query(where=(("model", "haiku"),)), ("EUR",), 5)
+        assert part.entry.lines == costly.entry.lines[1:]
+
     def test_one_row_that_cannot_be_kept_keeps_all_of_its_call_out(self, ledger: Ledger) -> None:
         for bad in (row(line(input=2**63)), row(line("\ud800"))):
             with pytest.raises(RowRefusedError, match="does not fit"):

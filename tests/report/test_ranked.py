@@ -35,6 +35,9 @@ def test_turns_are_in_the_order_of_any_report_whether_they_wait_on_disk_or_not(
     ranked = ranked_turns(rows, currencies, turn_line, in_memory)
     assert list(ranked) == ordered("turn", lines, currencies)
     assert (len(ranked), list(ranked)) == (len(rows), list(ranked))
+    for most in (1, 2, 30):
+        some = ranked_turns(rows, currencies, turn_line, in_memory, most)
+        assert (list(some), len(some), some.count) == (list(ranked)[:most], min(most, len(rows)), len(rows))
 
 
 def test_turns_that_find_no_room_on_disk_are_told_of_in_one_line() -> None:

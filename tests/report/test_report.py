@@ -170,6 +170,10 @@ def test_every_key_adds_up_to_the_same_total(tmp_path_factory: pytest.TempPathFa
     totals = set()
     for by in BY:
         one = report(ledger, by, Query(), BERLIN)
+        for limit in (1, 5, 10_000):
+            some = report(ledger, by, Query(), BERLIN, limit)
+            lines = list(one.lines)[-limit:] if by in times.PERIODS else list(one.lines)[:limit]
+            assert (list(some.lines), some.omitted, some.total) == (lines, len(one.lines) - len(lines), one.total)
         tokens = sum((line.usage for line in one.lines), Usage())
         costs = frozenset(summed(cost for line in one.lines for cost in line.costs))
         assert (tokens, costs) == (one.total.usage, frozenset(one.total.costs))
