@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.events import (
     ContextChanged,
@@ -59,14 +61,15 @@ class Unfinished:
 
     def _news(self, turn: Turn, event: ContextChanged) -> Entry | None:
         """What there is of a turn, unless that is nothing, or nothing new."""
-        session, model = event.session, event.state.model
+        session, state = event.session, event.state
         costs, told = known = self._costs.of(session), event.told
         if known == self._known.get(session) or not (costs or told):
             return None
         self._known[session] = known
         amounts = [Money(nano, currency) for currency, nano in costs.items()]
-        cost_alone = ToldSoFar(tuple([UsageLine(model, NOTHING, amount) for amount in amounts]), "agent")
-        return _row(turn, event.at, told or cost_alone)
+        cost_alone = ToldSoFar(tuple([UsageLine(state.model, NOTHING, amount) for amount in amounts]), "agent")
+        row = _row(turn, event.at, told or cost_alone)
+        return replace(row, context_used=state.context_used, context_size=state.context_size)
 
     def _forget(self, session: str, turn_id: str) -> bool:
         """What comes now is another turn's. Whether there was one: a row that is no turn's ends none."""

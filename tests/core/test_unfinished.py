@@ -96,6 +96,15 @@ def test_tokens_are_those_of_the_next_turn_once_one_has_its_row() -> None:
     assert (entry.id, entry.usage.total) == ("b", 110)
 
 
+def test_its_context_is_the_last_that_was_known_with_them() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(started("t"))
+    state = SessionState(context_used=7000, context_size=200_000)
+    entry = unfinished.on_event(replace(tokens(TOLD), state=state))
+    assert entry is not None
+    assert (entry.context_used, entry.context_size) == (7000, 200_000)
+
+
 def test_nothing_is_kept_again_that_is_known() -> None:
     unfinished = Unfinished()
     unfinished.on_event(started("t"))
