@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from acp_proxy.core.acp import chars_between
 from acp_proxy.core.events import Side
 from acp_proxy.core.traffic import Flow
 from acp_proxy.core.wire.alike import ESCAPE, NEWLINE, QUOTE, Alike
@@ -44,13 +45,13 @@ class AgentLines:
                     return True
             elif run[end:] == alike.tail and len(run) >= alike.least:
                 self._flow.messages += 1
+                chars = len(words) if words.isascii() else chars_between(words)
                 burst = self._burst
                 if burst is self._accounting.last:
                     burst.updates += 1
-                    burst.size += len(words) + alike.around
+                    burst.chars += chars
                 else:
-                    size = len(words) + alike.around
-                    self._burst = self._accounting.burst(alike.session, alike.kind, 1, size)
+                    self._burst = self._accounting.burst(alike.session, alike.kind, 1, chars)
                 return True
         try:
             peeked = decode_run(run)

@@ -11,36 +11,31 @@ from itertools import islice
 from typing import TypeAlias
 
 from acp_proxy.core import acp
-from acp_proxy.core.acp import AGENT_METHODS, PLAIN_UPDATES, SESSION_UPDATE, USAGE_UPDATE
+from acp_proxy.core.acp import AGENT_METHODS, PLAIN_UPDATES, SESSION_UPDATE, USAGE_UPDATE, chars_in
 from acp_proxy.core.events import Event, Side
 from acp_proxy.core.wire.peek import ABSENT, Params, Peek, peek_line
 
 _AGENT = Side.AGENT
-_AROUND_TEXT = len('{"type":"text","text":""}')  # of a chunk's content, of which characters are counted, not JSON
 _TOGETHER = 256  # contexts that are accounted as one
 
 
 class Burst:
-    """Updates of one kind in one session of which nothing else matters, and the bytes of their `content`."""
+    """Updates of one kind in one session of which nothing else matters, and the characters of their text."""
 
-    __slots__ = ("kind", "session", "size", "updates")
+    __slots__ = ("chars", "kind", "session", "updates")
 
-    def __init__(self, session: str | None, kind: str, updates: int, size: int) -> None:
+    def __init__(self, session: str | None, kind: str, updates: int, chars: int) -> None:
         self.session = session
         self.kind = kind
         self.updates = updates
-        self.size = size
-
-    @property
-    def chars(self) -> int:
-        return max(0, self.size - self.updates * _AROUND_TEXT)
+        self.chars = chars
 
     def add(self, other: Burst) -> bool:
         """Whether the other counts the same, and is counted in here now."""
         same = self.kind == other.kind and self.session == other.session
         if same:
             self.updates += other.updates
-            self.size += other.size
+            self.chars += other.chars
         return same
 
 
@@ -76,7 +71,7 @@ def next_of_agent(
 ) -> int:
     """The index of the agent's next line that matters, or the end; what the lines before it tell is added to `seen`."""
     session: str | None = None
-    kind, updates, size = "", 0, 0
+    kind, updates, chars = "", 0, 0
     index = start
     for peek in islice(peeked, start, None) if start else peeked:
         params = peek.params
@@ -87,21 +82,21 @@ def next_of_agent(
             break
         elif update.kind == kind and params.session == session:  # bursts are of one kind
             updates += 1
-            size += len(update.content)
+            chars += chars_in(bytes(update.content))
         elif update.kind in PLAIN_UPDATES:
             if updates:
-                seen.append(Burst(session, kind, updates, size))
-            session, kind, updates, size = params.session, update.kind or "", 1, len(update.content)
+                seen.append(Burst(session, kind, updates, chars))
+            session, kind, updates, chars = params.session, update.kind or "", 1, chars_in(bytes(update.content))
         elif update.kind == USAGE_UPDATE and (told := _told(params)) is not None:
             if updates:
-                seen.append(Burst(session, kind, updates, size))
-                session, kind, updates, size = None, "", 0, 0
+                seen.append(Burst(session, kind, updates, chars))
+                session, kind, updates, chars = None, "", 0, 0
             seen.append(told)
         else:
             break
         index += 1
     if updates:
-        seen.append(Burst(session, kind, updates, size))
+        seen.append(Burst(session, kind, updates, chars))
     return index
 
 

@@ -3,6 +3,7 @@
 Nothing outside of this package knows a field of ACP. Readers never raise: what is malformed counts as absent.
 """
 
+from acp_proxy.core.acp.characters import chars_between, chars_in
 from acp_proxy.core.acp.counting import (
     Ending,
     accepts,
@@ -119,6 +120,8 @@ __all__ = [
     "accepts",
     "answer_to",
     "cancel_line",
+    "chars_between",
+    "chars_in",
     "compaction_status",
     "context_of",
     "cost_in",

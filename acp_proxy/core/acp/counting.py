@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
+from acp_proxy.core.acp.characters import text_length
 from acp_proxy.core.acp.names import ENDED, FAILED, OUTPUT_UPDATES, THOUGHT_UPDATES
 from acp_proxy.core.acp.reading import Update, meta_of
 from acp_proxy.core.acp.values import count, label, mapping, text
@@ -158,13 +159,13 @@ def counters(value: Any) -> Counters | None:
 
 def prompt_chars(params: Mapping[str, Any]) -> int:
     """Characters of text in a prompt's blocks."""
-    return _text_length(params.get("prompt"))
+    return text_length(params.get("prompt"))
 
 
 def update_chars(update: Update) -> int:
     """Characters of text in a chunk or a message; tools are measured by `tool_chars`."""
     if update.kind in OUTPUT_UPDATES or update.kind in THOUGHT_UPDATES:
-        return _text_length(update.fields.get("content"))
+        return text_length(update.fields.get("content"))
     return 0
 
 
@@ -194,16 +195,6 @@ def _token_count(fields: Mapping[str, Any]) -> Counters | None:
 
 def _either(fields: Mapping[str, Any], *spellings: str) -> Any:
     return next((fields[name] for name in spellings if name in fields), None)
-
-
-def _text_length(content: Any) -> int:
-    """Of a block, or of a list of them: text, and text in embedded resources. Images count nothing."""
-    if isinstance(content, list):
-        return sum([_text_length(block) for block in content if isinstance(block, dict)])
-    if not isinstance(content, dict):
-        return 0
-    said = content["text"] if "text" in content else mapping(content.get("resource")).get("text")
-    return len(said) if isinstance(said, str) else 0
 
 
 def _json_length(value: Any) -> int:

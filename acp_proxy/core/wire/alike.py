@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from io import BytesIO
 from operator import itemgetter
 
-from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
+from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE, chars_between, chars_in
 from acp_proxy.core.wire.peek import ABSENT, Peek
 
 _TEXT = b'"text":"'
@@ -20,7 +20,7 @@ _TELLING = len('"agent_')  # up to here the kinds of text updates are the same, 
 _NEVER = 1 << 62
 
 Measured = tuple[int, int]
-"""Lines, and the bytes of their `content` together."""
+"""Lines, and the characters of their text together."""
 
 
 class Alike:
@@ -41,7 +41,6 @@ class Alike:
             itemgetter(0),
             b"\n",
         )  # the byte by which lines of other kinds differ, and this one's
-        self.around = 0  # bytes of `content` that are not words
         self._mixed = False  # the last run that was sifted had other lines in it: the next one will
 
     def learn(self, line: bytes, peek: Peek) -> None:
@@ -56,13 +55,14 @@ class Alike:
         end = content.find(b'"', begin)  # a quote before a key's colon ends a string, so the one behind it begins one
         if begin < len(_TEXT) or line.rfind(content) != at or content[end - 1 : end] == b"\\":
             return
+        if chars_in(content) != chars_between(content[begin:end]):  # these words are not all of its text, or none
+            return
         self.session, self.kind = peek.params.session, update.kind or ""
         self.head, self.tail = line[: at + begin], line[at + end :]
         self._joint = self.tail + self.head
         self.least, self.long = len(self._joint), _FEW * len(self._joint)
         self.begin, self.end = len(self.head), -len(self.tail)
         self._words_of = itemgetter(slice(self.begin, self.end))
-        self.around = len(content) - (end - begin)
         telling = self.head.find(b'"%s"' % self.kind.encode()) + _TELLING
         self._telling, self._tells = itemgetter(telling), line[telling : telling + 1]
 
@@ -76,7 +76,7 @@ class Alike:
             return self._measure_each(run, list(map(self._words_of, BytesIO(run).readlines())))
         if len(run) < self.least or run[end:] != self.tail:
             return None
-        return 1, len(words) + self.around
+        return 1, chars_between(words)
 
     def sift(self, run: bytes) -> Iterator[tuple[bytes, Measured | None]]:
         """A run in pieces, in order: lines like the one that is known, measured, and what may be something else."""
@@ -117,15 +117,17 @@ class Alike:
         words = self._joint.join(each)  # with what stands between them
         if len(words) + self.least != len(run) or not run.startswith(words, self.begin):
             return None
-        if not (run.startswith(self.head) and run.endswith(self.tail) and _are_strings(each)):
+        said = b"".join(each)
+        if not (run.startswith(self.head) and run.endswith(self.tail) and _are_strings(said, each)):
             return None
-        return len(each), len(run) - len(each) * (self.least - self.around)
+        if ESCAPE in said and b"\\u" in said:  # halves of a pair in two lines are not one character
+            return len(each), sum(map(chars_between, each))
+        return len(each), chars_between(said)
 
 
-def _are_strings(each: Sequence[bytes]) -> bool:
-    """Whether none of these holds the quote that would end it, or escapes the one behind it."""
-    words = b"".join(each)
-    if b"\\" not in words:
-        return b'"' not in words
+def _are_strings(said: bytes, each: Sequence[bytes]) -> bool:
+    """Whether none of `each` holds the quote that would end it, or escapes the one behind it; `said` is all of them."""
+    if ESCAPE not in said:
+        return QUOTE not in said
     closed = b'"'.join([*each, b""])  # each with the quote that ends it
     return closed.replace(rb"\\", b"").replace(rb"\"", b"").count(b'"') == len(each)

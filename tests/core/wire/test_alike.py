@@ -12,12 +12,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE
+from acp_proxy.core.acp.characters import text_length
+from acp_proxy.core.jsonrpc import decode
 from acp_proxy.core.wire.alike import Alike
 from acp_proxy.core.wire.peek import ABSENT, peek_line, split_lines
 from harness.recordings import TRANSCRIPTS
 from tests.cases import each_of
 
-Said = tuple[str | None, str | None, int]  # session, kind, bytes of `content`
+Said = tuple[str | None, str | None, int]  # session, kind, characters of its text
 
 
 def chunk(text: str, **more: Any) -> bytes:
@@ -34,7 +36,7 @@ def decoded(line: bytes) -> Said | None:
     update = peek.params.update
     if update.kind not in PLAIN_UPDATES or update.meta is not ABSENT or peek.params.meta is not ABSENT:
         return None
-    return peek.params.session, update.kind, len(update.content)
+    return peek.params.session, update.kind, text_length(decode(bytes(update.content)))
 
 
 def agrees(alike: Alike, run: bytes) -> bool:

@@ -1,0 +1,37 @@
+"""How many characters of text a message holds: what estimates are made of. Not a character of it is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from acp_proxy.core.acp.values import mapping
+from acp_proxy.core.jsonrpc import decode
+
+_BEFORE, _BEHIND = b'{"type":"text","text":"', b'"}'  # as most agents write it
+_ESCAPE = ord("\\")  # as a number: to look for one is five times as fast as for `bytes` of length 1
+
+
+def text_length(content: Any) -> int:
+    """Of a block, or of a list of them: text, and text in embedded resources. Images count nothing."""
+    if isinstance(content, list):
+        return sum([text_length(block) for block in content if isinstance(block, dict)])
+    if not isinstance(content, dict):
+        return 0
+    said = content["text"] if "text" in content else mapping(content.get("resource")).get("text")
+    return len(said) if isinstance(said, str) else 0
+
+
+def chars_in(content: bytes) -> int:
+    """The same of a block's JSON, mostly without decoding it."""
+    begin, end = len(_BEFORE), len(content) - len(_BEHIND)
+    if content[:begin] == _BEFORE and content[end:] == _BEHIND and content.find(b'"', begin) == end:
+        return chars_between(content[begin:end])
+    return text_length(decode(content))
+
+
+def chars_between(quotes: bytes) -> int:
+    """Characters of a JSON string by the bytes between its quotes, or by those of several one after the other."""
+    if _ESCAPE not in quotes:
+        return len(quotes) if quotes.isascii() else len(quotes.decode(errors="replace"))
+    said = decode(b'"%s"' % quotes)
+    return len(said if isinstance(said, str) else quotes)  # an escape that is none: nobody can read it
