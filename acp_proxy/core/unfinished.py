@@ -72,17 +72,18 @@ class Unfinished:
         return replace(row, context_used=state.context_used, context_size=state.context_size)
 
     def _forget(self, session: str, turn_id: str) -> bool:
-        """What comes now is another turn's. Whether there was one: a row that is no turn's ends none."""
+        """Whether it was the oldest turn, so that what comes now is another's. A row that is no turn's ends none."""
         turns = self._open.get(session, [])
-        for place, turn in enumerate(turns):
-            if turn.id == turn_id:
-                del turns[place]
-                self._costs.begin(session)
-                self._known.pop(session, None)
-                if not turns:
-                    del self._open[session]
-                return True
-        return False
+        place = next((place for place, turn in enumerate(turns) if turn.id == turn_id), None)
+        if place is None:
+            return False
+        del turns[place]
+        if not turns:
+            del self._open[session]
+        if place == 0:
+            self._costs.begin(session)
+            self._known.pop(session, None)
+        return place == 0
 
 
 def _row(turn: Turn, at: int, told: ToldSoFar) -> Entry:

@@ -131,6 +131,17 @@ def test_costs_are_those_of_the_oldest_turn_until_it_has_its_row() -> None:
     assert unfinished.on_event(costs("2")) is None
 
 
+def test_a_later_turn_that_ends_first_takes_nothing_but_its_own_cost_from_the_one_that_runs() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(started("a"))
+    unfinished.on_event(started("b"))
+    unfinished.on_event(started("c"))
+    unfinished.on_event(costs("1"))
+    unfinished.on_event(PromptDropped(8, "s", Turn("c", "s", "turn", 5)))
+    unfinished.on_event(replace(metered("b", "0.25"), state=costs("1.25").state))
+    assert told(unfinished.on_event(costs("1.75"))) == ("a", ["1.5"])
+
+
 def test_costs_are_no_longer_those_of_a_turn_that_was_overtaken() -> None:
     unfinished = Unfinished()
     unfinished.on_event(started("a"))
