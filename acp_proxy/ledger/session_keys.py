@@ -31,7 +31,7 @@ def note_sessions(run: Run, first: Iterable[Row]) -> None:
 
 
 def note_all(run: Run) -> None:
-    """The sessions of a ledger in which keys were not kept."""
+    """All sessions of a ledger whose keys are not there."""
     following = f"""
         SELECT {SESSION_KEY} FROM session WHERE ({SESSION_KEY}) > (?, ?, ?, ?, ?) ORDER BY {SESSION_KEY} LIMIT {_CHUNK}
     """

@@ -21,7 +21,7 @@ from acp_proxy.core.budget.verdict import decide
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.session_ids import booked
-from acp_proxy.ledger import LedgerError, OpenTurn, Row, Warn, settings
+from acp_proxy.ledger import LedgerError, OpenTurn, Row, Warn, session_keys, settings
 from acp_proxy.ledger.accounts import adding_up, holding, overshoot, standings, unsummed
 from acp_proxy.ledger.accounts.summing import organisation_of
 from acp_proxy.ledger.appending import Appending
@@ -225,6 +225,7 @@ class SqlLedger(SqlReader):
                 self._lock_sums(run, organisation)
             totals.rebuild(run, organisations)
             tallies.rebuild(run, organisations)
+            session_keys.note_all(run)  # of sessions that somebody has given another user
             adding_up.forget(run)
 
         self._write(work)

@@ -1,0 +1,127 @@
+"""deploy/postgres/forget-user.sql on a real ledger: a name is nowhere any more, and no sum is another."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from acp_proxy.ledger import Query, open_ledger
+from acp_proxy.ledger.budgets import Grant
+from harness.postgres import Server, running
+from tests.real.team import Team
+
+pytestmark = pytest.mark.real
+
+SCRIPT = Path(__file__).parents[2] / "deploy/postgres/forget-user.sql"
+GOES, STAYS = "Ana Çelik", "bob"  # JSON in a key has the first one's letters escaped
+BUDGETS = """
+[[budget]]
+name = "each"
+per = "user"
+window = "month"
+limit = { amount = "0.0001", currency = "USD" }
+mode = "warn"
+[[budget]]
+name = "all"
+window = "month"
+limit = { amount = "50", currency = "USD" }
+"""
+BY = ("user", "team", "project", "agent", "model", "kind", "session")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def team(tmp_path: Path, server: Server) -> Team:
+    """Two people have spent something, and been granted something."""
+    team = Team(tmp_path, server.create("acp_proxy"), BUDGETS)
+    for user in (GOES, STAYS):
+        team.play("claude-agent-acp-0.100.0/basic", "--user", user, "--team", "core")
+    with closing(open_ledger(team.ledger)) as ledger:
+        for number, (value, who) in enumerate([(GOES, STAYS), (STAYS, GOES), (STAYS, STAYS)]):
+            ledger.grant(Grant(str(number), "default", "user", "each", value, 1, "USD", 0, 1, who, f"for {value}"))
+    killed = "INSERT INTO surcharge SELECT org_id, key, 'a turn that was killed', 0, 1 FROM account WHERE key LIKE '[%'"
+    server.execute("acp_proxy", killed)
+    return team
+
+
+def forget(server: Server, alias: str) -> subprocess.CompletedProcess[str]:
+    variables = [f"--set={each}" for each in ("organisation=default", f"name={GOES}", f"alias={alias}")]
+    where = ["--host=127.0.0.1", f"--port={server.port}", "--username=owner", "--no-psqlrc"]
+    command = [str(server.program("psql")), *where, *variables, f"--file={SCRIPT}", "acp_proxy"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_name_is_nowhere_any_more_and_no_sum_is_another(server: Server, team: Team) -> None:
+    before = {by: team.report(by) for by in BY}
+    budgets = sums(team.budgets())
+    assert GOES in everything(team.ledger)
+    done = forget(server, "former-1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert GOES not in everything(team.ledger)
+    for by in BY:
+        assert figures(team.report(by)) == figures(before[by])
+    assert sorted(each["key"] for each in team.report("user")["rows"]) == sorted([STAYS, "former-1"])
+    assert sums(team.budgets()) == budgets
+    with closing(open_ledger(team.ledger)) as ledger:
+        summed = ledger.summed(Query(), ("user", "team", "model"))
+        ledger.rebuild()
+        assert ledger.summed(Query(), ("user", "team", "model")) == summed
+        for session in (row["key"] for row in team.report("session")["rows"]):
+            assert len(list(ledger.recent.keyed(session))) == 1
+        assert [(each.value, each.who, each.why) for each in ledger.grants("default")] == [
+            ("former-1", STAYS, ""),
+            (STAYS, "former-1", ""),
+            (STAYS, STAYS, f"for {STAYS}"),
+        ]
+
+
+def test_an_alias_that_somebody_has_is_refused_and_nothing_is_changed(server: Server, team: Team) -> None:
+    before = everything(team.ledger)
+    done = forget(server, STAYS)
+    assert done.returncode == 3
+    assert "duplicate key value" in done.stderr
+    assert everything(team.ledger) == before
+
+
+def sums(budgets: list[dict[str, Any]]) -> Any:
+    """What stands of the budget of all."""
+    (found,) = [each for each in budgets if each["name"] == "all"]
+    return found
+
+
+def figures(report: dict[str, Any]) -> Any:
+    """All but the names, in an order that does not go by them."""
+    rows = [
+        {name: value for name, value in row.items() if name not in ("key", "user", "host")} for row in report["rows"]
+    ]
+    return sorted(map(repr, rows)), report["total"]
+
+
+def everything(url: str) -> str:
+    """What all tables of a ledger hold, as text; JSON in it with all its letters."""
+
+    async def read() -> list[str]:
+        connection = await asyncpg.connect(url)
+        try:
+            tables = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
+            found = []
+            for (table,) in tables:
+                rows = await connection.fetch(f"SELECT t::text FROM {table} t ORDER BY 1")  # noqa: S608
+                found += [f"{table}: {row[0]}" for row in rows]
+            return found
+        finally:
+            await connection.close()
+
+    return "\n".join(asyncio.run(read())).replace(r"\\u00c7", "Ç")
