@@ -16,11 +16,35 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog, allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
-        if message.endswith("required: ACTION"):
+        raise UsageError(f"{self._in_our_words(message)}; see {self.prog} --help")
+
+    def _in_our_words(self, message: str) -> str:
+        """What argparse says as `argument --since: expected one argument` and the like."""
+        missing = message.partition("arguments are required: ")[2]
+        if missing == "ACTION":
             actions = next(each.choices or () for each in self._actions if each.metavar == "ACTION")
-            expected = " or ".join(", ".join(actions).rsplit(", ", 1))
-            raise UsageError(f"{self.prog.split()[-1]}: expected {expected}; see {self.prog} --help")
-        raise UsageError(f"{message}; see {self.prog} --help")
+            return f"{self._called()}: expected {_listed(list(actions), 'or')}"
+        if missing:
+            return (
+                f"{self._called()}: expected {_listed([self._usage_of(name) for name in missing.split(', ')], 'and')}"
+            )
+        of, _, why = message.removeprefix("argument ").partition(": ")
+        option = of.rpartition("/")[2]
+        if why == "expected one argument":
+            return f"{option} needs a value: {self._usage_of(option).rpartition(' ')[2]}"
+        if why.startswith("ignored explicit argument"):
+            return f"{option} takes no value"
+        if other := why.partition("not allowed with argument ")[2]:
+            return f"expected {other} or {option}, not both"
+        return f"{option}: {why}" if why else message
+
+    def _called(self) -> str:
+        return self.prog.partition(" ")[2]
+
+    def _usage_of(self, name: str) -> str:
+        """`--since TIME` of `--since`."""
+        metavar = self._option_string_actions[name].metavar if name in self._option_string_actions else None
+        return f"{name} {metavar}" if metavar else name
 
     _asked: Sequence[str] = ()
 
@@ -30,6 +54,8 @@ class Parser(argparse.ArgumentParser):
         found, unknown = super().parse_known_args(args, namespace)
         if not unknown:
             return found, unknown
+        if unknown[0] == "--":
+            raise UsageError("--: expected no more words; only the agent's command of `run` follows --")
         if not unknown[0].startswith("-"):
             self.error(f"one word too many: {unknown[0]!r}")
         raise self._unknown_option(unknown[0])
@@ -45,8 +71,7 @@ class Parser(argparse.ArgumentParser):
                     raise self._unknown_option(before)
             raise UsageError(f"unknown {word} {value}{self._meant(value, [*choices, *self._option_string_actions])}")
         name = action.option_strings[0] if action.option_strings else f"{self.prog.split()[-1]}"
-        listed = ", ".join(choices[:-1])
-        raise UsageError(f"{name}: expected {listed} or {choices[-1]}, not {value!r}")
+        raise UsageError(f"{name}: expected {_listed(choices, 'or')}, not {value!r}")
 
     def _unknown_option(self, option: str) -> UsageError:
         name = option.partition("=")[0]
@@ -57,3 +82,8 @@ class Parser(argparse.ArgumentParser):
 
         close = get_close_matches(word, choices, 1)
         return f"; did you mean {close[0]}?" if close else f"; see {self.prog} --help"
+
+
+def _listed(names: Sequence[str], last: str) -> str:
+    """`a, b or c`."""
+    return f" {last} ".join(", ".join(names).rsplit(", ", 1))

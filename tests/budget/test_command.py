@@ -148,14 +148,14 @@ def test_nothing_granted_is_no_error(machine: Machine) -> None:
     ("arguments", "complaint"),
     [
         ((), "budget: expected list, check, grant, grants or simulate; see acp-proxy budget --help"),
-        (("grant", "daily"), "the following arguments are required: --amount, --for, --reason; "
+        (("grant", "daily"), "budget grant: expected --amount N, --for DURATION and --reason TEXT; "
          "see acp-proxy budget grant --help"),
         (("grant", "dayly", "--amount", "5", "--for", "2h", "--reason", "x"),
          'no budget is called "dayly"; did you mean "daily"?'),
         (("grant", "daily", "--amount", "-5", "--for", "2h", "--reason", "x"),
          "--amount: expected an amount of USD above 0, such as 5 or 0.50, not '-5'"),
         (("grant", "daily", "--amount", "5", "--reason", "x", "--for"),
-         "argument --for: expected one argument; see acp-proxy budget grant --help"),
+         "--for needs a value: DURATION; see acp-proxy budget grant --help"),
         (("grant", "daily", "--amount", "5", "--for", "2h", "--reason", ""),
          "--reason: expected why, in 1 to 500 characters"),
         (("grant", "opus", "--amount", "5", "--for", "2h", "--reason", "x", "--for-user", "bob"),

@@ -76,5 +76,8 @@ def understood(command: str) -> None:
         if start.parse(words) is None:
             parser().parse_args(words)
     except UsageError as error:
-        if not re.match("no agent given|the following arguments are required", str(error)) or len(words) > 2:
+        if (
+            not re.match(f"no agent given|{' '.join(words)}: expected (--[a-z]+|[A-Z]+)[ ,;]", str(error))
+            or len(words) > 2
+        ):
             raise

@@ -437,9 +437,9 @@ def test_the_installed_command_answers_and_ends_as_it_should(machine: Machine) -
         (["zed"], "~/.config/zed/settings.json: not valid JSON, line 1: expected a value, nothing was done"),
         (
             ["zed", "--undo", "--dry-run"],
-            "argument --dry-run: not allowed with argument --undo; see acp-proxy setup --help",
+            "expected --undo or --dry-run, not both; see acp-proxy setup --help",
         ),
-        (["--list", "--undo"], "argument --undo: not allowed with argument --list; see acp-proxy setup --help"),
+        (["--list", "--undo"], "expected --list or --undo, not both; see acp-proxy setup --help"),
     ],
 )
 def test_a_mistake_is_one_line_and_status_2(machine: Machine, arguments: list[str], line: str) -> None:
