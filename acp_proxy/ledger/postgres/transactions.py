@@ -122,15 +122,17 @@ class Transactions:
 
         try:
             connection = self._connected(deadline)
-            if not begin:
-                return work(run)
             try:
+                if not begin:
+                    return work(run)
                 how = self._begin if longest is None else _BEGIN_PATIENTLY.format(self._patience * 1000)
                 self._wait(connection.execute(f"{how}; {self.check}"), self._patience)
                 result = work(run)
                 run("COMMIT", ())
-            except BaseException:
-                if not connection.is_closed() and connection.is_in_transaction():
+            except BaseException as error:
+                # Before that the driver has the server stop what took too long: else it would go on there for nobody.
+                goes_on = isinstance(error, TimeoutError) or connection.is_in_transaction()
+                if goes_on and not connection.is_closed():
                     with suppress(*LOST, asyncpg.PostgresError):
                         self._wait(connection.execute("ROLLBACK"), 1)
                 raise

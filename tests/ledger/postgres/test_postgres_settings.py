@@ -136,6 +136,20 @@ class TestTimeouts:
                     holder._write(locked)
                     ledger.append([row()])
 
+    def test_what_took_too_long_goes_on_at_no_server(self, empty: str) -> None:
+        active = "SELECT query FROM pg_stat_activity WHERE state = 'active' AND datname = current_database()"
+        with closing(PostgresLedger(empty)) as holder, closing(PostgresLedger(empty, patience=0.2)) as ledger:
+            with pytest.raises(LedgerUnavailableError, match=r": no answer in time$"):
+                ledger._read("SELECT pg_sleep(60)", ())
+
+            def locked(run: Run) -> None:
+                run("LOCK TABLE acp_proxy_schema", ())  # no transaction begins meanwhile
+                with pytest.raises(LedgerUnavailableError, match=r": no answer in time$"):
+                    ledger.append([row()])
+                assert run(f"{active} AND pid <> pg_backend_pid()", ()) == []
+
+            holder._write(locked)
+
     def test_a_step_of_a_migration_may_take_longer_than_patience_or_a_server_allows_but_no_wait_for_a_lock(
         self, monkeypatch: pytest.MonkeyPatch, empty: str
     ) -> None:
