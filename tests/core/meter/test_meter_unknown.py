@@ -30,6 +30,23 @@ def test_an_unknown_agent_that_tells_no_parts_is_not_said_to_have_them_beside() 
     assert story.turn(Counters(1000, 100, 1100)).detail.endswith("neither caches nor thinking are told apart")
 
 
+def test_thinking_in_a_sum_of_all_counters_may_be_in_the_output_until_something_tells_that_it_is_not() -> None:
+    more_than_output = Counters(1300, 50, 6480, 100, 5030), Usage(1300, 5030, 0, 50, 100)
+    a_provider_s_total = Counters(6330, 150, 6533, 53, 5030), Usage(1300, 5030, 0, 150, 53)  # caches are in it once
+    for told, usage in (more_than_output, a_provider_s_total):
+        story = Story(STRANGER)
+        story.open(session="before")
+        row = story.turn(Counters(1300, 203, 1556, 53), session="before")
+        assert (row.usage, row.usage_source) == (Usage(1300, 0, 0, 150, 53), "partial")
+        assert "in the output or beside it" in row.detail
+        story.open(session="proof")
+        row = story.turn(told, session="proof")
+        assert (row.usage, row.usage_source) == (usage, "agent")
+        story.open(session="after")
+        row = story.turn(Counters(1300, 203, 1556, 53), session="after")
+        assert (row.usage, row.usage_source) == (Usage(1300, 0, 0, 203, 53), "agent")
+
+
 def test_a_sum_over_the_calls_of_a_turn_with_tools_does_not_mark_an_agent_as_cumulative() -> None:
     story = Story(STRANGER)
     story.open()
