@@ -91,7 +91,10 @@ def test_the_rows_of_a_session_cost_what_its_agent_says_to_the_nano(recording: P
     inherits = recording.parts[0].startswith(("opencode", "oh-my-pi"))
     before = CONTINUES.get(recording.stem)
     earlier = metered(recording.with_name(f"{before}.jsonl")).states if before else {}
-    restarts = recording.parts[0].startswith(("claude-agent-acp-0.49", "zed-claude")) or recording.stem == "restarted"
+    restarts = (
+        recording.parts[0].startswith(("claude-agent-acp-0.49", "claude-agent-acp-0.91", "zed-claude"))
+        or recording.stem == "restarted"
+    )
     stands: dict[str, int] = {}
     costs: dict[str, int] = {}
     for report in result.reports:

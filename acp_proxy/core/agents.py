@@ -17,7 +17,7 @@ _NEWEST = 10**9
 
 Scope = Literal["turn", "session", "last_call", "call", "none"]
 InputCounts = Literal["excludes_cache", "includes_cache"]
-CostCounter = Literal["carried", "restarts", "either", "unknown", "none"]
+CostCounter = Literal["carried", "restarts", "unknown", "none"]
 
 
 class Profile(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Profile(Struct, frozen=True):
 
     `scope` is what a usage object covers: the turn, the session so far, only the last model call, or each call by
     itself; `none` when there is no such object. `cost` says whether the agent's cumulative cost goes on where it was
-    when a session is loaded in a new process; of `either` only its figures can tell.
+    when a session is loaded in a new process; of `unknown` only its figures can tell.
     """
 
     scope: Scope
@@ -105,9 +105,8 @@ _SILENT_BUT_USED = replace(_SILENT, used_in_turn=True)
 # Versions ascend. A version that was not seen counts like the newest at or below it, else like the oldest.
 _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
     "@agentclientprotocol/claude-agent-acp": (
-        ("0.49.0", _CLAUDE),
-        ("0.50.0", replace(_CLAUDE, cost="either")),  # between two that were recorded, and do not agree
-        ("0.100.0", replace(_CLAUDE, cost="carried", saves_cost_at_end=True)),
+        ("0.24.2", _CLAUDE),  # recorded is 0.49.0; up to 0.91.0 a new process was seen to begin at 0
+        ("0.92.0", replace(_CLAUDE, cost="carried", saves_cost_at_end=True)),  # recorded is 0.100.0
     ),
     "@zed-industries/claude-code-acp": (("0.16.2", _SILENT),),
     "@zed-industries/claude-agent-acp": (("0.23.1", replace(_CLAUDE, slips=True, contexts_a_call=0)),),
@@ -139,10 +138,10 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
             ),
         ),
     ),
-    "OpenCode": (  # the bounds by its code
-        ("1.0.152", _SILENT),
-        ("1.1.58", _OPENCODE_DOUBLED),
-        ("1.15.3", _OPENCODE),  # recorded is 1.18.33
+    "OpenCode": (  # the bounds as its releases were seen
+        ("1.1.34", _SILENT),
+        ("1.1.35", _OPENCODE_DOUBLED),  # of those that were seen, 1.1.53 is the first
+        ("1.14.34", _OPENCODE),  # recorded is 1.18.33
         ("7.0", _OPENCODE_DOUBLED),  # this is Kilo 7.0.33, which went by the other's name
         ("7.1", _OPENCODE),
     ),
@@ -164,9 +163,9 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
         ),
     ),
     "Copilot": (
-        ("1.0.71", _SILENT),  # this and the next by their code; recorded is 1.0.102
+        ("1.0.75", _SILENT),  # by its code
         (
-            "1.0.83",
+            "1.0.79",  # recorded is 1.0.102
             Profile("session", "includes_cache", counters_restart=True, unreported="cancelled calls; compaction"),
         ),
     ),
@@ -213,8 +212,28 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
     ),
     # Its input holds caches, and its total counts them a second time.
     "pydantic-acp": (("1.10.0", Profile("turn", "includes_cache", decided=True)),),
+    # By protocol version 1 it tells the context of each call, by version 2 the usage of the last call, too.
+    "crow-cli": (
+        (
+            "0.1.48",
+            Profile(
+                "last_call",
+                "includes_cache",
+                hides_cache=True,
+                used_includes_output=True,
+                used_in_turn=True,
+                contexts_a_call=1,
+                often_silent=True,
+                unreported="all but the last call of a turn with tools; by protocol version 1 all but contexts",
+            ),
+        ),
+    ),
     "pi-acp": (("0.0.34", _SILENT_BUT_USED),),
-    "Kimi Code CLI": (("1.51.0", _SILENT), ("2.1.0", replace(_SILENT, used_after_turn=True))),
+    "Kimi Code CLI": (  # 1 is the older Kimi CLI; seen were 0.43.1, 1.51.0, and from 2.0.2 on
+        ("0.10.0", replace(_SILENT, used_after_turn=True)),
+        ("1.0.0", _SILENT),
+        ("2.0.0", replace(_SILENT, used_after_turn=True)),
+    ),
     "cline": (("3.0.65", _SILENT),),
 }
 

@@ -177,7 +177,7 @@ def test_a_cost_that_no_process_before_was_told_begins_at_zero() -> None:
 
 def test_a_cost_of_which_only_its_figures_tell_goes_on_unless_it_fell() -> None:
     for value, cost in (("0.061", "0.011"), ("0.02", "0.02")):
-        story = Story((CLAUDE[0], "0.75.0"))
+        story = Story(STRANGER)
         story.open("load")
         story.restore(known("0.05", "0.05"))
         assert story.turn(CALL, cost=value).costs == (usd(cost),)
