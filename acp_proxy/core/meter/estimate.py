@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from acp_proxy.core.agents import Profile
 from acp_proxy.core.events import TurnEnded
 from acp_proxy.core.meter.notes import Notes
 from acp_proxy.core.meter.session_account import SessionAccount
@@ -36,10 +37,14 @@ def estimate(ended: TurnEnded, account: SessionAccount, notes: Notes, window: in
     passed = tokens_in(ended.turn.prompt_chars + ended.tool_chars) + output + thought
     profile = account.profile
     if notes.contexts:
-        calls = notes.contexts if profile.used_in_turn else 1
-        total = notes.contexts_sum if profile.used_in_turn else notes.most_used or 0
+        calls = _calls_told(ended, notes, profile)
+        total = notes.contexts_sum * calls // notes.contexts if calls > 1 else notes.most_used or 0
         total += 0 if profile.used_includes_output else output + thought
-        basis = "by the context of each call" if profile.used_in_turn else "as one call with the context that it told"
+        basis = "as one call with the context that it told"
+        if profile.used_in_turn:
+            basis = "by the context of each call"
+        elif calls > 1:
+            basis = "by its contexts, as a call more than tools at most"
     elif account.grounded and account.used and answered(ended) and (cut_short(ended) or not profile.used_in_turn):
         calls, total, basis = 1, account.used + passed, "as one call with the context before it"
     else:
@@ -51,6 +56,13 @@ def estimate(ended: TurnEnded, account: SessionAccount, notes: Notes, window: in
     thought = min(thought, total)
     output = min(output, total - thought)
     return Estimate(Usage(input=total - output - thought, output=output, thought=thought), basis)
+
+
+def _calls_told(ended: TurnEnded, notes: Notes, profile: Profile) -> int:
+    """How many calls the contexts of a turn are of. An agent that nobody has described may tell several of one call."""
+    if profile.used_in_turn:
+        return notes.contexts
+    return 1 if profile.known else min(notes.contexts, ended.tool_calls + 1)
 
 
 def chars_of(ended: TurnEnded) -> int:

@@ -10,6 +10,7 @@ from acp_proxy.core.usage import NOTHING, Usage
 from tests.core.story import (
     CLINE,
     CODEX,
+    CROW,
     FAST,
     GEMINI,
     HERMES,
@@ -273,3 +274,26 @@ def test_of_an_agent_that_nobody_described_several_contexts_in_a_turn_may_be_one
         story.report(turn, used=used, size=200_000)
     row = story.end(turn, output_chars=40)[-1]
     assert (row.usage, row.usage_source) == (Usage(6612, 0, 0, 10), "estimated")
+
+
+def test_of_an_agent_that_nobody_described_contexts_are_of_a_call_more_than_tools_at_most() -> None:
+    for tool_calls, calls in ((1, 2), (2, 3), (9, 3)):
+        story = Story(STRANGER)
+        story.open()
+        turn = story.begin(chars=40)
+        for used in (6400, 6500, 6600):
+            story.report(turn, used=used, size=200_000)
+        row = story.end(turn, tool_calls=tool_calls, output_chars=40)[-1]
+        assert (row.usage, row.usage_source) == (Usage(6500 * calls, 0, 0, 10), "estimated")
+
+
+def test_an_agent_that_tells_its_calls_by_protocol_version_two_alone_is_estimated_by_contexts_in_version_one() -> None:
+    story = Story(CROW)
+    story.open()
+    for _ in range(2):
+        turn = story.begin(chars=40)
+        for used in (6400, 6500):
+            story.report(turn, used=used, size=190_000)
+            story.report(turn, used=used, size=190_000)
+        row = story.end(turn, tool_calls=1, output_chars=40)[-1]
+        assert (row.usage, row.usage_source) == (Usage(12_890, 0, 0, 10), "estimated")
