@@ -83,10 +83,11 @@ def test_a_role_that_may_not_change_tables_is_told_who_may(
 ) -> None:
     owners = postgres.create(tmp_path.name)
     older(owners).close()
-    monkeypatch.setitem(schema._OWN, STEPS, ())
+    monkeypatch.setitem(schema._OWN, STEPS, ("ALTER TABLE turn ADD COLUMN later TEXT",))
     expected = f": its tables are of version {STEPS - 1}, expected {STEPS}: let their owner open it first$"
     url = role(postgres, owners, "newcomer", "")
-    with pytest.raises(LedgerError, match=r": permission denied for schema public" + expected):
+    why = r": (permission denied for schema public|must be owner of table turn)"  # before PostgreSQL 15 the latter
+    with pytest.raises(LedgerError, match=why + expected):
         open_ledger(url, journals=())
     open_ledger(owners, journals=()).close()
     open_ledger(url, journals=()).close()
