@@ -16,7 +16,7 @@ from typing import Literal
 from acp_proxy.config import Config
 from acp_proxy.core.notice import ledger_is
 from acp_proxy.core.windows import SECOND
-from acp_proxy.ledger import LedgerError, LedgerReadOnlyError, Warn, open_ledger
+from acp_proxy.ledger import LedgerError, LedgerReadOnlyError, LedgerUnavailableError, Warn, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.in_thread import InThread
 from acp_proxy.notify.destinations import Destination, destinations
@@ -54,7 +54,7 @@ class Notifier:
         self.lines = [Line(each, self._books, self._sender, warn, clock) for each in to]
         self._away_since: int | None = None
         self._told = False
-        self._told_read_only = False
+        self._told_refused = False
 
     @classmethod
     def of(cls, config: Config, warn: Warn) -> Notifier | None:
@@ -112,11 +112,10 @@ class Notifier:
         """What cannot be done now must not end what is done beside it."""
         try:
             await step()
-        except LedgerReadOnlyError as error:
-            if not self._told_read_only:  # what is due waits; `watch` only reads
-                self._told_read_only = True
+        except LedgerError as error:
+            away = isinstance(error, LedgerUnavailableError) and not isinstance(error, LedgerReadOnlyError)
+            if not away and not self._told_refused:  # what is due waits; of a ledger that is away `watch` tells
+                self._told_refused = True
                 self._warn("notify.waits", error=str(error))
-        except LedgerError:
-            pass  # `watch` tells
         except Exception as error:  # the one boundary
             self._warn("notify.broken", error=type(error).__name__)  # its text may hold a URL

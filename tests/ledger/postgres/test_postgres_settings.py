@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import struct
 import threading
@@ -22,6 +23,8 @@ from tests.cases import each_of
 from tests.core.accounts import usd
 from tests.ledger.holds import CAP, held, hold
 from tests.ledger.rows import ALICE, NOON, Warnings, row
+from tests.notify.house import channel, desk, notice
+from tests.notify.receiver import receiving
 
 SETTINGS = (
     "TimeZone = 'Asia/Kathmandu'",
@@ -194,6 +197,23 @@ class TestRoles:
                 LedgerUnavailableError, match=r"takes no writes: a standby, or a role that may only read$"
             ):
                 ledger.append([row()])
+
+    async def test_one_without_the_right_to_note_what_it_sends_sends_nothing_and_says_so_once(
+        self, postgres: Server, empty: str
+    ) -> None:
+        await asyncio.to_thread(lambda: open_ledger(empty, journals=()).close())
+        url = await asyncio.to_thread(role, postgres, empty, "reader", "")
+        refused = "REVOKE INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public FROM reader"
+        await asyncio.to_thread(postgres.execute, name_of(empty), refused)
+        async with receiving() as receiver:
+            to = channel(receiver.url)
+            async with desk(empty, to) as writing, desk(url, to) as looking:
+                await asyncio.to_thread(writing.note, notice())
+                for _ in range(2):
+                    await looking.round()
+                assert looking.warnings.told[0][0] == "notify.waits"
+                assert "permission denied" in str(looking.warnings.told[0][1]["error"])
+                assert (len(looking.warnings.told), receiver.requests) == (1, [])
 
     def test_one_that_policies_hide_rows_from_is_warned(self, postgres: Server, empty: str) -> None:
         with closing(open_ledger(empty, journals=())) as ledger:
