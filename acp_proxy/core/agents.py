@@ -169,7 +169,12 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
             Profile("session", "includes_cache", counters_restart=True, unreported="cancelled calls; compaction"),
         ),
     ),
-    "@mistralai/mistral-vibe": (("2.5.0", _SILENT), ("2.6.0", _VIBE)),  # by their code; recorded is 3.0.2
+    "@mistralai/mistral-vibe": (  # by their code; 2.7.0 was seen, recorded is 3.0.2
+        ("2.5.0", _SILENT),
+        ("2.6.0", _VIBE),
+        ("2.6.2", _SILENT),
+        ("2.7.1", _VIBE),
+    ),
     "hermes-agent": (
         (
             "0.19.0",

@@ -26,6 +26,8 @@ from acp_proxy.core.agents import UNKNOWN, ProfileOverride, how_it_counts, profi
         ("Copilot", "1.0.79", "session"),
         ("Copilot", "1.0.102", "session"),
         ("@mistralai/mistral-vibe", "2.0.2", "none"),
+        ("@mistralai/mistral-vibe", "2.6.1", "session"),
+        ("@mistralai/mistral-vibe", "2.7.0", "none"),
         ("@mistralai/mistral-vibe", "2.26.1", "session"),
         ("@mistralai/mistral-vibe", "3.0.2", "session"),
         ("hermes-agent", "0.19.0", "session"),
