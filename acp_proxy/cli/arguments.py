@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from acp_proxy import __version__
 from acp_proxy.command_line import Parser
+from acp_proxy.completion import SHELLS
 from acp_proxy.core.budget import Per
 from acp_proxy.report import BY, FILTERS
 from acp_proxy.setup import NAMES
@@ -61,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
         ),
         ("doctor", "check configuration, ledger and catalog", "doctor --rebuild", _add_doctor),
         ("demo", "a session against a bundled agent, without network or key", "demo", _add_common),
+        ("completion", "a script that completes what is typed in a shell", "completion bash", _add_completion),
     ):
         add_options(_action(commands, name, says, example))
     return top
@@ -233,6 +235,11 @@ def _add_prices(command: argparse.ArgumentParser) -> None:
         _add_common(action)
         action.add_argument("--at", metavar="TIME", help="prices of that time, by default now: 2026-11-01, 7d …")
         action.add_argument("--json", action="store_true", help="exact figures, for programs")
+
+
+def _add_completion(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    command.add_argument("shell", metavar="SHELL", choices=SHELLS, help=f"one of {', '.join(SHELLS)}")
 
 
 def _add_interval(command: argparse.ArgumentParser) -> None:

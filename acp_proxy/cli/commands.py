@@ -238,6 +238,13 @@ def _demo(_: argparse.Namespace) -> int:
     return demo.main()
 
 
+def _completion(arguments: argparse.Namespace) -> int:
+    from acp_proxy.completion import script_of
+
+    sys.stdout.write(script_of(arguments.shell))
+    return 0
+
+
 COMMANDS: Mapping[str | None, Callable[[argparse.Namespace], int]] = {
     None: _nothing,
     "run": _run,
@@ -254,4 +261,5 @@ COMMANDS: Mapping[str | None, Callable[[argparse.Namespace], int]] = {
     "ledger": _ledger,
     "doctor": _doctor,
     "demo": _demo,
+    "completion": _completion,
 }

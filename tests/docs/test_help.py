@@ -44,6 +44,8 @@ ENDS = [
     ("prices", "2"),
     ("ledger copy", "2"),
     ("demo --nonsense", "2"),
+    ("completion bash", "0"),
+    ("completion nonsense", "2"),
     ("doctor", "0"),
     ("doctor --config nonsense", "1"),
     ("doctor --nonsense", "2"),

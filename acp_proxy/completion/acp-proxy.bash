@@ -1,0 +1,326 @@
+# Made by scripts/build-completion, of options a83b3c25bf5d6061
+# It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
+
+_shtab_acp_proxy_budget_subparsers=(list check grant grants simulate)
+_shtab_acp_proxy_notify_subparsers=(test)
+_shtab_acp_proxy_prices_subparsers=(list show cost)
+_shtab_acp_proxy_ledger_subparsers=(copy)
+_shtab_acp_proxy_subparsers=(run report export session status budget serve metrics notify setup prices ledger doctor demo completion)
+
+_shtab_acp_proxy_run_option_strings=(-h --help --config --ledger --agent --user --team --project --budget --no-summary --log --log-level)
+_shtab_acp_proxy_report_option_strings=(-h --help --config --ledger --by --since --until --tz --agent --model --user --team --project --title --limit --json --csv)
+_shtab_acp_proxy_export_option_strings=(-h --help --config --ledger --focus --since --until --tz --json)
+_shtab_acp_proxy_session_option_strings=(-h --help --config --ledger --all --tz --json)
+_shtab_acp_proxy_status_option_strings=(-h --help --config --ledger --format --json)
+_shtab_acp_proxy_budget_list_option_strings=(-h --help --config --ledger --json)
+_shtab_acp_proxy_budget_check_option_strings=(-h --help --config --ledger --agent --model --user --team --project)
+_shtab_acp_proxy_budget_grant_option_strings=(-h --help --config --ledger --amount --for --reason --for-user --for-team --for-project --for-agent --layer)
+_shtab_acp_proxy_budget_grants_option_strings=(-h --help --config --ledger --json)
+_shtab_acp_proxy_budget_simulate_option_strings=(-h --help --config --ledger --json --since)
+_shtab_acp_proxy_budget_option_strings=(-h --help --config --ledger)
+_shtab_acp_proxy_serve_option_strings=(-h --help --config --ledger --host --port --token-file)
+_shtab_acp_proxy_metrics_option_strings=(-h --help --config --ledger --textfile)
+_shtab_acp_proxy_notify_test_option_strings=(-h --help --config --ledger)
+_shtab_acp_proxy_notify_option_strings=(-h --help --config --ledger)
+_shtab_acp_proxy_setup_option_strings=(-h --help --config --ledger --agent --list --dry-run --undo)
+_shtab_acp_proxy_prices_list_option_strings=(-h --help --config --ledger --at --json)
+_shtab_acp_proxy_prices_show_option_strings=(-h --help --config --ledger --at --json)
+_shtab_acp_proxy_prices_cost_option_strings=(-h --help --input --output --thought --cached-read --cached-write --cached-write-1h --context-used --config --ledger --at --json)
+_shtab_acp_proxy_prices_option_strings=(-h --help --config --ledger)
+_shtab_acp_proxy_ledger_copy_option_strings=(-h --help --config --ledger --from --to)
+_shtab_acp_proxy_ledger_option_strings=(-h --help --config --ledger)
+_shtab_acp_proxy_doctor_option_strings=(-h --help --config --ledger --rebuild)
+_shtab_acp_proxy_demo_option_strings=(-h --help --config --ledger)
+_shtab_acp_proxy_completion_option_strings=(-h --help --config --ledger)
+_shtab_acp_proxy_option_strings=(-h --help -V --version --config --ledger)
+
+_shtab_acp_proxy_run___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_run___log_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_report___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_export___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_session___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_status___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_budget_list___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_budget_check___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_budget_grant___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_budget_grants___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_budget_simulate___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_budget___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_serve___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_serve___token_file_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_metrics___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_metrics___textfile_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_notify_test___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_notify___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_setup___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_prices_list___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_prices_show___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_prices_cost___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_prices___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_ledger_copy___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_ledger___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_doctor___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_demo___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_completion___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy___config_COMPGEN=_shtab_compgen_files
+
+_shtab_acp_proxy_run___log_level_choices=(debug info warning error)
+_shtab_acp_proxy_report___by_choices=(day week month session turn model agent project user team kind)
+_shtab_acp_proxy_session_pos_0_choices=(last)
+_shtab_acp_proxy_budget_grant___layer_choices=(admin user)
+_shtab_acp_proxy_budget_pos_0_choices=(list check grant grants simulate)
+_shtab_acp_proxy_notify_pos_0_choices=(test)
+_shtab_acp_proxy_setup_pos_0_choices=(zed jetbrains codecompanion avante agentic agent-shell obsidian toad acpx)
+_shtab_acp_proxy_prices_pos_0_choices=(list show cost)
+_shtab_acp_proxy_ledger_pos_0_choices=(copy)
+_shtab_acp_proxy_completion_pos_0_choices=(bash zsh fish)
+_shtab_acp_proxy_pos_0_choices=(run report export session status budget serve metrics notify setup prices ledger doctor demo completion)
+
+_shtab_acp_proxy_run__h_nargs=0
+_shtab_acp_proxy_run___help_nargs=0
+_shtab_acp_proxy_run___no_summary_nargs=0
+_shtab_acp_proxy_report__h_nargs=0
+_shtab_acp_proxy_report___help_nargs=0
+_shtab_acp_proxy_report___json_nargs=0
+_shtab_acp_proxy_report___csv_nargs=0
+_shtab_acp_proxy_export__h_nargs=0
+_shtab_acp_proxy_export___help_nargs=0
+_shtab_acp_proxy_export___focus_nargs=0
+_shtab_acp_proxy_export___json_nargs=0
+_shtab_acp_proxy_session__h_nargs=0
+_shtab_acp_proxy_session___help_nargs=0
+_shtab_acp_proxy_session___all_nargs=0
+_shtab_acp_proxy_session___json_nargs=0
+_shtab_acp_proxy_status__h_nargs=0
+_shtab_acp_proxy_status___help_nargs=0
+_shtab_acp_proxy_status___json_nargs=0
+_shtab_acp_proxy_budget_list__h_nargs=0
+_shtab_acp_proxy_budget_list___help_nargs=0
+_shtab_acp_proxy_budget_list___json_nargs=0
+_shtab_acp_proxy_budget_check__h_nargs=0
+_shtab_acp_proxy_budget_check___help_nargs=0
+_shtab_acp_proxy_budget_grant__h_nargs=0
+_shtab_acp_proxy_budget_grant___help_nargs=0
+_shtab_acp_proxy_budget_grants__h_nargs=0
+_shtab_acp_proxy_budget_grants___help_nargs=0
+_shtab_acp_proxy_budget_grants___json_nargs=0
+_shtab_acp_proxy_budget_simulate__h_nargs=0
+_shtab_acp_proxy_budget_simulate___help_nargs=0
+_shtab_acp_proxy_budget_simulate___json_nargs=0
+_shtab_acp_proxy_budget_pos_0_nargs=A...
+_shtab_acp_proxy_budget__h_nargs=0
+_shtab_acp_proxy_budget___help_nargs=0
+_shtab_acp_proxy_serve__h_nargs=0
+_shtab_acp_proxy_serve___help_nargs=0
+_shtab_acp_proxy_metrics__h_nargs=0
+_shtab_acp_proxy_metrics___help_nargs=0
+_shtab_acp_proxy_notify_test__h_nargs=0
+_shtab_acp_proxy_notify_test___help_nargs=0
+_shtab_acp_proxy_notify_pos_0_nargs=A...
+_shtab_acp_proxy_notify__h_nargs=0
+_shtab_acp_proxy_notify___help_nargs=0
+_shtab_acp_proxy_setup__h_nargs=0
+_shtab_acp_proxy_setup___help_nargs=0
+_shtab_acp_proxy_setup___list_nargs=0
+_shtab_acp_proxy_setup___dry_run_nargs=0
+_shtab_acp_proxy_setup___undo_nargs=0
+_shtab_acp_proxy_prices_list__h_nargs=0
+_shtab_acp_proxy_prices_list___help_nargs=0
+_shtab_acp_proxy_prices_list___json_nargs=0
+_shtab_acp_proxy_prices_show__h_nargs=0
+_shtab_acp_proxy_prices_show___help_nargs=0
+_shtab_acp_proxy_prices_show___json_nargs=0
+_shtab_acp_proxy_prices_cost__h_nargs=0
+_shtab_acp_proxy_prices_cost___help_nargs=0
+_shtab_acp_proxy_prices_cost___json_nargs=0
+_shtab_acp_proxy_prices_pos_0_nargs=A...
+_shtab_acp_proxy_prices__h_nargs=0
+_shtab_acp_proxy_prices___help_nargs=0
+_shtab_acp_proxy_ledger_copy__h_nargs=0
+_shtab_acp_proxy_ledger_copy___help_nargs=0
+_shtab_acp_proxy_ledger_pos_0_nargs=A...
+_shtab_acp_proxy_ledger__h_nargs=0
+_shtab_acp_proxy_ledger___help_nargs=0
+_shtab_acp_proxy_doctor__h_nargs=0
+_shtab_acp_proxy_doctor___help_nargs=0
+_shtab_acp_proxy_doctor___rebuild_nargs=0
+_shtab_acp_proxy_demo__h_nargs=0
+_shtab_acp_proxy_demo___help_nargs=0
+_shtab_acp_proxy_completion__h_nargs=0
+_shtab_acp_proxy_completion___help_nargs=0
+_shtab_acp_proxy_pos_0_nargs=A...
+_shtab_acp_proxy__h_nargs=0
+_shtab_acp_proxy___help_nargs=0
+_shtab_acp_proxy__V_nargs=0
+_shtab_acp_proxy___version_nargs=0
+
+
+# $1=COMP_WORDS[1]
+_shtab_compgen_files() {
+  compgen -f -- $1  # files
+}
+
+# $1=COMP_WORDS[1]
+_shtab_compgen_dirs() {
+  compgen -d -- $1  # recurse into subdirs
+}
+
+# $1=COMP_WORDS[1]
+_shtab_replace_nonword() {
+  echo "${1//[^[:word:]]/_}"
+}
+
+# set default values (called for the initial parser & any subparsers)
+_set_parser_defaults() {
+  local subparsers_var="${prefix}_subparsers[@]"
+  sub_parsers=${!subparsers_var-}
+
+  local current_option_strings_var="${prefix}_option_strings[@]"
+  current_option_strings=${!current_option_strings_var}
+
+  completed_positional_actions=0
+
+  _set_new_action "pos_$completed_positional_actions" true
+}
+
+# $1=action identifier
+# $2=positional action (bool)
+# set all identifiers for an action's parameters
+_set_new_action() {
+  current_action="${prefix}_$(_shtab_replace_nonword $1)"
+
+  local current_action_compgen_var=${current_action}_COMPGEN
+  current_action_compgen="${!current_action_compgen_var-}"
+
+  local current_action_choices_var="${current_action}_choices[@]"
+  current_action_choices="${!current_action_choices_var-}"
+
+  local current_action_nargs_var="${current_action}_nargs"
+  if [ -n "${!current_action_nargs_var-}" ]; then
+    current_action_nargs="${!current_action_nargs_var}"
+  else
+    current_action_nargs=1
+  fi
+
+  current_action_args_start_index=$(( $word_index + 1 - $pos_only ))
+
+  current_action_is_positional=$2
+}
+
+# Notes:
+# `COMPREPLY`: what will be rendered after completion is triggered
+# `completing_word`: currently typed word to generate completions for
+# `${!var}`: evaluates the content of `var` and expand its content as a variable
+#     hello="world"
+#     x="hello"
+#     ${!x} -> ${hello} -> "world"
+_shtab_acp_proxy() {
+  local completing_word="${COMP_WORDS[COMP_CWORD]}"
+  local previous_word="${COMP_WORDS[COMP_CWORD-1]}"
+  local completed_positional_actions
+  local current_action
+  local current_action_args_start_index
+  local current_action_choices
+  local current_action_compgen
+  local current_action_is_positional
+  local current_action_nargs
+  local current_option_strings
+  local sub_parsers
+  COMPREPLY=()
+
+  local prefix=_shtab_acp_proxy
+  local word_index=0
+  local pos_only=0 # "--" delimiter not encountered yet
+  _set_parser_defaults
+  word_index=1
+
+  # determine what arguments are appropriate for the current state
+  # of the arg parser
+  while [ $word_index -ne $COMP_CWORD ]; do
+    local this_word="${COMP_WORDS[$word_index]}"
+
+    if [[ $pos_only = 1 || " $this_word " != " -- " ]]; then
+      if [[ -n $sub_parsers && " ${sub_parsers[@]} " == *" $this_word "* ]]; then
+        # valid subcommand: add it to the prefix & reset the current action
+        prefix="${prefix}_$(_shtab_replace_nonword $this_word)"
+        _set_parser_defaults
+      fi
+
+      if [[ " ${current_option_strings[@]} " == *" $this_word "* ]]; then
+        # a new action should be acquired (due to recognised option string or
+        # no more input expected from current action);
+        # the next positional action can fill in here
+        _set_new_action $this_word false
+      fi
+
+      if [[ "$current_action_nargs" != "*" ]] && \
+         [[ "$current_action_nargs" != "+" ]] && \
+         [[ "$current_action_nargs" != "?" ]] && \
+         [[ "$current_action_nargs" != *"..." ]] && \
+         (( $word_index + 1 - $current_action_args_start_index - $pos_only >= \
+            $current_action_nargs )); then
+        $current_action_is_positional && let "completed_positional_actions += 1"
+        _set_new_action "pos_$completed_positional_actions" true
+      fi
+    else
+      pos_only=1 # "--" delimiter encountered
+    fi
+
+    let "word_index+=1"
+  done
+
+  # Generate the completions
+
+  COMPREPLY=()
+  if [[ $pos_only = 0 && "$completing_word" == -* &&
+        ( -z "$current_action_compgen" || "$current_action_is_positional" = true ) ]]; then
+    # optional argument started: use option strings
+    while IFS= read -r line; do COMPREPLY+=("$line"); done < <(
+      compgen -W "${current_option_strings[*]}" -- "$completing_word")
+  elif [[ "$previous_word" =~ ^[0-9\&]*[\<\>]\>?$ ]]; then
+    # handle redirection operators
+    compopt -o filenames 2>/dev/null || : # bash>=4
+    while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$completing_word")
+  else
+    # use choices & compgen
+    local action_compgen_word="$completing_word"
+    # handle tab-completing in the middle of a line (#248 <- #116)
+    [[ -n "$current_action_compgen" && "$completing_word" == -* ]] && action_compgen_word=""
+    [ -n "$current_action_compgen" ] && {
+      [[ "$current_action_compgen" =~ _(file|dir|glob|FILE|DIR|GLOB)|File|Dir|Glob ]] &&
+        compopt -o filenames 2>/dev/null || : # bash>=4
+      while IFS= read -r line; do COMPREPLY+=("$line"); done < <(
+        "$current_action_compgen" "$action_compgen_word")
+    }
+    while IFS= read -r line; do COMPREPLY+=("$line"); done < <(
+      compgen -W "${current_action_choices[*]}" -- "$completing_word")
+  fi
+
+  if [[ ${#COMPREPLY[@]} = 0 ]]; then
+    # native fallback matches are not necessarily filenames (e.g. variables)
+    compopt +o filenames 2>/dev/null || : # bash>=4
+  fi
+
+  return 0
+}
+
+# After -- stands the agent's command: it is completed as it is without acp-proxy before it.
+_acp_proxy() {
+  local at
+  for (( at = 1; at < COMP_CWORD; at++ )); do
+    [[ ${COMP_WORDS[at]} == -- ]] || continue
+    if declare -F _comp_command_offset >/dev/null; then
+      _comp_command_offset $(( at + 1 ))
+    elif declare -F _command_offset >/dev/null; then
+      _command_offset $(( at + 1 ))
+    elif (( at + 1 == COMP_CWORD )); then
+      COMPREPLY=( $(compgen -c -- "${COMP_WORDS[COMP_CWORD]}") )
+    else
+      COMPREPLY=()
+    fi
+    return
+  done
+  _shtab_acp_proxy
+}
+
+complete -o bashdefault -o default -F _acp_proxy acp-proxy

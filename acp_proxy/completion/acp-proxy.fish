@@ -1,0 +1,249 @@
+# Made by scripts/build-completion, of options befafe4218929b98
+# It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
+
+# Parse current commandline:
+# - _shtab_acp_proxy_cmdpath=(sub)command path seen so far
+# - _shtab_acp_proxy_npos=number of positional arguments given after it
+# - options are skipped based on _shtab_acp_proxy_opts_with_value & _shtab_acp_proxy_commands lists
+function _shtab_acp_proxy_scan
+  set -g _shtab_acp_proxy_cmdpath ''
+  set -g _shtab_acp_proxy_npos 0
+  set -l tokens (commandline -opc)
+  set -e tokens[1]
+  set -l expect_value 0
+  for t in $tokens
+    if test $expect_value -eq 1
+      set expect_value 0
+      continue
+    end
+    switch "$t"
+      case '--*=*'
+        continue
+      case '-*'
+        if contains -- $t $_shtab_acp_proxy_opts_with_value
+          set expect_value 1
+        end
+        continue
+      case '*'
+        if test $_shtab_acp_proxy_npos -eq 0
+          set -l candidate $t
+          if test -n "$_shtab_acp_proxy_cmdpath"
+            set candidate "$_shtab_acp_proxy_cmdpath $t"
+          end
+          if contains -- $candidate $_shtab_acp_proxy_commands
+            set -g _shtab_acp_proxy_cmdpath $candidate
+            continue
+          end
+        end
+        set -g _shtab_acp_proxy_npos (math $_shtab_acp_proxy_npos + 1)
+    end
+  end
+end
+
+# Condition helper: true if the current (sub)command path equals the given one.
+function _shtab_acp_proxy_using
+  _shtab_acp_proxy_scan
+  test "$_shtab_acp_proxy_cmdpath" = "$argv"
+end
+
+set -g _shtab_acp_proxy_commands run report export session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' serve metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' doctor demo completion
+set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --config --context-used --for --for-agent --for-project --for-team --for-user --format --from --host --input --layer --ledger --limit --log --log-level --model --output --port --project --reason --since --team --textfile --thought --title --to --token-file --tz --until --user
+
+complete -c acp-proxy -e
+complete -c acp-proxy -f
+
+complete -c acp-proxy -n _shtab_acp_proxy_using -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n _shtab_acp_proxy_using -s V -l version -d 'show program'"'"'s version number and exit'
+complete -c acp-proxy -n _shtab_acp_proxy_using -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n _shtab_acp_proxy_using -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a run -d 'Relay an agent and meter it. Everything after -- belongs to the agent; its exit status is the exit status.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using run' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l agent -x -d 'instead of the name that the agent reports'
+complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l user -x -d 'who pays; by default the login name'
+complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l team -x -d 'by default none'
+complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l project -x -d 'by default the name of the git repository'
+complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l budget -x -d 'US dollars that this run may spend, over all its sessions'
+complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l no-summary -d 'no summary on stderr at the end'
+complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l log -xka "(__fish_complete_path (commandline -ct))" -d 'log to a file instead of stderr'
+complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l log-level -xka "debug info warning error" -d 'debug, info, warning (default) or error'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a report -d 'What was spent.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l by -xka "day week month session turn model agent project user team kind" -d 'day, week, month, session, turn, model, agent, project, user, team, kind (default: day)'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l since -x -d 'from then on, by default all: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l until -x -d 'before then, in the same forms; by default all'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l tz -x -d 'a time zone such as Europe/Berlin; by default the local one'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l agent -x -d 'only this agent'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l model -x -d 'only this model'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l user -x -d 'only this user'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l team -x -d 'only this team'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l project -x -d 'only this project'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l title -x -d 'part of a session'"'"'s title'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l limit -x -d 'at most so many lines: what cost most; of days, weeks and months the last'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l json -d 'exact figures, for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l csv -d 'the same for spreadsheets'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a export -d 'Spend in the columns of FinOps FOCUS, for chargeback.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using export' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l focus -d 'in the columns of FinOps FOCUS 1.2'
+complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l since -x -d 'from then on, by default all: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)'
+complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l until -x -d 'before then, in the same forms; by default all'
+complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l tz -x -d 'a time zone such as Europe/Berlin; by default the local one'
+complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l json -d 'as JSON instead of CSV'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a session -d 'One session: its turns, tokens, cost, and context as a plot.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using session' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using session' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using session' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using session' -l all -d 'list every turn, not only the latest 40'
+complete -c acp-proxy -n '_shtab_acp_proxy_using session' -l tz -x -d 'a time zone such as Europe/Berlin; by default the local one'
+complete -c acp-proxy -n '_shtab_acp_proxy_using session' -l json -d 'exact figures, for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using session; and test $_shtab_acp_proxy_npos -eq 0' -ka "last" -d 'its id, the first characters of its key in a report by session, a part of its title, or last'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a status -d 'One line: today'"'"'s spend, what is left of a budget, the last turn.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using status' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using status' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using status' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using status' -l format -x -d 'with fields in braces: today, week, month, turns, tokens, budget, left, limit, used, resets, last, last_tokens, agent, model, context; or json'
+complete -c acp-proxy -n '_shtab_acp_proxy_using status' -l json -d 'exact figures, for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a budget -d 'Budgets: what is left, and how to allow more for a while.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a list -d 'What is used, held and left of each, and when it resets.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget list' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget list' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget list' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget list' -l json -d 'exact figures, for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a check -d 'Whether a prompt would be admitted now: status 0, or 3 when not.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget check' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget check' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget check' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget check' -l agent -x -d 'the prompt'"'"'s agent; by default not known'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget check' -l model -x -d 'the prompt'"'"'s model; by default not known'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget check' -l user -x -d 'the prompt'"'"'s user; by default yours'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget check' -l team -x -d 'the prompt'"'"'s team; by default yours'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget check' -l project -x -d 'the prompt'"'"'s project; by default yours'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a grant -d 'Allow more for a while.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l amount -x -d 'in the budget'"'"'s currency, or tokens or turns'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l for -x -d 'how long: 90m, 2h, 7d'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l reason -x -d 'why; it is kept'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l for-user -x -d 'of a budget per user: which one, by default yours; * for all'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l for-team -x -d 'of a budget per team: which one, by default yours; * for all'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l for-project -x -d 'of a budget per project: which one, by default yours; * for all'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l for-agent -x -d 'of a budget per agent: which one, by default yours; * for all'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grant' -l layer -xka "admin user" -d 'of two budgets with one name: from whose file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a grants -d 'Who granted what, and why.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grants' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grants' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grants' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget grants' -l json -d 'exact figures, for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a simulate -d 'What the budgets of --config would have said to past turns.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -l json -d 'exact figures, for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -l since -x -d 'from then on, by default all: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a serve -d 'The page, and metrics for Prometheus, over HTTP.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -l host -x -d 'where to listen; by default 127.0.0.1'
+complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -l port -x -d 'by default 9464; 0 is any that is free'
+complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -l token-file -xka "(__fish_complete_path (commandline -ct))" -d 'with the token that clients must send; needed except on loopback'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a metrics -d 'The metrics for Prometheus, in a file for node_exporter or on stdout.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using metrics' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using metrics' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using metrics' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using metrics' -l textfile -xka "(__fish_complete_path (commandline -ct))" -d 'a file in the directory of its textfile collector, written whole or not at all; by default stdout'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a notify -d 'Webhooks for notifications: try them.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using notify' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using notify' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using notify' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using notify; and test $_shtab_acp_proxy_npos -eq 0' -a test -d 'Send a sample through each channel: status 1 when one fails.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using notify test' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using notify test' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using notify test' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a setup -d 'Put the agents of an editor behind acp-proxy.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l agent -x -d 'only this one; added if it is not there: claude, codex, gemini …'
+complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l list -d 'the editors, their settings, and the agents in them'
+complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l dry-run -d 'show the change, and write nothing'
+complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l undo -d 'put the settings back as they were'
+complete -c acp-proxy -n '_shtab_acp_proxy_using setup; and test $_shtab_acp_proxy_npos -eq 0' -ka "zed jetbrains codecompanion avante agentic agent-shell obsidian toad acpx" -d 'zed, jetbrains, codecompanion, avante, agentic, agent-shell, obsidian, toad, acpx'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a prices -d 'What models cost.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices; and test $_shtab_acp_proxy_npos -eq 0' -a list -d 'Every model of the catalog.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices list' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices list' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices list' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices list' -l at -x -d 'prices of that time, by default now: 2026-11-01, 7d …'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices list' -l json -d 'exact figures, for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices; and test $_shtab_acp_proxy_npos -eq 0' -a show -d 'What a model id resolves to, and its prices.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices show' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices show' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices show' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices show' -l at -x -d 'prices of that time, by default now: 2026-11-01, 7d …'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices show' -l json -d 'exact figures, for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices; and test $_shtab_acp_proxy_npos -eq 0' -a cost -d 'What tokens cost.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l input -x -d 'input tokens, except those read from or written to a cache'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l output -x -d 'output tokens, except thinking'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l thought -x -d 'tokens of thinking'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l cached-read -x -d 'input tokens read from a cache'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l cached-write -x -d 'input tokens written to a cache; [pricing] cache_write says for how long'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l cached-write-1h -x -d 'input tokens written to a cache for an hour'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l context-used -x -d 'the largest request'"'"'s context in tokens; without it all tokens are one request'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l at -x -d 'prices of that time, by default now: 2026-11-01, 7d …'
+complete -c acp-proxy -n '_shtab_acp_proxy_using prices cost' -l json -d 'exact figures, for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a ledger -d 'Copy a ledger into another one.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using ledger' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using ledger' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using ledger' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using ledger; and test $_shtab_acp_proxy_npos -eq 0' -a copy -d 'All rows and grants into another ledger, which keeps what it has.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l from -x -d 'by default the configured ledger'
+complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l to -x -d 'by default the configured ledger'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a doctor -d 'Check configuration, ledger and catalog.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using doctor' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using doctor' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using doctor' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using doctor' -l rebuild -d 'recompute all totals of the ledger from its rows; writers wait meanwhile'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a demo -d 'A session against a bundled agent, without network or key.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using demo' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using demo' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using demo' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a completion -d 'A script that completes what is typed in a shell.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using completion' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using completion' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using completion' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using completion; and test $_shtab_acp_proxy_npos -eq 0' -ka "bash zsh fish" -d 'one of bash, zsh, fish'
+
+# After -- stands the agent's command: it is completed as it is without acp-proxy before it.
+function _shtab_acp_proxy_using
+  contains -- -- (commandline -opc)
+  and return 1
+  _shtab_acp_proxy_scan
+  test "$_shtab_acp_proxy_cmdpath" = "$argv"
+end
+
+function _acp_proxy_agent
+  set -l typed (commandline -opc)
+  set -l before $typed[(math (contains -i -- -- $typed) + 1)..]
+  complete -C (string join ' ' -- (string escape -- $before) (commandline -ct))
+end
+
+complete -c acp-proxy -n 'contains -- -- (commandline -opc)' -xa '(_acp_proxy_agent)'

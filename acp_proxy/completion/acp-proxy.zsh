@@ -1,0 +1,532 @@
+#compdef acp-proxy
+# Made by scripts/build-completion, of options 1205efe2d4fbe1ac
+# It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
+
+_shtab_acp_proxy_commands() {
+  local _commands=(
+    budget:'Budgets: what is left, and how to allow more for a while.'
+    completion:'A script that completes what is typed in a shell.'
+    demo:'A session against a bundled agent, without network or key.'
+    doctor:'Check configuration, ledger and catalog.'
+    export:'Spend in the columns of FinOps FOCUS, for chargeback.'
+    ledger:'Copy a ledger into another one.'
+    metrics:'The metrics for Prometheus, in a file for node_exporter or on stdout.'
+    notify:'Webhooks for notifications: try them.'
+    prices:'What models cost.'
+    report:'What was spent.'
+    run:'Relay an agent and meter it. Everything after -- belongs to the agent; its exit status is the exit status.'
+    serve:'The page, and metrics for Prometheus, over HTTP.'
+    session:'One session: its turns, tokens, cost, and context as a plot.'
+    setup:'Put the agents of an editor behind acp-proxy.'
+    status:'One line: today'"'"'s spend, what is left of a budget, the last turn.'
+  )
+  _describe 'acp-proxy commands' _commands
+}
+
+_shtab_acp_proxy_budget_commands() {
+  local _commands=(
+    check:'Whether a prompt would be admitted now: status 0, or 3 when not.'
+    grant:'Allow more for a while.'
+    grants:'Who granted what, and why.'
+    list:'What is used, held and left of each, and when it resets.'
+    simulate:'What the budgets of --config would have said to past turns.'
+  )
+  _describe 'acp-proxy budget commands' _commands
+}
+
+_shtab_acp_proxy_ledger_commands() {
+  local _commands=(
+    copy:'All rows and grants into another ledger, which keeps what it has.'
+  )
+  _describe 'acp-proxy ledger commands' _commands
+}
+
+_shtab_acp_proxy_notify_commands() {
+  local _commands=(
+    test:'Send a sample through each channel: status 1 when one fails.'
+  )
+  _describe 'acp-proxy notify commands' _commands
+}
+
+_shtab_acp_proxy_prices_commands() {
+  local _commands=(
+    cost:'What tokens cost.'
+    list:'Every model of the catalog.'
+    show:'What a model id resolves to, and its prices.'
+  )
+  _describe 'acp-proxy prices commands' _commands
+}
+
+_shtab_acp_proxy_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "(- : *)"{-V,--version}"[show program\'s version number and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_defaults_added=0
+
+_shtab_acp_proxy_budget_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_defaults_added=0
+
+_shtab_acp_proxy_budget_check_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--agent[the prompt\'s agent\; by default not known]:NAME:"
+  "--model[the prompt\'s model\; by default not known]:NAME:"
+  "--user[the prompt\'s user\; by default yours]:NAME:"
+  "--team[the prompt\'s team\; by default yours]:NAME:"
+  "--project[the prompt\'s project\; by default yours]:NAME:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_check_defaults_added=0
+
+_shtab_acp_proxy_budget_grant_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--amount[in the budget\'s currency, or tokens or turns]:N:"
+  "--for[how long\: 90m, 2h, 7d]:DURATION:"
+  "--reason[why\; it is kept]:TEXT:"
+  "--for-user[of a budget per user\: which one, by default yours\; \* for all]:NAME:"
+  "--for-team[of a budget per team\: which one, by default yours\; \* for all]:NAME:"
+  "--for-project[of a budget per project\: which one, by default yours\; \* for all]:NAME:"
+  "--for-agent[of a budget per agent\: which one, by default yours\; \* for all]:NAME:"
+  "--layer[of two budgets with one name\: from whose file]:layer:(admin user)"
+  ":the name of the budget:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_grant_defaults_added=0
+
+_shtab_acp_proxy_budget_grants_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--json[exact figures, for programs]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_grants_defaults_added=0
+
+_shtab_acp_proxy_budget_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--json[exact figures, for programs]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_list_defaults_added=0
+
+_shtab_acp_proxy_budget_simulate_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--json[exact figures, for programs]"
+  "--since[from then on, by default all\: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)]:TIME:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_simulate_defaults_added=0
+
+_shtab_acp_proxy_completion_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  ":one of bash, zsh, fish:(bash zsh fish)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_completion_defaults_added=0
+
+_shtab_acp_proxy_demo_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_demo_defaults_added=0
+
+_shtab_acp_proxy_doctor_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--rebuild[recompute all totals of the ledger from its rows\; writers wait meanwhile]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_doctor_defaults_added=0
+
+_shtab_acp_proxy_export_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--focus[in the columns of FinOps FOCUS 1.2]"
+  "--since[from then on, by default all\: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)]:TIME:"
+  "--until[before then, in the same forms\; by default all]:TIME:"
+  "--tz[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
+  "--json[as JSON instead of CSV]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_export_defaults_added=0
+
+_shtab_acp_proxy_ledger_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_ledger_defaults_added=0
+
+_shtab_acp_proxy_ledger_copy_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--from[by default the configured ledger]:URL:"
+  "--to[by default the configured ledger]:URL:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_ledger_copy_defaults_added=0
+
+_shtab_acp_proxy_metrics_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--textfile[a file in the directory of its textfile collector, written whole or not at all\; by default stdout]:PATH:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_metrics_defaults_added=0
+
+_shtab_acp_proxy_notify_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_notify_defaults_added=0
+
+_shtab_acp_proxy_notify_test_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  ":only the channel of this name:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_notify_test_defaults_added=0
+
+_shtab_acp_proxy_prices_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_prices_defaults_added=0
+
+_shtab_acp_proxy_prices_cost_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--input[input tokens, except those read from or written to a cache]:N:"
+  "--output[output tokens, except thinking]:N:"
+  "--thought[tokens of thinking]:N:"
+  "--cached-read[input tokens read from a cache]:N:"
+  "--cached-write[input tokens written to a cache\; \[pricing\] cache_write says for how long]:N:"
+  "--cached-write-1h[input tokens written to a cache for an hour]:N:"
+  "--context-used[the largest request\'s context in tokens\; without it all tokens are one request]:N:"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--at[prices of that time, by default now\: 2026-11-01, 7d \…]:TIME:"
+  "--json[exact figures, for programs]"
+  ":as an agent reports it:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_prices_cost_defaults_added=0
+
+_shtab_acp_proxy_prices_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--at[prices of that time, by default now\: 2026-11-01, 7d \…]:TIME:"
+  "--json[exact figures, for programs]"
+  ":only names that contain it:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_prices_list_defaults_added=0
+
+_shtab_acp_proxy_prices_show_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--at[prices of that time, by default now\: 2026-11-01, 7d \…]:TIME:"
+  "--json[exact figures, for programs]"
+  ":as an agent reports it:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_prices_show_defaults_added=0
+
+_shtab_acp_proxy_report_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--by[day, week, month, session, turn, model, agent, project, user, team, kind (default\: day)]:KEY:(day week month session turn model agent project user team kind)"
+  "--since[from then on, by default all\: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)]:TIME:"
+  "--until[before then, in the same forms\; by default all]:TIME:"
+  "--tz[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
+  "--agent[only this agent]:NAME:"
+  "--model[only this model]:NAME:"
+  "--user[only this user]:NAME:"
+  "--team[only this team]:NAME:"
+  "--project[only this project]:NAME:"
+  "--title[part of a session\'s title]:TEXT:"
+  "--limit[at most so many lines\: what cost most\; of days, weeks and months the last]:N:"
+  "--json[exact figures, for programs]"
+  "--csv[the same for spreadsheets]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_report_defaults_added=0
+
+_shtab_acp_proxy_run_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--agent[instead of the name that the agent reports]:NAME:"
+  "--user[who pays\; by default the login name]:NAME:"
+  "--team[by default none]:NAME:"
+  "--project[by default the name of the git repository]:NAME:"
+  "--budget[US dollars that this run may spend, over all its sessions]:AMOUNT:"
+  "--no-summary[no summary on stderr at the end]"
+  "--log[log to a file instead of stderr]:FILE:_files"
+  "--log-level[debug, info, warning (default) or error]:LEVEL:(debug info warning error)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_run_defaults_added=0
+
+_shtab_acp_proxy_serve_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--host[where to listen\; by default 127.0.0.1]:ADDRESS:"
+  "--port[by default 9464\; 0 is any that is free]:N:"
+  "--token-file[with the token that clients must send\; needed except on loopback]:FILE:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_serve_defaults_added=0
+
+_shtab_acp_proxy_session_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--all[list every turn, not only the latest 40]"
+  "--tz[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
+  "--json[exact figures, for programs]"
+  ":its id, the first characters of its key in a report by session, a part of its title, or last:(last)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_session_defaults_added=0
+
+_shtab_acp_proxy_setup_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--agent[only this one\; added if it is not there\: claude, codex, gemini \…]:NAME:"
+  "--list[the editors, their settings, and the agents in them]"
+  "--dry-run[show the change, and write nothing]"
+  "--undo[put the settings back as they were]"
+  ":zed, jetbrains, codecompanion, avante, agentic, agent-shell, obsidian, toad, acpx:(zed jetbrains codecompanion avante agentic agent-shell obsidian toad acpx)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_setup_defaults_added=0
+
+_shtab_acp_proxy_status_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--format[with fields in braces\: today, week, month, turns, tokens, budget, left, limit, used, resets, last, last_tokens, agent, model, context\; or json]:TEXT:"
+  "--json[exact figures, for programs]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_status_defaults_added=0
+
+
+_shtab_acp_proxy() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->acp-proxy'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_acp_proxy_defaults_added )); then
+    if (( ${_shtab_acp_proxy_options[(I)${(q)one_or_more}*]} +          ${_shtab_acp_proxy_options[(I)${(q)remainder}*]} +          ${_shtab_acp_proxy_options[(I)${(q)default}]} == 0 )); then
+      _shtab_acp_proxy_options+=(': :_shtab_acp_proxy_commands' '*::: :->acp-proxy')
+    fi
+    _shtab_acp_proxy_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_acp_proxy_options
+
+  case $state in
+    acp-proxy)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_acp_proxy-$line[1]:"
+      case $line[1] in
+        budget) _shtab_acp_proxy_budget ;;
+        completion) _arguments -C -s $_shtab_acp_proxy_completion_options ;;
+        demo) _arguments -C -s $_shtab_acp_proxy_demo_options ;;
+        doctor) _arguments -C -s $_shtab_acp_proxy_doctor_options ;;
+        export) _arguments -C -s $_shtab_acp_proxy_export_options ;;
+        ledger) _shtab_acp_proxy_ledger ;;
+        metrics) _arguments -C -s $_shtab_acp_proxy_metrics_options ;;
+        notify) _shtab_acp_proxy_notify ;;
+        prices) _shtab_acp_proxy_prices ;;
+        report) _arguments -C -s $_shtab_acp_proxy_report_options ;;
+        run) _arguments -C -s $_shtab_acp_proxy_run_options ;;
+        serve) _arguments -C -s $_shtab_acp_proxy_serve_options ;;
+        session) _arguments -C -s $_shtab_acp_proxy_session_options ;;
+        setup) _arguments -C -s $_shtab_acp_proxy_setup_options ;;
+        status) _arguments -C -s $_shtab_acp_proxy_status_options ;;
+      esac
+  esac
+}
+
+_shtab_acp_proxy_budget() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->budget'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_acp_proxy_budget_defaults_added )); then
+    if (( ${_shtab_acp_proxy_budget_options[(I)${(q)one_or_more}*]} +          ${_shtab_acp_proxy_budget_options[(I)${(q)remainder}*]} +          ${_shtab_acp_proxy_budget_options[(I)${(q)default}]} == 0 )); then
+      _shtab_acp_proxy_budget_options+=(': :_shtab_acp_proxy_budget_commands' '*::: :->budget')
+    fi
+    _shtab_acp_proxy_budget_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_acp_proxy_budget_options
+
+  case $state in
+    budget)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_acp_proxy_budget-$line[1]:"
+      case $line[1] in
+        check) _arguments -C -s $_shtab_acp_proxy_budget_check_options ;;
+        grant) _arguments -C -s $_shtab_acp_proxy_budget_grant_options ;;
+        grants) _arguments -C -s $_shtab_acp_proxy_budget_grants_options ;;
+        list) _arguments -C -s $_shtab_acp_proxy_budget_list_options ;;
+        simulate) _arguments -C -s $_shtab_acp_proxy_budget_simulate_options ;;
+      esac
+  esac
+}
+
+_shtab_acp_proxy_ledger() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->ledger'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_acp_proxy_ledger_defaults_added )); then
+    if (( ${_shtab_acp_proxy_ledger_options[(I)${(q)one_or_more}*]} +          ${_shtab_acp_proxy_ledger_options[(I)${(q)remainder}*]} +          ${_shtab_acp_proxy_ledger_options[(I)${(q)default}]} == 0 )); then
+      _shtab_acp_proxy_ledger_options+=(': :_shtab_acp_proxy_ledger_commands' '*::: :->ledger')
+    fi
+    _shtab_acp_proxy_ledger_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_acp_proxy_ledger_options
+
+  case $state in
+    ledger)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_acp_proxy_ledger-$line[1]:"
+      case $line[1] in
+        copy) _arguments -C -s $_shtab_acp_proxy_ledger_copy_options ;;
+      esac
+  esac
+}
+
+_shtab_acp_proxy_notify() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->notify'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_acp_proxy_notify_defaults_added )); then
+    if (( ${_shtab_acp_proxy_notify_options[(I)${(q)one_or_more}*]} +          ${_shtab_acp_proxy_notify_options[(I)${(q)remainder}*]} +          ${_shtab_acp_proxy_notify_options[(I)${(q)default}]} == 0 )); then
+      _shtab_acp_proxy_notify_options+=(': :_shtab_acp_proxy_notify_commands' '*::: :->notify')
+    fi
+    _shtab_acp_proxy_notify_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_acp_proxy_notify_options
+
+  case $state in
+    notify)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_acp_proxy_notify-$line[1]:"
+      case $line[1] in
+        test) _arguments -C -s $_shtab_acp_proxy_notify_test_options ;;
+      esac
+  esac
+}
+
+_shtab_acp_proxy_prices() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->prices'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_acp_proxy_prices_defaults_added )); then
+    if (( ${_shtab_acp_proxy_prices_options[(I)${(q)one_or_more}*]} +          ${_shtab_acp_proxy_prices_options[(I)${(q)remainder}*]} +          ${_shtab_acp_proxy_prices_options[(I)${(q)default}]} == 0 )); then
+      _shtab_acp_proxy_prices_options+=(': :_shtab_acp_proxy_prices_commands' '*::: :->prices')
+    fi
+    _shtab_acp_proxy_prices_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_acp_proxy_prices_options
+
+  case $state in
+    prices)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_acp_proxy_prices-$line[1]:"
+      case $line[1] in
+        cost) _arguments -C -s $_shtab_acp_proxy_prices_cost_options ;;
+        list) _arguments -C -s $_shtab_acp_proxy_prices_list_options ;;
+        show) _arguments -C -s $_shtab_acp_proxy_prices_show_options ;;
+      esac
+  esac
+}
+
+
+
+typeset -A opt_args
+
+# After -- stands the agent's command: it is completed as it is without acp-proxy before it.
+# Its name is that of the file from which it may be loaded, whose place it takes then.
+_acp-proxy() {
+  local end=${words[(ie)--]}
+  if (( end < CURRENT )); then
+    shift $end words
+    (( CURRENT -= end ))
+    _normal
+  else
+    _shtab_acp_proxy "$@"
+  fi
+}
+
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+  _acp-proxy "$@"
+else
+  compdef _acp-proxy acp-proxy
+fi

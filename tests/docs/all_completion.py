@@ -1,0 +1,132 @@
+"""Makes what `acp-proxy completion` prints: scripts of shtab, which also complete the agent's command after --."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import acp_proxy.completion
+from acp_proxy.cli.arguments import parser
+from acp_proxy.completion import SHELLS
+
+DIRECTORY = Path(acp_proxy.completion.__file__).parent
+_FILES = ("FILE", "PATH")  # as options call what they take
+_CHOICES = {"--log-level": ("debug", "info", "warning", "error"), "ID": ("last",)}  # what the parser leaves to others
+
+_BASH = """
+# After -- stands the agent's command: it is completed as it is without acp-proxy before it.
+_acp_proxy() {
+  local at
+  for (( at = 1; at < COMP_CWORD; at++ )); do
+    [[ ${COMP_WORDS[at]} == -- ]] || continue
+    if declare -F _comp_command_offset >/dev/null; then
+      _comp_command_offset $(( at + 1 ))
+    elif declare -F _command_offset >/dev/null; then
+      _command_offset $(( at + 1 ))
+    elif (( at + 1 == COMP_CWORD )); then
+      COMPREPLY=( $(compgen -c -- "${COMP_WORDS[COMP_CWORD]}") )
+    else
+      COMPREPLY=()
+    fi
+    return
+  done
+  _shtab_acp_proxy
+}
+
+complete -o bashdefault -o default -F _acp_proxy acp-proxy
+"""
+_ZSH = """
+# After -- stands the agent's command: it is completed as it is without acp-proxy before it.
+# Its name is that of the file from which it may be loaded, whose place it takes then.
+_acp-proxy() {
+  local end=${words[(ie)--]}
+  if (( end < CURRENT )); then
+    shift $end words
+    (( CURRENT -= end ))
+    _normal
+  else
+    _shtab_acp_proxy "$@"
+  fi
+}
+
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+  _acp-proxy "$@"
+else
+  compdef _acp-proxy acp-proxy
+fi
+"""
+_FISH = """
+# After -- stands the agent's command: it is completed as it is without acp-proxy before it.
+function _shtab_acp_proxy_using
+  contains -- -- (commandline -opc)
+  and return 1
+  _shtab_acp_proxy_scan
+  test "$_shtab_acp_proxy_cmdpath" = "$argv"
+end
+
+function _acp_proxy_agent
+  set -l typed (commandline -opc)
+  set -l before $typed[(math (contains -i -- -- $typed) + 1)..]
+  complete -C (string join ' ' -- (string escape -- $before) (commandline -ct))
+end
+
+complete -c acp-proxy -n 'contains -- -- (commandline -opc)' -xa '(_acp_proxy_agent)'
+"""
+_ENDINGS = {"bash": ("\ncomplete -o ", _BASH), "zsh": ("\nif [[ $zsh_eval_context", _ZSH), "fish": ("", _FISH)}
+_FIRST_LINES = {"zsh": "#compdef acp-proxy\n"}
+
+
+def main() -> int:
+    for shell in SHELLS:
+        (DIRECTORY / f"acp-proxy.{shell}").write_text(_made(shell), encoding="utf-8")
+    return 0
+
+
+def mark(shell: str) -> str:
+    """A line that is another one where the script was made of other commands or options than there are."""
+    made_of = (sorted(_described(parser())), _CHOICES, _ENDINGS[shell])
+    return f"# Made by scripts/build-completion, of options {hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}\n"
+
+
+def _made(shell: str) -> str:
+    import shtab  # type: ignore[import-not-found, unused-ignore]  # in the group `completion`
+
+    whole = parser()
+    _prepare(whole, shtab.FILE)
+    text: str = shtab.complete(whole, shell=shell)
+    first, begin = _FIRST_LINES.get(shell, ""), text.index("\n\n", text.index("# Usage:"))
+    old, ending = _ENDINGS[shell]
+    end = text.rindex(old) if old else len(text)
+    source = f"# It begins with what shtab {shtab.__version__} makes (https://github.com/tqdm/shtab, Apache-2.0).\n"
+    return f"{first}{mark(shell)}{source}\n{text[begin:end].strip()}\n{ending}"
+
+
+def _prepare(command: argparse.ArgumentParser, file: dict[str, str]) -> None:
+    for action in command._actions:
+        name = str((*action.option_strings, action.metavar)[0])
+        if action.metavar in _FILES:
+            action.complete = file  # type: ignore[attr-defined]
+        action.choices = action.choices or _CHOICES.get(name)
+        for each in _below(action):
+            _prepare(each, file)
+
+
+def _described(command: argparse.ArgumentParser) -> Iterator[str]:
+    for action in command._actions:
+        below = _below(action)
+        choices = sorted(action.choices) if action.choices else ()
+        yield repr((command.prog, action.option_strings, action.metavar, choices, action.nargs, action.help))
+        for each in below:
+            yield from _described(each)
+
+
+def _below(action: argparse.Action) -> list[Any]:
+    return list(action.choices.values()) if isinstance(action, argparse._SubParsersAction) else []
+
+
+if __name__ == "__main__":
+    sys.exit(main())

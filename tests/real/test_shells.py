@@ -1,0 +1,85 @@
+"""zsh and fish complete the command line with what `acp-proxy completion` prints."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from acp_proxy.completion import SHELLS, script_of
+
+pytestmark = pytest.mark.real
+
+SECONDS = 60
+TYPED = [
+    ("acp-proxy rep", "report"),
+    ("acp-proxy report --li", "--limit"),
+    ("acp-proxy report --by mon", "month"),
+    ("acp-proxy run --config own.t", "own.toml"),
+    ("acp-proxy setup ze", "zed"),
+    ("acp-proxy run -- cat own.t", "own.toml"),
+    ("acp-proxy -- my-ag", "my-agent"),
+]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "own.toml").touch()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/my-agent").touch(mode=0o755)
+    for shell in SHELLS:
+        (tmp_path / f"acp-proxy.{shell}").write_text(script_of(shell), encoding="utf-8")
+    (tmp_path / "_acp-proxy").write_text(script_of("zsh"), encoding="utf-8")
+    return tmp_path
+
+
+def environ(home: Path) -> dict[str, str]:
+    return {"HOME": str(home), "PATH": f"{home / 'bin'}:{os.environ['PATH']}", "TERM": "dumb"}
+
+
+@pytest.mark.parametrize(("typed", "completed"), TYPED)
+def test_fish_completes(home: Path, typed: str, completed: str) -> None:
+    asked = f'source acp-proxy.fish; complete -C "{typed}"'
+    done = subprocess.run(
+        ["fish", "-c", asked], cwd=home, env=environ(home), capture_output=True, text=True, check=True, timeout=SECONDS
+    )
+    assert [line.partition("\t")[0] for line in done.stdout.splitlines()] == [completed]
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "autoload -U compinit; compinit -u; source ./acp-proxy.zsh",
+        'autoload -U compinit; compinit -u; eval "$(cat acp-proxy.zsh)"',
+        "fpath=($PWD $fpath); autoload -U compinit; compinit -u",
+    ],
+)
+def test_zsh_completes(home: Path, begin: str) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(home)
+        os.execvpe("zsh", ["zsh", "-f", "-i"], environ(home))  # noqa: S606
+    try:
+        os.write(terminal, f"PROMPT=; {begin}; print rea''dy\n".encode())
+        read_until(terminal, "ready\r\n")
+        for typed, completed in TYPED:
+            os.write(terminal, f"{typed}\t".encode())
+            read_until(terminal, f"{typed.rpartition(' ')[0]} {completed} ")  # then it waits for more
+            os.write(terminal, b"\x15")  # which empties the line
+    finally:
+        os.close(terminal)
+        os.waitpid(pid, 0)
+
+
+def read_until(terminal: int, text: str) -> None:
+    """Fails where it is not written to the terminal."""
+    seen, end = "", time.monotonic() + SECONDS
+    while text not in seen:
+        ready, _, _ = select.select([terminal], [], [], max(0, end - time.monotonic()))
+        assert ready, seen
+        seen += os.read(terminal, 65536).decode()
