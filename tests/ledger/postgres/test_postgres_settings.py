@@ -22,6 +22,7 @@ from harness.postgres import Server, asked, name_of, running
 from tests.cases import each_of
 from tests.core.accounts import usd
 from tests.ledger.holds import CAP, held, hold
+from tests.ledger.postgres.roles import role
 from tests.ledger.rows import ALICE, NOON, Warnings, row
 from tests.notify.house import channel, desk, notice
 from tests.notify.receiver import receiving
@@ -225,14 +226,6 @@ class TestRoles:
         with closing(open_ledger(url, journals=(), warn=warnings)) as ledger:
             assert list(ledger.rows(Query())) == []
         assert warnings.events == ["ledger.rows_hidden"]
-
-
-def role(server: Server, url: str, name: str, options: str) -> str:
-    """The URL for a role that may do everything with the tables; roles are the server's, not a database's."""
-    server.execute("postgres", f"DROP ROLE IF EXISTS {name}")
-    server.execute("postgres", f"CREATE ROLE {name} LOGIN {options}")
-    server.execute(name_of(url), f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {name}")
-    return url.replace("owner:secret", name)
 
 
 @each_of(

@@ -16,7 +16,7 @@ from acp_proxy.ledger.sqlite.version import STEPS
 from acp_proxy.ledger.statements import Run
 from harness.postgres import Server, asked, name_of
 from tests.ledger.conftest import ISOLATIONS
-from tests.ledger.postgres.test_postgres_settings import role
+from tests.ledger.postgres.roles import role
 from tests.ledger.rows import row
 
 
