@@ -171,14 +171,19 @@ READING = (
 
 
 @pytest.mark.parametrize("command", READING)
-def test_a_mistyped_ledger_is_one_line_that_names_it_and_is_not_made(machine: Machine, command: str) -> None:
+def test_a_ledger_that_is_not_there_is_named_and_is_one_without_rows(machine: Machine, command: str) -> None:
     machine.fill()
     config = machine.home / "daily.toml"
     config.write_text('[[budget]]\nname = "daily"\nwindow = "day"\nlimit = { turns = 9 }\n')
     typed = machine.home / "typo" / "ledger.db"
-    complaint = machine.complaint(*command.split(), "--config", str(config), "--ledger", f"sqlite:///{typed}")
-    assert complaint == f"acp-proxy: there is no ledger at {typed}: expected one that `acp-proxy run` has made"
-    assert not typed.parent.exists()
+    for _ in range(2):
+        said = machine.run(*command.split(), "--config", str(config), "--ledger", f"sqlite:///{typed}")
+        told, *others = said.stderr.splitlines()
+        assert told == f"acp-proxy: there is no ledger at {typed}: expected one that `acp-proxy run` has made"
+        assert (said.returncode, bool(others)) == ((2, True) if command == "session last" else (0, False))
+        if typed.exists():  # who writes, or is to be read by another user, makes it
+            assert command == "metrics" or "grant " in command
+            break
 
 
 @pytest.mark.parametrize("command", [command for command in READING if command != "metrics"][:-1])

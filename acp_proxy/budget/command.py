@@ -40,15 +40,12 @@ class Place(Struct, frozen=True):
     width: int | None
 
 
-def main(arguments: argparse.Namespace, config: Config, place: Place, *, must_exist: bool) -> tuple[int, str]:
-    """Exit status and answer. `since` among the arguments is Unix ns already. Raises UsageError and LedgerError.
-
-    With `must_exist` a ledger that is not there is an error, for a grant as well: nobody would get it.
-    """
+def main(arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
+    """Exit status and answer. `since` among the arguments is Unix ns already. Raises UsageError and LedgerError."""
     if arguments.action == "grant":
-        with closing(open_ledger(config.ledger.url, must_exist=must_exist)) as ledger:
+        with closing(open_ledger(config.ledger.url)) as ledger:
             return _grant(ledger, arguments, config, place)
-    with closing(open_reader(config.ledger.url, must_exist=must_exist)) as reader:
+    with closing(open_reader(config.ledger.url)) as reader:
         return _ACTIONS[arguments.action](reader, arguments, config, place)
 
 

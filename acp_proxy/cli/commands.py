@@ -34,7 +34,8 @@ def _report(arguments: argparse.Namespace) -> int:
     config = options.config(arguments)
     ours = config.identity.organisation
     wanted = query(*options.interval(arguments, zone, now), [("organisation", ours), *filters])
-    ledger = open_reader(config.ledger.url, must_exist=options.names_ledger(arguments))
+    options.tell_missing(arguments, config)
+    ledger = open_reader(config.ledger.url)
     try:
         found = report(ledger, arguments.by, wanted, zone, arguments.limit)
         if not (found.lines or arguments.json or arguments.csv):
@@ -71,7 +72,8 @@ def _budget(arguments: argparse.Namespace) -> int:
         config = command.proposed(options.common(arguments), os.environ)
     else:
         config = options.config(arguments)
-    status, answer = command.main(arguments, config, place, must_exist=options.names_ledger(arguments))
+    options.tell_missing(arguments, config)
+    status, answer = command.main(arguments, config, place)
     sys.stdout.write(answer)
     return status
 
@@ -81,7 +83,8 @@ def _session(arguments: argparse.Namespace) -> int:
 
     config, zone, now = options.config(arguments), options.zone(arguments.tz), time.time_ns()
     mine = (("organisation", config.identity.organisation), ("user", config.identity.user))
-    ledger = open_reader(config.ledger.url, must_exist=options.names_ledger(arguments))
+    options.tell_missing(arguments, config)
+    ledger = open_reader(config.ledger.url)
     try:
         if arguments.json:
             info = session.session_called(ledger, arguments.session, mine, now)
@@ -107,7 +110,8 @@ def _export(arguments: argparse.Namespace) -> int:
 
     config, zone, now = options.config(arguments), options.zone(arguments.tz), time.time_ns()
     wanted = Query(*options.interval(arguments, zone, now))
-    ledger = open_reader(config.ledger.url, must_exist=options.names_ledger(arguments))
+    options.tell_missing(arguments, config)
+    ledger = open_reader(config.ledger.url)
     try:
         found = focus.rows(ledger, wanted, config.identity.organisation, zone, catalog_of(config).lab)
         sys.stdout.writelines(focus.as_json(found) if arguments.json else focus.as_csv(found))
@@ -147,7 +151,9 @@ def _installed(command: str) -> Iterator[None]:
 def _metrics(arguments: argparse.Namespace) -> int:
     with _installed("metrics"):
         from acp_proxy.metrics import command
-    text = command.scraped(options.config(arguments), must_exist=options.names_ledger(arguments))
+    config = options.config(arguments)
+    options.tell_missing(arguments, config)
+    text = command.scraped(config)
     if arguments.textfile is None:
         sys.stdout.buffer.write(text)
     else:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from acp_proxy import times
 from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config, load_to_answer
+from acp_proxy.figures import clean
+from acp_proxy.ledger import missing
 
 
 def config(arguments: argparse.Namespace) -> Config:
@@ -24,9 +26,10 @@ def common(arguments: argparse.Namespace) -> dict[str, str]:
     return {name: given[name] for name in ("config", "ledger") if name in given}
 
 
-def names_ledger(arguments: argparse.Namespace) -> bool:
-    """Whether `--ledger` does: one that is not there was mistyped, whereas a configured one may not be made yet."""
-    return "ledger" in vars(arguments)
+def tell_missing(arguments: argparse.Namespace, config: Config) -> None:
+    """Says on stderr that there is no ledger where `--ledger` looks: it may be mistyped."""
+    if "ledger" in vars(arguments) and (told := missing(config.ledger.url)):
+        sys.stderr.write(f"acp-proxy: {clean(told)}\n")
 
 
 def copied(arguments: argparse.Namespace) -> Iterator[str]:

@@ -230,6 +230,17 @@ def open_ledger(
     return ledger
 
 
+def missing(url: str, journals: Sequence[Path] | None = None) -> str:
+    """What is to be said of a SQLite ledger that is not there; nothing where dead processes have left rows for it."""
+    from acp_proxy.ledger.places import is_postgres, sqlite_path
+
+    if is_postgres(url):
+        return ""
+    from acp_proxy.ledger.sqlite import file
+
+    return file.missing(sqlite_path(url), _journal_directories() if journals is None else journals)
+
+
 def open_reader(
     url: str,
     *,
@@ -237,7 +248,6 @@ def open_reader(
     warn: Warn = log_warning,
     journals: Sequence[Path] | None = None,
     clock: Callable[[], int] = time.time_ns,
-    must_exist: bool = False,
 ) -> BudgetReader:
     """The same for who only looks: it makes no file, and one that is not there has no rows.
 
@@ -246,12 +256,11 @@ def open_reader(
     from acp_proxy.ledger.places import is_postgres, sqlite_path
 
     if is_postgres(url):
-        return open_ledger(url, patience=patience, warn=warn, journals=journals, clock=clock, must_exist=must_exist)
+        return open_ledger(url, patience=patience, warn=warn, journals=journals, clock=clock)
     from acp_proxy.ledger.sqlite.reader import SqliteReader
 
     directories = _journal_directories() if journals is None else journals
-    path = sqlite_path(url)
-    reader = SqliteReader(path, patience=patience, warn=warn, journals=directories, must_exist=must_exist)
+    reader = SqliteReader(sqlite_path(url), patience=patience, warn=warn, journals=directories)
     _settle_dead(reader, warn, clock)
     return reader
 

@@ -15,13 +15,12 @@ from acp_proxy.metrics import Exporter
 _MODE = 0o644  # node_exporter is another user
 
 
-def scraped(config: Config, *, must_exist: bool) -> bytes:
-    """Raises LedgerError, with `must_exist` also where there is none: a file that is not written anew is seen to be
-    old, one without counters is not.
+def scraped(config: Config) -> bytes:
+    """Raises LedgerError: a file that is not written anew is seen to be old, one without counters is not.
 
     Of this process, which is over then, there is nothing: node_exporter refuses what it has by the same name itself.
     """
-    with closing(open_ledger(config.ledger.url, must_exist=must_exist)) as ledger:
+    with closing(open_ledger(config.ledger.url)) as ledger:
         return Exporter(config, catalog_of(config), process=False).scrape(ledger)
 
 

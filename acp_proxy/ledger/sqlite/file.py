@@ -87,14 +87,14 @@ def is_missing(path: Path) -> bool:
     return False
 
 
-def refuse_missing(path: Path, journals: Iterable[Path]) -> None:
-    """Raises LedgerError, unless a dead process has left rows for it: they will make it."""
+def missing(path: Path, journals: Iterable[Path]) -> str:
+    """What is to be said where there is no ledger; nothing where a dead process has left rows: they will make it."""
     if not is_missing(path):
-        return
+        return ""
     from acp_proxy.ledger.journal.recovery import is_owed
 
-    if not is_owed(journals, sqlite_url(path)):
-        raise LedgerError(f"there is no ledger at {path}: expected one that `acp-proxy run` has made")
+    owed = is_owed(journals, sqlite_url(path))
+    return "" if owed else f"there is no ledger at {path}: expected one that `acp-proxy run` has made"
 
 
 def refuse_old_library(version: tuple[int, ...]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from acp_proxy.core.budget import Account
-from acp_proxy.ledger import Warn, log_warning
+from acp_proxy.ledger import LedgerError, Warn, log_warning
 from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import sqlite_url
@@ -19,10 +19,10 @@ from acp_proxy.ledger.sql import SqlLedger, sized
 from acp_proxy.ledger.sqlite.connection import SqliteConnection
 from acp_proxy.ledger.sqlite.file import (
     LedgerDamagedError,
+    missing,
     now_and_then_checkpoint,
     patiently,
     queue_of,
-    refuse_missing,
     translated,
 )
 from acp_proxy.ledger.sqlite.schema import check_version
@@ -50,8 +50,8 @@ class SqliteLedger(SqlLedger):
         self.path = path
         self.url = sqlite_url(path)
         self._patience = patience
-        if must_exist:
-            refuse_missing(path, journals)
+        if must_exist and (told := missing(path, journals)):
+            raise LedgerError(told)
         self._database = SqliteConnection(path, patience, warn, self._known_series.clear)
         with translated(path):
             self._turnstile = Turnstile(queue_of(path), patience)

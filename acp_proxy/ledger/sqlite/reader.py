@@ -13,13 +13,13 @@ from acp_proxy.ledger.open_turns import dead_turns
 from acp_proxy.ledger.places import sqlite_url
 from acp_proxy.ledger.sql_reader import SqlReader
 from acp_proxy.ledger.sqlite.connection import SqliteConnection
-from acp_proxy.ledger.sqlite.file import is_missing, refuse_missing
+from acp_proxy.ledger.sqlite.file import is_missing
 
 
 class SqliteReader(SqlReader):
     """A `BudgetReader`; `patience` bounds in seconds how long a call waits for writers.
 
-    It makes no file. Without one there are no rows, or with `must_exist` a LedgerError.
+    It makes no file. Without one there are no rows.
     """
 
     dialect = SQLITE
@@ -31,13 +31,10 @@ class SqliteReader(SqlReader):
         patience: float = 5.0,
         warn: Warn = log_warning,
         journals: Sequence[Path] = (),
-        must_exist: bool = False,
     ) -> None:
         super().__init__(warn, journals)
         self.url = sqlite_url(path)
         self._patience = patience
-        if must_exist:
-            refuse_missing(path, journals)
         self._database = SqliteConnection(path, patience, warn, makes=False)
 
     def settle_dead(self, now: int) -> int:
