@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.events import Counters
@@ -25,7 +24,6 @@ _NO_SUM = "totalTokens is no sum of its counters"
 _MORE_CACHED = "more was cached than input tells, so that it stands beside it"
 _HALF = "input or output is not told"
 _UNSURE = "thinking may be in the output or beside it"
-_UNSURE_CACHES = "cached input may be in the input or beside it"
 _NOTHING_NEW = Counters(0, 0, 0)
 
 
@@ -70,17 +68,6 @@ def partition(counters: Counters, profile: Profile) -> Reading:
     if counters.total is None and not counters.thought and _is_beside(counters, profile):
         return Reading(_split(counters, False, True), _MORE_CACHED, whole=_has_both(counters))
     return Reading(_split(counters, True, True), _NO_SUM, certain=False)
-
-
-def without_doubtful(reading: Reading, told: Counters) -> Reading:
-    """At least what was used by an agent whose input may hold what was cached, although its total counts both."""
-    usage = reading.usage
-    cached = usage.cached_read + usage.cached_write
-    if not cached or told.total not in (_sum(told, False, False), _sum(told, False, True)):
-        return reading
-    less = replace(usage, input=max(0, usage.input - cached))
-    detail = f"{reading.detail}; {_UNSURE_CACHES}" if reading.detail else _UNSURE_CACHES
-    return replace(reading, usage=less, detail=detail, whole=False)
 
 
 def thinks_beside(counters: Counters) -> bool:

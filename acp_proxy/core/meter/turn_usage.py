@@ -15,7 +15,7 @@ from acp_proxy.core.agents import Profile
 from acp_proxy.core.entry import UsageSource
 from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.meter.agent_cost import Increase
-from acp_proxy.core.meter.counters import Reading, completed, is_empty, partition, without_doubtful
+from acp_proxy.core.meter.counters import Reading, completed, is_empty, partition
 from acp_proxy.core.meter.dialects import status_line
 from acp_proxy.core.meter.estimate import Estimate, answered, chars_of, cut_short
 from acp_proxy.core.meter.guess import ScopeGuess
@@ -92,8 +92,6 @@ def _reported(
         account.before = Ended(ended.at, counters, reading.usage, context, ended.tool_calls + 1)
     else:
         reading = read(counters, ended, account, notes, scope, scope.with_thought(counters, profile))
-        if profile.input is None and account.option not in scope.caches:
-            reading = without_doubtful(reading, counters)
     if not reading.usage.total and not _is_zero(ended, notes, profile, increase):
         return None
     if profile.scope == "last_call" and not reading.usage.completion:

@@ -47,20 +47,6 @@ def test_thinking_in_a_sum_of_all_counters_may_be_in_the_output_until_something_
         assert (row.usage, row.usage_source) == (Usage(1300, 0, 0, 203, 53), "agent")
 
 
-def test_caches_in_a_sum_of_all_counters_may_be_in_the_input_until_something_tells_that_they_are_not() -> None:
-    for told, used in ((Counters(300, 50, 6350, None, 6000), None), (Counters(6000, 50, 6450, None, 400), 6450)):
-        story = Story(STRANGER)
-        story.open(session="before")
-        row = story.turn(Counters(6110, 201, 6110 + 201 + 5010, 51, 5010), session="before")
-        assert (row.usage, row.usage_source) == (Usage(1100, 5010, 0, 150, 51), "partial")
-        assert "in the input or beside it" in row.detail
-        story.open(session="proof")
-        assert story.turn(told, used=used, session="proof").usage_source == "agent"
-        story.open(session="after")
-        row = story.turn(Counters(6110, 201, 6110 + 201 + 5010, 51, 5010), session="after")
-        assert (row.usage, row.usage_source) == (Usage(6110, 5010, 0, 150, 51), "agent")
-
-
 def test_a_sum_over_the_calls_of_a_turn_with_tools_does_not_mark_an_agent_as_cumulative() -> None:
     story = Story(STRANGER)
     story.open()
