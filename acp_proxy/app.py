@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from acp_proxy.config import Config
 from acp_proxy.core.traffic import Traffic
 from acp_proxy.interceptors.summary import Summary
-from acp_proxy.log import Log
+from acp_proxy.log import Log, takes_a_line
 from acp_proxy.relay import Relay, run
 from acp_proxy.wiring import wired
 
 if TYPE_CHECKING:
     from acp_proxy.spawn import Started
+
+_UNREAD = 0.1  # seconds that a line of the summary waits for whoever reads stderr
 
 
 def run_relay(started: Started, command: Sequence[str], config: Config) -> int:
@@ -36,10 +38,13 @@ async def _relay(started: Started, command: Sequence[str], config: Config) -> in
 
 
 def _say(summary: Summary, log: Log) -> None:
-    """The summary for whoever started us; that it fails never changes the exit status."""
+    """The summary for whoever started us; that it fails or is not read changes neither the exit status nor our end."""
     try:
         if text := summary.render():
-            sys.stderr.write(f"\n{text}\n")
-            sys.stderr.flush()
+            for line in ("", *text.splitlines()):
+                if not takes_a_line(sys.stderr, _UNREAD):
+                    return
+                sys.stderr.write(f"{line}\n")
+                sys.stderr.flush()
     except (OSError, ValueError) as error:
         log("warning", "summary not written", error=type(error).__name__)

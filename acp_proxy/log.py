@@ -5,6 +5,7 @@ structlog is imported at the first event that is written, which most runs have n
 
 from __future__ import annotations
 
+import select
 import sys
 from collections.abc import Callable, MutableMapping
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+_UNREAD = 0.1  # seconds that a line waits for whoever reads stderr; once they were in vain no other line waits
 
 
 class Log:
@@ -21,17 +23,34 @@ class Log:
     def __init__(self, level: str = "warning", file: Path | None = None) -> None:
         self._threshold = LEVELS[level]
         self._file = file
+        self._stream: TextIO | None = None
         self._logger: Any = None
+        self._wait = _UNREAD
 
     def __call__(self, level: str, event: str, **fields: Any) -> None:
         if LEVELS[level] < self._threshold:
             return
         try:
-            if self._logger is None:
-                self._logger = _logger_on(_stream(self._file))
-            getattr(self._logger, level)(event, **fields)
-        except (OSError, ValueError):  # stderr closed, disk full: the relay goes on
+            if self._stream is None:
+                stream = _stream(self._file)
+                self._logger = _logger_on(stream)
+                self._stream = stream
+            takes = takes_a_line(self._stream, self._wait)
+            self._wait = _UNREAD if takes else 0
+            if takes:
+                getattr(self._logger, level)(event, **fields)
+        except Exception:  # noqa: S110  stderr closed, disk full, no memory left: the relay goes on
             pass
+
+
+def takes_a_line(stream: TextIO, within: float) -> bool:
+    """Whether a line can be written without waiting longer than so many seconds: not where nobody reads a full pipe."""
+    try:
+        poll = select.poll()
+        poll.register(stream.fileno(), select.POLLOUT)
+    except (OSError, ValueError):  # no descriptor is behind it, as where a program has put something in its place
+        return True
+    return bool(poll.poll(within * 1000))
 
 
 def _stream(file: Path | None) -> TextIO:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
 import pytest
 
 from acp_proxy.log import Log
+from tests.unread import full_pipe
 
 
 def test_a_log_that_cannot_be_written_goes_to_stderr_and_that_is_said_once(
@@ -31,3 +33,24 @@ def test_without_a_stderr_nothing_is_logged_and_nothing_goes_to_stdout(
     for file in (None, tmp_path / "file/log"):
         Log("warning", file)("warning", "ledger.unavailable")
     assert capsys.readouterr().out == ""
+
+
+def test_a_full_stderr_that_nobody_reads_takes_no_line_until_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with full_pipe() as (reader, full), io.TextIOWrapper(full, write_through=True) as stderr:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        log = Log()
+        log("warning", "ledger.unavailable")
+        assert set(reader.read(1 << 20)) == {0}
+        log("warning", "journal.full")
+        assert b" event=journal.full" in reader.read(1 << 20)
+
+
+def test_a_program_whose_stderr_fails_in_any_way_hears_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where no memory is left."""
+
+    class Failing(io.StringIO):
+        def write(self, text: str) -> int:
+            raise MemoryError
+
+    monkeypatch.setattr(sys, "stderr", Failing())
+    Log()("warning", "ledger.unavailable")

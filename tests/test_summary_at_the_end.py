@@ -16,6 +16,7 @@ import pytest
 
 from acp_proxy.ledger import Query, open_ledger
 from tests.pace import slower
+from tests.unread import full_pipe
 
 PYTHON = [sys.executable, "-m"]
 PROMPT = {"sessionId": "demo-session", "prompt": [{"type": "text", "text": "hi"}]}
@@ -124,6 +125,16 @@ def test_a_stderr_that_nobody_reads_any_more_changes_no_exit_status(tmp_path: Pa
     run.process.stderr.close()
     run.process.stderr = None
     assert run.end()[0] == 0
+
+
+def test_a_full_stderr_that_nobody_reads_holds_up_no_end(tmp_path: Path) -> None:
+    with full_pipe() as (_, full):
+        run = Run(tmp_path, stderr=full)
+        run.prompt()
+        try:
+            assert run.end()[0] == 0
+        finally:
+            run.process.kill()
 
 
 def test_a_stderr_that_came_closed_changes_neither_the_exit_status_nor_what_is_kept(tmp_path: Path) -> None:
