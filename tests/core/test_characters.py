@@ -35,6 +35,8 @@ spellings = st.sampled_from([escaped, as_it_is, with_blanks])
 blocks = st.one_of(
     st.builds(lambda said: {"type": "text", "text": said}, texts),
     st.builds(lambda said, more: {"type": "text", "text": said, "annotations": {"text": more}}, texts, texts),
+    st.builds(lambda said, more: {"type": "text", "text": said, "uri": more}, texts, texts),
+    st.builds(lambda data: {"type": "blob", "data": data}, texts),
     st.builds(lambda said: {"type": "resource", "resource": {"uri": "file:///a", "text": said}}, texts),
     st.builds(lambda data: {"type": "image", "mimeType": "image/png", "data": data}, st.text("Aa/", max_size=30)),
 )
@@ -42,6 +44,8 @@ blocks = st.one_of(
 
 @given(blocks | st.lists(blocks, max_size=3), spellings)
 @example({"type": "text", "text": 'a"}'}, escaped)
+@example({"type": "text", "text": "a", "uri": "b"}, escaped)
+@example({"type": "blob", "data": "a"}, escaped)
 def test_a_blocks_characters_are_those_of_its_text(block: Any, spelt: Callable[[Any], bytes]) -> None:
     assert chars_in(spelt(block)) == text_length(json.loads(spelt(block)))
 
@@ -51,7 +55,15 @@ def test_a_strings_characters_are_counted_between_its_quotes(said: str, spelt: C
     assert chars_between(spelt(said)[1:-1]) == len(said)
 
 
-@pytest.mark.parametrize("content", [b"", b"null", b"7", b'"text"', b'{"text":7}', b"{", b'{"type":"text","text":"a}'])
+def test_an_escape_that_is_none_is_counted_as_it_stands() -> None:
+    assert (chars_between(rb"a\q"), chars_between(rb"\u12")) == (3, 4)
+
+
+NO_TEXT = [b"", b"null", b"7", b'"text"', b'{"text":7}', b'[[{"text":"a"}]]', b"{", b'{"type":"text","text":"a}']
+NO_TEXT += [b'{"type":"text","text":"a" ']
+
+
+@pytest.mark.parametrize("content", NO_TEXT)
 def test_what_is_no_text_counts_nothing(content: bytes) -> None:
     assert chars_in(content) == 0
 

@@ -51,6 +51,7 @@ def test_a_turn_is_there_from_its_start_without_any_figure() -> None:
     assert told(entry) == ("t", [])
     assert entry is not None
     assert (entry.usage_source, entry.cost_source, entry.stop_reason) == ("none", "unknown", "crashed")
+    assert entry.detail == "the proxy was killed during the turn"
 
 
 def test_the_cost_so_far_is_what_the_session_cost_more_since_the_start() -> None:
@@ -72,6 +73,15 @@ def test_the_tokens_that_its_agent_told_are_at_least_what_it_used() -> None:
     assert (entry.usage_source, entry.cost_source, entry.cost_at_least) == ("partial", "computed", True)
     known = "the proxy was killed during the turn; at least what its agent had told by then"
     assert entry.detail == f"{known}; priced in peak hours"
+
+
+def test_tokens_without_a_price_are_at_least_what_it_used_too() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(started("t"))
+    entry = unfinished.on_event(tokens(ToldSoFar((UsageLine("opus", Usage(100)),), "unknown")))
+    assert entry is not None
+    assert (entry.usage.total, entry.usage_source, entry.costs) == (100, "partial", ())
+    assert entry.detail.endswith("at least what its agent had told by then")
 
 
 def test_what_is_told_anew_stands_in_place_of_what_was_told_before() -> None:
@@ -131,6 +141,22 @@ def test_costs_are_those_of_the_oldest_turn_until_it_has_its_row() -> None:
     assert unfinished.on_event(costs("2")) is None
 
 
+def test_a_prompt_that_waits_takes_nothing_from_the_turn_that_runs() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(started("a"))
+    unfinished.on_event(costs("1"))
+    unfinished.on_event(started("b"))
+    assert told(unfinished.on_event(costs("1.5"))) == ("a", ["1.5"])
+
+
+def test_nothing_is_kept_of_a_dropped_prompt_that_never_started_or_has_its_row() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(started("a"))
+    unfinished.on_event(metered("a"))
+    for name in ("a", "never"):
+        assert unfinished.on_event(PromptDropped(8, "s", Turn(name, "s", "turn", 5))) is None
+
+
 def test_a_later_turn_that_ends_first_takes_nothing_but_its_own_cost_from_the_one_that_runs() -> None:
     unfinished = Unfinished()
     unfinished.on_event(started("a"))
@@ -177,6 +203,14 @@ def test_a_deleted_session_begins_at_nothing() -> None:
     unfinished.on_event(SessionClosed(8, "s", deleted=True))
     unfinished.on_event(started("t"))
     assert told(unfinished.on_event(costs("0.5"))) == ("t", ["0.5"])
+
+
+def test_a_session_that_is_deleted_under_a_turn_goes_on_from_what_it_cost_until_that_has_its_row() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(costs("3"))
+    unfinished.on_event(started("t"))
+    unfinished.on_event(SessionClosed(8, "s", deleted=True))
+    assert told(unfinished.on_event(costs("3.5"))) == ("t", ["0.5"])
 
 
 def test_a_session_that_is_deleted_after_its_turn_begins_at_nothing_too() -> None:
