@@ -239,7 +239,9 @@ def test_a_context_that_grows_while_a_turn_runs_is_one_call_with_the_largest() -
     turn = story.begin(chars=40)
     for used in (6000, 6100):
         story.report(turn, used=used, size=200_000)
-    assert story.end(turn, output_chars=40)[-1].usage.total == 6100
+    row = story.end(turn, tool_calls=1, output_chars=40)[-1]
+    assert row.usage.total == 6100
+    assert row.detail.endswith("as one call with the context that it told")
 
 
 def test_a_cancelled_turn_in_which_the_model_only_thought_is_estimated() -> None:
@@ -274,6 +276,7 @@ def test_of_an_agent_that_nobody_described_several_contexts_in_a_turn_may_be_one
         story.report(turn, used=used, size=200_000)
     row = story.end(turn, output_chars=40)[-1]
     assert (row.usage, row.usage_source) == (Usage(6612, 0, 0, 10), "estimated")
+    assert row.detail.endswith("as one call with the context that it told")
 
 
 def test_of_an_agent_that_nobody_described_contexts_are_of_a_call_more_than_tools_at_most() -> None:
@@ -285,6 +288,7 @@ def test_of_an_agent_that_nobody_described_contexts_are_of_a_call_more_than_tool
             story.report(turn, used=used, size=200_000)
         row = story.end(turn, tool_calls=tool_calls, output_chars=40)[-1]
         assert (row.usage, row.usage_source) == (Usage(6500 * calls, 0, 0, 10), "estimated")
+        assert row.detail.endswith("by its contexts, as a call more than tools at most")
 
 
 def test_an_agent_that_tells_its_calls_by_protocol_version_two_alone_is_estimated_by_contexts_in_version_one() -> None:
