@@ -6,6 +6,7 @@ that is killed between any two stores; the checksum is for a machine that loses 
 
 from __future__ import annotations
 
+import os
 import struct
 from mmap import mmap
 from zlib import crc32
@@ -37,7 +38,7 @@ class Contents(Struct, frozen=True):
 
 def head(ledger: str) -> bytes:
     """What a journal begins with, up to the first record."""
-    url = ledger.encode()
+    url = os.fsencode(ledger)  # a path may hold bytes that are no UTF-8
     return (_HEAD.pack(MAGIC, len(url)) + url).ljust(_aligned(_HEAD.size + len(url)), b"\0")
 
 
@@ -92,7 +93,7 @@ def read_journal(data: bytes) -> Contents | None:
         offset += room(record)
     ended = {row.entry.id for row in rows}
     still_open = tuple(row for turn, row in unfinished.items() if turn not in ended)
-    return Contents(data[_HEAD.size : first].decode("utf-8", "replace"), tuple(rows), still_open, torn, unreadable)
+    return Contents(os.fsdecode(data[_HEAD.size : first]), tuple(rows), still_open, torn, unreadable)
 
 
 def _record_at(data: bytes, offset: int) -> bytes | None:

@@ -254,6 +254,13 @@ class TestRecovery:
         with closing(open_ledger(f"sqlite:///{tmp_path}/l.db", journals=[directory])) as ledger:
             assert ids(ledger) == ["a"]
 
+    @pytest.mark.skipif(sys.platform == "darwin", reason="its file systems take nothing but UTF-8")
+    def test_rows_for_a_ledger_whose_path_is_no_utf_8_are_taken_over_when_it_is_opened(self, directory: Path) -> None:
+        url = f"sqlite:///{directory}/\udcff/ledger.db"
+        abandoned(directory, url, "a", "b")
+        with closing(open_ledger(url, journals=[directory])) as ledger:
+            assert ids(ledger) == ["a", "b"]
+
     def test_rows_that_the_ledger_has_already_do_not_come_twice(self, directory: Path, ledger: BudgetLedger) -> None:
         ledger.append([row(id="a")])
         abandoned(directory, ledger.url, "a", "b")
