@@ -188,6 +188,13 @@ def test_a_row_beside_the_turns_own_does_not_end_it_and_what_it_cost_is_not_the_
     assert unfinished.on_event(costs("2")) is None
 
 
+def test_a_row_before_the_first_turn_is_no_cost_of_that_turn() -> None:
+    unfinished = Unfinished()
+    unfinished.on_event(metered("background", "1"))
+    unfinished.on_event(started("a"))
+    assert told(unfinished.on_event(costs("1.5"))) == ("a", ["0.5"])
+
+
 def test_a_closed_session_that_is_taken_up_again_goes_on_from_what_it_cost() -> None:
     unfinished = Unfinished()
     unfinished.on_event(started("a"))
