@@ -15,6 +15,7 @@ from acp_proxy.ledger.sqlite.file import (
     identity,
     patiently,
     set_aside,
+    set_log_aside,
     translated,
     was_ledger,
 )
@@ -76,6 +77,8 @@ class SqliteConnection:
         self._connection = self._connect()
 
     def _connect(self) -> sqlite3.Connection:
+        if self._makes and (left := set_log_aside(self.path, self._patience)):
+            self._warn("ledger.log_left", error="the ledger was moved away without it", moved_to=str(left))
         try:
             connection, self._file = connect(self.path, self._patience, make=self._makes)
         except LedgerDamagedError as error:

@@ -244,11 +244,33 @@ def set_aside(path: Path, damaged: Identity | None, patience: float) -> Path | N
     with translated(path), _directory_lock(path.parent, fcntl.LOCK_EX, patience):
         if damaged is None or identity(path) != damaged:
             return None
-        aside = path.with_name(f"{path.name}.corrupt-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
-        for suffix in ("-wal", "-shm", ""):
-            with suppress(FileNotFoundError):
-                path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
-        return aside
+        return _moved(path, "corrupt")
+
+
+def set_log_aside(path: Path, patience: float) -> Path | None:
+    """Move what a file left beside it that was moved away alone to `NAME.left-TIME-wal`; None where there is no such.
+
+    SQLite would delete it with the first write, and rows are in it that are in no file.
+    """
+    if not (is_missing(path) and _log_of(path).exists()):
+        return None
+    with translated(path), _directory_lock(path.parent, fcntl.LOCK_EX, patience):
+        if not (is_missing(path) and _log_of(path).exists()):
+            return None
+        return _log_of(_moved(path, "left"))
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _moved(path: Path, why: str) -> Path:
+    """The file, as far as it is there, and what is beside it have another name now: this one, and what follows it."""
+    aside = path.with_name(f"{path.name}.{why}-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
+    for suffix in ("-wal", "-shm", ""):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
+    return aside
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import resource
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -43,6 +44,14 @@ def opened(path: Path, patience: float = 5.0, warn: Warnings | None = None) -> I
 def ids(path: Path) -> list[str]:
     with opened(path) as ledger:
         return [found.entry.id for found in ledger.rows(Query())]
+
+
+def ids_with_log(moved: Path, warnings: Warnings) -> list[str]:
+    """Of a file that was moved away without its log, which has been set aside."""
+    ((event, fields),) = warnings.told
+    assert event == "ledger.log_left"
+    Path(str(fields["moved_to"])).rename(f"{moved}-wal")
+    return ids(moved)
 
 
 def mode(path: Path) -> int:
@@ -288,6 +297,31 @@ class TestDamage:
             first.append([row(id="a")])
             second.append([row(id="b")])
         assert sorted(ids(path)) == ["a", "b"]
+
+    def test_who_has_a_file_open_that_is_moved_away_alone_goes_on_in_a_new_one(
+        self, path: Path, warnings: Warnings
+    ) -> None:
+        moved = path.with_name("moved.db")
+        with opened(path, warn=warnings) as first, opened(path, warn=warnings) as second:
+            first.append([row(id="before")])
+            path.rename(moved)
+            second.append([row(id="a")])
+            first.append([row(id="b")])
+        assert sorted(ids(path)) == ["a", "b"]
+        assert ids_with_log(moved, warnings) == ["before"]
+
+    def test_rows_in_the_log_of_a_file_that_is_moved_away_alone_after_a_kill_are_kept(
+        self, path: Path, warnings: Warnings
+    ) -> None:
+        killed = path.with_name("killed.db")
+        with opened(path) as ledger:
+            ledger.append([row(id="before")])
+            shutil.copy(path, path.with_name("moved.db"))
+            shutil.copy(f"{path}-wal", f"{killed}-wal")
+        with opened(killed, warn=warnings) as ledger:
+            ledger.append([row(id="a")])
+        assert ids(killed) == ["a"]
+        assert ids_with_log(path.with_name("moved.db"), warnings) == ["before"]
 
     def test_a_file_that_another_process_has_replaced_is_not_set_aside(self, path: Path) -> None:
         path.write_bytes(b"damaged")
