@@ -17,7 +17,7 @@ from pathlib import Path
 class Turnstile:
     """A lock on a file of its own, which the system takes from a process that dies. For one thread at a time.
 
-    Whoever got no turn within `patience` seconds goes on without one.
+    Whoever got no turn within `patience` seconds, or has no thread to wait in, goes on without one.
     """
 
     def __init__(self, path: Path, patience: float) -> None:
@@ -44,7 +44,10 @@ class Turnstile:
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                self._queued = _Queued(self._descriptor)
+                try:
+                    self._queued = _Queued(self._descriptor)
+                except RuntimeError:  # no thread can be started any more
+                    return False
             else:
                 return True
         entered = self._queued.comes_within(self._patience)

@@ -105,3 +105,17 @@ def test_whoever_closed_while_waiting_keeps_nobody_out(path: Path, held: subproc
     held.kill()
     with closing(Turnstile(path, 60)) as another, another.turn() as entered:
         assert entered
+
+
+def test_where_no_thread_can_be_started_nobody_waits_for_a_turn(path: Path, held: subprocess.Popen[bytes]) -> None:
+    usual = threading.stack_size(1 << 46)  # no machine has so much
+    try:
+        with closing(Turnstile(path, 60)) as turnstile:
+            with turnstile.turn() as entered:
+                assert not entered
+            held.kill()
+            held.wait()
+            with turnstile.turn() as entered:
+                assert entered
+    finally:
+        threading.stack_size(usual)
