@@ -47,6 +47,31 @@ def test_thinking_in_a_sum_of_all_counters_may_be_in_the_output_until_something_
         assert (row.usage, row.usage_source) == (Usage(1300, 0, 0, 203, 53), "agent")
 
 
+def test_caches_stand_beside_input_in_a_sum_of_all_counters_wherever_its_thinking_is() -> None:
+    story = Story(STRANGER)
+    story.open()
+    row = story.turn(Counters(1300, 203, 6586, 53, 5030))
+    assert (row.usage, row.usage_source) == (Usage(1300, 5030, 0, 150, 53), "partial")
+
+
+def test_no_more_thinking_than_output_or_none_at_all_does_not_tell_where_thinking_is() -> None:
+    as_much, nothing_written, none_told = Counters(1300, 53, 1353, 53), Counters(1300, 0, 1300), (6330, 150, 6480)
+    for told in (as_much, nothing_written, Counters(*none_told, cached_read=5030)):
+        story = Story(STRANGER)
+        story.open(session="before")
+        story.turn(told, session="before")
+        story.open(session="after")
+        row = story.turn(Counters(1300, 203, 1556, 53), session="after")
+        assert (row.usage, row.usage_source) == (Usage(1300, 0, 0, 150, 53), "partial")
+
+
+def test_thinking_in_a_sum_of_all_counters_is_beside_the_output_of_an_agent_that_the_configuration_describes() -> None:
+    story = Story(STRANGER, profiles={"my-agent": ProfileOverride("turn", "excludes_cache")})
+    story.open()
+    row = story.turn(Counters(1300, 203, 1556, 53))
+    assert (row.usage, row.usage_source) == (Usage(1300, 0, 0, 203, 53), "agent")
+
+
 def test_a_sum_over_the_calls_of_a_turn_with_tools_does_not_mark_an_agent_as_cumulative() -> None:
     story = Story(STRANGER)
     story.open()
