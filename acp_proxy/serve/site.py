@@ -41,6 +41,7 @@ _SCRAPE_DEADLINE = 8.0  # Prometheus waits for 10
 _PATIENCE = 2.0  # seconds that a call of the ledger waits for writers
 _WORTH_ZIPPING = 1024  # bytes
 
+S = TypeVar("S", Views, Scrapes)
 T = TypeVar("T")
 _Answer = Callable[[Request], Awaitable[Response]]
 
@@ -76,12 +77,16 @@ class Site:
         routes += [Route(path, self._json(view)) for path, view in data.items()]
         routes += [Route("/metrics", self._metrics), Route("/healthz", self._health)]
         self._notifier = _notifier(config, warn)
+        self._warn = warn
+        self._away = False
         self.application = Starlette(routes=routes, lifespan=self._notifying)
         self.application.router.redirect_slashes = False
 
     def open(self) -> None:
-        """Open the ledger, and make it where it is not there. Raises LedgerError."""
+        """Open the ledger, and make it where it is not there. Raises LedgerError, which the log need not tell again."""
+        self._away = True
         self._page.open()
+        self._away = False
 
     def close(self, within: float) -> None:
         self._scrapes.close(within / 2)
@@ -103,7 +108,7 @@ class Site:
 
     async def _health(self, _: Request) -> Response:
         try:
-            await self._page.ask(Views.version)
+            await self._ask(self._page, Views.version)
         except LedgerError:
             return PlainTextResponse("the ledger does not answer\n", 503)
         return PlainTextResponse("ok\n")
@@ -111,10 +116,24 @@ class Site:
     async def _metrics(self, request: Request) -> Response:
         """Also without a ledger: what is counted must not seem to fall, and that it is away is a metric."""
         try:
-            text = await self._scrapes.ask(lambda scrapes: self._read(scrapes.text))
+            text = await self._ask(self._scrapes, lambda scrapes: self._read(scrapes.text))
         except LedgerError:
             text = self._exporter.without_ledger()
         return _sent(request, text, CONTENT_TYPE)
+
+    async def _ask(self, ledger: InThread[S], question: Callable[[S], T]) -> T:
+        """The answer. The first that there is not, and the first again, is logged. Raises LedgerError."""
+        try:
+            answer = await ledger.ask(question)
+        except LedgerError as error:
+            if not self._away:
+                self._away = True
+                self._warn("ledger.unavailable", error=str(error))
+            raise
+        if self._away:
+            self._away = False
+            self._warn("ledger.answers")
+        return answer
 
     def _read(self, asked: Callable[[], T]) -> T:
         """Raises LedgerError for what is the fault of a ledger that another program has changed."""
@@ -131,7 +150,7 @@ class Site:
         async def answer(request: Request) -> Response:
             try:
                 asked = _asked(request)
-                body = await self._page.ask(lambda views: self._read(lambda: view(views, asked)))
+                body = await self._ask(self._page, lambda views: self._read(lambda: view(views, asked)))
             except BadQuestionError as error:
                 return _json_error(error.status, str(error))
             except LedgerError as error:

@@ -51,4 +51,6 @@ def test_a_ledger_that_is_away_is_told_until_it_is_back(home: Home) -> None:
             assert served.json("/api/spend")["total"] == before["total"]
             served.end()
             assert served.process.stderr
-            assert "secret" not in served.process.stderr.read()
+            log = served.process.stderr.read()
+            assert "secret" not in log
+            assert re.findall(r"event=(\S+)", log) == ["ledger.unavailable", "ledger.answers"]
