@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -40,14 +42,29 @@ def test_turns_are_in_the_order_of_any_report_whether_they_wait_on_disk_or_not(
         assert (list(some), len(some), some.count) == (list(ranked)[:most], min(most, len(rows)), len(rows))
 
 
-def test_turns_that_find_no_room_on_disk_are_told_of_in_one_line() -> None:
+@contextmanager
+def no_room() -> Iterator[None]:
+    """On any disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
-        with pytest.raises(LedgerError, match=r"^report: no room to sort turns in .*: File too large$"):
-            ranked_turns((row() for _ in range(1000)), ["USD"], turn_line, 1000)
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_turns_that_find_no_room_on_disk_are_told_of_in_one_line() -> None:
+    no_room_to_sort = r"^report: no room to sort turns in .*: File too large$"
+    with no_room(), pytest.raises(LedgerError, match=no_room_to_sort):
+        ranked_turns((row() for _ in range(1000)), ["USD"], turn_line, 1000)
+
+
+def test_a_few_out_of_many_turns_need_no_room_on_disk() -> None:
+    rows = [row(line(cost=str(number * 7 % 1000))) for number in range(1000)]
+    with no_room():
+        ranked = ranked_turns(rows, ["USD"], turn_line, 50_000, 10)
+    assert list(ranked) == ordered("turn", [turn_line(each) for each in rows], ["USD"])[:10]
+    assert (len(ranked), ranked.count) == (10, 1000)
 
 
 def test_a_table_of_more_turns_than_are_in_memory_is_one_table(tmp_path: Path) -> None:
