@@ -166,6 +166,11 @@ class LedgerReader(Protocol):
     def session_sums(self, query: Query) -> Iterator[tuple[SessionInfo, Sums]]:
         """The same with what their matching rows add up to, in no order, some at a time. The sums have no key."""
 
+    def costliest_sessions(
+        self, query: Query, currencies: Sequence[str], most: int
+    ) -> tuple[list[tuple[SessionInfo, Sums]], int]:
+        """At most so many of these, and how many there are. In the order of `costliest`, but at last by their key."""
+
     def close(self) -> None: ...
 
 

@@ -5,23 +5,31 @@ Writes nothing. A session's rows are found by their index; one of which no row c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from heapq import nsmallest
+from typing import Any, cast
 
 from msgspec.structs import replace
 
+from acp_proxy.core.money import NANO
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Query, SessionInfo, Sums
 from acp_proxy.ledger.columns import LINES, SESSION, SESSION_KEY, organisations, session_info, where_of
 from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.session_keys import key_of
 from acp_proxy.ledger.statements import Read
 from acp_proxy.ledger.sums.reading import read_sums_of_turns
 
 _AT_ONCE = 500
 _KEY = "user_id, host, agent, session"
 _BY = ("user", "host", "agent", "session")
+_BETWEEN = f"AND ({_KEY}) > (?, ?, ?, ?) AND ({_KEY}) <= (?, ?, ?, ?)"
 # An expression, lest SQLite look for users between the first and the last one, and not for a session.
 _THEIRS = "AND t.user_id = s.user_id || '' AND t.host = s.host AND t.agent = s.agent AND t.session = s.session"
+_COUNTS = ("sum(l.input)", "sum(l.cached_read)", "sum(l.cached_write)", "sum(l.output)", "sum(l.thought)")
+
+_Key = tuple[str, str, str, str]
+_Place = tuple[tuple[tuple[bool, int], ...], str, str, _Key]  # by cost and tokens, the most first; whose it is
 
 
 def read_sessions(read: Read, query: Query, dialect: Dialect) -> Iterator[SessionInfo]:
@@ -39,28 +47,100 @@ def read_sessions(read: Read, query: Query, dialect: Dialect) -> Iterator[Sessio
 
 def read_session_sums(read: Read, query: Query, dialect: Dialect) -> Iterator[tuple[SessionInfo, Sums]]:
     conditions, values = _conditions(query, dialect)
-    some = f"""
+    for organisation in organisations(read, query):
+        wanted = _inside(query, organisation)
+        for before, found in _parts(read, organisation, conditions, values):
+            sessions: dict[tuple[object, ...], SessionInfo] = {_key(one): one for one in found}
+            among = (organisation, *before, *_key(found[-1]), *values)
+            for sums in read_sums_of_turns(
+                read, wanted, _BY, dialect, _turns_of(_BETWEEN + conditions, dialect), among
+            ):
+                if session := sessions.get(sums.key):  # else it is newer than what was read before
+                    yield session, replace(sums, key=())
+
+
+def read_costliest_sessions(
+    read: Read, query: Query, currencies: Sequence[str], most: int, dialect: Dialect
+) -> tuple[list[tuple[SessionInfo, Sums]], int]:
+    """As `LedgerReader.costliest_sessions` says. Of all sessions only what decides is added up."""
+    everywhere = organisations(read, query)
+    count = 0
+
+    def places() -> Iterator[_Place]:
+        nonlocal count
+        for organisation in everywhere:
+            for place in _places(read, _inside(query, organisation), organisation, query, currencies, dialect):
+                count += 1
+                yield place
+
+    best = nsmallest(most, places())
+    found = dict[tuple[str, _Key], tuple[SessionInfo, Sums]]()
+    for organisation in everywhere:
+        keys = [key for _, _, whose, key in best if whose == organisation]
+        for start in range(0, len(keys), _AT_ONCE):
+            some = keys[start : start + _AT_ONCE]
+            among = (organisation, *(part for key in some for part in key))
+            these = f" AND ({_KEY}) IN (VALUES {', '.join(['(?, ?, ?, ?)'] * len(some))})"
+            sessions = map(session_info, read(f"SELECT {SESSION} FROM session s WHERE org_id = ? {these}", among))
+            infos = {_key(one): one for one in sessions}
+            turns = _turns_of(these, dialect)
+            for sums in read_sums_of_turns(read, _inside(query, organisation), _BY, dialect, turns, among):
+                key = cast("_Key", sums.key)
+                found[organisation, key] = infos[key], replace(sums, key=())
+    return [found[whose, key] for _, _, whose, key in best], count
+
+
+def _places(
+    read: Read, wanted: Query, organisation: str, query: Query, currencies: Sequence[str], dialect: Dialect
+) -> Iterator[_Place]:
+    """Of each session that has such rows."""
+    conditions, values = _conditions(query, dialect)
+    inside, inside_values = where_of(wanted, dialect)
+    turns, theirs = _turns_of(_BETWEEN + conditions, dialect)
+    of_currency = "CASE WHEN l.currency = ? THEN l.cost_nano {} END"
+    amounts = [f"sum({of_currency.format(part)})" for _ in currencies for part in (f"/ {NANO}", f"% {NANO}")]
+    sql = f"""
+        SELECT t.user_id, t.host, t.agent, t.session, {", ".join([*amounts, *_COUNTS])}
+        FROM {turns} CROSS JOIN line l
+        WHERE t.org_id = ? {theirs} {inside} AND l.org_id = t.org_id AND l.turn = t.id
+        GROUP BY t.user_id, t.host, t.agent, t.session
+    """
+    asked = [currency for currency in currencies for _ in range(2)]
+    for before, found in _parts(read, organisation, conditions, values):
+        among = (organisation, *before, *_key(found[-1]), *values)
+        for each in read(sql, (*asked, *among, organisation, *inside_values)):
+            key, sums, tokens = each[:4], each[4 : 4 + len(asked)], sum(each[4 + len(asked) :])
+            costs = (
+                None if units is None else units * NANO + nano for units, nano in zip(*[iter(sums)] * 2, strict=True)
+            )
+            amount = tuple((cost is None, -(cost or 0)) for cost in (*costs, tokens))
+            yield amount, key_of(organisation, *key), organisation, key
+
+
+def _parts(
+    read: Read, organisation: str, conditions: str, values: Sequence[Any]
+) -> Iterator[tuple[_Key, list[SessionInfo]]]:
+    """All sessions that may have such rows, some at a time: the key before them, and what is known of each."""
+    sql = f"""
         SELECT {SESSION} FROM session s WHERE org_id = ? AND ({_KEY}) > (?, ?, ?, ?) {conditions}
         ORDER BY {_KEY} LIMIT {_AT_ONCE}
     """
-    turns = f"""
-        (
-            SELECT {_KEY} FROM session s
-            WHERE org_id = ? AND ({_KEY}) > (?, ?, ?, ?) AND ({_KEY}) <= (?, ?, ?, ?) {conditions}
-        ) s
-        CROSS JOIN turn t {dialect.by_session}
-    """
-    for organisation in organisations(read, query):
-        inside = (*((name, value) for name, value in query.where if name not in ("title", "organisation")),)
-        wanted = Query(query.since, query.until, (*inside, ("organisation", organisation)))
-        last = ("", "", "", "")
-        while found := read(some, (organisation, *last, *values)):
-            sessions: dict[tuple[object, ...], SessionInfo] = {_key(one): one for one in map(session_info, found)}
-            before, last = last, _key(session_info(found[-1]))
-            among = (organisation, *before, *last, *values)
-            for sums in read_sums_of_turns(read, wanted, _BY, dialect, (turns, _THEIRS), among):
-                if session := sessions.get(sums.key):  # else it is newer than what was read before
-                    yield session, replace(sums, key=())
+    last: _Key = ("", "", "", "")
+    while found := [session_info(each) for each in read(sql, (organisation, *last, *values))]:
+        yield last, found
+        last = _key(found[-1])
+
+
+def _turns_of(sessions: str, dialect: Dialect) -> tuple[str, str]:
+    """SQL for the turns of such sessions of an organisation, and for a further condition."""
+    chosen = f"(SELECT {_KEY} FROM session s WHERE org_id = ? {sessions}) s"
+    return f"{chosen} CROSS JOIN turn t {dialect.by_session}", _THEIRS
+
+
+def _inside(query: Query, organisation: str) -> Query:
+    """What a row of such a session must be."""
+    where = ((name, value) for name, value in query.where if name not in ("title", "organisation"))
+    return Query(query.since, query.until, (*where, ("organisation", organisation)))
 
 
 def _conditions(query: Query, dialect: Dialect) -> tuple[str, list[Any]]:
@@ -80,5 +160,5 @@ def _conditions(query: Query, dialect: Dialect) -> tuple[str, list[Any]]:
     return sql, values
 
 
-def _key(session: SessionInfo) -> tuple[str, str, str, str]:
+def _key(session: SessionInfo) -> _Key:
     return session.origin.user, session.origin.host, session.origin.agent, session.session

@@ -32,6 +32,7 @@ USAGE_UNTOLD = "{0}.usage_source IN ('partial', 'none')"
 COST_UNTOLD = f"{USAGE_UNTOLD} AND {{0}}.cost_source NOT IN ('agent', 'parent')"
 SESSION_KEY = "org_id, user_id, host, agent, session"
 OF_SESSION = " AND ".join(f"{column} = ?" for column in SESSION_KEY.split(", "))
+_ITS_SESSION = " AND ".join(f"s.{column} = t.{column}" for column in SESSION_KEY.split(", "))
 SESSION = """
 org_id, user_id, team, project, host, agent, agent_version, client,
     session, title, started_at, ended_at, context_used, context_size
@@ -71,8 +72,11 @@ def organisations(read: Read, query: Query) -> list[str]:
     return found
 
 
-def where_of(query: Query, dialect: Dialect, *, model: bool = True) -> tuple[str, list[Any]]:
-    """SQL that follows a WHERE, and its values. Raises ValueError for a dimension that there is not."""
+def where_of(query: Query, dialect: Dialect, *, model: bool = True, of_some: bool = False) -> tuple[str, list[Any]]:
+    """SQL that follows a WHERE, and its values. Raises ValueError for a dimension that there is not.
+
+    With `of_some` it is one of many statements that each read some rows: it looks at their sessions, not at all.
+    """
     sql, values = "", list[Any]()
     for bound, operator in ((query.since, ">="), (query.until, "<")):
         if bound is not None:
@@ -81,8 +85,11 @@ def where_of(query: Query, dialect: Dialect, *, model: bool = True) -> tuple[str
     for dimension, value in query.where:
         if dimension == "title":
             title = "s.title IS NULL" if value is None else dialect.in_title
-            sessions = f"SELECT {SESSION_KEY} FROM session s WHERE {title}"
-            sql += f" AND (t.org_id, t.user_id, t.host, t.agent, t.session) IN ({sessions})"
+            if of_some:
+                sql += f" AND EXISTS (SELECT 1 FROM session s WHERE {_ITS_SESSION} AND {title})"
+            else:
+                sessions = f"SELECT {SESSION_KEY} FROM session s WHERE {title}"
+                sql += f" AND (t.org_id, t.user_id, t.host, t.agent, t.session) IN ({sessions})"
             values += [] if value is None else [value.casefold()]
         elif dimension not in COLUMNS:
             raise ValueError(f"no dimension of the ledger: {dimension!r}")

@@ -33,7 +33,7 @@ def _places(
     read: Read, organisation: str, query: Query, currencies: Sequence[str], most: int, dialect: Dialect
 ) -> Iterator[_Place]:
     """Of each so many rows those that cost most."""
-    conditions, values = where_of(query, dialect)
+    conditions, values = where_of(query, dialect, of_some=True)
     amounts = [*("sum(CASE WHEN l.currency = ? THEN l.cost_nano END)" for _ in currencies), _TOKENS]
     sql = f"""
         SELECT t.id, {", ".join(amounts)} FROM turn t CROSS JOIN line l

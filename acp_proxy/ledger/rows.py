@@ -36,7 +36,7 @@ _Condition = tuple[str, list[Any]]  # SQL that begins with AND, or nothing, and 
 
 
 def read_rows(read: Read, query: Query, dialect: Dialect) -> Iterator[Row]:
-    turns, turn_values = where_of(query, dialect, model=False)
+    turns, turn_values = where_of(query, dialect, model=False, of_some=True)
     lines, line_values = _model_condition(query)
     if lines:
         turns += f" AND EXISTS (SELECT 1 FROM line l WHERE l.org_id = t.org_id AND l.turn = t.id {lines})"

@@ -22,7 +22,7 @@ _AFTER_ALL = "g"  # the digits of keys are hexadecimal
 
 def session_key(origin: Origin, session: str) -> str:
     """Unique and stable: agents reuse their ids, and so do two users or machines."""
-    return _key((origin.organisation, origin.user, origin.host, origin.agent, booked(session)))
+    return key_of(origin.organisation, origin.user, origin.host, origin.agent, booked(session))
 
 
 def note_sessions(run: Run, first: Iterable[Row]) -> None:
@@ -53,11 +53,12 @@ def _rest(row: Row) -> tuple[str, str, str, str]:
 
 def _insert(run: Run, sessions: Sequence[Sequence[str]]) -> None:
     """Each as organisation, user, host, agent and id."""
-    values = sorted((session[0], _key(session), *session[1:]) for session in sessions)
+    values = sorted((session[0], key_of(*session), *session[1:]) for session in sessions)
     insert(run, "session_key", values, " ON CONFLICT DO NOTHING")
 
 
-def _key(parts: Sequence[str]) -> str:
+def key_of(*parts: str) -> str:
+    """Of organisation, user, host, agent and id as the ledger has them."""
     return digest("\0".join(parts).encode("utf-8", "surrogatepass"), KEY_LENGTH // 2)
 
 

@@ -63,6 +63,13 @@ class SqlReader(ABC):
 
         return read_session_sums(self._read, query, self.dialect)
 
+    def costliest_sessions(
+        self, query: Query, currencies: Sequence[str], most: int
+    ) -> tuple[list[tuple[SessionInfo, Sums]], int]:
+        from acp_proxy.ledger.by_session import read_costliest_sessions
+
+        return read_costliest_sessions(self._read, query, currencies, most, self.dialect)
+
     def sessions(self, query: Query) -> Iterator[SessionInfo]:
         from acp_proxy.ledger.by_session import read_sessions
 

@@ -19,7 +19,7 @@ from acp_proxy.times import PERIODS, Zone
 DIMENSIONS = ("model", "agent", "project", "user", "team", "kind")
 BY = (*PERIODS, "session", "turn", *DIMENSIONS)
 FILTERS = ("agent", "model", "user", "team", "project", "title")
-_FEW = 5000  # turns that may be in memory at once
+_FEW = 5000  # turns or sessions that may be in memory at once
 UNNAMED = {"model": "unknown", "team": "none", "project": "none"}
 """What stands for a value that a row does not have, as key and as filter."""
 
@@ -82,8 +82,11 @@ def _ranked_lines(
     """Those asked for, and how many there are."""
     from acp_proxy.report.ranked import Ranked, ranked_sessions, ranked_turns  # who asks for anything else need not
 
-    if by == "turn" and limit is not None and limit <= _FEW:
-        return [turn_line(row) for row in ledger.costliest(query, currencies, limit)], rows
+    if limit is not None and limit <= _FEW:
+        if by == "turn":
+            return [turn_line(row) for row in ledger.costliest(query, currencies, limit)], rows
+        costliest, count = ledger.costliest_sessions(query, currencies, limit)
+        return [session_line(*each) for each in costliest], count
     ranked: Ranked[Line]
     if by == "turn":
         ranked = ranked_turns(ledger.rows(query), currencies, turn_line, most=limit)

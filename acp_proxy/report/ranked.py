@@ -138,7 +138,6 @@ def ranked_sessions(
     found: Iterable[tuple[SessionInfo, Sums]],
     currencies: Sequence[str],
     made: Callable[[SessionInfo, Sums], T],
-    in_memory: int = _IN_MEMORY,
     most: int | None = None,
 ) -> Ranked[T]:
     def record(one: tuple[SessionInfo, Sums]) -> _Record:
@@ -146,7 +145,7 @@ def ranked_sessions(
         key = session_key(session.origin, session.session)
         return _place(currencies, sums.costs, sums.usage.total, key), _encoded(one)
 
-    return Ranked(map(record, found), lambda data: made(*_decode_session(data)), in_memory, most)
+    return Ranked(map(record, found), lambda data: made(*_decode_session(data)), most=most)
 
 
 def _encoded(turn_or_session: object) -> bytes:

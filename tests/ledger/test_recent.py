@@ -20,6 +20,7 @@ from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.recent import Recent
 from acp_proxy.ledger.session_keys import TABLES, session_key
 from acp_proxy.report import Line, line_of_all
+from acp_proxy.report.ranked import ranked_sessions
 from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
@@ -195,6 +196,35 @@ def test_sessions_come_with_what_their_rows_add_up_to(ledger: BudgetLedger) -> N
                 key: replace(each, key=()) for key, each in sums.items()
             }
             assert len(found) == len(sessions)
+
+
+@ONE_AT_A_TIME
+def test_the_costliest_sessions_are_the_first_of_all_in_the_order_of_a_report(ledger: BudgetLedger) -> None:
+    chance = Random(11)  # noqa: S311  (any rows will do)
+    alike = [row(session=f"alike {number}") for number in range(1100)]
+    huge = [row(line(cost="9000000000"), session="huge") for _ in range(2)]  # beyond 64 bits
+    some = [_any_row(chance) for _ in range(100)]
+    other = replace(ALICE, organisation="another")
+    ledger.append([*alike, *huge, row(origin=other), row(line(cost=None, input=9999), session="huge", origin=other)])
+    ledger.append([Row(each.origin, replace(each.entry, session=chance.choice("abc"))) for each in some])
+    ledger.note_session(ALICE, "a", "Fix the Tests", NOON)
+    filters = ((), (("team", None),), (("model", "a"),), (("title", "tests"),), (("organisation", "another"),))
+    for query in [Query(NOON - since * HOUR, None, where) for where in filters for since in (-1, 500)]:
+        for currencies in (("USD", "EUR"), ("EUR",), ()):
+            every = list(ranked_sessions(ledger.session_sums(query), currencies, lambda *one: one))
+            for most in (1, 3, 600, 9999):
+                assert ledger.costliest_sessions(query, currencies, most) == (every[:most], len(every))
+
+
+@ONE_AT_A_TIME
+def test_rows_of_sessions_with_a_title_come_in_their_order_out_of_more_than_a_chunk(ledger: BudgetLedger) -> None:
+    ledger.append([row(session="ab"[number % 2], at=NOON + number, id=f"{number:05}") for number in range(4100)])
+    ledger.note_session(ALICE, "a", "Fix the Tests", NOON)
+    titled = Query(where=(("title", "TESTS"),))
+    ids = [f"{number:05}" for number in range(0, 4100, 2)]
+    assert [found.entry.id for found in ledger.rows(titled)] == ids
+    assert [found.entry.id for found in ledger.costliest(titled, ("USD",), 2100)] == ids
+    assert len(list(ledger.rows(Query(where=(("title", None),))))) == 2050
 
 
 def _by(origin: Origin, session: str) -> tuple[str, str, str]:
