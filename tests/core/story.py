@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from msgspec.structs import replace
+
 from acp_proxy.core.agents import ProfileOverride
 from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import (
@@ -29,6 +31,8 @@ from acp_proxy.core.events import (
 )
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.money import Money
+from acp_proxy.core.pricing import Priced
+from acp_proxy.core.usage import Usage
 from harness.prices import PRICES as PRICES
 from harness.prices import FixedPrices as FixedPrices
 
@@ -55,6 +59,16 @@ STRANGER = ("my-agent", "1.0")
 
 def usd(text: str) -> Money:
     return Money.of(Decimal(text), "USD")
+
+
+class LongContext(FixedPrices, frozen=True):
+    """Twice the price for a request of more than 200,000 tokens."""
+
+    def price(self, model: str | None, usage: Usage, at: int, context: int | None = None) -> Priced:
+        priced = FixedPrices.price(self, model, usage, at)
+        if priced.cost is None or context is None or context <= 200_000:
+            return priced
+        return replace(priced, cost=priced.cost.plus(priced.cost))
 
 
 class Story:

@@ -11,7 +11,20 @@ from msgspec.structs import replace
 from acp_proxy.core.entry import UsageLine
 from acp_proxy.core.events import Counters, ModelSelected, ToldSoFar, Turn, UpdateSeen
 from acp_proxy.core.usage import Usage
-from tests.core.story import CODEX, FAST, OPENHANDS, PRICES, QWEN, STRANGER, VIBE, Story, openhands, qwen_call, usd
+from tests.core.story import (
+    CODEX,
+    FAST,
+    OPENHANDS,
+    PRICES,
+    QWEN,
+    STRANGER,
+    VIBE,
+    LongContext,
+    Story,
+    openhands,
+    qwen_call,
+    usd,
+)
 
 VIBE_CALL = {"promptTokens": 1610, "completionTokens": 207, "cachedTokens": 510}
 
@@ -123,6 +136,23 @@ def test_a_price_of_the_users_wins_over_the_agents_cost() -> None:
     found = told(made.story)
     assert found
     assert (found.lines[0].cost, found.cost_source) == (usd("0.00003221"), "computed")
+
+
+def test_the_largest_context_so_far_without_what_was_written_decides_the_price_of_long_ones() -> None:
+    prices = LongContext(PRICES.rates, frozenset({"mock"}))
+    for written, used, cost in ((207, 200_207, "0.00003221"), (207, 200_208, "0.00006442")):
+        made = running(VIBE, prices=prices)
+        made.story.report(made.turn, used=used, cost="0.25", meta={**VIBE_CALL, "completionTokens": written})
+        found = told(made.story)
+        assert found
+        assert found.lines[0].cost == usd(cost)
+    for used, cost in ((200_000, "0.00002"), (200_001, "0.00004")):
+        made = running(QWEN, prices=prices)  # in its context is no answer yet
+        made.story.report(made.turn, used=used)
+        made.calls(qwen_call(1000, 100))
+        found = told(made.story)
+        assert found
+        assert found.lines[0].cost == usd(cost)
 
 
 def test_where_its_cost_is_still_to_come_no_price_stands_in_its_place() -> None:

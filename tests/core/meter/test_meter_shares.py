@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.events import EarlierReport, ModelCounters, UsageReported
 from acp_proxy.core.meter.agent_cost import AgentCost, split, weights_of
 from acp_proxy.core.money import Money
-from acp_proxy.core.pricing import Priced
 from acp_proxy.core.usage import Usage
 from tests.core.story import (
     CALL,
@@ -17,7 +14,7 @@ from tests.core.story import (
     GOOSE,
     PRICES,
     STRANGER,
-    FixedPrices,
+    LongContext,
     Story,
     disjoint,
     inclusive,
@@ -72,16 +69,6 @@ def test_a_counter_taken_twice_is_empty_the_second_time() -> None:
     cost.report(usd("1"))
     assert cost.take().amounts == (usd("1"),)
     assert cost.take().amounts == ()
-
-
-class LongContext(FixedPrices, frozen=True):
-    """Twice the price for a request of more than 200,000 tokens."""
-
-    def price(self, model: str | None, usage: Usage, at: int, context: int | None = None) -> Priced:
-        priced = FixedPrices.price(self, model, usage, at)
-        if priced.cost is None or context is None or context <= 200_000:
-            return priced
-        return replace(priced, cost=priced.cost.plus(priced.cost))
 
 
 def test_calls_of_a_tool_that_does_not_show_are_priced_by_their_context_and_not_by_their_sum() -> None:
