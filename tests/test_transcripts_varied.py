@@ -37,7 +37,16 @@ from tests.variations import (
 pytestmark = pytest.mark.xdist_group("varied")  # each recording is metered once for all tests of it
 
 # A stranger who repeats the usage of the turn before when a turn fails says nothing by which that could be told.
-STRANGERS = [path for path in RECORDINGS if str(path) not in MISPLACED and path.stem != "errors"]
+# A total that is the sum of all counters is taken at its word, though theirs counts one of them twice.
+TWICE = {"opencode-1.1.53/basic.jsonl", "pydantic-acp-1.10.0/basic.jsonl"}
+STRANGERS = [
+    path for path in RECORDINGS if str(path) not in MISPLACED and str(path) not in TWICE and path.stem != "errors"
+]
+NAMES: list[dict[str, str] | None] = [  # None: `initialize` tells nothing of the agent
+    {"name": "stranger", "version": "1"},
+    {"name": "stranger", "version": "1", "title": "Stranger"},
+    None,
+]
 LOADED = [path for path in RECORDINGS if before(path)]
 
 
@@ -126,13 +135,17 @@ def test_sessions_that_alternate_in_one_process_do_not_touch_each_other(recordin
 
 
 @each_of(STRANGERS)
-def test_of_an_agent_under_a_name_that_nobody_knows_no_figure_is_said_to_be_exact_that_is_not(recording: Path) -> None:
-    rows = [row for row in rows_of(_under_another_name(lines_of(recording)), {}) if row.kind == "turn"]
-    truth = sorted(truth_of(recording), key=lambda turn: str(turn["session"]))
-    for row, turn in zip(sorted(rows, key=lambda row: row.session), truth, strict=True):
-        if row.usage_source == "agent" and row.usage.total:
-            happened = [told(usage, recording.parts[0]) for usage in possible(turn["calls"])]
-            assert told(row.usage, recording.parts[0]) in happened, turn["text"]
+def test_of_an_agent_that_nobody_knows_nothing_is_exact_or_at_least_so_much_that_is_not(recording: Path) -> None:
+    agent, truth = recording.parts[0], sorted(truth_of(recording), key=lambda turn: str(turn["session"]))
+    for name in NAMES:
+        rows = [row for row in rows_of(_under_another_name(lines_of(recording), name), {}) if row.kind == "turn"]
+        for row, turn in zip(sorted(rows, key=lambda row: row.session), truth, strict=True):
+            happened = possible(turn["calls"])
+            if row.usage_source == "agent" and row.usage.total:
+                assert told(row.usage, agent) in [told(usage, agent) for usage in happened], turn["text"]
+            if row.usage_source == "partial":
+                assert row.usage.prompt <= happened[-1].prompt, turn["text"]
+                assert row.usage.completion <= happened[-1].completion, turn["text"]
 
 
 def _is_usage(message: dict[str, Any]) -> bool:
@@ -176,11 +189,11 @@ def _version(recording: Path) -> str:
     return recording.stem[:2] if recording.stem.startswith("v2") else "v1"
 
 
-def _under_another_name(lines: Iterable[Line]) -> Iterator[Line]:
+def _under_another_name(lines: Iterable[Line], name: dict[str, str] | None) -> Iterator[Line]:
     for side, at, message in lines:
         result = message.get("result")
         if isinstance(result, dict):
-            said = {name: result[name] for name in ("agentInfo", "info") if isinstance(result.get(name), dict)}
-            names = {name: who | {"name": "stranger", "version": "1"} for name, who in said.items()}
+            said = {member: result[member] for member in ("agentInfo", "info") if isinstance(result.get(member), dict)}
+            names = {member: None if name is None else who | name for member, who in said.items()}
             message = message | {"result": result | names}
         yield side, at, message

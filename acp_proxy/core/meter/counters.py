@@ -50,8 +50,6 @@ def partition(counters: Counters, profile: Profile) -> Reading:
         if decided and overlap[0] != caches_inside:
             continue
         if _sum(counters, *overlap) == counters.total:
-            if not any(overlap) and _may_be_inside(counters, profile):
-                return Reading(_split(counters, False, True), _UNSURE, whole=False)
             if overlap[0] and not decided and _is_beside(counters, profile):
                 return Reading(_split(counters, False, overlap[1]), _MORE_CACHED, whole=False)  # nor is it in the total
             return Reading(_split(counters, *overlap), "" if profile.known else _reason(counters, words))
@@ -68,13 +66,6 @@ def partition(counters: Counters, profile: Profile) -> Reading:
     if counters.total is None and not counters.thought and _is_beside(counters, profile):
         return Reading(_split(counters, False, True), _MORE_CACHED, whole=_has_both(counters))
     return Reading(_split(counters, True, True), _NO_SUM, certain=False)
-
-
-def thinks_beside(counters: Counters) -> bool:
-    """Whether thinking cannot be in the output: it is more, or the total holds it and is no sum of all counters."""
-    if (counters.thought or 0) > (counters.output or 0):
-        return True
-    return bool(counters.thought) and counters.total == _sum(counters, True, False) != _sum(counters, False, False)
 
 
 def is_empty(counters: Counters | None) -> bool:
@@ -191,11 +182,6 @@ def _is_beside(counters: Counters, profile: Profile) -> bool:
     """Whether an agent that nobody has described tells more cached input than input."""
     cached = (counters.cached_read or 0) + (counters.cached_write or 0)
     return not profile.known and cached > (counters.input or 0)
-
-
-def _may_be_inside(counters: Counters, profile: Profile) -> bool:
-    """Whether thinking may be in the output all the same: some sum up all counters, whatever is in another already."""
-    return not profile.known and profile.thought_inside and 0 < (counters.thought or 0) <= (counters.output or 0)
 
 
 def _has_both(counters: Counters) -> bool:

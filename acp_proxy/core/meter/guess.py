@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from acp_proxy.core.agents import InputCounts, Profile
-from acp_proxy.core.events import Counters
-from acp_proxy.core.meter.counters import thinks_beside
+from acp_proxy.core.agents import InputCounts
 from acp_proxy.core.meter.notes import Ended
 from acp_proxy.core.meter.one_call import SMALL, OneCall
 
@@ -38,7 +35,6 @@ class ScopeGuess:
         self.scope: Literal["turn", "session"] = "turn"
         self.caches: dict[str | None, InputCounts] = {}  # whether input holds them, by model, once that is known
         self.sums = False  # a turn's usage is of all its calls, and not of the last one alone
-        self._thinks_beside = False  # thinking is no part of the output
         self._sure = False  # of `session`
         self._per_turn = False  # for good
 
@@ -46,11 +42,6 @@ class ScopeGuess:
     def settled(self) -> bool:
         """Whether it is known by now, and no longer guessed."""
         return self._per_turn or self._sure
-
-    def with_thought(self, counters: Counters, profile: Profile) -> Profile:
-        """The profile with what is known by now of where thinking belongs."""
-        self._thinks_beside = self._thinks_beside or thinks_beside(counters)
-        return replace(profile, thought_inside=False) if self._thinks_beside else profile
 
     def judge(
         self, before: Ended | None, now: Ended, call: OneCall | None, *, loaded: bool, waited: bool = False

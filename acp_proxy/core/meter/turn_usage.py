@@ -91,7 +91,7 @@ def _reported(
         context = account.used if notes.used else None
         account.before = Ended(ended.at, counters, reading.usage, context, ended.tool_calls + 1)
     else:
-        reading = read(counters, ended, account, notes, scope, scope.with_thought(counters, profile))
+        reading = read(counters, ended, account, notes, scope, profile)
     if not reading.usage.total and not _is_zero(ended, notes, profile, increase):
         return None
     if profile.scope == "last_call" and not reading.usage.completion:

@@ -30,39 +30,12 @@ def test_an_unknown_agent_that_tells_no_parts_is_not_said_to_have_them_beside() 
     assert story.turn(Counters(1000, 100, 1100)).detail.endswith("neither caches nor thinking are told apart")
 
 
-def test_thinking_in_a_sum_of_all_counters_may_be_in_the_output_until_something_tells_that_it_is_not() -> None:
-    more_than_output = Counters(1300, 50, 6480, 100, 5030), Usage(1300, 5030, 0, 50, 100)
-    a_provider_s_total = Counters(6330, 150, 6533, 53, 5030), Usage(1300, 5030, 0, 150, 53)  # caches are in it once
-    for told, usage in (more_than_output, a_provider_s_total):
-        story = Story(STRANGER)
-        story.open(session="before")
-        row = story.turn(Counters(1300, 203, 1556, 53), session="before")
-        assert (row.usage, row.usage_source) == (Usage(1300, 0, 0, 150, 53), "partial")
-        assert "in the output or beside it" in row.detail
-        story.open(session="proof")
-        row = story.turn(told, session="proof")
-        assert (row.usage, row.usage_source) == (usage, "agent")
-        story.open(session="after")
-        row = story.turn(Counters(1300, 203, 1556, 53), session="after")
-        assert (row.usage, row.usage_source) == (Usage(1300, 0, 0, 203, 53), "agent")
-
-
-def test_caches_stand_beside_input_in_a_sum_of_all_counters_wherever_its_thinking_is() -> None:
+def test_thinking_and_caches_in_a_sum_of_all_counters_stand_beside_output_and_input() -> None:
     story = Story(STRANGER)
     story.open()
-    row = story.turn(Counters(1300, 203, 6586, 53, 5030))
-    assert (row.usage, row.usage_source) == (Usage(1300, 5030, 0, 150, 53), "partial")
-
-
-def test_no_more_thinking_than_output_or_none_at_all_does_not_tell_where_thinking_is() -> None:
-    as_much, nothing_written, none_told = Counters(1300, 53, 1353, 53), Counters(1300, 0, 1300), (6330, 150, 6480)
-    for told in (as_much, nothing_written, Counters(*none_told, cached_read=5030)):
-        story = Story(STRANGER)
-        story.open(session="before")
-        story.turn(told, session="before")
-        story.open(session="after")
-        row = story.turn(Counters(1300, 203, 1556, 53), session="after")
-        assert (row.usage, row.usage_source) == (Usage(1300, 0, 0, 150, 53), "partial")
+    row = story.turn(Counters(1300, 203, 1300 + 203 + 53 + 5030, 53, 5030))
+    assert (row.usage, row.usage_source) == (Usage(1300, 5030, 0, 203, 53), "agent")
+    assert "thinking beside output, by totalTokens" in row.detail
 
 
 def test_thinking_in_a_sum_of_all_counters_is_beside_the_output_of_an_agent_that_the_configuration_describes() -> None:
