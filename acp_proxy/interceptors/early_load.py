@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Initialized
@@ -24,5 +25,6 @@ class EarlyLoad(Interceptor):
 
     def on_event(self, event: Event) -> Iterable[Effect]:  # noqa: ARG002  it hears of one kind alone
         if self._thread.ident is None:
-            self._thread.start()
+            with suppress(RuntimeError):  # no thread can be started: the first session waits for it
+                self._thread.start()
         return ()

@@ -146,7 +146,21 @@ class Recorder(Interceptor):
             self._note(event)
 
     async def aclose(self) -> None:
-        await asyncio.to_thread(self._worker.close, _FLUSH)
+        """In a thread, but not in the loop's executor: the loop could not end where that can have none any more."""
+        closed, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def close() -> None:
+            try:
+                self._worker.close(_FLUSH)
+            finally:
+                with suppress(RuntimeError):  # the loop has ended in the meantime
+                    loop.call_soon_threadsafe(closed.set)
+
+        try:
+            threading.Thread(target=close, name="acp-proxy end", daemon=True).start()
+        except RuntimeError:  # no thread can be started
+            close()
+        await closed.wait()
 
     def _row(self, entry: Entry, state: SessionState | None) -> Row:
         if state and state.title and (len(state.title) > LONGEST_TITLE or not self._titles):
@@ -187,7 +201,10 @@ class Recorder(Interceptor):
             # Not the loop's executor, whose threads are waited for at the end: the path may be on a dead network.
             found = self._finding[event.session] = asyncio.Event()
             find = (event.session, Path(event.cwd), self._project_of, found, asyncio.get_running_loop())
-            threading.Thread(target=self._find_project, args=find, name="acp-proxy project", daemon=True).start()
+            try:
+                threading.Thread(target=self._find_project, args=find, name="acp-proxy project", daemon=True).start()
+            except RuntimeError:  # no thread can be started: nobody waits for what will not be found
+                del self._finding[event.session]
 
     def _find_project(
         self,

@@ -114,17 +114,39 @@ class LedgerThread:
         self.opening = True  # until the ledger was opened for the first time, or could not be
 
     def hand(self, jobs: Sequence[Job]) -> None:
-        """To be done after what was handed before."""
+        """To be done after what was handed before. What is asked fails at once where no thread can be started."""
         self._queue.put(jobs)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="acp-proxy ledger", daemon=True)
-            self._thread.start()
+        if self._thread is None and (error := self._start()):
+            self._queue.get_nowait()
+            for job in jobs:
+                if isinstance(job, Do) and job.failed:
+                    job.failed(error)
+                else:
+                    self._jobs.append(job)
 
     def stop(self, timeout: float) -> None:
         """Returns when all is done, or after `timeout` seconds."""
+        if self._thread is None and not self._jobs:
+            return
+        if self._thread is None:
+            self._start()
+        self._queue.put(Stop(time.monotonic() + timeout))
         if self._thread:
-            self._queue.put(Stop(time.monotonic() + timeout))
             self._thread.join(timeout)
+        else:  # nobody waits for this thread any more
+            self._run()
+
+    def _start(self) -> LedgerError | None:
+        """What is in the way, if anything is: then whatever is handed next tries again."""
+        thread = threading.Thread(target=self._run, name="acp-proxy ledger", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            self.opening = False
+            self._tell_once("ledger.unavailable", str(error), pending=self._backlog.pending)
+            return LedgerUnavailableError(str(error))
+        self._thread = thread
+        return None
 
     def _run(self) -> None:
         delay = 0.0

@@ -5,18 +5,20 @@ Tests do each of them once, `scripts/soak faults` for as long as one likes.
 
 from __future__ import annotations
 
+import itertools
 import random
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from acp_proxy.directories import default_ledger
-from acp_proxy.ledger import open_ledger
+from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.sqlite.file import queue_of
 from harness.faults.parties import AT_ONCE
@@ -34,6 +36,11 @@ from pathlib import Path
 true, offset = time.time_ns, Path({file!r})
 time.time_ns = lambda: true() + int(offset.read_text()) * 10**9
 time.time = lambda: time.time_ns() / 1e9
+"""
+
+NO_THREADS = """
+import threading
+threading.stack_size(1 << 46)  # no machine has so much
 """
 
 
@@ -82,13 +89,56 @@ def no_descriptor_is_left(home: Home, chance: random.Random, turns: int = 80) ->
     return home.verdict(trial)
 
 
+def no_thread_can_be_started(home: Home, turns: int = 60) -> Verdict:
+    """Of the relay's; by then nobody else needs one."""
+    _run_first(home, NO_THREADS)
+    with home.trial(turns) as trial:
+        trial.until_over()
+        assert trial.noted("ended") == ["0"], trial.stderr
+    return home.verdict(trial)
+
+
+def no_inode_is_left(home: Home, chance: random.Random, turns: int = 120) -> Verdict:
+    """State is on a disk with few of them; there are some again before the end."""
+    assert home.state
+    ballast = home.state / "ballast"
+    ballast.mkdir()
+    with home.trial(turns) as trial:
+        trial.until_acked(chance.randint(1, 20))
+        with suppress(OSError):
+            for number in itertools.count():
+                (ballast / str(number)).touch()
+        trial.until_acked(turns - 10)
+        shutil.rmtree(ballast)
+        trial.until_over()
+    return home.verdict(trial)
+
+
+def ledger_is_moved_away(home: Home, chance: random.Random, turns: int = 200) -> Verdict:
+    """The file alone, without its log, while two relays have it open. What was booked by then is in what was moved."""
+    ledger = default_ledger(home.environ)
+    with home.trial(turns) as first, home.trial(turns) as second:
+        for trial in (first, second):
+            trial.until_acked(chance.randint(1, 100))
+            trial.signal("client", signal.SIGSTOP)
+        with closing(open_ledger(home.url, journals=())) as opened:
+            assert until(lambda: {row.entry.session for row in opened.rows(Query())} >= _acked(first, second))
+            moved = {row.entry.session for row in opened.rows(Query())}
+        ledger.rename(ledger.with_name("moved.db"))
+        for trial in (first, second):
+            trial.signal("client", signal.SIGCONT)
+        first.until_over()
+        second.until_over()
+    verdict = home.verdict(first, second)
+    verdict.moved |= moved
+    return verdict
+
+
 def clock_jumps(home: Home, turns: int = 60) -> Verdict:
     """Of the relay alone, by days and years, in both directions."""
-    site, offset = home.path / "site", home.path / "offset"
-    site.mkdir()
-    (site / "sitecustomize.py").write_text(SITE.format(file=str(offset)))
+    offset = home.path / "offset"
+    _run_first(home, SITE.format(file=str(offset)))
     _set(offset, 0)
-    home.extra = {**home.extra, "PYTHONPATH": str(site)}
     with home.trial(turns) as trial:
         for number, jump in enumerate(JUMPS):
             trial.until_acked(6 * (number + 1))
@@ -177,6 +227,17 @@ def limited(trial: Trial, what: int, most: int) -> Iterator[None]:
     resource.prlimit(relay, what, (most, hard))
     yield
     resource.prlimit(relay, what, (soft, hard))
+
+
+def _run_first(home: Home, code: str) -> None:
+    site = home.path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(code)
+    home.extra = {**home.extra, "PYTHONPATH": str(site)}
+
+
+def _acked(*trials: Trial) -> set[str]:
+    return {session for trial in trials for session in trial.noted("acked")}
 
 
 def _damaged(path: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import subprocess
 import sys
 from pathlib import Path
 
@@ -44,6 +45,34 @@ def test_a_directory_that_cannot_be_written_until_later(tmp_path: Path, read_onl
 
 def test_no_descriptor_is_left_for_a_while(tmp_path: Path, chance: random.Random) -> None:
     check(troubles.no_descriptor_is_left(Home(tmp_path), chance), 80)
+
+
+def test_no_inode_is_left_for_a_while(tmp_path: Path, disk: Path, chance: random.Random) -> None:
+    subprocess.run(["mount", "-o", "remount,nr_inodes=50", str(disk)], check=True)
+    check(troubles.no_inode_is_left(Home(tmp_path, state=disk), chance), 120)
+
+
+def test_no_thread_can_be_started(tmp_path: Path) -> None:
+    """Rows wait in the journal, and are written by the relay itself at its end."""
+    home = Home(tmp_path)
+    verdict = troubles.no_thread_can_be_started(home)
+    check(verdict, 60)
+    (said,) = verdict.stderr.splitlines()
+    assert "can't start new thread" in said
+
+
+def test_a_ledger_that_is_moved_away_without_its_log_leaves_that_and_everybody_goes_on(
+    tmp_path: Path, chance: random.Random
+) -> None:
+    home = Home(tmp_path)
+    verdict = troubles.ledger_is_moved_away(home, chance)
+    check(verdict, 400)
+    ledger = default_ledger(home.environ)
+    [log] = ledger.parent.glob("ledger.db.left-*-wal")
+    assert verdict.stderr.count(f"moved_to={log}") == 1
+    home.url = f"sqlite:///{ledger.with_name('moved.db')}"
+    log.rename(ledger.with_name("moved.db-wal"))
+    assert home.verdict().booked.keys() == verdict.moved
 
 
 def test_a_file_that_was_damaged_is_moved_aside_and_everybody_goes_on(tmp_path: Path, chance: random.Random) -> None:

@@ -38,6 +38,7 @@ from acp_proxy.ledger.journal.recovery import left
 from acp_proxy.ledger.places import journal_directories, sqlite_url
 from acp_proxy.ledger.worker import LedgerWorker
 from tests.ledger.rows import NOON, Warnings, line, row
+from tests.threads import no_more_threads
 
 IDENTITY = Origin("default", "alice", "core", "cwd-project", "laptop", "claude-wrapper", None, None)
 INITIALIZED = Initialized(1, 1, Implementation("zed", "1.0"), Implementation("claude-agent-acp", "0.100.0"), False)
@@ -314,6 +315,14 @@ async def test_who_needs_the_project_may_wait_for_it_and_not_for_ever(environ: d
         found.set()
         assert (await made.recorder.origin_when_known("s1", 30)).project == "late"
         assert (await made.recorder.origin_when_known("s1", 30)).project == "late"
+
+
+async def test_where_no_thread_can_be_started_nobody_waits_for_a_project(environ: dict[str, str]) -> None:
+    async with recording(environ, project_of=lambda cwd: cwd.name) as made:
+        with no_more_threads():
+            made.see(SessionOpened(NOON, "load", "s1", cwd="/src/web"))
+        async with asyncio.timeout(30):
+            assert (await made.recorder.origin_when_known("s1", 3600)).project == "cwd-project"
 
 
 @pytest.mark.parametrize("then", ["elsewhere", "closed"])

@@ -29,6 +29,7 @@ from harness.places import make_writable
 from harness.postgres import Server
 from tests.ledger.processes import Process
 from tests.ledger.rows import ALICE, NOON, Warnings, line, row
+from tests.threads import no_more_threads
 
 WAIT = 30  # seconds after which a test has failed
 
@@ -318,6 +319,26 @@ class TestTrouble:
         failed: SimpleQueue[LedgerError] = SimpleQueue()
         make(path).ask(job, failed.put, within=within)
         assert str(failed.get(timeout=WAIT / 2)) == "no"
+
+    def test_where_no_thread_can_be_started_what_is_asked_fails_at_once_and_rows_wait(
+        self, make: Make, path: Path, warnings: Warnings
+    ) -> None:
+        worker, failed = make(path), SimpleQueue[LedgerError]()
+        with no_more_threads():
+            worker.append(row(id="a"))
+            worker.ask(lambda _: None, failed.put, within=WAIT)
+            assert "can't start new thread" in str(failed.get_nowait())
+        worker.append(row(id="b"))
+        assert answer(worker)
+        assert ids(path) == ["a", "b"]
+        assert warnings.events == ["ledger.unavailable"]
+
+    def test_where_no_thread_can_be_started_rows_are_written_at_the_end(self, make: Make, path: Path) -> None:
+        worker = make(path)
+        with no_more_threads():
+            worker.append(row(id="a"))
+            assert worker.close(WAIT) == 0
+        assert ids(path) == ["a"]
 
     def test_each_kind_of_trouble_is_told_once(self, make: Make, path: Path, warnings: Warnings) -> None:
         worker = make(path)

@@ -13,6 +13,7 @@ import pytest
 
 from acp_proxy.ledger.sqlite.turnstile import Turnstile
 from harness.faults.trial import until
+from tests.threads import no_more_threads
 
 _HOLD = """
 import fcntl, sys
@@ -108,14 +109,10 @@ def test_whoever_closed_while_waiting_keeps_nobody_out(path: Path, held: subproc
 
 
 def test_where_no_thread_can_be_started_nobody_waits_for_a_turn(path: Path, held: subprocess.Popen[bytes]) -> None:
-    usual = threading.stack_size(1 << 46)  # no machine has so much
-    try:
-        with closing(Turnstile(path, 60)) as turnstile:
-            with turnstile.turn() as entered:
-                assert not entered
-            held.kill()
-            held.wait()
-            with turnstile.turn() as entered:
-                assert entered
-    finally:
-        threading.stack_size(usual)
+    with no_more_threads(), closing(Turnstile(path, 60)) as turnstile:
+        with turnstile.turn() as entered:
+            assert not entered
+        held.kill()
+        held.wait()
+        with turnstile.turn() as entered:
+            assert entered
