@@ -55,7 +55,8 @@ class Alike:
         end = content.find(b'"', begin)  # a quote before a key's colon ends a string, so the one behind it begins one
         if begin < len(_TEXT) or line.rfind(content) != at or content[end - 1 : end] == b"\\":
             return
-        if chars_in(content) != chars_between(content[begin:end]):  # these words are not all of its text, or none
+        longer = b"." * len(content)  # than all its text
+        if chars_in(content[:begin] + longer + content[end:]) != len(longer):  # these words are not all of it, or none
             return
         self.session, self.kind = peek.params.session, update.kind or ""
         self.head, self.tail = line[: at + begin], line[at + end :]

@@ -144,10 +144,34 @@ def test_a_line_with_more_in_it_than_words_is_left_to_the_decoder(line: bytes) -
     assert learned(chunk("a")).measure(line) is None
 
 
+def block(**content: Any) -> bytes:
+    update = {"sessionUpdate": "agent_message_chunk", "content": content}
+    message = {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}}
+    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+
+
+@given(texts, texts, texts)
+@example("a", "b", "longer")
+@example("", "", "longer")
+def test_a_text_that_is_not_the_blocks_own_is_never_taken_for_its_words(said: str, note: str, other: str) -> None:
+    for kind in ({"type": "text", "text": said}, {"type": "image", "data": said}):
+        alike = learned(block(**kind, annotations={"text": note}))
+        assert not agrees(alike, block(**kind, annotations={"text": other}))
+
+
+def test_a_run_is_not_known_by_all_of_its_lines_but_the_first_or_the_last() -> None:
+    many = chunk("y") * 40
+    assert [piece for piece, measured in learned(chunk("a")).sift(THOUGHT + many) if measured is None] == [THOUGHT]
+    first, *others = (chunk("a", **{name: {"x": 1}}) for name in ("_note", "_meta"))
+    assert learned(first).measure(first * 40)
+    assert learned(first).measure(b"".join([first * 40, *others])) is None
+
+
 USAGE = chunk("b").replace(b"agent_message_chunk", b"usage_update")
+THOUGHT = chunk("t").replace(b"agent_message_chunk", b"agent_thought_chunk")  # as long as the other kind
 CUT = chunk("").replace(b'""', b'"')  # begins and ends as a chunk does, and is shorter than one without words
 lines_of_runs = st.sampled_from(
-    [chunk("x")] * 20 + [chunk("longer"), chunk('"quoted"'), chunk("\\"), USAGE, CUT, b"\n"]
+    [chunk("x")] * 20 + [chunk("longer"), chunk('"quoted"'), chunk("\\"), USAGE, THOUGHT, CUT, b"\n"]
 )
 
 
@@ -160,7 +184,7 @@ def test_a_sifted_run_comes_out_whole_and_in_order_and_is_measured_as_its_pieces
     assert b"".join(piece for piece, _ in pieces) == run
     for piece, measured in pieces:
         assert measured is None or (measured == alike.measure(piece) and agrees(alike, piece))
-        assert measured is None or not {USAGE, CUT, b"\n"} & set(split_lines(piece))
+        assert measured is None or not {USAGE, THOUGHT, CUT, b"\n"} & set(split_lines(piece))
 
 
 def test_of_a_long_run_only_what_differs_is_decoded() -> None:
