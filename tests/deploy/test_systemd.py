@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -11,27 +12,34 @@ import pytest
 from tests.deploy.tools import run
 
 SYSTEMD = Path(__file__).parents[2] / "deploy/systemd"
-INSTALLED = "/usr/local/bin/acp-proxy"
+README = SYSTEMD.parent / "README.md"
+INSTALLED = ("/usr/local/bin/acp-proxy", "%h/.local/bin/acp-proxy")
 
 
 @pytest.fixture
 def units(tmp_path: Path) -> Path:
-    """As they would stand in /etc/systemd/system of a machine that has acp-proxy."""
-    ours = Path(sys.executable).parent / "acp-proxy"
-    for path in SYSTEMD.iterdir():
-        (tmp_path / path.name).write_text(path.read_text().replace(INSTALLED, str(ours)))
+    """As they would stand in /etc/systemd of a machine that has acp-proxy: in `system` and `user`."""
+    ours = str(Path(sys.executable).parent / "acp-proxy")
+    for whose, found in {"system": SYSTEMD.glob("acp-proxy-*"), "user": SYSTEMD.glob("user/*")}.items():
+        (tmp_path / whose).mkdir()
+        for path in found:
+            text = re.sub("|".join(map(re.escape, INSTALLED)), ours, path.read_text(encoding="utf-8"))
+            (tmp_path / whose / path.name).write_text(text, encoding="utf-8")
     return tmp_path
 
 
 @pytest.mark.real
-def test_systemd_takes_the_units(units: Path) -> None:
-    assert analyze("verify", "--recursive-errors=no", *map(str, units.iterdir())) == ""
+@pytest.mark.parametrize("whose", ["system", "user"])
+def test_systemd_takes_the_units(units: Path, whose: str) -> None:
+    found = [str(path) for path in (units / whose).iterdir()]
+    assert found
+    assert analyze("verify", f"--{whose}", "--recursive-errors=no", *found) == ""
 
 
 @pytest.mark.real
 @pytest.mark.parametrize(("unit", "exposure"), [("acp-proxy-serve.service", 15), ("acp-proxy-metrics.service", 40)])
 def test_a_unit_is_locked_up(units: Path, unit: str, exposure: int) -> None:
-    analyze("security", "--offline=yes", f"--threshold={exposure}", str(units / unit))
+    analyze("security", "--offline=yes", f"--threshold={exposure}", str(units / "system" / unit))
 
 
 def test_units_of_different_users_share_no_directory_of_state() -> None:
@@ -48,12 +56,31 @@ def test_the_directory_for_node_exporter_is_made_for_whom_the_unit_runs_as() -> 
     assert f"+/usr/bin/install -d -o {user} -m 755 {writable}" in said("ExecStartPre", unit)
 
 
+def test_a_call_that_is_not_allowed_is_an_error_and_not_the_end() -> None:
+    """A package that is updated may try one of which it can do without."""
+    for unit in SYSTEMD.glob("*.service"):
+        assert said("SystemCallFilter", unit)
+        assert said("SystemCallErrorNumber", unit) == ["EPERM"]
+
+
+def test_a_second_ledger_has_nothing_of_the_first() -> None:
+    (drop_in,) = re.findall(r"^```ini\n(.*?)^```$", README.read_text(encoding="utf-8"), re.M | re.S)
+    unit = (SYSTEMD / "acp-proxy-serve.service").read_text(encoding="utf-8")
+    of_the_first = re.findall(r"^(?!Exec)(\w+)=(?:.*/)?acp-proxy\b", unit, re.M)
+    assert sorted(of_the_first) == ["Environment", "EnvironmentFile", "LoadCredential", "StateDirectory"]
+    for key in of_the_first:
+        *emptied, value = re.findall(rf"^{key}=(.*)$", drop_in, re.M)
+        assert "acp-proxy-two" in value
+        assert emptied == ([] if key == "Environment" else [""])  # of names in an environment the last counts
+
+
 def said(key: str, unit: Path) -> list[str]:
-    return re.findall(rf"^{key}=(.+)$", unit.read_text(encoding="utf-8"), re.MULTILINE)
+    return re.findall(rf"^{key}=(.+)$", unit.read_text(encoding="utf-8"), re.M)
 
 
 def analyze(*arguments: str) -> str:
     """What systemd says when it is content."""
-    status, says = run("systemd-analyze", "--no-pager", *arguments)
+    environ = {**os.environ, "XDG_RUNTIME_DIR": "/run"}  # has to be named, and need not be the user's
+    status, says = run("systemd-analyze", "--no-pager", *arguments, environ=environ)
     assert status == 0, says
     return says
