@@ -13,6 +13,8 @@ import pytest
 import yaml
 
 from acp_proxy import __version__
+from acp_proxy.config import without_files
+from acp_proxy.serve.guard import Policy
 from tests.deploy.tools import run
 
 ROOT = Path(__file__).parents[2]
@@ -80,6 +82,20 @@ def test_a_ledger_that_is_down_makes_it_unready_and_does_not_restart_it() -> Non
     assert container["readinessProbe"]["httpGet"]["path"] == "/healthz"
     assert "httpGet" not in container["livenessProbe"]
     assert of("service.yaml")["spec"]["publishNotReadyAddresses"] is True
+
+
+def test_prometheus_may_ask_by_the_services_name_from_any_namespace() -> None:
+    (container,) = POD["spec"]["containers"]
+    environ = {each["name"]: each for each in container["env"]}
+    names = "ACP_PROXY_SERVE__ALLOWED_HOSTS"
+    assert list(environ).index("NAMESPACE") < list(environ).index(names)  # else it is not filled in
+    assert environ["NAMESPACE"]["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.namespace"}}
+    value = environ[names]["value"].replace("$(NAMESPACE)", "acp-proxy")
+    policy = Policy.of(without_files({}, {names: value}).serve.allowed_hosts, None)
+    service = of("service.yaml")["metadata"]["name"]
+    assert {f"{service}{rest}" for rest in ("", ".acp-proxy", ".acp-proxy.svc")} < policy.hosts
+    (target,) = re.findall(r"scrape `([^`]+):9464`", (KUBERNETES.parent / "README.md").read_text(encoding="utf-8"))
+    assert target in policy.hosts
 
 
 def test_the_configuration_is_that_of_the_developers_machines() -> None:
