@@ -44,14 +44,14 @@ def parser() -> argparse.ArgumentParser:
             _add_status,
         ),
         ("budget", "budgets: what is left, and how to allow more for a while", "budget list", _add_budget),
-        ("serve", "the page, and metrics for Prometheus, over HTTP", "serve --port 8080", _add_serve),
+        ("serve", "the ledger as a page for browsers, and metrics for Prometheus", "serve --port 8080", _add_serve),
         (
             "metrics",
             "the metrics for Prometheus, in a file for node_exporter or on stdout",
             "metrics --textfile /var/lib/node_exporter/acp-proxy.prom",
             _add_metrics,
         ),
-        ("notify", "webhooks for notifications: try them", "notify test", _add_notify),
+        ("notify", "try the webhooks for notifications", "notify test", _add_notify),
         ("setup", "put the agents of an editor behind acp-proxy", "setup zed --dry-run", _add_setup),
         ("prices", "what models cost", "prices show claude-sonnet-5", _add_prices),
         (
@@ -62,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
         ),
         ("doctor", "check configuration, ledger and catalog", "doctor --rebuild", _add_doctor),
         ("demo", "a session against a bundled agent, without network or key", "demo", _add_common),
-        ("completion", "a script that completes what is typed in a shell", "completion bash", _add_completion),
+        ("completion", "a script that lets a shell complete commands and options", "completion bash", _add_completion),
     ):
         add_options(_action(commands, name, says, example))
     return top
@@ -80,7 +80,7 @@ def _add_run(command: argparse.ArgumentParser) -> None:
         "Relay an agent and meter it. Everything after -- belongs to the agent; its exit status is the exit status."
     )
     _add_common(command)
-    command.add_argument("--agent", metavar="NAME", help="instead of the name that the agent reports")
+    command.add_argument("--agent", metavar="NAME", help="a name to use instead of the one that the agent reports")
     command.add_argument("--user", metavar="NAME", help="who pays; by default the login name")
     command.add_argument("--team", metavar="NAME", help="by default none")
     command.add_argument("--project", metavar="NAME", help="by default the name of the git repository")
@@ -97,7 +97,7 @@ def _add_report(command: argparse.ArgumentParser) -> None:
     for name in FILTERS:
         part = "part of a session's title" if name == "title" else f"only this {name}"
         command.add_argument(f"--{name}", metavar="TEXT" if name == "title" else "NAME", help=part)
-    most = "at most so many lines: what cost most; of days, weeks and months the last"
+    most = "at most N lines: those that cost most, or the latest days, weeks or months"
     command.add_argument("--limit", metavar="N", type=_lines, help=most)
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="exact figures, for programs")
@@ -131,13 +131,13 @@ def _add_status(command: argparse.ArgumentParser) -> None:
 def _add_budget(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
-    listed = _action(actions, "list", "what is used, held and left of each, and when it resets", "budget list --json")
+    listed = _action(actions, "list", "what is used, held and left of each budget; its reset", "budget list --json")
     admitted = "whether a prompt would be admitted now: status 0, or 3 when not"
     checked = _action(actions, "check", admitted, "budget check --model claude-opus-5-5")
     more = "budget grant daily --amount 5 --for 2h --reason release"
     granted = _action(actions, "grant", "allow more for a while", more)
     grants = _action(actions, "grants", "who granted what, and why", "budget grants --json")
-    past = "what the budgets of --config would have said to past turns"
+    past = "which past turns the budgets of --config would have refused"
     simulated = _action(actions, "simulate", past, "budget simulate --config proposed.toml --since 30d")
     for action in (listed, checked, granted, grants, simulated):
         _add_common(action)
@@ -152,24 +152,24 @@ def _add_budget(command: argparse.ArgumentParser) -> None:
     granted.add_argument("--reason", metavar="TEXT", required=True, help="why; it is kept")
     for name in get_args(Per):
         granted.add_argument(
-            f"--for-{name}", metavar="NAME", help=f"of a budget per {name}: which one, by default yours; * for all"
+            f"--for-{name}", metavar="NAME", help=f"if the budget is per {name}: which one, by default yours; * for all"
         )
-    granted.add_argument("--layer", choices=("admin", "user"), help="of two budgets with one name: from whose file")
+    granted.add_argument("--layer", choices=("admin", "user"), help="which file's, if two budgets have this name")
     _add_since(simulated)
 
 
 def _add_serve(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     command.add_argument("--host", metavar="ADDRESS", help="where to listen; by default 127.0.0.1")
-    command.add_argument("--port", metavar="N", help="by default 9464; 0 is any that is free")
+    command.add_argument("--port", metavar="N", help="by default 9464; 0 picks a free one")
     command.add_argument(
-        "--token-file", metavar="FILE", help="with the token that clients must send; needed except on loopback"
+        "--token-file", metavar="FILE", help="a file with the token that clients must send; needed except on loopback"
     )
 
 
 def _add_metrics(command: argparse.ArgumentParser) -> None:
     _add_common(command)
-    into = "a file in the directory of its textfile collector, written whole or not at all; by default stdout"
+    into = "a file for node_exporter's textfile collector, written whole or not at all; by default stdout"
     command.add_argument("--textfile", metavar="PATH", help=into)
 
 
@@ -198,11 +198,11 @@ def _add_setup(command: argparse.ArgumentParser) -> None:
 def _add_ledger(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
-    into = "all rows and grants into another ledger, which keeps what it has"
+    into = "copy all rows and grants into another ledger, which keeps what it has"
     copied = _action(actions, "copy", into, "ledger copy --to postgresql://db.example.com/acp_proxy")
     _add_common(copied)
     for option, dest in (("--from", "source"), ("--to", "target")):
-        copied.add_argument(option, metavar="URL", dest=dest, help="by default the configured ledger")
+        copied.add_argument(option, metavar="URL", dest=dest, help=f"the {dest}; by default the configured ledger")
 
 
 def _add_doctor(command: argparse.ArgumentParser) -> None:

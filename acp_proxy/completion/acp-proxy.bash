@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options a83b3c25bf5d6061
+# Made by scripts/build-completion, of options 177c1cb38934bed0
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate)

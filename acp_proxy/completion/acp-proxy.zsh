@@ -1,21 +1,21 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 1205efe2d4fbe1ac
+# Made by scripts/build-completion, of options 81910796db821306
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
   local _commands=(
     budget:'Budgets: what is left, and how to allow more for a while.'
-    completion:'A script that completes what is typed in a shell.'
+    completion:'A script that lets a shell complete commands and options.'
     demo:'A session against a bundled agent, without network or key.'
     doctor:'Check configuration, ledger and catalog.'
     export:'Spend in the columns of FinOps FOCUS, for chargeback.'
     ledger:'Copy a ledger into another one.'
     metrics:'The metrics for Prometheus, in a file for node_exporter or on stdout.'
-    notify:'Webhooks for notifications: try them.'
+    notify:'Try the webhooks for notifications.'
     prices:'What models cost.'
     report:'What was spent.'
     run:'Relay an agent and meter it. Everything after -- belongs to the agent; its exit status is the exit status.'
-    serve:'The page, and metrics for Prometheus, over HTTP.'
+    serve:'The ledger as a page for browsers, and metrics for Prometheus.'
     session:'One session: its turns, tokens, cost, and context as a plot.'
     setup:'Put the agents of an editor behind acp-proxy.'
     status:'One line: today'"'"'s spend, what is left of a budget, the last turn.'
@@ -28,15 +28,15 @@ _shtab_acp_proxy_budget_commands() {
     check:'Whether a prompt would be admitted now: status 0, or 3 when not.'
     grant:'Allow more for a while.'
     grants:'Who granted what, and why.'
-    list:'What is used, held and left of each, and when it resets.'
-    simulate:'What the budgets of --config would have said to past turns.'
+    list:'What is used, held and left of each budget; its reset.'
+    simulate:'Which past turns the budgets of --config would have refused.'
   )
   _describe 'acp-proxy budget commands' _commands
 }
 
 _shtab_acp_proxy_ledger_commands() {
   local _commands=(
-    copy:'All rows and grants into another ledger, which keeps what it has.'
+    copy:'Copy all rows and grants into another ledger, which keeps what it has.'
   )
   _describe 'acp-proxy ledger commands' _commands
 }
@@ -97,11 +97,11 @@ _shtab_acp_proxy_budget_grant_options=(
   "--amount[in the budget\'s currency, or tokens or turns]:N:"
   "--for[how long\: 90m, 2h, 7d]:DURATION:"
   "--reason[why\; it is kept]:TEXT:"
-  "--for-user[of a budget per user\: which one, by default yours\; \* for all]:NAME:"
-  "--for-team[of a budget per team\: which one, by default yours\; \* for all]:NAME:"
-  "--for-project[of a budget per project\: which one, by default yours\; \* for all]:NAME:"
-  "--for-agent[of a budget per agent\: which one, by default yours\; \* for all]:NAME:"
-  "--layer[of two budgets with one name\: from whose file]:layer:(admin user)"
+  "--for-user[if the budget is per user\: which one, by default yours\; \* for all]:NAME:"
+  "--for-team[if the budget is per team\: which one, by default yours\; \* for all]:NAME:"
+  "--for-project[if the budget is per project\: which one, by default yours\; \* for all]:NAME:"
+  "--for-agent[if the budget is per agent\: which one, by default yours\; \* for all]:NAME:"
+  "--layer[which file\'s, if two budgets have this name]:layer:(admin user)"
   ":the name of the budget:"
 )
 
@@ -195,8 +195,8 @@ _shtab_acp_proxy_ledger_copy_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config[in place of the user\'s configuration file]:FILE:_files"
   "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--from[by default the configured ledger]:URL:"
-  "--to[by default the configured ledger]:URL:"
+  "--from[the source\; by default the configured ledger]:URL:"
+  "--to[the target\; by default the configured ledger]:URL:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -206,7 +206,7 @@ _shtab_acp_proxy_metrics_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config[in place of the user\'s configuration file]:FILE:_files"
   "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--textfile[a file in the directory of its textfile collector, written whole or not at all\; by default stdout]:PATH:_files"
+  "--textfile[a file for node_exporter\'s textfile collector, written whole or not at all\; by default stdout]:PATH:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -297,7 +297,7 @@ _shtab_acp_proxy_report_options=(
   "--team[only this team]:NAME:"
   "--project[only this project]:NAME:"
   "--title[part of a session\'s title]:TEXT:"
-  "--limit[at most so many lines\: what cost most\; of days, weeks and months the last]:N:"
+  "--limit[at most N lines\: those that cost most, or the latest days, weeks or months]:N:"
   "--json[exact figures, for programs]"
   "--csv[the same for spreadsheets]"
 )
@@ -309,7 +309,7 @@ _shtab_acp_proxy_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config[in place of the user\'s configuration file]:FILE:_files"
   "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--agent[instead of the name that the agent reports]:NAME:"
+  "--agent[a name to use instead of the one that the agent reports]:NAME:"
   "--user[who pays\; by default the login name]:NAME:"
   "--team[by default none]:NAME:"
   "--project[by default the name of the git repository]:NAME:"
@@ -327,8 +327,8 @@ _shtab_acp_proxy_serve_options=(
   "--config[in place of the user\'s configuration file]:FILE:_files"
   "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
   "--host[where to listen\; by default 127.0.0.1]:ADDRESS:"
-  "--port[by default 9464\; 0 is any that is free]:N:"
-  "--token-file[with the token that clients must send\; needed except on loopback]:FILE:_files"
+  "--port[by default 9464\; 0 picks a free one]:N:"
+  "--token-file[a file with the token that clients must send\; needed except on loopback]:FILE:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
