@@ -110,7 +110,8 @@ def _last(ledger: LedgerReader, mine: Where, now: int) -> SessionInfo:
         found = ledger.sessions(Query(since=None if back is None else now - back, where=mine))
         if last := max(found, key=lambda session: session.ended_at, default=None):
             return last
-    raise NoSuchSession("there is no session in the ledger yet")
+    whose = " of ".join(f'{dimension} "{value}"' for dimension, value in reversed(mine))
+    raise NoSuchSession(f"there is no session of {whose} in the ledger yet")
 
 
 def _called(ledger: BudgetReader, name: str) -> SessionInfo:

@@ -65,6 +65,12 @@ def test_the_last_is_found_after_a_long_pause(ledger: BudgetLedger) -> None:
     assert found(ledger, "last", row(session="old", at=NOON - 24 * 400 * HOUR)).info.session == "old"
 
 
+def test_who_has_no_session_is_named_where_others_have_some(ledger: BudgetLedger) -> None:
+    whose = 'user "alice" of organisation "default"'
+    with pytest.raises(NoSuchSession, match=f"^there is no session of {whose} in the ledger yet$"):
+        found(ledger, "last", row(origin=BOB))
+
+
 def test_a_session_is_found_by_its_key_and_by_its_beginning(ledger: BudgetLedger) -> None:
     key = found(ledger, "s1", turn(), row(session="s2")).line.key
     assert found(ledger, key).info.session == "s1"
