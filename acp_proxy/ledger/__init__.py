@@ -29,6 +29,10 @@ class LedgerError(Exception):
     """The ledger cannot be used; the text is one line for the user and never holds a password."""
 
 
+class NoLedgerError(LedgerError):
+    """There is none in this database, and who asked makes none."""
+
+
 class LedgerUnavailableError(LedgerError):
     """Busy, locked, full, read-only or out of reach: the same call may succeed later."""
 
@@ -246,27 +250,25 @@ def missing(url: str, journals: Sequence[Path] | None = None) -> str:
     return file.missing(sqlite_path(url), _journal_directories() if journals is None else journals)
 
 
-def open_reader(
-    url: str,
-    *,
-    patience: float = 5.0,
-    warn: Warn = log_warning,
-    journals: Sequence[Path] | None = None,
-    clock: Callable[[], int] = time.time_ns,
-) -> BudgetReader:
-    """The same for who only looks: it makes no file, and one that is not there has no rows.
+def open_reader(url: str, *, warn: Warn = log_warning, journals: Sequence[Path] | None = None) -> BudgetReader:
+    """The same for who only looks: it makes no file and no tables, and a ledger that is not there has no rows.
 
     A database takes so much longer than imports that one for both will do there.
     """
-    from acp_proxy.ledger.places import is_postgres, sqlite_path
+    from acp_proxy.ledger.places import canonical_url, is_postgres, sqlite_path
 
     if is_postgres(url):
-        return open_ledger(url, patience=patience, warn=warn, journals=journals, clock=clock)
+        try:
+            return open_ledger(url, warn=warn, journals=journals, must_exist=True)
+        except NoLedgerError:
+            from acp_proxy.ledger.sqlite.reader import EmptyReader
+
+            return EmptyReader(canonical_url(url))
     from acp_proxy.ledger.sqlite.reader import SqliteReader
 
     directories = _journal_directories() if journals is None else journals
-    reader = SqliteReader(sqlite_path(url), patience=patience, warn=warn, journals=directories)
-    _settle_dead(reader, warn, clock)
+    reader = SqliteReader(sqlite_path(url), warn=warn, journals=directories)
+    _settle_dead(reader, warn, time.time_ns)
     return reader
 
 

@@ -132,6 +132,17 @@ def test_a_ledger_that_must_exist_is_not_made(tmp_path: Path, postgres: Server) 
         open_ledger(url, journals=(), must_exist=True).close()
 
 
+def test_who_only_looks_makes_no_tables_in_a_database_and_finds_nothing_there(postgres: Server) -> None:
+    url = postgres.create("looked_at")
+    for _ in range(2):
+        with reading(url) as reader:
+            assert (ids(reader), reader.summed(Query(), ("model",)), reader.grants("default")) == ([], [], [])
+            assert [standing.spent for standing in reader.standing([DAILY], NOON)] == [0]
+            assert reader.url == canonical_url(url)
+    with pytest.raises(LedgerError, match="there is no ledger in this database"):
+        open_ledger(url, journals=(), must_exist=True)
+
+
 def test_a_database_that_rows_are_left_for_is_made_a_ledger(tmp_path: Path, postgres: Server) -> None:
     with closing(open_journal([tmp_path], canonical_url(postgres.create("owed")), Warnings())) as journal:
         journal.write(row(id="left"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from acp_proxy.core.budget import Account
-from acp_proxy.ledger import LedgerError, Warn, log_warning
+from acp_proxy.ledger import LedgerError, NoLedgerError, Warn, log_warning
 from acp_proxy.ledger.accounts import holding
 from acp_proxy.ledger.accounts.summing import organisation_of
 from acp_proxy.ledger.dialects import POSTGRES
@@ -50,7 +50,7 @@ class PostgresLedger(SqlLedger):
             anew = partial(self._transactions.run, repeat=(*CONFLICTS, *FIRST_TABLE))
             if must_exist and not anew(version_of) and not is_owed(journals, self.url):
                 reason = "there is no ledger in this database: expected one that `acp-proxy run` has made"
-                raise LedgerError(f"ledger {self.url}: {reason}")
+                raise NoLedgerError(f"ledger {self.url}: {reason}")
             self._version = migrate(anew, partial(anew, longest=_LONGEST_STEP))
             self._transactions.check = CHECK
             with suppress(LedgerError):  # what speaks PostgreSQL's protocol alone may not know the question

@@ -61,7 +61,7 @@ def connect(path: Path, patience: float, *, make: bool = True) -> tuple[sqlite3.
     if network:
         raise LedgerError(f"ledger {path}: on a network file system ({network}), where SQLite's locks do not hold")
     if not make and is_missing(path):
-        return _empty(), None
+        return empty(), None
     with translated(path):
         private_directory(path.parent)
         # A file that is set aside meanwhile would be read with the log of the one that takes its place.
@@ -122,7 +122,7 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
     return connection
 
 
-def _empty() -> sqlite3.Connection:
+def empty() -> sqlite3.Connection:
     from acp_proxy.ledger.sqlite.schema import migrate
 
     connection = sqlite3.connect(":memory:", isolation_level=None)

@@ -13,7 +13,7 @@ from acp_proxy.ledger.open_turns import dead_turns
 from acp_proxy.ledger.places import sqlite_url
 from acp_proxy.ledger.sql_reader import SqlReader
 from acp_proxy.ledger.sqlite.connection import SqliteConnection
-from acp_proxy.ledger.sqlite.file import is_missing
+from acp_proxy.ledger.sqlite.file import empty, is_missing
 
 
 class SqliteReader(SqlReader):
@@ -61,3 +61,23 @@ class SqliteReader(SqlReader):
 
     def _read(self, sql: str, values: Sequence[Any]) -> list[Any]:
         return self._database.read(sql, values)
+
+
+class EmptyReader(SqlReader):
+    """A `BudgetReader` of a database in which there is no ledger yet."""
+
+    dialect = SQLITE
+
+    def __init__(self, url: str) -> None:
+        super().__init__(log_warning, ())
+        self.url = url
+        self._connection = empty()
+
+    def settle_dead(self, now: int) -> int:  # noqa: ARG002  there are none
+        return 0
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _read(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        return self._connection.execute(sql, values).fetchall()

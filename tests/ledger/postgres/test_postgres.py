@@ -262,6 +262,13 @@ def test_what_only_libpq_does_is_no_setting_of_the_server(empty: str) -> None:
         canonical_url("postgresql://alice:secret@db.example/ledger?sslmode=require&channel_binding=require")
 
 
+def test_a_command_that_only_looks_says_that_a_new_database_has_nothing_yet(empty: str) -> None:
+    command = [sys.executable, "-m", "acp_proxy", "report", "--ledger", empty]
+    for _ in range(2):
+        found = subprocess.run(command, check=True, capture_output=True, text=True)
+        assert (found.stdout.partition(".")[0], found.stderr) == ("Nothing in the ledger yet", "")
+
+
 def test_commands_read_it(empty: str) -> None:
     with closing(open_ledger(empty, journals=())) as ledger:
         ledger.append([row()])
