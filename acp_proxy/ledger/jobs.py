@@ -158,10 +158,9 @@ class LedgerThread:
             except RowRefusedError as error:  # it will never do, and others wait behind it
                 self._skip(str(error))
             except LedgerError as error:
-                self.opening = False
-                self._tell_once("ledger.unavailable", str(error), pending=self._backlog.pending)
-                hurries = self._give_up(error) or self._deadline is not None
-                delay = _SHORTEST_DELAY if hurries else min(2 * delay or _SHORTEST_DELAY, _LONGEST_DELAY)
+                delay = self._waits(error, delay)
+            except MemoryError:  # as SQLite's own is raised, too
+                delay = self._waits(LedgerUnavailableError("no memory is left"), delay)
             except Exception as error:  # the one boundary: a job that cannot be done must not end the thread
                 self._skip(f"{type(error).__name__}: {error}")
             if self._backlog.dropped:
@@ -170,6 +169,13 @@ class LedgerThread:
             self._warn("ledger.rows_dropped", rows=self._backlog.dropped)
         if self._ledger:
             self._ledger.close()
+
+    def _waits(self, error: LedgerError, delay: float) -> float:
+        """How long until the next try, after one before which it was so long."""
+        self.opening = False
+        self._tell_once("ledger.unavailable", str(error), pending=self._backlog.pending)
+        hurries = self._give_up(error) or self._deadline is not None
+        return _SHORTEST_DELAY if hurries else min(2 * delay or _SHORTEST_DELAY, _LONGEST_DELAY)
 
     def _collect(self, delay: float) -> None:
         """Wait for something to do, or until the next try is due; then take all that is there."""

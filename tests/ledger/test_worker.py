@@ -340,6 +340,19 @@ class TestTrouble:
             assert worker.close(WAIT) == 0
         assert ids(path) == ["a"]
 
+    def test_what_finds_no_memory_is_tried_again(self, make: Make, path: Path, warnings: Warnings) -> None:
+        worker, tries = make(path), list[int]()
+
+        def job(_: BudgetLedger) -> None:
+            tries.append(1)
+            if len(tries) == 1:
+                raise MemoryError
+
+        worker.do(job)
+        assert answer(worker) is None
+        assert len(tries) == 2
+        assert warnings.told == [("ledger.unavailable", {"error": "no memory is left", "pending": 0})]
+
     def test_each_kind_of_trouble_is_told_once(self, make: Make, path: Path, warnings: Warnings) -> None:
         worker = make(path)
         assert answer(worker) is None
