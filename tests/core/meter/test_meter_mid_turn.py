@@ -114,6 +114,20 @@ def test_who_goes_on_after_counters_that_fell_in_mid_turn_counts_from_there() ->
     assert after.end(turn)[-1].usage == Usage(200, output=20)
 
 
+def test_zeros_in_mid_turn_are_not_where_counters_stand_for_whoever_goes_on() -> None:
+    made = running(OPENHANDS)
+    made.calls(openhands(1000, 100, cost=0))
+    made.story.end(made.turn)
+    made.turn = made.story.begin()
+    made.calls(openhands(0, 0, cost=0))
+    after = Story(OPENHANDS)
+    after.open("load")
+    after.restore(made.story.changes[-1].state)
+    turn = after.begin()
+    after.update(turn, openhands(1500, 120, cost=0))
+    assert after.end(turn)[-1].usage == Usage(500, output=20)
+
+
 def test_a_turn_so_far_is_told_as_text() -> None:
     made = running(FAST)
     made.calls({"openhands.dev/metrics": {"status_line": "3,770 in, 449 out, 1 tools"}})
