@@ -20,6 +20,7 @@ from pathlib import Path
 from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.migrations import MIGRATIONS
+from acp_proxy.ledger.places import sqlite_url
 from acp_proxy.ledger.sqlite.file import queue_of
 from harness.faults.parties import AT_ONCE
 from harness.faults.trial import Home, Trial, Verdict, until
@@ -115,22 +116,21 @@ def no_inode_is_left(home: Home, chance: random.Random, turns: int = 120) -> Ver
 
 
 def ledger_is_moved_away(home: Home, chance: random.Random, turns: int = 200) -> Verdict:
-    """The file alone, without its log, while two relays have it open. What was booked by then is in what was moved."""
+    """The file alone, without its log, while two relays have it open; afterwards it has its log again."""
     ledger = default_ledger(home.environ)
+    moved = ledger.with_name("moved.db")
     with home.trial(turns) as first, home.trial(turns) as second:
         for trial in (first, second):
             trial.until_acked(chance.randint(1, 100))
-            trial.signal("client", signal.SIGSTOP)
-        with closing(open_ledger(home.url, journals=())) as opened:
-            assert until(lambda: {row.entry.session for row in opened.rows(Query())} >= _acked(first, second))
-            moved = {row.entry.session for row in opened.rows(Query())}
-        ledger.rename(ledger.with_name("moved.db"))
-        for trial in (first, second):
-            trial.signal("client", signal.SIGCONT)
+        assert until(lambda: _log_of(ledger).exists() and _log_of(ledger).stat().st_size)
+        ledger.rename(moved)
         first.until_over()
         second.until_over()
     verdict = home.verdict(first, second)
-    verdict.moved |= moved
+    [log] = ledger.parent.glob("ledger.db.left-*-wal")
+    log.rename(_log_of(moved))
+    with closing(open_ledger(sqlite_url(moved), journals=())) as opened:
+        verdict.moved |= {row.entry.session for row in opened.rows(Query())}
     return verdict
 
 
@@ -236,8 +236,8 @@ def _run_first(home: Home, code: str) -> None:
     home.extra = {**home.extra, "PYTHONPATH": str(site)}
 
 
-def _acked(*trials: Trial) -> set[str]:
-    return {session for trial in trials for session in trial.noted("acked")}
+def _log_of(ledger: Path) -> Path:
+    return ledger.with_name(f"{ledger.name}-wal")
 
 
 def _damaged(path: Path) -> bool:
