@@ -1,7 +1,8 @@
 """The bytes of a journal: a head that names the ledger, then records that are there whole or not at all. No I/O.
 
-A record's mark is one byte, written last; the record after the last one is marked free. That is enough for a process
-that is killed between any two stores; the checksum is for a machine that loses power.
+A record's mark is one byte, written last; the record after the last one is marked free. One that is done gives its
+place to another that takes the same room, and is marked done until that one is there. That is enough for a process that
+is killed between any two stores; the checksum is for a machine that loses power.
 """
 
 from __future__ import annotations
@@ -44,20 +45,30 @@ def head(ledger: str) -> bytes:
 
 def room(data: bytes) -> int:
     """How many bytes the record of `data` takes; the mark after it needs one more."""
-    size = _RECORD.size + len(data)
-    return size + -size % _ALIGNMENT
+    return _aligned(_RECORD.size + len(data))
 
 
 def commit(journal: mmap, offset: int, data: bytes, *, is_open: bool = False) -> None:
     """Put a record where the journal is marked free; `is_open` for the row of a turn that has not ended."""
     journal[offset + room(data)] = _FREE
-    _RECORD.pack_into(journal, offset, _FREE, len(data), crc32(data))
+    _put(journal, offset, data, _FREE, is_open=is_open)
+
+
+def replace_done(journal: mmap, offset: int, data: bytes, *, is_open: bool = False) -> None:
+    """The same in the place of a record that is ticked off, and took as much room."""
+    _put(journal, offset, data, _DONE, is_open=is_open)
+
+
+def _put(journal: mmap, offset: int, data: bytes, meanwhile: int, *, is_open: bool) -> None:
+    _RECORD.pack_into(journal, offset, meanwhile, len(data), crc32(data))
     journal[offset + _RECORD.size : offset + _RECORD.size + len(data)] = data
     journal[offset] = _OPEN if is_open else _COMMITTED
 
 
-def tick_off(journal: mmap, offset: int) -> None:
+def tick_off(journal: mmap, offset: int) -> int:
+    """Nobody needs the record any more; the room that it takes."""
     journal[offset] = _DONE
+    return _aligned(_RECORD.size + _RECORD.unpack_from(journal, offset)[1])
 
 
 def end_at(journal: mmap, offset: int) -> None:
@@ -78,7 +89,7 @@ def read_journal(data: bytes) -> Contents | None:
     while offset + _RECORD.size <= len(data) and data[offset] != _FREE:
         record = _record_at(data, offset)
         if record is None:
-            torn += 1
+            torn += data[offset] != _DONE  # else nobody needed it, or its place was just being given to another
             offset = _next_whole(data, offset + _ALIGNMENT)
             continue
         if data[offset] in (_COMMITTED, _OPEN):
@@ -86,8 +97,9 @@ def read_journal(data: bytes) -> Contents | None:
                 row = decode(record)
                 if data[offset] == _COMMITTED:
                     rows.append(row)
-                else:
-                    unfinished[row.entry.id] = row
+                else:  # two of a turn only if one was just to be ticked off
+                    known = unfinished.get(row.entry.id, row)
+                    unfinished[row.entry.id] = max(row, known, key=lambda each: each.entry.ended_at)
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 unreadable += 1
         offset += room(record)

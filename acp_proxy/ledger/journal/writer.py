@@ -12,11 +12,12 @@ import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from errno import EINVAL, ENOSYS, EOPNOTSUPP, EPERM
+from heapq import heappop, heappush
 from mmap import mmap
 from pathlib import Path
 
 from acp_proxy.ledger import Row, Warn
-from acp_proxy.ledger.journal.records import commit, encode, end_at, head, room, tick_off
+from acp_proxy.ledger.journal.records import commit, encode, end_at, head, replace_done, room, tick_off
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.places import canonical_url, journal_name, network_file_system, private_directory
 
@@ -34,6 +35,7 @@ class Journal:
         self._lock = threading.Lock()
         self._tail = file.start if file else 0
         self._open = 0  # rows that are not done
+        self._vacant: dict[int, list[int]] = {}  # heaps of where others are, by the room that they take
 
     def write(self, row: Row) -> int | None:
         """Keep a row, in about 5 µs; where it is, for `done`, or None when it is not kept. Never raises."""
@@ -58,23 +60,35 @@ class Journal:
             return None
         size = room(data)
         with self._lock:
-            file, end = self._file, self._tail + size + 1
-            if file is None or end > most or (end > len(file.map) and not file.grow(end)):
+            file, vacant = self._file, self._vacant.get(size)
+            if file is None:
                 return None
-            slot = self._tail
-            commit(file.map, slot, data, is_open=is_open)
-            self._tail += size
+            if vacant and vacant[0] + size < most:
+                slot = heappop(vacant)
+                replace_done(file.map, slot, data, is_open=is_open)
+            else:
+                slot, end = self._tail, self._tail + size + 1
+                if end > most or (end > len(file.map) and not file.grow(end)):
+                    return None
+                commit(file.map, slot, data, is_open=is_open)
+                self._tail += size
             self._open += 1
         return slot
 
     def done(self, slot: int) -> None:
-        """The ledger has the row; once for each slot. When it has all of them the file starts over."""
+        """The ledger has the row; once for each slot. When it has all of them the file starts over.
+
+        Until then others take its place: while one turn or another runs there is always a row that is not done.
+        """
         with self._lock:
             if self._file is None:
                 return
-            tick_off(self._file.map, slot)
+            size = tick_off(self._file.map, slot)
             self._open -= 1
-            if not self._open:
+            if self._open:
+                heappush(self._vacant.setdefault(size, []), slot)
+            else:
+                self._vacant.clear()
                 self._tail = self._file.start
                 end_at(self._file.map, self._tail)
 

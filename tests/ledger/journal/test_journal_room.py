@@ -111,3 +111,27 @@ def test_where_there_is_no_room_for_more_what_was_known_before_is_kept(journal: 
         pass
     assert journal.write_open(large("a"), first) == first
     assert "a" in [kept.entry.id for kept in contents(journal).open]
+
+
+def test_turns_that_always_overlap_never_fill_it(journal: Journal) -> None:
+    running = slot_of(journal.write_open(large("0")))
+    for number in range(1, 3 * LARGEST_SIZE // LARGE):
+        following = slot_of(journal.write_open(large(f"{number}")))
+        ended = slot_of(journal.write(large(f"{number - 1}")))
+        journal.done(running)
+        journal.done(ended)
+        running = following
+    assert [kept.entry.id for kept in contents(journal).open] == [f"{number}"]
+    assert journal.path
+    assert journal.path.stat().st_size <= 2 * FIRST_SIZE
+
+
+def test_running_turns_take_no_place_of_rows_in_the_other_half(journal: Journal) -> None:
+    slots = list[int]()
+    while (slot := journal.write(large("a"))) is not None:
+        slots.append(slot)
+    journal.done(slots[-1])
+    assert journal.write_open(large("a")) is None
+    journal.done(slots[0])
+    assert journal.write_open(large("a")) == slots[0]
+    assert journal.write(large("a")) == slots[-1]

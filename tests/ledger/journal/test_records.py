@@ -12,8 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_proxy.ledger import Row
-from acp_proxy.ledger.journal.records import MAGIC, commit, encode, end_at, head, read_journal, room, tick_off
-from tests.ledger.rows import row
+from acp_proxy.ledger.journal.records import (
+    MAGIC,
+    commit,
+    encode,
+    end_at,
+    head,
+    read_journal,
+    replace_done,
+    room,
+    tick_off,
+)
+from tests.ledger.rows import NOON, row
 from tests.ledger.strategies import any_row
 
 URL = "sqlite:////home/ä/ledger.db"
@@ -79,6 +89,32 @@ def test_what_was_there_before_the_start_over_does_not_come_back(written: Writte
     contents = read_journal(written.map[:])
     assert contents
     assert contents.torn == 0
+
+
+def test_a_record_that_takes_the_place_of_a_done_one_hides_no_other_before_it_is_whole(written: Written) -> None:
+    slot, data = written.slots[1], encode(row(id="e"))
+    assert tick_off(written.map, slot) == room(data)
+    before = written.map[:]
+    replace_done(written.map, slot, data)
+    assert written.ids() == ["a", "e", "c", "d"]
+    after = written.map[:]
+    for killed in range(slot + 1, slot + room(data) + 1):  # the mark comes last
+        contents = read_journal(before[: slot + 1] + after[slot + 1 : killed] + before[killed:])
+        assert contents
+        assert [found.entry.id for found in contents.rows] == ["a", "c", "d"]
+        assert contents.torn == 0
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_of_a_turn_that_is_kept_twice_the_later_counts(written: Written, later: int) -> None:
+    """As when its process was killed before what was known until then was ticked off."""
+    for number in range(2):
+        data = encode(row(id="t", at=NOON + (number == later)))
+        commit(written.map, written.tail, data, is_open=True)
+        written.tail += room(data)
+    contents = read_journal(written.map[:])
+    assert contents
+    assert [found.entry.started_at for found in contents.open] == [NOON + 1]
 
 
 @pytest.mark.parametrize("damaged", range(4))
