@@ -112,7 +112,7 @@ def used(calls: list[dict[str, Any]], kind: str, *, cut_off: bool = False) -> Us
 
 def told(usage: Usage, agent: str) -> tuple[int, ...]:
     """As much of a partition as the agent tells apart."""
-    if agent.startswith(("goose", "fast-agent", "nanocoder", "crow-cli", "codex-acp-1.")):
+    if agent.startswith(("goose", "fast-agent", "nanocoder", "box-agent", "crow-cli", "codex-acp-1.")):
         return (usage.prompt, usage.completion)
     if agent.startswith(("mistral", "code-puppy", "oh-my-pi")):
         return (usage.input, usage.cached_read, usage.completion)

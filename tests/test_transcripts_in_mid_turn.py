@@ -26,6 +26,7 @@ from tests.core.story import PRICES
 
 # All others report at the end of a turn or not at all, or only a context of their own estimate.
 TELL_IN_MID_TURN = {
+    "box-agent-0.9.7",
     "claude-agent-acp-0.100.0",
     "claude-agent-acp-0.101.0",
     "claude-agent-acp-0.49.0",
@@ -44,7 +45,14 @@ TELL_IN_MID_TURN = {
 }
 
 # Of these it is tokens; others tell contexts, which prove calls.
-TELL_TOKENS = {"fast-agent-0.10.46", "mistral-vibe-3.0.2", "openhands-1.16.0", "qwen-code-0.10.1", "qwen-code-0.24.4"}
+TELL_TOKENS = {
+    "box-agent-0.9.7",
+    "fast-agent-0.10.46",
+    "mistral-vibe-3.0.2",
+    "openhands-1.16.0",
+    "qwen-code-0.10.1",
+    "qwen-code-0.24.4",
+}
 COUNT_ON = {"mistral-vibe-3.0.2", "openhands-1.16.0"}  # for a session, in one process after the other
 
 # Its estimate of the context after it looks like another call.

@@ -201,6 +201,18 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
             ),
         ),
     ),
+    "box-agent": (
+        (
+            "0.9.7",
+            Profile(
+                "turn",
+                "includes_cache",
+                hides_cache=True,
+                often_silent=True,
+                unreported="suggestions after a turn; calls cut short; of some providers everything",
+            ),
+        ),
+    ),
     "code-puppy": (("0.0.946", Profile("turn", "includes_cache", unreported="turns that failed; calls cut short")),),
     "oh-my-pi": (
         (
@@ -233,6 +245,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
             ),
         ),
     ),
+    "openclaw-acp": (("2026.9.2", replace(_SILENT, used_includes_output=False)),),  # its context once, as turns end
     "pi-acp": (("0.0.34", _SILENT_BUT_USED),),
     "Kimi Code CLI": (  # 1 is the older Kimi CLI; seen were 0.43.1, 1.51.0, and from 2.0.2 on
         ("0.10.0", replace(_SILENT, used_after_turn=True)),

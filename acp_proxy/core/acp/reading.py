@@ -14,6 +14,7 @@ from acp_proxy.core.jsonrpc import Message, Notification, Response
 
 _DEEP = 32  # levels of `_meta` that are merged; below them an object is replaced
 _ABSENT = object()
+_OF_A_TOOL = frozenset({"status", "title", "kind", "content", "rawInput", "locations"})
 
 
 class Hello(Struct, frozen=True):
@@ -169,6 +170,11 @@ def tool_call_of(fields: Mapping[str, Any]) -> str | None:
 def has_tool_output(fields: Mapping[str, Any]) -> bool:
     """Whether a tool's output is an object, in which some agents report what a subagent used."""
     return isinstance(fields.get("rawOutput"), dict)
+
+
+def is_record(fields: Mapping[str, Any]) -> bool:
+    """Whether what goes by as a tool's output is a record of some type, and nothing is told of a tool."""
+    return "type" in mapping(fields.get("rawOutput")) and _OF_A_TOOL.isdisjoint(fields)
 
 
 def message_id(fields: Mapping[str, Any]) -> str | None:

@@ -77,6 +77,9 @@ class SessionCounts:
         self._calls[call] = longest
         self.count(kind, sum(longest) - known_input - known_output)
 
+    def knows_tool(self, call: str) -> bool:
+        return call in self._calls
+
     def saw_tool(self, call: str) -> None:
         """A tool call, though perhaps only a request for permission names it."""
         if call in self._calls:

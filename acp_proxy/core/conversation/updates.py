@@ -128,6 +128,10 @@ def _reported(
 
 def _count(counted: SessionCounts, update: Update, size: int) -> None:
     if update.kind in acp.TOOL_UPDATES:
-        counted.count_tool(update.kind, acp.tool_call_of(update.fields), *acp.tool_chars(update.fields, size))
+        call = acp.tool_call_of(update.fields)
+        if call is not None and not counted.knows_tool(call) and acp.is_record(update.fields):
+            counted.count(update.kind, 0)  # box-agent tells figures so, of tool calls that there are not
+        else:
+            counted.count_tool(update.kind, call, *acp.tool_chars(update.fields, size))
     else:
         counted.count(update.kind, acp.update_chars(update))

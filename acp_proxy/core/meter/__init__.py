@@ -211,7 +211,7 @@ class Meter:
             if event.update == "tool_call_update" and account.notes.told_calls:
                 account.notes.calling = account.model  # the next call begins when its tools have ended
             before = account.notes.status
-            account.notes.status = dialects.status_line(event.meta) or before
+            account.notes.status = dialects.turn_so_far(event) or before
             if (subagent := dialects.subagent_result(event)) is not None:
                 account.notes.add_subagent(subagent)
             if account.notes.status != before:

@@ -65,6 +65,11 @@ def cumulative_cost(meta: Meta) -> Money | None:
     return cost if cost.nano >= 0 else None
 
 
+def turn_so_far(update: UpdateSeen) -> Counters | None:
+    """The turn's counters as of now."""
+    return status_line(update.meta) or _turn_usage(update)
+
+
 def status_line(meta: Meta) -> Counters | None:
     """fast-agent: the turn so far, as text: `3,770 in, 449 out, 1 tools`."""
     line = text(_metrics(meta).get("status_line")) if meta else None
@@ -99,6 +104,14 @@ def child_usage(update: UpdateSeen) -> Call | None:
 def subagent_result(update: UpdateSeen) -> Call | None:
     """What a subagent in the foreground used, told once by the tool call that ran it."""
     return _claude_subagent(update) or _qwen_subagent(update)
+
+
+def _turn_usage(update: UpdateSeen) -> Counters | None:
+    """box-agent: as the output of a tool call that is none. Zeros stand for a provider that tells nothing."""
+    told = mapping(update.fields.get("rawOutput"))
+    used = mapping(told.get("tokenUsage")) if told.get("type") == "turn_usage" else {}
+    sent, written, total = (count(used.get(name)) for name in ("promptTokens", "completionTokens", "totalTokens"))
+    return Counters(sent, written, total) if sent or written else None
 
 
 def _claude_subagent(update: UpdateSeen) -> Call | None:

@@ -441,6 +441,17 @@ def test_tool_calls_are_counted_however_they_show() -> None:
     assert the(TurnEnded, talk.answer(1, END)).tool_calls == 3
 
 
+def test_a_record_in_the_output_of_a_tool_that_nobody_has_called_is_no_tool_call() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    record = {"type": "turn_usage", "tokenUsage": {"promptTokens": 6110, "completionTokens": 201}}
+    talk.update("tool_call_update", toolCallId="turn-usage-1", rawOutput=record)
+    talk.update("tool_call", toolCallId="a", title="echo")
+    talk.update("tool_call_update", toolCallId="a", rawOutput={"type": "artifact"})
+    ended = the(TurnEnded, talk.answer(1, END))
+    assert (ended.tool_calls, ended.tool_chars, ended.updates) == (1, len('{"type":"artifact"}'), 3)
+
+
 def test_a_late_word_on_an_old_tool_call_is_no_call_of_the_next_turn() -> None:
     talk = Talk()
     talk.prompt(1)

@@ -8,6 +8,7 @@ from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import Counters, Opening
 from acp_proxy.core.usage import NOTHING, Usage
 from tests.core.story import (
+    BOX,
     CLINE,
     CODEX,
     CROW,
@@ -79,6 +80,29 @@ def test_usage_as_text_is_told_in_mid_turn_when_it_has_moved() -> None:
     for line in ("1,200 in, 9 out", "1,200 in, 9 out", "3,770 in, 449 out, 1 tools"):
         story.update(turn, {"field_meta": {"openhands.dev/metrics": {"status_line": line}}})
     assert [change.least.total for change in story.changes] == [1209, 4219]
+
+
+def test_box_agent_tells_what_a_turn_has_used_as_the_output_of_a_tool() -> None:
+    story = Story(BOX)
+    story.open()
+    turn = story.begin()
+    for calls in (1, 2):
+        used = {"promptTokens": 6000 * calls, "completionTokens": 200 * calls, "totalTokens": 6200 * calls}
+        story.update(turn, {}, {"rawOutput": {"type": "turn_usage", "tokenUsage": used}})
+    story.update(turn, {}, {"rawOutput": {"type": "other", "tokenUsage": {"promptTokens": 1, "completionTokens": 1}}})
+    row = story.end(turn, tool_calls=1)[-1]
+    assert (row.usage, row.usage_source) == (Usage(12_000, output=400), "agent")
+    assert [change.least.total for change in story.changes] == [6200, 12_400]
+
+
+def test_zeros_of_box_agent_stand_for_a_provider_that_tells_nothing() -> None:
+    story = Story(BOX)
+    story.open()
+    turn = story.begin()
+    nothing = {"promptTokens": 0, "completionTokens": 0, "totalTokens": 0}
+    story.update(turn, {}, {"rawOutput": {"type": "turn_usage", "tokenUsage": nothing}})
+    row = story.end(turn, output_chars=80)[-1]
+    assert (row.usage.output, row.usage_source) == (20, "estimated")
 
 
 def test_openhands_counts_in_words_of_its_own() -> None:
