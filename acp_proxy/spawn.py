@@ -93,9 +93,12 @@ def spawn(agent: list[str]) -> Started:
 
 
 def hold_standard_descriptors() -> None:
-    """Where fd 0, 1 or 2 came closed, /dev/null takes the place: a pipe of the agent's must not."""
-    while (fd := os.open("/dev/null", os.O_RDWR)) <= 2:
-        os.set_inheritable(fd, True)
+    """Where fd 0, 1 or 2 came closed, /dev/null takes the place: a pipe of the agent's must not. Raises NotStarted."""
+    try:
+        while (fd := os.open("/dev/null", os.O_RDWR)) <= 2:
+            os.set_inheritable(fd, True)
+    except OSError as error:  # as in a root directory that somebody made by hand
+        raise NotStarted(126, f"agent not started: /dev/null: {error.strerror}") from error
     os.close(fd)
 
 

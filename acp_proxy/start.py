@@ -110,7 +110,10 @@ def run(options: Mapping[str, str], agent: list[str]) -> int:
     """Starts and relays the agent; returns the exit status, which is the agent's."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # until the relay handles it: no traceback out of an import
-    hold_standard_descriptors()
+    try:
+        hold_standard_descriptors()
+    except NotStarted as error:
+        return _complain(str(error), error.status)
     sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115  None where fd 2 came closed
     if agent[0].startswith("~/"):  # editors expand it in what they start, and that is us now
         agent = [os.path.expanduser(agent[0]), *agent[1:]]  # noqa: PTH111

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -160,6 +161,14 @@ def test_too_few_descriptors_are_told_in_one_line_before_the_agent_is_started(
         done.stderr,
     )
     assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="needs the right to mount")
+def test_without_dev_null_no_agent_is_started_and_that_is_told_in_one_line(home: dict[str, str]) -> None:
+    bare = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev; exec "$@"', "sh", *COMMAND)
+    done = subprocess.run([*bare, "run", "--", "true"], env=home, capture_output=True, check=False, timeout=30)
+    said = b"acp-proxy: agent not started: /dev/null: No such file or directory\n"
+    assert (done.returncode, done.stdout, done.stderr) == (126, b"", said)
 
 
 def test_as_few_descriptors_as_are_needed_do_for_a_relay_between_sockets(home: dict[str, str]) -> None:
