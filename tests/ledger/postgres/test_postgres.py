@@ -83,7 +83,7 @@ class TestSchema:
 
     def test_tables_of_another_program_are_left_alone(self, postgres: Server, empty: str) -> None:
         postgres.execute(name_of(empty), "CREATE TABLE turn (precious TEXT)")
-        with pytest.raises(LedgerError, match="already exists"):
+        with pytest.raises(LedgerError, match=r"already exists$"):
             open_ledger(empty, journals=(), patience=1)
         postgres.execute(name_of(empty), "INSERT INTO turn VALUES ('kept')")
 
