@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import astuple, replace
 
 from acp_proxy.core.entry import Entry, SessionState
-from acp_proxy.core.events import Counters
+from acp_proxy.core.events import Counters, Side
 from acp_proxy.core.money import Money
 from harness.recordings import MISPLACED, RECORDINGS, metered, possible, told, truth_of
 from tests.cases import each_of
@@ -146,6 +146,34 @@ def test_of_an_agent_that_nobody_knows_nothing_is_exact_or_at_least_so_much_that
             if row.usage_source == "partial":
                 assert row.usage.prompt <= happened[-1].prompt, turn["text"]
                 assert row.usage.completion <= happened[-1].completion, turn["text"]
+
+
+@each_of(STRANGERS)
+def test_no_order_of_turns_makes_an_agent_that_nobody_knows_use_more_than_it_did(recording: Path) -> None:
+    lines, earlier = list(_under_another_name(lines_of(recording), None)), before(recording)
+    for changed in (
+        lines,
+        _first_turns_cancelled(lines),
+        loaded_again(lines, lines_of(earlier) if earlier else ()),
+        mixed(lines, named_apart(lines, "-other"), chance(recording)),
+    ):
+        booked = _sums(row for row in rows_of(changed, {}) if row.kind == "turn")
+        for session in {turn["session"] for turn in truth_of(recording)}:
+            happened = [possible(turn["calls"])[-1].total for turn in truth_of(recording) if turn["session"] == session]
+            for each in (session, f"{session}-other"):
+                assert booked[each][0] <= sum(happened), each
+
+
+def _first_turns_cancelled(lines: Iterable[Line]) -> Iterator[Line]:
+    """Each session's first prompt is cancelled, and nothing is told of what it used."""
+    seen, firsts = set[str](), set[Any]()
+    for side, at, message in lines:
+        if message.get("method") == "session/prompt" and message["params"]["sessionId"] not in seen:
+            seen.add(message["params"]["sessionId"])
+            firsts.add(message["id"])
+        if side is Side.AGENT and message.get("id") in firsts and "stopReason" in (message.get("result") or {}):
+            message = message | {"result": {"stopReason": "cancelled"}}
+        yield side, at, message
 
 
 def _is_usage(message: dict[str, Any]) -> bool:

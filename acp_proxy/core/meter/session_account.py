@@ -32,6 +32,7 @@ class SessionAccount:
         self._before: dict[str, Ended | None] = {}  # the same when an open turn began
         self.sure: Known | None = None  # a turn by which others are judged, of agents that nobody has described
         self.passed = 0  # characters of all its turns, for the same
+        self.calls = 0  # model calls, at most, since its agent told what it used, for the same
         self.used: int | None = None
         self.size: int | None = None
         self.estimated = False  # `used` is
@@ -57,7 +58,7 @@ class SessionAccount:
             self.tokens.begin(at_zero=True)
             self.heard = self.charged_at = self.history = self.before = self.sure = self.told = self.used = None
             self.estimated = self.grounded = self.awaited = False
-            self.from_start = True
+            self.calls, self.from_start = 0, True
 
     def reopen(self) -> None:
         """Loaded or resumed. Had by another process before, its counters stand where the agent or the ledger says."""

@@ -45,8 +45,9 @@ def read(
         reading = replace(reading, whole=False)
     before, context = account.before, account.used if notes.used else None
     now = Ended(ended.at, counters, reading.usage, context, ended.tool_calls + 1, account.option)
+    calls = account.calls  # a session's counters hold those of turns of which nothing was told, too
     if reading.usage.total:  # zeros say nothing of how it counts
-        account.before = now
+        account.before, account.calls = now, 0
     call = _one_call(account, before, now)
     judged = _judged(ended, notes, before, now, call, account, scope)
     if judged.cumulative:
@@ -60,14 +61,22 @@ def read(
         whole=reading.whole and judged.sure,
         guessed=not (judged.sure or judged.cumulative),
     )
-    if before is None and not account.from_start and context is None and not (scope.settled or judged.cumulative):
+    if before is None and not (account.from_start or scope.settled or judged.cumulative) and _may_go_on(now, account):
         return _after_load(counters, now, account, profile, reading)
     one_of_several = _may_be_one(reading.usage, now, call, judged, account, scope)
     if judged.sure and not cut_short(ended) and _says_more(before, now, account):
-        account.sure = known_turn(reading.usage, now.calls, account.passed, context)
+        account.sure = known_turn(reading.usage, calls, account.passed, context)
     if one_of_several:
         return replace(reading, detail=_joined(reading.detail, _ONE_OF_SEVERAL), whole=False)
     return reading
+
+
+def _may_go_on(now: Ended, account: SessionAccount) -> bool:
+    """Whether the first counters after a load may go on from before it, by their context and by the ledger."""
+    last = account.tokens.last
+    if now.context is None or last is None:
+        return now.context is None
+    return covers(now.counters, last) and (now.calls > 1 or not is_context_of(now.context, now.partition))
 
 
 def _after_load(counters: Counters, now: Ended, account: SessionAccount, profile: Profile, reading: Reading) -> Reading:

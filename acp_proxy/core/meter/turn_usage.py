@@ -46,6 +46,7 @@ def turn_usage(
     """The tokens of a turn during which the agent's cost grew by `increase`. Moves the account's counters on."""
     profile = account.profile
     account.passed += chars_of(ended)
+    account.calls += ended.tool_calls + 1
     reported = _reported(ended, account, notes, increase, scope)
     short = cut_short(ended)
     if reported is not None and reported.source == "estimated" and guess() is None:

@@ -121,6 +121,28 @@ def test_the_first_counters_after_a_load_are_at_least_what_they_grew_by_since_th
     assert (row.usage, row.usage_source) == (Usage(6400, 0, 0, 100), "partial")
 
 
+def test_counters_that_go_on_from_the_ledgers_after_a_load_are_no_turns_own_unless_their_context_says_so() -> None:
+    first = opened()
+    for number, total in enumerate((6000, 12_100, 18_300), 1):
+        first.turn(inclusive(total, 100 * number), used=9000)
+    for used, tool_calls, told in ((9000, 2, (6300, "partial")), (24_900, 0, (24_600, "agent"))):
+        story = opened(how="load")
+        story.restore(first.metered.state)
+        row = story.turn(inclusive(24_600, 400), used=used, tool_calls=tool_calls)
+        assert (row.usage.prompt, row.usage_source) == told
+    story = opened(how="load")
+    story.restore(first.metered.state)
+    assert story.turn(inclusive(12_700, 200), used=6500, tool_calls=2).usage.prompt == 12_700  # they began anew
+
+
+def test_counters_that_hold_a_turn_of_which_nothing_was_told_prove_no_large_call() -> None:
+    story = opened()
+    story.turn(stop="cancelled", chars=20, output_chars=40)
+    story.turn(inclusive(3330, 420), used=8900)
+    rows = [story.turn(inclusive(*told), used=8900, tool_calls=1) for told in ((7100, 870), (11_310, 1350))]
+    assert [(row.usage.prompt, row.usage_source) for row in rows] == [(3770, "partial"), (4210, "partial")]
+
+
 def test_counters_that_grow_by_less_than_an_agents_instructions_after_a_load_are_the_turns() -> None:
     story = opened(how="load")
     sources = [story.turn(inclusive(total, 50)).usage_source for total in (6000, 6100, 6200)]
