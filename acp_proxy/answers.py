@@ -47,11 +47,12 @@ def kept(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
     try:
         with open(place(asked, environ), encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
             question, until, answer, *watched, end = file.read().split(_END)
+        marks = list(zip(watched[::2], watched[1::2], strict=True))
     except (OSError, ValueError):
         return None
     if question != asked or end != _WHOLE or not _still(until):
         return None
-    return answer if all(_mark(path) == mark for path, mark in zip(watched[::2], watched[1::2], strict=True)) else None
+    return answer if all(_mark(path) == mark for path, mark in marks) else None
 
 
 def marked(watched: Iterable[str]) -> list[tuple[str, str]]:
@@ -99,7 +100,7 @@ def _make_room(directory: str) -> None:
 
 def _still(until: str) -> bool:
     """Whether a time (Unix ns, as text) is ahead, and not so far that a clock must have been set back."""
-    return until.isdigit() and 0 <= int(until) - time.time_ns() <= 3600 * 10**9
+    return until.isdecimal() and 0 <= int(until) - time.time_ns() <= 3600 * 10**9
 
 
 def _question(argv: Sequence[str], environ: Mapping[str, str]) -> str:
