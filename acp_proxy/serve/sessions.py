@@ -5,9 +5,10 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 from collections.abc import Set
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from acp_proxy.core.entry import Origin
 from acp_proxy.decoding import json_decoder
@@ -26,7 +27,8 @@ MOST_POINTS = 500  # of the plot of a longer one's context, from its first row o
 
 _MOST_KNOWN = 10_000
 
-_decode_cursor = json_decoder(tuple[int, str, str, str, str]).decode  # end, user, host, agent, session
+_Time = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]  # as a ledger's column holds it
+_decode_cursor = json_decoder(tuple[_Time, str, str, str, str]).decode  # end, user, host, agent, session
 
 
 class RecentSessions:
