@@ -230,10 +230,11 @@ def test_rows_that_wait_for_another_ledger_are_pointed_at(patient: Patient) -> N
     directory = patient.state / "journal"
     journal = open_journal([directory], "sqlite:////elsewhere/ledger.db", Warnings())
     journal.write(row())
+    journal.write_open(row())  # of a turn that was killed
     path = journal.path
     journal.close()
     assert patient.lines("journal")[1] == (
-        f"warn journal: {path} has 1 row for sqlite:////elsewhere/ledger.db: "
+        f"warn journal: {path} has 2 rows for sqlite:////elsewhere/ledger.db: "
         "`acp-proxy doctor --ledger URL` takes them over"
     )
 

@@ -138,12 +138,13 @@ def _journals(directories: Sequence[Path]) -> Iterator[Finding]:
         where = ", ".join(map(str, directories))
         yield Finding("warn", f"journal: no local, writable directory ({where}): a killed proxy may lose rows")
     for journal in found:
-        if journal.contents and journal.contents.rows:
-            owed = f"{counted(len(journal.contents.rows), 'row')} for {journal.contents.ledger}"
+        contents = journal.contents
+        if contents and (rows := len(contents.rows) + len(contents.open)):
+            owed = f"{counted(rows, 'row')} for {contents.ledger}"
             yield Finding(
                 "warn", f"journal: {journal.path} has {owed}: `acp-proxy doctor --ledger URL` takes them over"
             )
-        elif not journal.alive and not journal.contents:
+        elif not journal.alive and not contents:
             yield Finding("warn", f"journal: {journal.path} cannot be read by this version")
 
 
