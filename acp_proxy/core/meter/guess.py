@@ -17,7 +17,7 @@ _NEVER = "unknown agent: counters fell, or grew by less than a call, taken per t
 
 
 class Judged(Struct, frozen=True):
-    """How one turn's counters are to be taken. Not `sure`: if `cumulative`, at least so, else as a guess."""
+    """How one turn's counters are to be taken. Not `sure`: as the session's, at least, for they may be the turn's."""
 
     cumulative: bool = False
     reason: str = PER_TURN
@@ -95,7 +95,7 @@ class ScopeGuess:
             return self._as_found()
         if per_turn and not cumulative:
             self.scope = "turn"
-            return Judged(sure=call.proven)
+            return Judged() if call.proven else _AT_LEAST
         if cumulative and not per_turn:
             self._goes_on(sure=self.scope == "session")
             return self._as_found()

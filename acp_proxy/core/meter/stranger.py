@@ -55,12 +55,7 @@ def read(
             account.tokens.stand_at(before.counters)
         since, now.cumulative = account.tokens.advance(counters), True
         reading = Reading(NOTHING) if since is None else partition(since, profile)
-    reading = replace(
-        reading,
-        detail=_joined(judged.reason, reading.detail),
-        whole=reading.whole and judged.sure,
-        guessed=not (judged.sure or judged.cumulative),
-    )
+    reading = replace(reading, detail=_joined(judged.reason, reading.detail), whole=reading.whole and judged.sure)
     if before is None and not (account.from_start or scope.settled or judged.cumulative) and _may_go_on(now, account):
         return _after_load(counters, now, account, profile, reading)
     one_of_several = _may_be_one(reading.usage, now, call, judged, account, scope)

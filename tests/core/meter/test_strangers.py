@@ -135,6 +135,13 @@ def test_counters_that_go_on_from_the_ledgers_after_a_load_are_no_turns_own_unle
     assert story.turn(inclusive(12_700, 200), used=6500, tool_calls=2).usage.prompt == 12_700  # they began anew
 
 
+def test_a_context_that_has_not_proved_to_be_a_calls_makes_no_sessions_counters_the_turns() -> None:
+    story = opened()
+    story.turn(inclusive(12_330, 403), used=8900, tool_calls=1)
+    row = story.turn(inclusive(25_800, 810), used=9100, tool_calls=2)
+    assert (row.usage, row.usage_source) == (Usage(13_470, 0, 0, 407), "partial")
+
+
 def test_counters_that_hold_a_turn_of_which_nothing_was_told_prove_no_large_call() -> None:
     story = opened()
     story.turn(stop="cancelled", chars=20, output_chars=40)
