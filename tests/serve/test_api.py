@@ -340,10 +340,10 @@ def test_what_a_dead_proxy_left_is_taken_over_and_not_told_as_running(
     assert not list(directory.glob("*.journal"))
 
 
-def test_it_reads_while_others_write(home: Home, served: Served) -> None:
-    ledger = open_ledger(home.url, journals=())
-    for number in range(30):
-        ledger.append([row(line("opus", "0.01"), at=time.time_ns(), session=f"writer-{number}")])
-        assert served.ask("/api/spend").status == 200
-        assert served.ask("/metrics").status == 200
-    ledger.close()
+def test_it_reads_while_others_write(tmp_path_factory: pytest.TempPathFactory) -> None:
+    home = Home(tmp_path_factory.mktemp("home"))  # what is written stays away from the figures of other tests
+    with closing(open_ledger(home.url, journals=())) as ledger, home.serving() as served:
+        for number in range(30):
+            ledger.append([row(line("opus", "0.01"), at=time.time_ns(), session=f"writer-{number}")])
+            assert served.ask("/api/spend").status == 200
+            assert served.ask("/metrics").status == 200
