@@ -97,7 +97,7 @@ def test_the_help_of_each_command_has_an_example_that_can_be_typed() -> None:
         ),
         (("report", "--since"), "acp-proxy: --since needs a value: TIME; see acp-proxy report --help"),
         (("report", "--json=1"), "acp-proxy: --json takes no value; see acp-proxy report --help"),
-        (("-Vx",), "acp-proxy: --version takes no value; see acp-proxy --help"),
+        (("--version=x",), "acp-proxy: --version takes no value; see acp-proxy --help"),
         (("report", "--json", "--csv"), "acp-proxy: expected --json or --csv, not both; see acp-proxy report --help"),
         (("session",), "acp-proxy: session: expected ID; see acp-proxy session --help"),
         (
