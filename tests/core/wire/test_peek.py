@@ -38,7 +38,9 @@ params = st.fixed_dictionaries({}, optional={"sessionId": values, "update": upda
 messages = st.fixed_dictionaries(
     {}, optional={"id": values, "method": st.just("session/update") | values, "params": params, "result": values}
 )
-json_lines = messages.map(lambda value: json.dumps(value).encode())
+addressed = st.fixed_dictionaries({"method": st.text(), "params": st.fixed_dictionaries({"sessionId": st.text()})})
+answers = st.fixed_dictionaries({"id": st.integers() | st.text(max_size=6), "result": values})
+json_lines = (messages | addressed | answers).map(lambda value: json.dumps(value).encode())
 lines = st.lists(json_lines | st.binary(max_size=30).map(lambda data: data.replace(b"\n", b"")), min_size=1, max_size=6)
 
 
