@@ -25,7 +25,7 @@ from acp_proxy.ledger import open_ledger
 from grafana.build.__main__ import DIRECTORY
 from grafana.look.history import Scrapes
 from grafana.look.month import CONFIG, NOW, Month, scrape_times
-from tests.real.prometheus import backfill, prometheus
+from harness.prometheus import backfill, prometheus
 
 WIDTH = 1400
 NARROWEST = WIDTH // 12

@@ -10,9 +10,9 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from harness.daemons import started
 from harness.ports import free_port
 from harness.postgres import running
-from tests.real.daemons import started
 
 pytestmark = pytest.mark.real
 

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from promql_parser import AggModifierType, AggregateExpr, Expr, VectorSelector
 
+from harness.prometheus import promtool
 from tests.deploy.tools import run
-from tests.real.prometheus import promtool
 
 ROOT = Path(__file__).parents[2]
 PROMETHEUS = ROOT / "deploy/prometheus"

@@ -7,8 +7,8 @@ from collections.abc import Container, Iterator, Mapping
 import pytest
 
 from grafana.build.promql import gained, gained_ahead
+from harness.prometheus import Prometheus, prometheus
 from tests.grafana.dashboards import chosen, filled
-from tests.real.prometheus import Prometheus, prometheus
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("grafana")]
 

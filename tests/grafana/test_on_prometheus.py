@@ -16,10 +16,10 @@ from acp_proxy.report import Line, query, report
 from acp_proxy.times import UTC_ZONE
 from grafana.build.metrics import LABELS, family
 from grafana.look.month import NOW, SINCE
+from harness.prometheus import Prometheus, Sample, Series, prometheus
 from tests.grafana import past
 from tests.grafana.dashboards import ALL_TARGETS, PATHS, Target, chosen, filled, load, variables
 from tests.grafana.past import BEGIN, FIRST_SCRAPE, HOUR
-from tests.real.prometheus import Prometheus, Sample, Series, prometheus
 from tests.real.team import Team
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("grafana")]

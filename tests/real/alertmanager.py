@@ -12,8 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from harness.daemons import SECONDS, started
 from harness.ports import free_port
-from tests.real.daemons import SECONDS, started
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.daemons import SECONDS, started
 from harness.ports import free_port
 from harness.recordings import TRANSCRIPTS
-from tests.real.daemons import SECONDS, started
 from tests.replay import play
 
 COMMAND = str(Path(sys.executable).parent / "acp-proxy")

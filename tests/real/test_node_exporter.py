@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.ledger import open_ledger
+from harness.daemons import SECONDS, started
 from harness.ports import free_port
 from tests.ledger.rows import line, row
 from tests.metrics.scrapes import Scraped
-from tests.real.daemons import SECONDS, started
 
 pytestmark = pytest.mark.real
 

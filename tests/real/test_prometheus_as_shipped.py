@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.daemons import started
 from harness.ports import free_port
-from tests.real.daemons import started
-from tests.real.prometheus import Prometheus
+from harness.prometheus import Prometheus
 from tests.real.team import Team
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("prometheus")]

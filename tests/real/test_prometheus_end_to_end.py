@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from harness.daemons import until
 from harness.postgres import running
+from harness.prometheus import Prometheus, Sample, prometheus
 from tests.real.alertmanager import alertmanager, webhook
-from tests.real.daemons import until
-from tests.real.prometheus import Prometheus, Sample, prometheus
 from tests.real.team import Team
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("prometheus")]

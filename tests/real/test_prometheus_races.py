@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.real.daemons import SECONDS, until
-from tests.real.prometheus import Prometheus, prometheus
+from harness.daemons import SECONDS, until
+from harness.prometheus import Prometheus, prometheus
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("prometheus")]
 

@@ -12,8 +12,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.real.daemons import until
-from tests.real.prometheus import Prometheus, prometheus
+from harness.daemons import until
+from harness.prometheus import Prometheus, prometheus
 from tests.real.team import Team
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("prometheus")]

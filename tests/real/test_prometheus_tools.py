@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.prometheus import Series, prometheus
 from tests.real.alertmanager import alertmanager, webhook
-from tests.real.prometheus import Series, prometheus
 
 pytestmark = pytest.mark.real
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.daemons import until
 from harness.ports import free_port
 from tests.machine import COMMAND
 from tests.pace import slower
-from tests.real.daemons import until
 from tests.serve.house import Home, Served
 
 

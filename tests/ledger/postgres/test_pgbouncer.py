@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from acp_proxy.ledger import Query, open_ledger
+from harness.daemons import until
 from harness.ports import free_port
 from harness.postgres import Server, as_somebody
 from tests.ledger.processes import Process
-from tests.real.daemons import until
 
 pytestmark = pytest.mark.real
 

@@ -16,8 +16,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from harness.daemons import SECONDS, get, started, until
 from harness.ports import free_port
-from tests.real.daemons import SECONDS, get, started, until
 
 
 @dataclass(frozen=True, slots=True)
