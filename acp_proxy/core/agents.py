@@ -17,7 +17,7 @@ _NEWEST = 10**9
 
 Scope = Literal["turn", "session", "last_call", "call", "none"]
 InputCounts = Literal["excludes_cache", "includes_cache"]
-CostCounter = Literal["carried", "restarts", "unknown", "none"]
+CostCounter = Literal["carried", "restarts", "turn", "unknown", "none"]
 
 
 class Profile(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Profile(Struct, frozen=True):
 
     `scope` is what a usage object covers: the turn, the session so far, only the last model call, or each call by
     itself; `none` when there is no such object. `cost` says whether the agent's cumulative cost goes on where it was
-    when a session is loaded in a new process; of `unknown` only its figures can tell.
+    when a session is loaded in a new process; of `unknown` only its figures can tell. `turn` is no cumulative one.
     """
 
     scope: Scope
@@ -45,6 +45,7 @@ class Profile(Struct, frozen=True):
     loses_thought: bool = False  # thinking is never told
     hides_cache: bool = False  # nor how much of the input was cached
     names_chosen: bool = False  # its rows name the model that was chosen last, also when the turn ran on another
+    used_is_context: bool = True  # `used` of a `usage_update` is, and its `size` the window
     used_includes_output: bool = False  # `used` of a `usage_update` holds what the call wrote, not only its prompt
     used_in_turn: bool = False  # a new `used` stands for one more model call, and comes before its turn ends
     used_after_turn: bool = False  # ... or comes when its turn is over, too late for that turn's row
@@ -196,6 +197,20 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
                 "turn",
                 "includes_cache",
                 hides_cache=True,
+                often_silent=True,
+                unreported="turns that failed; calls cut short; of some providers everything",
+            ),
+        ),
+    ),
+    "agentpool": (
+        (
+            "2.9.18",
+            Profile(
+                "turn",
+                "includes_cache",
+                cost="turn",
+                repeats=True,
+                used_is_context=False,
                 often_silent=True,
                 unreported="turns that failed; calls cut short; of some providers everything",
             ),

@@ -42,6 +42,7 @@ from acp_proxy.core.agents import UNKNOWN, ProfileOverride, how_it_counts, profi
         ("code-puppy", "0.0.946", "turn"),
         ("oh-my-pi", "18.2.0", "turn"),
         ("box-agent", "0.9.7", "turn"),
+        ("agentpool", "2.9.18", "turn"),
         ("openclaw-acp", "2026.9.2", "none"),
         ("@zed-industries/claude-code-acp", "0.16.2", "none"),
         ("crow-cli", "0.1.48", "last_call"),

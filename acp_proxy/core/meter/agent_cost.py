@@ -1,4 +1,4 @@
-"""An agent's own cost: one cumulative counter per session and agent process, booked as increases.
+"""An agent's own cost: one cumulative counter per session and agent process, booked as increases; or each turn's own.
 
 It restarts, goes on from another process, or begins with a parent's spend. What its rows add up to equals what the
 agent reports, to the nano-unit.
@@ -36,6 +36,7 @@ class AgentCost:
         "_first",
         "_goes_on",
         "_known",
+        "_of_turns",
         "_others",
         "_reported",
         "_restarts",
@@ -46,6 +47,7 @@ class AgentCost:
     def __init__(self, profile: Profile) -> None:
         self.last: Money | None = None  # as last reported or restored
         self._goes_on = profile.cost == "carried"
+        self._of_turns = profile.cost == "turn"  # its last word is what the turn costs
         self._restarts = profile.cost == "restarts"
         self._others: dict[str, Money] = {}  # the same in currencies that it was told in before
         self._known = True  # where it stood: at `last`, or at 0
@@ -117,6 +119,8 @@ class AgentCost:
         self.last, self._known = value, True
         if not known:
             self._adopted, self._baseless = value, True
+        elif self._of_turns:
+            self.pending = (value,) if value.nano else self.pending
         elif last is None:
             self._reported = self._add(value) or told
         elif value.nano >= last.nano:

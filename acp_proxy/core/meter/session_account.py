@@ -65,7 +65,7 @@ class SessionAccount:
         if self.here:
             return
         self.here, self.from_start, self.awaited = True, False, self.restorable
-        self.cost.begin(at_zero=self.profile.cost == "restarts")
+        self.cost.begin(at_zero=self.profile.cost in ("restarts", "turn"))
         self.tokens.begin(at_zero=self.profile.counters_restart)
 
     def fork_of(self, parent: SessionAccount | None) -> None:
@@ -190,6 +190,8 @@ class SessionAccount:
         """Take in a context. 0 is no context but a gap in the agent's knowledge. Whether anything changed."""
         before = (self.used, self.size, self.estimated)
         self.notes.reported = True
+        if not self.profile.used_is_context:
+            return False
         if used:
             if used != self.told:
                 self.notes.contexts += 1
@@ -246,6 +248,8 @@ class SessionAccount:
     @property
     def agent_tells_cost(self) -> bool:
         """Whether money that the agent has not reported yet is still to come: it knows prices, or may."""
+        if self.profile.cost == "turn":
+            return False  # it comes with its turn, or never
         if self.cost.last is None:
             return self.profile.cost not in ("unknown", "none")
         return self.cost.positive

@@ -147,7 +147,7 @@ def _is_zero(ended: TurnEnded, notes: Notes, profile: Profile, increase: Increas
 
 
 def _repeats(ended: TurnEnded, now: Counters, before: Ended | None, notes: Notes, profile: Profile) -> bool:
-    """Whether a last call's usage is that of the turn before: sent again for a failed one, or for a queued one.
+    """Whether usage is that of the turn before: sent again for a failed one, a last call's also for a queued one.
 
     After a load the turn before is not known here; then its context gives it away, which is sent again, too. Of an
     agent that nobody described only a cancelled turn is taken for one: no call of it has to have ended.
@@ -158,7 +158,7 @@ def _repeats(ended: TurnEnded, now: Counters, before: Ended | None, notes: Notes
         return False
     if not profile.known:
         return ended.stop_reason == CANCELLED
-    return profile.scope == "last_call" and (profile.repeats or notes.waited)
+    return profile.repeats or (profile.scope == "last_call" and notes.waited)
 
 
 def _without(sum_of_both: Usage, first: Usage) -> Usage:

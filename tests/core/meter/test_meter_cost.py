@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.events import ModelCounters
 from tests.core.story import (
+    AGENTPOOL,
     CALL,
     CLAUDE,
     CLAUDE_049,
@@ -31,6 +32,37 @@ def test_a_cumulative_cost_is_booked_as_increases_that_add_up_to_it() -> None:
     assert [row.costs[0].text for row in story.rows] == ["0.002322", "0.002458", "0.005324"]
     assert story.booked() == "0.010104"
     assert story.metered.state.costs == (usd("0.010104"),)
+
+
+def test_a_cost_of_each_turn_is_booked_as_it_is_told_and_none_is_expected_later() -> None:
+    story = Story(AGENTPOOL)
+    story.open(model="mock")
+    for value in ("0.5", "0.75", "0.75", "0.25"):
+        turn = story.begin()
+        for _ in range(2):
+            story.report(turn, used=110, size=110, cost=value)
+        row = story.end(turn, inclusive(100, 10))[-1]
+        assert (row.cost_source, row.costs, row.context_used) == ("agent", (usd(value),), 110)
+    assert story.turn(inclusive(200, 20)).cost_source == "computed"
+    again = Story(AGENTPOOL)
+    again.open("load")
+    again.restore(story.metered.state)
+    assert again.turn(inclusive(100, 10), cost="2").costs == (usd("2"),)
+
+
+def test_agentpool_tells_a_turn_again_for_one_that_was_cancelled() -> None:
+    story = Story(AGENTPOOL)
+    story.open(model="mock")
+    story.turn(inclusive(100, 10), cost="0.5")
+    row = story.turn(inclusive(100, 10), stop="cancelled", output_chars=8)
+    assert (row.usage_source, row.costs, row.usage.total) == ("none", (), 0)
+
+
+def test_what_agentpool_calls_a_context_is_none() -> None:
+    story = Story(AGENTPOOL)
+    story.open(model="mock")
+    row = story.turn(inclusive(3000, 30), tool_calls=2, cost="0.5", used=3030)
+    assert (row.usage_source, row.context_used, row.context_size) == ("agent", 1010, PRICES.window("mock"))
 
 
 def test_the_agents_own_cost_wins_over_the_catalog() -> None:
