@@ -28,7 +28,9 @@ def write(path: Path, text: bytes) -> None:
     """All of it or nothing, also for whoever reads at this moment or after a crash. Raises UsageError."""
     if not path.name:
         raise UsageError("--textfile: expected the path of a file")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.new")  # the collector reads what ends with .prom
+    # The collector reads what ends with .prom. Not by the process's id: in a container that is the same each time, and
+    # what one left that was killed would be in the way for ever.
+    unfinished = path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")
     try:
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
     except OSError as error:

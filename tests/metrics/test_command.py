@@ -12,6 +12,7 @@ import pytest
 
 from acp_proxy.config import Config
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.metrics.command import write
 from tests.ledger.rows import line, row
 from tests.metrics.scrapes import Scraped
 
@@ -56,6 +57,14 @@ def test_mistakes_are_one_line_that_names_the_file_and_leave_nothing(config: Con
         assert done.returncode == 2
         assert done.stderr.decode() == f"acp-proxy: --textfile {tmp_path / path}: {problem}\n"
     assert not [found.name for found in tmp_path.iterdir() if found.name.endswith(".new")]
+
+
+def test_what_a_killed_process_of_the_same_id_left_is_not_in_the_way(tmp_path: Path) -> None:
+    """In a container it mostly is the same one."""
+    file = tmp_path / "acp.prom"
+    (tmp_path / f".acp.prom.{os.getpid()}.new").write_text("half of")
+    write(file, b"new")
+    assert file.read_bytes() == b"new"
 
 
 def test_a_ledger_that_cannot_be_read_leaves_the_file_as_it_was(config: Config, tmp_path: Path) -> None:
