@@ -186,6 +186,13 @@ def test_a_ledger_that_is_not_there_is_named_and_is_one_without_rows(machine: Ma
             break
 
 
+def test_a_ledger_that_a_file_stands_in_the_way_of_is_not_said_to_be_none_yet(machine: Machine) -> None:
+    (machine.home / "file").write_text("")
+    path = f"{machine.home}/file/ledger.db"
+    told = f"acp-proxy: ledger {path}: Not a directory"
+    assert machine.complaint("report", "--ledger", f"sqlite:///{path}") == told
+
+
 @pytest.mark.parametrize("command", [command for command in READING if command != "metrics"][:-1])
 def test_who_only_looks_makes_no_ledger(machine: Machine, command: str) -> None:
     status = 2 if command == "session last" else 0  # there is none
