@@ -25,6 +25,8 @@ TABLES += ["session_key", "kept_sum", "unsummed"]
 
 Open = Callable[[], BudgetLedger]
 
+PATIENCE = 60.0  # seconds: on a busy machine a statement that reads thousands of rows takes long
+
 
 ISOLATIONS = ("read committed", "repeatable read", "serializable")
 
@@ -75,7 +77,7 @@ def another(url: str) -> Iterator[Open]:
     opened: list[BudgetLedger] = []
 
     def open_again() -> BudgetLedger:
-        opened.append(open_ledger(url, journals=()))
+        opened.append(open_ledger(url, journals=(), patience=PATIENCE))
         return opened[-1]
 
     yield open_again
