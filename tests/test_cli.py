@@ -111,7 +111,7 @@ def test_the_help_of_each_command_has_an_example_that_can_be_typed() -> None:
                 f"acp-proxy: --limit: expected a number of lines, at least 1, not '{number}'; see acp-proxy "
                 "report --help",
             )
-            for number in ("0", "-1", "many", "1.5", "9" * 5000)
+            for number in ("0", "-1", "many", "1.5", "²", "9" * 5000)
         ),
         (
             ("prices", "show", "caf\udce9"),
