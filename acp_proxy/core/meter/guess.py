@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from acp_proxy.core.agents import InputCounts
 from acp_proxy.core.meter.notes import Ended
-from acp_proxy.core.meter.one_call import SMALL, OneCall
+from acp_proxy.core.meter.one_call import SMALL, OneCall, is_context_of
 
 PER_TURN = "unknown agent: counters taken per turn"
 _CUMULATIVE = "unknown agent: counters grew by more than the context, taken as cumulative"
@@ -70,10 +70,12 @@ class ScopeGuess:
             return self._by_growth(before, now)
         if _outgrew(before, now):
             self._goes_on(sure=True)
+        elif not tells_its_call(now):
+            return self._by_growth(before, now)
         return self._as_found()
 
     def _by_growth(self, before: Ended, now: Ended) -> Judged:
-        """Where nothing tells what a call can have sent, but that none of an agent is very small."""
+        """Where nothing proves what a call can have sent, but that none of an agent is very small."""
         grown = now.partition.prompt - before.partition.prompt
         if now.model == before.model and 0 < grown < SMALL < before.partition.prompt:
             self.scope, self._per_turn = "turn", True
@@ -108,6 +110,11 @@ class ScopeGuess:
         if self.scope == "session":
             return Judged(cumulative=True, reason=_CUMULATIVE, sure=self._sure)
         return Judged(reason=_NEVER if self._per_turn else PER_TURN)
+
+
+def tells_its_call(now: Ended) -> bool:
+    """Whether a turn of one call came with the context of that call."""
+    return now.calls == 1 and now.context is not None and is_context_of(now.context, now.partition)
 
 
 def _begins_anew(before: Ended, now: Ended, call: OneCall) -> bool:

@@ -11,7 +11,7 @@ from acp_proxy.core.agents import InputCounts, Profile
 from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.meter.counters import Reading, covers, partition
 from acp_proxy.core.meter.estimate import chars_of, cut_short
-from acp_proxy.core.meter.guess import Judged, ScopeGuess
+from acp_proxy.core.meter.guess import Judged, ScopeGuess, tells_its_call
 from acp_proxy.core.meter.notes import Ended, Notes
 from acp_proxy.core.meter.one_call import (
     CHARS_PER_TOKEN,
@@ -71,7 +71,7 @@ def _may_go_on(now: Ended, account: SessionAccount) -> bool:
     last = account.tokens.last
     if now.context is None or last is None:
         return now.context is None
-    return covers(now.counters, last) and (now.calls > 1 or not is_context_of(now.context, now.partition))
+    return covers(now.counters, last) and not tells_its_call(now)
 
 
 def _after_load(counters: Counters, now: Ended, account: SessionAccount, profile: Profile, reading: Reading) -> Reading:
@@ -125,7 +125,7 @@ def _one_call(account: SessionAccount, before: Ended | None, now: Ended) -> OneC
 def _says_more(before: Ended | None, now: Ended, account: SessionAccount) -> bool:
     """Whether later turns are to be judged by this one."""
     if before is None:
-        return account.from_start
+        return account.from_start or tells_its_call(now)
     return now.calls == 1
 
 

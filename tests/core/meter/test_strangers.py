@@ -150,6 +150,21 @@ def test_counters_that_hold_a_turn_of_which_nothing_was_told_prove_no_large_call
     assert [(row.usage.prompt, row.usage_source) for row in rows] == [(3770, "partial"), (4210, "partial")]
 
 
+def test_after_a_load_a_context_that_has_not_proved_to_be_a_calls_makes_no_counters_the_turns() -> None:
+    story = opened(how="load")
+    story.turn(inclusive(4650, 450), used=8900, tool_calls=1)
+    row = story.turn(inclusive(8860, 876), used=9000, tool_calls=1)
+    assert (row.usage, row.usage_source) == (Usage(4210, 0, 0, 426), "partial")
+
+
+def test_after_a_load_a_turn_with_the_context_of_its_only_call_tells_what_later_calls_can_have_sent() -> None:
+    story = opened(how="load")
+    story.turn(inclusive(6100, 200), used=6300)
+    for told in ((12_900, 400), (19_900, 500)):
+        row = story.turn(inclusive(*told), used=told[1] + 6300, tool_calls=told[0] // 6300 - 1)
+        assert (row.usage.prompt, row.usage_source) == (told[0], "agent")
+
+
 def test_counters_that_grow_by_less_than_an_agents_instructions_after_a_load_are_the_turns() -> None:
     story = opened(how="load")
     sources = [story.turn(inclusive(total, 50)).usage_source for total in (6000, 6100, 6200)]
