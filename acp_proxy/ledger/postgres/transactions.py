@@ -37,6 +37,7 @@ from acp_proxy.ledger.statements import Run
 T = TypeVar("T")
 
 _RETRY_BETWEEN = (0.0005, 0.01)  # seconds, drawn anew each time
+_LATE = 2  # how often what may take minutes is repeated although its patience is over
 _BEGIN = "BEGIN"
 _BEGIN_REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 # Each statement sees what others committed before it, whatever the database's default is. In milliseconds.
@@ -87,6 +88,7 @@ class Transactions:
         has a snapshot of its own.
         """
         deadline = time.monotonic() + self._patience
+        late = 0 if longest is None else _LATE
         stale = self._connection is not None  # it may be from before the server was started anew
         while True:
             try:
@@ -98,7 +100,9 @@ class Transactions:
                 raise
             except _ConflictError as error:
                 if time.monotonic() >= deadline:
-                    raise LedgerUnavailableError(f"ledger {self._url}: {error}") from error
+                    if late == 0:
+                        raise LedgerUnavailableError(f"ledger {self._url}: {error}") from error
+                    late -= 1
                 time.sleep(random.uniform(*_RETRY_BETWEEN))  # noqa: S311  (jitter, not a secret)
             except _LostError as error:
                 self._drop()

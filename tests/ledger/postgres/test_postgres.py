@@ -22,6 +22,8 @@ from acp_proxy.ledger.journal.recovery import append_all
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import canonical_url
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
+from acp_proxy.ledger.postgres.transactions import Transactions
+from acp_proxy.ledger.postgres_address import Address
 from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.ledger.sums.reading import _sql_of_totals
@@ -144,6 +146,21 @@ class TestTrouble:
         with closing(open_ledger(url, journals=())) as ledger:
             (sums,) = ledger.summed(Query(), ())
             assert sums.rows == len(list(ledger.rows(Query()))) == 80
+
+    def test_what_may_take_long_is_repeated_twice_after_a_conflict_however_late_it_comes(self, empty: str) -> None:
+        tries = list[float]()
+
+        def work(run: Run) -> None:
+            tries.append(0 if tries else 2.1)  # beyond the patience
+            run("SELECT pg_sleep(?)", (tries[-1],))
+            run("DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$", ())
+
+        with (
+            closing(Transactions(Address.of(empty), 2, lambda: None)) as transactions,
+            pytest.raises(LedgerUnavailableError, match="40P01"),
+        ):
+            transactions.run(work, longest=60)
+        assert len(tries) == 3
 
     def test_a_lock_that_lasts_longer_than_the_patience_is_unavailability(self, empty: str) -> None:
         with closing(PostgresLedger(empty, patience=1.0)) as ledger, closing(PostgresLedger(empty)) as holder:
