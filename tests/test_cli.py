@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -283,6 +284,19 @@ def test_a_report_is_of_ones_own_organisation_as_the_page_and_the_metrics_are(ma
     assert machine.answer("report", "--team", "thiers").splitlines()[1] == 'It has no team "thiers"; there is core.'
     elsewhere = machine.answer("report", environ={"ACP_PROXY_IDENTITY__ORGANISATION": "other"})
     assert elsewhere == 'Nothing in the ledger is of organisation "other": it has rows of "acme" and "default".\n'
+
+
+def test_a_ledger_that_a_killed_proxy_was_to_make_is_missed_by_nobody_and_any_other_is(machine: Machine) -> None:
+    owed, other = (f"sqlite:///{machine.home}/{name}.db" for name in ("owed", "other"))
+    journals = [machine.home / ".local/state/acp-proxy/journal"]
+    with closing(open_journal(journals, owed, Warnings())) as journal:
+        journal.write(row())
+    with closing(open_journal(journals, other, Warnings())) as journal:
+        journal.write(row())  # of a proxy that runs, and may still make it
+        found = machine.run("report", "--ledger", other)
+        assert found.stderr.startswith(f"acp-proxy: there is no ledger at {machine.home}/other.db: ")
+    found = machine.run("report", "--json", "--ledger", owed)
+    assert (found.stderr, json.loads(found.stdout)["total"]["turns"]) == ("", 1)
 
 
 def test_a_report_has_the_rows_that_a_killed_proxy_left_in_its_journal(machine: Machine) -> None:
