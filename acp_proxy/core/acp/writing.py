@@ -27,12 +27,9 @@ def usage_update_line(
     return _update_line(session, update)
 
 
-def message_line(session: str, text: str, message_id: str | None = None) -> bytes:
-    """An `agent_message_chunk`. v2 wants a `message_id`."""
-    update: dict[str, Any] = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
-    if message_id is not None:
-        update["messageId"] = message_id
-    return _update_line(session, update)
+def message_line(session: str, text: str) -> bytes:
+    """An `agent_message_chunk` of v1. v2 wants a message's id, and has notices and errors for what we say."""
+    return _update_line(session, {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}})
 
 
 def notice_line(session: str, severity: str, title: str, description: str | None = None) -> bytes:
