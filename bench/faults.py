@@ -57,10 +57,13 @@ def _of_places() -> dict[str, Trial]:
         "the disk fills up": _on_a_small_disk,
         "the directory is read-only": _in_a_read_only_directory,
         "the quota is used up": lambda path, chance: troubles.quota_is_used_up(Home(path), chance),
+        "no inode is left": _on_a_disk_of_few_files,
         "no descriptor is left": lambda path, chance: troubles.no_descriptor_is_left(Home(path), chance),
+        "no thread can be started": lambda path, _: troubles.no_thread_can_be_started(Home(path)),
         "the clock jumps": lambda path, _: troubles.clock_jumps(Home(path)),
         "the clock jumps, a budget": lambda path, _: troubles.clock_jumps(Home(path, BUDGET)),
         "the SQLite file is damaged": lambda path, chance: troubles.file_is_damaged(Home(path), chance),
+        "the SQLite file is moved away": lambda path, chance: troubles.ledger_is_moved_away(Home(path), chance),
         "a newer version comes": lambda path, chance: troubles.newer_version_comes(Home(path), chance),
         "a newer version comes, a budget": lambda path, chance: troubles.newer_version_comes(
             Home(path, open_budget), chance
@@ -73,6 +76,13 @@ def _on_a_small_disk(path: Path, chance: random.Random) -> Verdict:
     disk.mkdir()
     with mounted(disk, "size=8m"):
         return troubles.disk_fills_up(Home(path, state=disk), chance)
+
+
+def _on_a_disk_of_few_files(path: Path, chance: random.Random) -> Verdict:
+    disk = path / "disk"
+    disk.mkdir()
+    with mounted(disk, "size=8m,nr_inodes=50"):
+        return troubles.no_inode_is_left(Home(path, state=disk), chance)
 
 
 def _in_a_read_only_directory(path: Path, _: random.Random) -> Verdict:

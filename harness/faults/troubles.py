@@ -127,8 +127,8 @@ def ledger_is_moved_away(home: Home, chance: random.Random, turns: int = 200) ->
         first.until_over()
         second.until_over()
     verdict = home.verdict(first, second)
-    [log] = ledger.parent.glob("ledger.db.left-*-wal")
-    log.rename(_log_of(moved))
+    for log in ledger.parent.glob("ledger.db.left-*-wal"):  # none where both let go of the file before one began anew
+        log.rename(_log_of(moved))
     with closing(open_ledger(sqlite_url(moved), journals=())) as opened:
         verdict.moved |= {row.entry.session for row in opened.rows(Query())}
     return verdict

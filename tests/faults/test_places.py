@@ -67,7 +67,7 @@ def test_a_ledger_that_is_moved_away_keeps_its_rows_and_everybody_goes_on_in_a_n
     verdict = troubles.ledger_is_moved_away(Home(tmp_path), chance)
     check(verdict, 400)
     assert verdict.moved
-    assert verdict.stderr.count("ledger.log_left") == 1
+    assert verdict.stderr.count("ledger.log_left") <= 1  # none where both let go of the file first
 
 
 def test_a_file_that_was_damaged_is_moved_aside_and_everybody_goes_on(tmp_path: Path, chance: random.Random) -> None:
