@@ -75,7 +75,7 @@ def write(file: str, text: str) -> None:
 
     from acp_proxy.ledger.places import private_directory
 
-    new = f"{file}.{os.getpid()}"
+    new = f"{file}.{os.urandom(8).hex()}"  # not by the process's id: in a container that is the same each time
     try:
         private_directory(Path(file).parent)
         _make_room(os.path.dirname(file))  # noqa: PTH120

@@ -333,6 +333,15 @@ def test_a_kept_answer_is_for_its_environment_and_its_time_only(home: Home) -> N
     assert answers.kept(["status", "--format", "json"], environ) is None
 
 
+def test_what_a_killed_process_of_the_same_id_left_is_not_in_the_way(home: Home) -> None:
+    """In a container it mostly is the same one."""
+    file = Path(answers.place("asked", home.environ))
+    file.parent.mkdir(parents=True)
+    file.with_name(f"{file.name}.{os.getpid()}").write_text("half of")
+    answers.write(str(file), "whole")
+    assert file.read_text() == "whole"
+
+
 def test_what_is_kept_holds_no_password_and_no_directory_that_it_was_asked_in(home: Home) -> None:
     asked, environ = ["status", "--ledger", "postgresql://u:hunter2@db/x"], {**home.environ, "ACP_PROXY_X": "hunter2"}
     answers.keep(asked, environ, "kept\n", [], _soon())
