@@ -75,6 +75,7 @@ RETURNING tries
 _SETTLE = """
 UPDATE delivery SET result = ?, error = ?, due_at = ? WHERE org_id = ? AND channel = ? AND notice = ? AND claim = ?
 """
+_SETTLED = "SELECT result, error, due_at FROM delivery WHERE org_id = ? AND channel = ? AND notice = ? AND claim = ?"
 _COUNT = " ON CONFLICT (org_id, channel, result) DO UPDATE SET count = delivery_count.count + excluded.count"
 _COUNTS = "SELECT channel, result, count FROM delivery_count WHERE org_id = ? ORDER BY 1, 2"
 
@@ -146,13 +147,16 @@ class Outbox:
     ) -> None:
         """What became of an attempt, counted under the channel's name; `at` is when to try again, or when it ended.
 
-        Who took so long that another has claimed it changes nothing, and is counted.
+        Who took so long that another has claimed it changes nothing, and is counted. Who says it again, having lost the
+        answer, is not.
         """
+        theirs = (wanted.organisation, wanted.channel, claimed.notice.id, claimed.claim)
+        as_settled = (None if result == "retried" else result, error, at)
 
         def work(run: Run) -> None:
-            final = None if result == "retried" else result
-            run(_SETTLE, (final, error, at, wanted.organisation, wanted.channel, claimed.notice.id, claimed.claim))
-            count(run, wanted.organisation, name, result)
+            if run(_SETTLED, theirs) != [as_settled]:
+                run(_SETTLE, (*as_settled, *theirs))
+                count(run, wanted.organisation, name, result)
 
         self._write(work)
 

@@ -17,7 +17,7 @@ from acp_proxy.core.notice import KINDS, Notice, ledger_is, stopped, threshold_r
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import OpenTurn, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
-from acp_proxy.ledger.notices import Backlog, Claimed, DeliveryCount, Subscription
+from acp_proxy.ledger.notices import RESULTS, Backlog, Claimed, DeliveryCount, Result, Subscription
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
@@ -254,6 +254,15 @@ class TestCounts:
             DeliveryCount("team", "sent", 2),
         ]
         assert ledger.delivery_counts("another") == []
+
+    @pytest.mark.parametrize("result", RESULTS)
+    def test_an_attempt_that_is_told_again_counts_once(self, ledger: BudgetLedger, result: Result) -> None:
+        """The ledger's answer may be lost on the way, and what it did not."""
+        ledger.outbox.note([a_notice()])
+        claimed = claim(ledger, NOON)
+        for _ in range(2):
+            ledger.outbox.settle(ALL, "team", claimed, result, NOON + MINUTE // 2, "HTTP 500")
+        assert ledger.outbox.counts("default") == [DeliveryCount("team", result, 1)]
 
     def test_a_backlog_is_what_was_not_sent(self, ledger: BudgetLedger) -> None:
         assert ledger.outbox.backlog(ALL, NOON, NOON) == Backlog()
