@@ -21,6 +21,7 @@ from acp_proxy.ledger.places import is_postgres
 from acp_proxy.serve.connections import AHEAD, LARGEST_HEAD, MOST, BoundedProtocol
 from acp_proxy.serve.guard import Guard, Policy
 from acp_proxy.serve.site import Site
+from acp_proxy.serve.systemd import telling
 
 _OTHERS = stat.S_IWGRP | stat.S_IRWXO  # a group may read: so a container's secret is handed to its user
 _LARGEST_TOKEN = 4096  # bytes
@@ -44,7 +45,7 @@ def main(config: Config, environ: Mapping[str, str], say: TextIO | None) -> int:
                 if not is_postgres(config.ledger.url):
                     raise
                 _tell(say, f"acp-proxy: serve: {error}; it is asked again\n")
-            _serve(site, listener, Policy.of(_names(config, listener), token), say)
+            _serve(site, listener, Policy.of(_names(config, listener), token), environ, say)
         finally:
             site.close(within=1.0)
     return 0
@@ -98,10 +99,10 @@ def _names(config: Config, listener: socket.socket) -> list[str]:
     return names
 
 
-def _serve(site: Site, listener: socket.socket, policy: Policy, say: TextIO | None) -> None:
+def _serve(site: Site, listener: socket.socket, policy: Policy, environ: Mapping[str, str], say: TextIO | None) -> None:
     host, port = listener.getsockname()[:2]
     signal.signal(signal.SIGTERM, _end)
-    server = uvicorn.Server(
+    server = _Server(
         uvicorn.Config(
             Guard(site.application, policy),
             http=BoundedProtocol,
@@ -115,10 +116,23 @@ def _serve(site: Site, listener: socket.socket, policy: Policy, say: TextIO | No
             limit_concurrency=MOST,
             h11_max_incomplete_event_size=LARGEST_HEAD,
             timeout_graceful_shutdown=_GRACE,
-        )
+        ),
+        environ,
     )
     _tell(say, f"acp-proxy: serving on http://{_place(host, port)}/\n")
     server.run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """That tells systemd how it is."""
+
+    def __init__(self, config: uvicorn.Config, environ: Mapping[str, str]) -> None:
+        super().__init__(config)
+        self._environ = environ
+
+    async def main_loop(self) -> None:
+        async with telling(self._environ):
+            await super().main_loop()
 
 
 def _end(*_: object) -> NoReturn:

@@ -63,6 +63,15 @@ def test_a_call_that_is_not_allowed_is_an_error_and_not_the_end() -> None:
         assert said("SystemCallErrorNumber", unit) == ["EPERM"]
 
 
+@pytest.mark.parametrize("unit", ["acp-proxy-serve.service", "user/acp-proxy-serve.service"])
+def test_serve_is_started_when_it_answers_however_long_that_takes_and_anew_when_it_hangs(unit: str) -> None:
+    """A ledger of an older version is brought up to date before."""
+    assert said("Type", SYSTEMD / unit) == ["notify"]
+    assert said("TimeoutStartSec", SYSTEMD / unit) == ["infinity"]
+    assert said("WatchdogSec", SYSTEMD / unit)
+    assert said("Restart", SYSTEMD / unit) == ["on-failure"]
+
+
 def test_a_second_ledger_has_nothing_of_the_first() -> None:
     (drop_in,) = re.findall(r"^```ini\n(.*?)^```$", README.read_text(encoding="utf-8"), re.M | re.S)
     unit = (SYSTEMD / "acp-proxy-serve.service").read_text(encoding="utf-8")
