@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -146,12 +146,11 @@ def _behind(editor: Editor, file: SettingsFile, text: str, wanted: str | None, h
         names = ", ".join(dict.fromkeys([*(clean(agent.name) for agent in there), *KNOWN]))
         raise SetupError(f"--agent: {editor.title} has no {clean(wanted)!r}; expected one of {names}")
     outside = ", ".join(clean(agent.name) for agent in chosen if agent.command is None)
+    offer = _offer(editor, there)
     if not startable:
         why = f"does not say what starts {outside}" if outside else "no agents in it"
-        raise SetupError(f"{file.path}: {why}; {_offer(editor)}")
-    also = (
-        f"Not behind it, as the settings do not say what starts them: {outside}; {_offer(editor)}.\n" if outside else ""
-    )
+        raise SetupError(f"{file.path}: {why}; {offer}")
+    also = f"Not behind it, as the settings do not say what starts them: {outside}; {offer}.\n" if outside else ""
     new = [agent for agent in startable if not agent.wrapped]
     if not new:
         return text, f"{_names(startable)} behind acp-proxy already.\n{also}"
@@ -182,5 +181,13 @@ def _names(there: list[Agent]) -> str:
     return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
 
 
-def _offer(editor: Editor) -> str:
-    return f"`acp-proxy setup {editor.name} --agent claude` adds an agent ({', '.join(KNOWN)})"
+def _offer(editor: Editor, there: Sequence[Agent] = ()) -> str:
+    """What adds an agent: one that the editor starts itself, so far without another beside it, or else any."""
+    outside = [agent.name.casefold() for agent in there if agent.command is None]
+    started = [agent.command for agent in there if agent.command is not None]
+    lacking = (
+        name
+        for name, known in KNOWN.items()
+        if any(each.startswith(name) for each in outside) and not any(map(known.starts, started))
+    )
+    return f"`acp-proxy setup {editor.name} --agent {next(lacking, 'claude')}` adds an agent ({', '.join(KNOWN)})"

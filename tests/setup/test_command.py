@@ -180,6 +180,15 @@ def test_agents_that_stay_outside_are_named(machine: Machine) -> None:
     assert machine.setup("zed") == f"Mine is behind acp-proxy already.\n{outside}"
 
 
+def test_what_adds_an_agent_names_one_that_the_editor_starts_itself_and_has_no_other_of(machine: Machine) -> None:
+    machine.write("zed", '{"agent_servers": {"claude-acp": {"type": "registry"}, "codex-acp": {"type": "registry"}}}')
+    assert "setup zed --agent claude` adds an agent" in machine.refusal("zed")
+    machine.setup("zed", "claude")
+    assert "setup zed --agent codex` adds an agent" in machine.setup("zed")
+    machine.setup("zed", "codex")
+    assert "setup zed --agent claude` adds an agent" in machine.setup("zed")
+
+
 def test_one_agent_can_be_taken_back_and_then_the_rest(machine: Machine) -> None:
     two = '{"agent_servers": {"A": {"command": "a", "args": []}, "B": {"command": "b", "args": ["x"]}}}'
     path = machine.write("zed", two)
