@@ -215,15 +215,14 @@ class Recorder(Interceptor):
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         project = project_of(cwd)
-        if self._finding.get(session) is found:  # else the session was closed, or opened again elsewhere
-            self._projects[session] = project
         with suppress(RuntimeError):  # the loop has ended in the meantime
-            loop.call_soon_threadsafe(self._found, session, found)
+            loop.call_soon_threadsafe(self._found, session, project, found)
 
-    def _found(self, session: str, found: asyncio.Event) -> None:
+    def _found(self, session: str, project: str, found: asyncio.Event) -> None:
         found.set()
-        if self._finding.get(session) is found:
+        if self._finding.get(session) is found:  # else the session was closed, or opened again elsewhere
             del self._finding[session]
+            self._projects[session] = project
             self._origins.pop(session, None)
 
     def _ask(self, session: str, parent: str | None = None) -> None:

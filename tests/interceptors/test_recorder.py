@@ -268,7 +268,7 @@ async def test_a_change_without_a_title_leaves_the_title(environ: dict[str, str]
 async def test_a_sessions_project_is_that_of_its_own_directory(environ: dict[str, str]) -> None:
     async with recording(environ, project_of=lambda cwd: f"project of {cwd}") as made:
         made.see(SessionOpened(NOON, "new", "s1", cwd="/src/web"), SessionOpened(NOON, "new", "s2"))
-        projects_found()
+        await projects_found()
         made.see(metered(row(session="s1").entry), metered(row(session="s2").entry))
         made.see(SessionClosed(NOON, "s1"), metered(row(session="s1").entry))
         assert [found.origin.project for found in await made.rows()] == [
@@ -297,7 +297,7 @@ async def test_a_turn_does_not_wait_for_its_project(environ: dict[str, str]) -> 
     async with recording(environ, project_of=slow) as made:
         made.see(SessionOpened(NOON, "new", "s1", cwd="/src/web"), metered())
         found.set()
-        projects_found()
+        await projects_found()
         made.see(metered())
         assert [one.origin.project for one in await made.rows()] == ["cwd-project", "late"]
 
@@ -325,6 +325,18 @@ async def test_where_no_thread_can_be_started_nobody_waits_for_a_project(environ
             assert (await made.recorder.origin_when_known("s1", 3600)).project == "cwd-project"
 
 
+async def test_a_project_is_a_sessions_when_the_loop_hears_of_it_and_may_have_closed_the_session(
+    environ: dict[str, str],
+) -> None:
+    """Were it at once, in the thread that found it, a session closed at this moment would leave it to the next one."""
+    async with recording(environ, project_of=lambda cwd: cwd.name) as made:
+        made.see(SessionOpened(NOON, "new", "s1", cwd="/src/web"))
+        finders_ended()
+        assert made.recorder.origin_of("s1").project == "cwd-project"
+        await asyncio.sleep(0)
+        assert made.recorder.origin_of("s1").project == "web"
+
+
 @pytest.mark.parametrize("then", ["elsewhere", "closed"])
 async def test_a_project_that_is_found_too_late_is_nobodys(environ: dict[str, str], then: str) -> None:
     found = threading.Event()
@@ -342,13 +354,18 @@ async def test_a_project_that_is_found_too_late_is_nobodys(environ: dict[str, st
             made.see(SessionOpened(NOON, "load", "s1", cwd="/src/elsewhere"))
             assert (await made.recorder.origin_when_known("s1", 30)).project == "elsewhere"
         found.set()
-        projects_found()
+        finders_ended()
         assert made.recorder.origin_of("s1").project == ("cwd-project" if then == "closed" else "elsewhere")
         await asyncio.sleep(0)  # until the loop has heard of it
         assert made.recorder.origin_of("s1").project == ("cwd-project" if then == "closed" else "elsewhere")
 
 
-def projects_found() -> None:
+async def projects_found() -> None:
+    finders_ended()
+    await asyncio.sleep(0)  # until the loop has heard of it
+
+
+def finders_ended() -> None:
     for thread in threading.enumerate():
         if thread.name == "acp-proxy project":
             thread.join(30)
