@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-OPEN_TO_ALL = "/healthz"  # tells nothing but whether the server works; what asks it has no token
+OPEN_TO_ALL = ("/healthz", "/livez")  # tell nothing but whether the server works; what asks has no token
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -71,7 +71,7 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
-        if not hosts and scope["path"] == OPEN_TO_ALL:
+        if not hosts and scope["path"] in OPEN_TO_ALL:
             hosts = ["localhost"]  # a load balancer asks in HTTP/1.0; browsers always name a host
         if len(hosts) != 1 or not self._is_own(_name(hosts[0]), scope):
             return _refused(403, "this host is not served here; [serve] allowed_hosts names others")
@@ -81,7 +81,7 @@ class Guard:
             return _refused(405, "only GET and HEAD", {"Allow": "GET, HEAD"})
         if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
             return _refused(413, "no body is expected", {"Connection": "close"})
-        if self._policy.token and scope["path"] != OPEN_TO_ALL and not _shows(self._policy.token, headers):
+        if self._policy.token and scope["path"] not in OPEN_TO_ALL and not _shows(self._policy.token, headers):
             return _refused(401, "a token is needed", {"WWW-Authenticate": 'Basic realm="acp-proxy", charset="UTF-8"'})
         return None
 

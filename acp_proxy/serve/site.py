@@ -75,7 +75,7 @@ class Site:
         }
         routes = [Route(path, partial(_send_asset, asset)) for path, asset in page_assets().items()]
         routes += [Route(path, self._json(view)) for path, view in data.items()]
-        routes += [Route("/metrics", self._metrics), Route("/healthz", self._health)]
+        routes += [Route("/metrics", self._metrics), Route("/healthz", self._health), Route("/livez", _alive)]
         self._notifier = _notifier(config, warn)
         self._warn = warn
         self._away = False
@@ -158,6 +158,11 @@ class Site:
             return _sent(request, body, "application/json")
 
         return answer
+
+
+async def _alive(_: Request) -> Response:
+    """Without the ledger: one that does not answer is no reason to start the server anew."""
+    return PlainTextResponse("ok\n")
 
 
 def _notifier(config: Config, warn: Warn) -> Notifier | None:

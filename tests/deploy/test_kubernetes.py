@@ -80,8 +80,16 @@ def test_service_policy_and_disruption_budget_are_about_that_pod() -> None:
 def test_a_ledger_that_is_down_makes_it_unready_and_does_not_restart_it() -> None:
     (container,) = POD["spec"]["containers"]
     assert container["readinessProbe"]["httpGet"]["path"] == "/healthz"
-    assert "httpGet" not in container["livenessProbe"]
+    assert container["livenessProbe"]["httpGet"]["path"] == "/livez"
     assert of("service.yaml")["spec"]["publishNotReadyAddresses"] is True
+
+
+def test_a_ledger_that_is_brought_up_to_date_at_the_start_is_given_time() -> None:
+    """What ends it before would do so each time."""
+    (container,) = POD["spec"]["containers"]
+    probe = container["startupProbe"]
+    assert probe["httpGet"] == container["livenessProbe"]["httpGet"]
+    assert probe["periodSeconds"] * probe["failureThreshold"] == 3600
 
 
 def test_prometheus_may_ask_by_the_services_name_from_any_namespace() -> None:

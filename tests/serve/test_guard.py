@@ -77,7 +77,7 @@ async def test_an_address_of_ipv4_that_a_socket_for_both_was_reached_at_is_its_o
         ":",
     ],
 )
-@pytest.mark.parametrize("path", ["/", "/healthz", "/api/spend"])
+@pytest.mark.parametrize("path", ["/", "/healthz", "/livez", "/api/spend"])
 def test_a_name_that_was_bound_to_us_by_somebody_else_is_refused(served: Served, host: str, path: str) -> None:
     answer = served.ask(path, {"Host": host})
     assert answer.status == 403
@@ -90,9 +90,12 @@ def test_two_names_or_none_are_refused(served: Served) -> None:
     assert served.send(b"GET / HTTP/1.0\r\n\r\n").split()[1] == b"403"
 
 
-def test_a_load_balancer_that_names_no_host_learns_whether_it_works_and_nothing_else(served: Served) -> None:
-    assert served.send(b"GET /healthz HTTP/1.0\r\n\r\n").split()[1] == b"200"
-    assert served.send(b"GET /healthz HTTP/1.0\r\nOrigin: http://evil.example\r\n\r\n").split()[1] == b"403"
+@pytest.mark.parametrize("path", [b"/healthz", b"/livez"])
+def test_a_load_balancer_that_names_no_host_learns_whether_it_works_and_nothing_else(
+    served: Served, path: bytes
+) -> None:
+    assert served.send(b"GET %s HTTP/1.0\r\n\r\n" % path).split()[1] == b"200"
+    assert served.send(b"GET %s HTTP/1.0\r\nOrigin: http://evil.example\r\n\r\n" % path).split()[1] == b"403"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +143,7 @@ def test_only_reading_is_possible(served: Served, method: str) -> None:
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-@pytest.mark.parametrize("path", ["/", "/healthz", "/api/spend", "/api/budgets"])
+@pytest.mark.parametrize("path", ["/", "/healthz", "/livez", "/api/spend", "/api/budgets"])
 def test_a_head_is_an_answer_without_its_body(served: Served, path: str) -> None:
     whole, head = served.ask(path), served.ask(path, method="HEAD")
     assert (head.status, head.body) == (200, b"")
@@ -162,6 +165,9 @@ def test_a_body_is_not_taken(served: Served) -> None:
         "/API/spend",
         "/healthz/",
         "//healthz",
+        "/livez/",
+        "//livez",
+        "/livez/../api/spend",
         "/index.html",
         "/../../../etc/passwd",
         "/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
@@ -182,7 +188,11 @@ def test_a_path_that_is_none_of_ours_is_not_found(served: Served, path: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("path", "status"), [("/", 200), ("/healthz", 200), ("/api/spend", 200), ("/api/spend?x=1", 400), ("/nothing", 404)]
+    ("path", "status"),
+    [
+        *(("/", 200), ("/healthz", 200), ("/livez", 200), ("/api/spend", 200)),
+        *(("/api/spend?x=1", 400), ("/nothing", 404)),
+    ],
 )
 def test_every_answer_binds_the_browser(served: Served, path: str, status: int) -> None:
     answer = served.ask(path)
@@ -267,7 +277,9 @@ def test_who_shows_the_token_is_answered(locked: Served, authorization: str) -> 
         "Bearer \xe4\xf6",
     ],
 )
-@pytest.mark.parametrize("path", ["/", "/api/live", "/nothing"])
+@pytest.mark.parametrize(
+    "path", ["/", "/api/live", "/nothing", "/livez/", "/livez/../api/live", "/livez%2f..%2fapi%2flive"]
+)
 def test_who_does_not_is_asked_for_it(locked: Served, authorization: str | None, path: str) -> None:
     answer = locked.ask(path, {} if authorization is None else {"Authorization": authorization})
     assert answer.status == 401
@@ -278,6 +290,7 @@ def test_who_does_not_is_asked_for_it(locked: Served, authorization: str | None,
 
 def test_health_needs_no_token(locked: Served) -> None:
     assert locked.ask("/healthz").status == 200
+    assert locked.ask("/livez").status == 200
 
 
 def test_a_token_does_not_open_the_door_to_other_sites(locked: Served) -> None:

@@ -42,6 +42,7 @@ def test_a_ledger_that_is_away_is_told_until_it_is_back(home: Home) -> None:
             until(lambda: not is_up(served))
             assert cost(served) == "1.25"
             assert served.ask("/healthz").status == 503
+            assert served.ask("/livez").status == 200
             answer = served.ask("/api/spend")
             assert (answer.status, list(answer.json)) == (503, ["error"])
             assert "secret" not in answer.json["error"]

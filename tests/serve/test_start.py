@@ -159,6 +159,7 @@ def test_a_database_that_is_away_at_the_start_is_waited_for(home: Home) -> None:
     pytest.importorskip("asyncpg")
     with home.serving("--ledger", f"postgresql://127.0.0.1:{free_port()}/ledger") as served:
         assert served.ask("/healthz").status == 503
+        assert (served.ask("/livez").status, served.ask("/livez").body) == (200, b"ok\n")
         answer = served.ask("/api/spend")
         assert answer.status == 503
         assert set(answer.json) == {"error"}

@@ -27,7 +27,7 @@ limit = { turns = 3 }
 scope = { model = "claude-opus*" }
 """
 PATHS = (
-    *("/", "/healthz", "/metrics", "/api/budgets", "/api/live", "/api/sessions?find=x"),
+    *("/", "/healthz", "/livez", "/metrics", "/api/budgets", "/api/live", "/api/sessions?find=x"),
     *(f"/api/spend?range={period}&tz=Asia/Kathmandu" for period in ("today", "last-month", "all")),
 )
 
