@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import socket
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -320,18 +321,37 @@ def test_totals_are_made_anew_when_that_is_wanted_and_it_is_said_whether_they_we
     with closing(open_ledger(patient.url, journals=())) as ledger:
         ledger.append([row(), row()])
 
-    def rebuilt() -> str:
-        out = io.StringIO()
-        assert doctor.main({}, patient.environ, out, admin_file=patient.admin_file, rebuild=True) == 0
-        return next(line for line in out.getvalue().splitlines() if line[5:].startswith("totals"))
-
-    assert rebuilt() == "ok   totals: made anew from 2 rows; they were right"
+    assert rebuilt(patient) == "ok   totals: made anew from 2 rows; they were right"
     with closing(sqlite3.connect(patient.state / "ledger.db")) as damaged:
         damaged.execute("UPDATE total SET row_count = row_count + 1, line_count = line_count + 1")
         damaged.commit()
-    assert rebuilt() == "ok   totals: made anew from 2 rows; they were not right"
-    assert rebuilt() == "ok   totals: made anew from 2 rows; they were right"
+    assert rebuilt(patient) == "ok   totals: made anew from 2 rows; they were not right"
+    assert rebuilt(patient) == "ok   totals: made anew from 2 rows; they were right"
     assert patient.lines("totals") == []
+
+
+def test_rows_that_come_while_totals_are_made_anew_make_none_wrong(patient: Patient) -> None:
+    over = threading.Event()
+
+    def others() -> None:
+        with closing(open_ledger(patient.url, journals=())) as ledger:
+            while not over.is_set():
+                ledger.append([row()])
+
+    with closing(open_ledger(patient.url, journals=())) as ledger:
+        ledger.append([row() for _ in range(100)])
+    writer = threading.Thread(target=others)
+    writer.start()
+    found = [rebuilt(patient) for _ in range(5)]
+    over.set()
+    writer.join()
+    assert [line for line in found if not line.endswith("they were right")] == []
+
+
+def rebuilt(patient: Patient) -> str:
+    out = io.StringIO()
+    assert doctor.main({}, patient.environ, out, admin_file=patient.admin_file, rebuild=True) == 0
+    return next(line for line in out.getvalue().splitlines() if line[5:].startswith("totals"))
 
 
 def test_a_ledger_that_was_damaged_and_moved_aside_is_told_as_long_as_it_is_there(patient: Patient) -> None:

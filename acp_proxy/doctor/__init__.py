@@ -109,11 +109,8 @@ def _ledger(config: Config, directories: Sequence[Path], now: int, rebuild: bool
 
 
 def _rebuilt(ledger: BudgetLedger) -> Finding:
-    before = ledger.summed(Query(), ())
-    ledger.rebuild()
-    after = ledger.summed(Query(), ())
-    rows = counted(sum(sums.rows for sums in after), "row")
-    were = "they were right" if after == before else "they were not right"
+    were = "they were right" if ledger.rebuild() else "they were not right"
+    rows = counted(sum(sums.rows for sums in ledger.summed(Query(), ())), "row")
     return Finding("ok", f"totals: made anew from {rows}; {were}")
 
 

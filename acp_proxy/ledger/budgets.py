@@ -177,5 +177,5 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
     def beside(self) -> Beside:
         """What a copy of the ledger needs beside its rows."""
 
-    def rebuild(self) -> None:
-        """Make the running totals anew from the rows; writers wait meanwhile."""
+    def rebuild(self) -> bool:
+        """Make the running totals anew from the rows; writers wait meanwhile. Whether the sum of all was right."""

@@ -21,7 +21,7 @@ from acp_proxy.core.budget.verdict import decide
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.session_ids import booked
-from acp_proxy.ledger import LedgerError, OpenTurn, Row, Warn, session_keys, settings
+from acp_proxy.ledger import LedgerError, OpenTurn, Query, Row, Warn, session_keys, settings
 from acp_proxy.ledger.accounts import adding_up, holding, overshoot, standings, unsummed
 from acp_proxy.ledger.accounts.summing import organisation_of
 from acp_proxy.ledger.appending import Appending
@@ -36,6 +36,7 @@ from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.sql_reader import SqlReader
 from acp_proxy.ledger.statements import Run, execute, insertions
 from acp_proxy.ledger.sums import tallies, totals
+from acp_proxy.ledger.sums.reading import read_sums
 from acp_proxy.ledger.sums.tallied import Tallied
 from acp_proxy.ledger.writing import COSTS, NOTE_TITLE, STATE, state_of, title_values
 
@@ -217,9 +218,10 @@ class SqlLedger(SqlReader):
     def tallied(self) -> Tallied:
         return Tallied(self._read, self._write)
 
-    def rebuild(self) -> None:
-        def work(run: Run) -> None:
+    def rebuild(self) -> bool:
+        def work(run: Run) -> bool:
             self._lock_totals(run)
+            before = read_sums(run, Query(), (), self.dialect)
             organisations = [organisation for (organisation,) in run("SELECT DISTINCT org_id FROM session", ())]
             for organisation in sorted(organisations):
                 self._lock_sums(run, organisation)
@@ -227,8 +229,9 @@ class SqlLedger(SqlReader):
             tallies.rebuild(run, organisations)
             session_keys.note_all(run)  # of sessions that somebody has given another user
             adding_up.forget(run)
+            return read_sums(run, Query(), (), self.dialect) == before
 
-        self._write(work)
+        return self._write(work)
 
 
 _GRANT_FIELDS = ("organisation", "id", "layer", "budget", "value", "amount", "unit", "at", "until", "who", "why")
