@@ -50,6 +50,23 @@ def test_a_cost_of_each_turn_is_booked_as_it_is_told_and_none_is_expected_later(
     assert again.turn(inclusive(100, 10), cost="2").costs == (usd("2"),)
 
 
+def test_a_cost_of_zero_of_a_turn_is_unknown_and_left_to_the_catalog() -> None:
+    story = Story(AGENTPOOL)
+    story.open(model="mock")
+    told = [
+        story.turn(inclusive(*tokens), cost=cost)
+        for *tokens, cost in ((100, 10, "0"), (200, 20, "0.5"), (300, 30, "0"))
+    ]
+    assert [row.cost_source for row in told] == ["computed", "agent", "computed"]
+
+
+def test_a_turn_that_was_cut_short_is_guessed_where_a_cost_comes_with_its_turn_or_never() -> None:
+    story = Story(AGENTPOOL)
+    story.open(model="mock")
+    row = story.turn(stop="cancelled", chars=40, output_chars=40)
+    assert (row.usage_source, row.cost_source) == ("estimated", "estimated")
+
+
 def test_agentpool_tells_a_turn_again_for_one_that_was_cancelled() -> None:
     story = Story(AGENTPOOL)
     story.open(model="mock")
@@ -61,6 +78,8 @@ def test_agentpool_tells_a_turn_again_for_one_that_was_cancelled() -> None:
 def test_what_agentpool_calls_a_context_is_none() -> None:
     story = Story(AGENTPOOL)
     story.open(model="mock")
+    story.report(story.begin(), used=3030, size=3030)
+    assert story.changes == []
     row = story.turn(inclusive(3000, 30), tool_calls=2, cost="0.5", used=3030)
     assert (row.usage_source, row.context_used, row.context_size) == ("agent", 1010, PRICES.window("mock"))
 

@@ -6,10 +6,12 @@ from acp_proxy.core.events import Counters
 from acp_proxy.core.usage import NOTHING, Usage
 from tests.core.story import (
     CODEX,
+    GEMINI,
     OPENCODE,
     ZED_CLAUDE,
     Story,
     disjoint,
+    inclusive,
 )
 
 
@@ -124,6 +126,13 @@ def test_a_queued_prompt_of_an_agent_that_tells_each_by_itself_keeps_all_of_its_
     first, second = story.begin(), story.begin()
     story.end(first, disjoint(1700, 5070, 307, 207))
     assert story.end(second, disjoint(3500, 10150, 615, 415))[-1].usage == Usage(3500, 10150, 615, 415)
+
+
+def test_a_queued_prompt_of_such_an_agent_that_used_as_much_as_the_one_before_repeats_nothing() -> None:
+    story = Story(GEMINI)
+    story.open()
+    first, second = story.begin(), story.begin()
+    assert [story.end(turn, inclusive(100, 10))[-1].usage.total for turn in (first, second)] == [110, 110]
 
 
 def test_what_is_reported_while_two_prompts_wait_belongs_to_the_older() -> None:

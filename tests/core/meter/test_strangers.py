@@ -150,11 +150,27 @@ def test_counters_that_hold_a_turn_of_which_nothing_was_told_prove_no_large_call
     assert [(row.usage.prompt, row.usage_source) for row in rows] == [(3770, "partial"), (4210, "partial")]
 
 
+def test_what_a_session_of_the_same_id_did_before_says_nothing_of_counters() -> None:
+    story, fresh = opened(how="load"), opened()
+    story.turn(chars=20, output_chars=40, tool_calls=9)
+    story.open()
+    for told, calls in ((4280, 80), 1), ((10_600, 500), 3):
+        row, other = (each.turn(inclusive(*told), used=8900, tool_calls=calls - 1) for each in (story, fresh))
+        assert (row.usage, row.usage_source) == (other.usage, other.usage_source)
+
+
 def test_after_a_load_a_context_that_has_not_proved_to_be_a_calls_makes_no_counters_the_turns() -> None:
     story = opened(how="load")
     story.turn(inclusive(4650, 450), used=8900, tool_calls=1)
     row = story.turn(inclusive(8860, 876), used=9000, tool_calls=1)
     assert (row.usage, row.usage_source) == (Usage(4210, 0, 0, 426), "partial")
+
+
+def test_after_a_load_a_turn_of_one_call_with_another_context_tells_nothing_of_later_calls() -> None:
+    story = opened(how="load")
+    story.turn(inclusive(4280, 80), used=8900)
+    row = story.turn(inclusive(10_600, 500), used=8900, tool_calls=2)
+    assert (row.usage, row.usage_source) == (Usage(6320, 0, 0, 420), "partial")
 
 
 def test_after_a_load_a_turn_with_the_context_of_its_only_call_tells_what_later_calls_can_have_sent() -> None:
@@ -163,6 +179,22 @@ def test_after_a_load_a_turn_with_the_context_of_its_only_call_tells_what_later_
     for told in ((12_900, 400), (19_900, 500)):
         row = story.turn(inclusive(*told), used=told[1] + 6300, tool_calls=told[0] // 6300 - 1)
         assert (row.usage.prompt, row.usage_source) == (told[0], "agent")
+
+
+def test_after_a_load_a_turn_with_the_context_of_its_only_call_is_no_sessions() -> None:
+    story = opened(how="load")
+    story.turn(inclusive(6400, 200), used=8900, tool_calls=1)
+    row = story.turn(inclusive(10_700, 400), used=11_100)
+    assert (row.usage, row.usage_source) == (Usage(10_700, 0, 0, 400), "agent")
+
+
+def test_who_is_known_to_count_per_turn_does_so_in_a_session_that_is_loaded_and_tells_no_context() -> None:
+    story = opened()
+    for total in 6000, 3000:
+        story.turn(inclusive(total, 100))
+    story.open("load", "loaded")
+    row = story.turn(inclusive(9000, 100), session="loaded")
+    assert (row.usage, row.usage_source) == (Usage(9000, 0, 0, 100), "agent")
 
 
 def test_counters_that_grow_by_less_than_an_agents_instructions_after_a_load_are_the_turns() -> None:
