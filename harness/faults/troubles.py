@@ -30,12 +30,13 @@ NOW = len(MIGRATIONS)
 HOUR = 3600
 JUMPS = (48 * HOUR, -72 * HOUR, 0, 10 * 365 * 24 * HOUR, 0, -HOUR)  # seconds that the clock is wrong by
 
+READINGS = 50  # of the clock until it jumps: some eight turns. By itself: whoever only looks on may come too late
+
 # What Python runs before the relay. The client and the agent start without it.
-SITE = """
-import time
-from pathlib import Path
-true, offset = time.time_ns, Path({file!r})
-time.time_ns = lambda: true() + int(offset.read_text()) * 10**9
+SITE = f"""
+import itertools, time
+true, readings, jumps = time.time_ns, itertools.count(), {(0, *JUMPS)}
+time.time_ns = lambda: true() + jumps[min(next(readings) // {READINGS}, len(jumps) - 1)] * 10**9
 time.time = lambda: time.time_ns() / 1e9
 """
 
@@ -136,13 +137,8 @@ def ledger_is_moved_away(home: Home, chance: random.Random, turns: int = 200) ->
 
 def clock_jumps(home: Home, turns: int = 60) -> Verdict:
     """Of the relay alone, by days and years, in both directions."""
-    offset = home.path / "offset"
-    _run_first(home, SITE.format(file=str(offset)))
-    _set(offset, 0)
+    _run_first(home, SITE)
     with home.trial(turns) as trial:
-        for number, jump in enumerate(JUMPS):
-            trial.until_acked(6 * (number + 1))
-            _set(offset, jump)
         trial.until_over()
     return home.verdict(trial)
 
@@ -256,10 +252,3 @@ def _damaged(path: Path) -> bool:
         with path.open("r+b") as file:
             file.write(b"\xff" * 4096)
     return not busy
-
-
-def _set(offset: Path, seconds: int) -> None:
-    """In one step: whoever reads it must never find it empty."""
-    new = offset.with_suffix(".new")
-    new.write_text(str(seconds))
-    new.rename(offset)
