@@ -23,6 +23,7 @@ from grafana.build.spend import CACHE, COSTS, COUNTED, cache_hits
 
 _TURN_COST = "Of turns that prompts began and whose cost is known."
 _BUCKETS = "Read from a histogram: true to the width of its buckets."
+_ENDINGS = "Of turns that prompts began. none: how it ended is not known."
 _CONTEXT = "Of turns whose context and window are both known, from the agent or estimated."
 
 
@@ -125,7 +126,8 @@ def _context() -> Row:
 
 def _ends() -> Row:
     turns = series("acp_proxy_turns_total")
-    reasons = Query(present(gained_ahead(turns, ["stop_reason"])), "{{stop_reason}}")
+    prompted = series("acp_proxy_turns_total", 'kind="turn"')
+    reasons = Query(present(gained_ahead(prompted, ["stop_reason"])), "{{stop_reason}}")
     kinds = Query(f"sort_desc({present(gained(turns, ['kind']))})", "{{kind}}", at_end=True)
     clients = Query(
         f"sort_desc({present(gained(series('acp_proxy_sessions_total'), ['client']))})", "{{client}}", at_end=True
@@ -138,7 +140,7 @@ def _ends() -> Row:
     return Row(
         8,
         (
-            (12, bars("Turns by stop reason", "Rows of all kinds, by how they ended.", reasons, Looks(step="1h"))),
+            (12, bars("Turns by stop reason", _ENDINGS, reasons, Looks(step="1h"))),
             (6, ranking("Rows by kind", kind_words, kinds, count)),
             (6, ranking("Sessions by client", "Sessions first seen in the time range.", clients, count)),
         ),

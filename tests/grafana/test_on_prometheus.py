@@ -136,6 +136,13 @@ def test_bars_add_up_to_the_total(before: Past, dashboard: str, panel: str, labe
     assert all(_same(Decimal(sums[key]), expected[key]) for key in expected)
 
 
+def test_turns_by_stop_reason_add_up_to_the_turns_of_the_report(before: Past) -> None:
+    since, until = NOW - 8 * HOUR, NOW
+    bars = _range(before.server, _target("Sessions and cost", "Turns by stop reason"), since, until - HOUR, HOUR)
+    (known,) = _lines(before.ledger, (), since, until)
+    assert sum(value for each in bars for _, value in each.points) == known.turns
+
+
 def test_what_was_spent_before_the_first_scrape_is_not_of_the_time_range(before: Past) -> None:
     (dollars,) = [
         each.value
