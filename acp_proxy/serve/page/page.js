@@ -73,6 +73,7 @@ function follow() {
   byId("overview").hidden = Boolean(view.session);
   byId("session").hidden = !view.session;
   document.title = view.session ? "Session – acp-proxy" : "acp-proxy";
+  byId("terminal").textContent = "acp-proxy report"; // of a session when it is read: an address may say anything
   choose();
 }
 
@@ -160,6 +161,7 @@ async function readSession() {
   const answer = await read("session", { key: session });
   if (session !== view.session) return;
   byId("session-figures").hidden = false;
+  byId("terminal").textContent = `acp-proxy session ${answer.key}`;
   showSession(answer, TIME_ZONE);
 }
 

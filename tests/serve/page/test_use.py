@@ -43,6 +43,16 @@ def test_a_session_opens_by_click_anywhere_in_its_row(address: str, open_page: O
     expect(page.locator("#overview")).to_be_visible()
 
 
+def test_the_command_for_a_terminal_is_that_of_what_is_shown(address: str, home: Home, open_page: Open) -> None:
+    page = open_page(address)
+    page.locator("#session-list tbody tr").first.click()
+    expect(page.locator("#terminal")).to_have_text(re.compile(r"acp-proxy session \w{16}"))
+    key = page.locator("#terminal").inner_text().split()[-1]
+    assert home.json("session", key)["session"]["key"] == key == page.url.rpartition("/")[2]
+    page.get_by_role("link", name="All sessions").click()
+    expect(page.locator("#terminal")).to_have_text("acp-proxy report")
+
+
 def test_a_long_session_shows_its_latest_turns_and_the_context_of_all(empty_home: Home, open_page: Open) -> None:
     now = time.time_ns()
     empty_home.append(row(at=now + number, context_used=number + 1, context_size=2000) for number in range(1203))
@@ -221,6 +231,7 @@ def test_what_the_server_refuses_is_told_in_its_words(address: str, browser: Bro
     page = context.new_page()
     page.goto(f"{address}#/session/0000000000000000")
     expect(page.locator("#trouble")).to_have_text(re.compile("^no session of this key"))
+    expect(page.locator("#terminal")).to_have_text("acp-proxy report")  # a link does not say what people should type
     expect(page.locator("#session-figures")).to_be_hidden()
     page.get_by_role("link", name="All sessions").click()
     expect(page.locator("#total")).to_contain_text("$")
