@@ -30,29 +30,33 @@ class Profile(Struct, frozen=True):
 
     scope: Scope
     input: InputCounts | None = None  # None: only an identity of the total can tell
+    decided: bool = False  # an identity of the total does not overrule `input`: the user's word, or a wrong total
+    known: bool = True  # in the table, or its `scope` is the user's word
+    unreported: str = ""  # paid model calls that never show in its reports
+    # What its counters hold.
     thought_inside: bool = True  # thinking is part of output
     thought_unsure: bool = False  # ... with some providers; its total counts it beside output with all of them
-    cost: CostCounter = "none"
-    known: bool = True  # in the table
-    decided: bool = False  # an identity of the total does not overrule `input`: the user's word, or a wrong total
-    counters_restart: bool = False  # scope session: counters begin at 0 in a new process
-    restarts_on_model: bool = False  # scope session: and whenever another model is chosen
-    saves_cost_at_end: bool = False  # a cost that goes on does so from an older value after a process that was killed
-    repriced: bool = False  # the cost of the whole session moves with the model, without a call
-    fork_inherits: bool = False  # a fork's cost begins with its parent's
-    repeats: bool = False  # a turn that failed or was cancelled repeats the usage of the one before
-    slips: bool = False  # usage comes a turn late after a failure, and a prompt that waited reports the sum of both
     loses_thought: bool = False  # thinking is never told
     hides_cache: bool = False  # nor how much of the input was cached
     names_chosen: bool = False  # its rows name the model that was chosen last, also when the turn ran on another
-    used_is_context: bool = True  # `used` of a `usage_update` is, and its `size` the window
-    used_includes_output: bool = False  # `used` of a `usage_update` holds what the call wrote, not only its prompt
-    used_in_turn: bool = False  # a new `used` stands for one more model call, and comes before its turn ends
-    used_after_turn: bool = False  # ... or comes when its turn is over, too late for that turn's row
-    contexts_a_call: int = 0  # so many different `used` are told of one call at most, meanwhile; 0: they prove no call
-    cost_at_end: bool = False  # its cost comes when all work of the turn is done
+    # When they come, and from where they count.
+    counters_restart: bool = False  # scope session: counters begin at 0 in a new process
+    restarts_on_model: bool = False  # scope session: and whenever another model is chosen
+    repeats: bool = False  # a turn that failed or was cancelled repeats the usage of the one before
+    slips: bool = False  # usage comes a turn late after a failure, and a prompt that waited reports the sum of both
     often_silent: bool = False  # it tells what its model's provider tells, and that may be nothing, in all turns
-    unreported: str = ""  # paid model calls that never show in its reports
+    # Its cost.
+    cost: CostCounter = "none"
+    saves_cost_at_end: bool = False  # a cost that goes on does so from an older value after a process that was killed
+    repriced: bool = False  # the cost of the whole session moves with the model, without a call
+    fork_inherits: bool = False  # a fork's cost begins with its parent's
+    cost_at_end: bool = False  # its cost comes when all work of the turn is done
+    # The `used` of its `usage_update`.
+    used_is_context: bool = True  # it is one, and `size` the window
+    used_includes_output: bool = False  # it holds what the call wrote, not only its prompt
+    used_in_turn: bool = False  # a new one stands for one more model call, and comes before its turn ends
+    used_after_turn: bool = False  # ... or comes when its turn is over, too late for that turn's row
+    contexts_a_call: int = 0  # so many different ones are told of one call at most, meanwhile; 0: they prove no call
 
 
 class ProfileOverride(Struct, frozen=True):
