@@ -30,13 +30,13 @@ from acp_proxy.core.events import (
 )
 from acp_proxy.core.meter import dialects
 from acp_proxy.core.meter.agent_cost import Increase
-from acp_proxy.core.meter.counters import partition
+from acp_proxy.core.meter.counters import partition, since_last
 from acp_proxy.core.meter.dialects import Call
 from acp_proxy.core.meter.least import least_used
 from acp_proxy.core.meter.rows import Rows
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.pricing import Pricer
-from acp_proxy.core.usage import NOTHING, Usage
+from acp_proxy.core.usage import Usage
 
 
 class Meter:
@@ -139,7 +139,7 @@ class Meter:
     def _settled(self, account: SessionAccount, state: SessionState, at: int) -> list[Event]:
         """The answer of a ledger that was slower than the agent's first figures."""
         since, cost = account.settle(state)
-        usage = partition(since, account.profile).usage if since is not None else NOTHING
+        usage = since_last(since, account.profile).usage
         increase, why = Increase((cost,) if cost is not None else ()), "known when the ledger had answered"
         entry = self._rows.between_turns(account, at, usage, increase, "autonomous", why)
         return [] if entry is None else [self._metered(account, entry, reported=True, reported_cost=True)]
@@ -255,8 +255,7 @@ class Meter:
     def _between_turns(self, account: SessionAccount, at: int, now: Counters | None) -> list[Event]:
         """Book what cumulative counters say was used since they were last booked."""
         since = account.tokens.advance(now) if now is not None else None
-        usage = partition(since, account.profile).usage if since is not None else NOTHING
-        return self._booked_between(account, at, usage, None)
+        return self._booked_between(account, at, since_last(since, account.profile).usage, None)
 
     def _booked_between(self, account: SessionAccount, at: int, usage: Usage, kind: Kind | None) -> list[Event]:
         increase = account.cost.take()

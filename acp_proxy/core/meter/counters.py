@@ -68,6 +68,16 @@ def partition(counters: Counters, profile: Profile) -> Reading:
     return Reading(_split(counters, True, True), _NO_SUM, certain=False)
 
 
+def since_last(grown: Counters | None, profile: Profile) -> Reading:
+    """What cumulative counters grew by; nothing where that is not known."""
+    return Reading(NOTHING) if grown is None else partition(grown, profile)
+
+
+def joined(*reasons: str) -> str:
+    """Those that say anything, as one."""
+    return "; ".join(filter(None, reasons))
+
+
 def is_empty(counters: Counters | None) -> bool:
     """Whether there is nothing to count: no counters, or neither input nor output among them."""
     return counters is None or (counters.input is None and counters.output is None)

@@ -66,11 +66,9 @@ class ScopeGuess:
             return _ANEW if anew else self._as_found()
         if call is not None:
             return self._fitting(before, now, call)
-        if before.context is None or now.context is None:
-            return self._by_growth(before, now)
         if _outgrew(before, now):
             self._goes_on(sure=True)
-        elif not tells_its_call(now):
+        elif before.context is None or not tells_its_call(now):
             return self._by_growth(before, now)
         return self._as_found()
 

@@ -9,8 +9,7 @@ like a call more than there was.
 
 from __future__ import annotations
 
-from acp_proxy.core.events import Counters
-from acp_proxy.core.meter.counters import Reading, partition
+from acp_proxy.core.meter.counters import Reading, partition, since_last
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.usage import NOTHING, Usage
 
@@ -29,12 +28,8 @@ def tokens_told(account: SessionAccount) -> Reading | None:
     if profile.scope == "call":
         return Reading(sum(notes.subagent_calls.values(), notes.calls or NOTHING), notes.lacking)
     if profile.scope == "session":
-        return _of(account, None if notes.cumulative is None else account.tokens.since(notes.cumulative))
-    return None if notes.status is None else _of(account, notes.status)
-
-
-def _of(account: SessionAccount, counters: Counters | None) -> Reading:
-    return Reading(NOTHING) if counters is None else partition(counters, account.profile)
+        return since_last(None if notes.cumulative is None else account.tokens.since(notes.cumulative), profile)
+    return None if notes.status is None else partition(notes.status, profile)
 
 
 def _by_contexts(account: SessionAccount) -> Usage:

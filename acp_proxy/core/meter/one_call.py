@@ -46,10 +46,9 @@ class OneCall(Struct, frozen=True):
 
 def known_turn(usage: Usage, calls: int, chars: int, context: int | None) -> Known:
     """`context` is what the agent told of it, if anything."""
-    gauge = None if context is None else is_context_of(context, usage)
-    if calls > 1 and context is not None and context <= 1.1 * usage.total:
-        gauge = None
-    return Known(usage, calls, chars, gauge)
+    if context is None or (calls > 1 and context <= 1.1 * usage.total):
+        return Known(usage, calls, chars)
+    return Known(usage, calls, chars, is_context_of(context, usage))
 
 
 def is_context_of(context: int, usage: Usage) -> bool:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.agents import InputCounts, Profile
 from acp_proxy.core.events import Counters, TurnEnded
-from acp_proxy.core.meter.counters import Reading, covers, partition
+from acp_proxy.core.meter.counters import Reading, covers, joined, partition, since_last
 from acp_proxy.core.meter.estimate import chars_of, cut_short
 from acp_proxy.core.meter.guess import Judged, ScopeGuess, tells_its_call
 from acp_proxy.core.meter.notes import Ended, Notes
@@ -35,13 +35,12 @@ def as_stranger(profile: Profile) -> Profile:
 
 
 def read(
-    counters: Counters, ended: TurnEnded, account: SessionAccount, notes: Notes, scope: ScopeGuess, profile: Profile
+    counters: Counters, ended: TurnEnded, account: SessionAccount, notes: Notes, scope: ScopeGuess, given: Profile
 ) -> Reading:
     """One turn's counters, after those of the turn before. Moves the account's counters on."""
-    described = profile.input is not None
-    profile = _with_caches(counters, ended, account, notes, scope, profile)
+    profile = _with_caches(counters, ended, account, notes, scope, given)
     reading = partition(counters, profile)
-    if not described and profile.input is not None and _leaves_open(counters, reading.usage):
+    if profile is not given and _leaves_open(counters, reading.usage):
         reading = replace(reading, whole=False)
     before, context = account.before, account.used if notes.used else None
     now = Ended(ended.at, counters, reading.usage, context, ended.tool_calls + 1, account.option)
@@ -49,20 +48,21 @@ def read(
     if reading.usage.total:  # zeros say nothing of how it counts
         account.before, account.calls = now, 0
     call = _one_call(account, before, now)
-    judged = _judged(ended, notes, before, now, call, account, scope)
+    judged = Judged()
+    if reading.usage.total and not ended.model_usage:  # with rows by model a sudden growth is a stream that was retried
+        judged = scope.judge(before, now, call, loaded=not account.from_start, waited=notes.waited)
     if judged.cumulative:
         if before is not None and not before.cumulative:
             account.tokens.stand_at(before.counters)
-        since, now.cumulative = account.tokens.advance(counters), True
-        reading = Reading(NOTHING) if since is None else partition(since, profile)
-    reading = replace(reading, detail=_joined(judged.reason, reading.detail), whole=reading.whole and judged.sure)
+        reading, now.cumulative = since_last(account.tokens.advance(counters), profile), True
+    reading = replace(reading, detail=joined(judged.reason, reading.detail), whole=reading.whole and judged.sure)
     if before is None and not (account.from_start or scope.settled or judged.cumulative) and _may_go_on(now, account):
-        return _after_load(counters, now, account, profile, reading)
+        return _after_load(now, account, profile, reading)
     one_of_several = _may_be_one(reading.usage, now, call, judged, account, scope)
     if judged.sure and not cut_short(ended) and _says_more(before, now, account):
         account.sure = known_turn(reading.usage, calls, account.passed, context)
     if one_of_several:
-        return replace(reading, detail=_joined(reading.detail, _ONE_OF_SEVERAL), whole=False)
+        return replace(reading, detail=joined(reading.detail, _ONE_OF_SEVERAL), whole=False)
     return reading
 
 
@@ -74,15 +74,14 @@ def _may_go_on(now: Ended, account: SessionAccount) -> bool:
     return covers(now.counters, last) and not tells_its_call(now)
 
 
-def _after_load(counters: Counters, now: Ended, account: SessionAccount, profile: Profile, reading: Reading) -> Reading:
+def _after_load(now: Ended, account: SessionAccount, profile: Profile, reading: Reading) -> Reading:
     """The first turn of a loaded session: where its counters stood before only the ledger may know."""
     if now.partition.prompt < SMALL:
         return reading
-    detail, last = _joined(reading.detail, _AFTER_LOAD), account.tokens.last
-    if last is None or not covers(counters, last):
+    detail, last = joined(reading.detail, _AFTER_LOAD), account.tokens.last
+    if last is None or not covers(now.counters, last):
         return replace(reading, detail=detail, guessed=True)
-    since, now.cumulative = account.tokens.advance(counters), True
-    grown = Reading(NOTHING) if since is None else partition(since, profile)
+    grown, now.cumulative = since_last(account.tokens.advance(now.counters), profile), True
     return replace(grown, detail=detail, whole=False)
 
 
@@ -92,22 +91,7 @@ def read_calls(ended: TurnEnded, notes: Notes) -> Reading:
     later = first.total + told.completion + (chars_of(ended) // CHARS_PER_TOKEN)
     if notes.told_calls > ended.tool_calls + 1 or most.prompt > REMINDERS + 11 * later // 10:
         return Reading(most, "unknown agent: usage told call by call, or of the turn so far", whole=False)
-    return Reading(told, _joined("unknown agent: usage told call by call", notes.lacking), whole=not notes.lacking)
-
-
-def _judged(
-    ended: TurnEnded,
-    notes: Notes,
-    before: Ended | None,
-    now: Ended,
-    call: OneCall | None,
-    account: SessionAccount,
-    scope: ScopeGuess,
-) -> Judged:
-    """Who tells its counters by model, too, counts per turn: a sudden growth is then a stream that was retried."""
-    if ended.model_usage or not now.partition.total:
-        return Judged()
-    return scope.judge(before, now, call, loaded=not account.from_start, waited=notes.waited)
+    return Reading(told, joined("unknown agent: usage told call by call", notes.lacking), whole=not notes.lacking)
 
 
 def _one_call(account: SessionAccount, before: Ended | None, now: Ended) -> OneCall | None:
@@ -176,7 +160,3 @@ def _with_caches(
 def _leaves_open(counters: Counters, usage: Usage) -> bool:
     """Whether more may be missing: of the total, or of where thinking belongs."""
     return bool(counters.thought) if counters.total is None else counters.total < usage.total
-
-
-def _joined(*parts: str) -> str:
-    return "; ".join(filter(None, parts))
