@@ -86,7 +86,7 @@ class TestWriting:
             assert journal.path
             data = bytearray(journal.path.read_bytes())
             data[slot + 40] ^= 1  # the first that the next row writes
-            assert read_journal(bytes(data)) == Contents("sqlite:////l", ())
+            assert read_journal(bytes(data)) == Contents("sqlite:////l", (), (), torn=0, unreadable=0)
 
     def test_it_grows_to_its_bound_and_then_keeps_no_more(self, directory: Path) -> None:
         large = row(line("m" * 100_000))

@@ -63,6 +63,18 @@ def test_any_row_comes_back_as_it_was(given_row: Row) -> None:
     assert msgspec.msgpack.decode(encode(given_row), type=Row) == given_row
 
 
+def test_its_bytes_are_those_that_other_releases_write_and_read() -> None:
+    """Another layout needs another number in its first bytes, lest a journal be torn to who takes it over."""
+    with mmap.mmap(-1, 4096) as memory:
+        commit(memory, 0, b"row")
+        whole = memory[:17]
+        commit(memory, 16, b"row", is_open=True)
+        assert (whole, memory[16]) == (bytes.fromhex("c0000000 03000000 dbf63084 726f77 00 00"), 0xB0)
+        tick_off(memory, 16)
+        assert memory[16] == 0xD0
+    assert head("sqlite:///x") == b"acpjrnl1" + bytes.fromhex("0b000000") + b"sqlite:///x" + bytes(9)
+
+
 def test_what_is_committed_and_not_done_comes_back_in_order(written: Written) -> None:
     tick_off(written.map, written.slots[1])
     contents = read_journal(written.map[:])
@@ -117,13 +129,34 @@ def test_of_a_turn_that_is_kept_twice_the_later_counts(written: Written, later: 
     assert [found.entry.started_at for found in contents.open] == [NOON + 1]
 
 
+def test_what_was_known_of_a_turn_counts_no_more_beside_its_row(written: Written) -> None:
+    """As when its process was killed before the one was ticked off for the other."""
+    commit(written.map, written.tail, encode(row(id="e")), is_open=True)
+    written.tail += room(encode(row(id="e")))
+    written.write(encode(row(id="e")))
+    contents = read_journal(written.map[:])
+    assert contents
+    assert (written.ids(), contents.open) == (["a", "b", "c", "d", "e"], ())
+
+
 @pytest.mark.parametrize("damaged", range(4))
-def test_a_torn_record_is_skipped_and_counted(written: Written, damaged: int) -> None:
-    written.map[written.slots[damaged] + 40] ^= 1
+@pytest.mark.parametrize("there", [(0, b"\xff"), (4, bytes(8)), (40, b"\xff")], ids=["mark", "length", "row"])
+def test_a_torn_record_is_skipped_and_counted(written: Written, damaged: int, there: tuple[int, bytes]) -> None:
+    offset, data = written.slots[damaged] + there[0], there[1]
+    written.map[offset : offset + len(data)] = data
     contents = read_journal(written.map[:])
     assert contents
     assert written.ids() == [name for number, name in enumerate("abcd") if number != damaged]
-    assert contents.torn == 1
+    assert (contents.torn, contents.unreadable) == (1, 0)
+
+
+def test_a_torn_record_is_counted_once_though_marks_seem_to_be_in_it(written: Written) -> None:
+    written.write(b"\xc0" * 100)
+    written.write(encode(row(id="f")))
+    written.map[written.slots[-2] + 40] ^= 1
+    contents = read_journal(written.map[:])
+    assert contents
+    assert (contents.torn, written.ids()) == (1, ["a", "b", "c", "d", "f"])
 
 
 def test_a_torn_length_hides_no_record_behind_it(written: Written) -> None:
