@@ -7,6 +7,7 @@ from typing import get_args
 
 from acp_proxy.core.acp import counters
 from acp_proxy.core.agents import UNKNOWN, ProfileOverride
+from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import Counters, ModelSelected
 from acp_proxy.core.meter.counters import partition
 from acp_proxy.core.usage import Usage
@@ -202,6 +203,26 @@ def test_counters_that_grow_by_less_than_an_agents_instructions_after_a_load_are
     sources = [story.turn(inclusive(total, 50)).usage_source for total in (6000, 6100, 6200)]
     assert sources == ["estimated", "agent", "agent"]
     assert story.rows[-1].usage.prompt == 6200
+
+
+def test_the_first_counters_after_a_load_are_a_guess_too_where_they_are_less_than_the_ledgers() -> None:
+    story = opened(how="load")
+    story.restore(SessionState(counters=inclusive(4900, 220)))
+    row = story.turn(inclusive(2900, 110))
+    assert (row.usage.total, row.usage_source) == (3010, "estimated")
+
+
+def test_of_a_loaded_session_only_the_first_counters_may_go_on_from_before() -> None:
+    story = opened(how="load")
+    told = [story.turn(inclusive(4800, 280), used=5080), story.turn(inclusive(9500, 470), tool_calls=2)]
+    assert [(row.usage.prompt, row.usage_source) for row in told] == [(4800, "agent"), (9500, "agent")]
+
+
+def test_a_turn_of_one_call_tells_what_a_call_can_have_sent_whatever_was_before_it() -> None:
+    story = opened()
+    for *tokens, calls in (3000, 100, 1), (2200, 80, 1), (10_700, 230, 3):
+        row = story.turn(inclusive(*tokens), tool_calls=calls - 1)
+        assert (row.usage.prompt, row.usage_source) == (tokens[0], "agent")
 
 
 def test_the_first_counters_after_a_load_may_be_of_two_turns() -> None:
