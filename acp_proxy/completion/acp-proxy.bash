@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 177c1cb38934bed0
+# Made by scripts/build-completion, of options 40116c80e4b4527f
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate)

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 6e16d64030c8a4e6
+# Made by scripts/build-completion, of options 373d6184bf4ef5d1
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -67,12 +67,12 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l project -x -d 'by defau
 complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l budget -x -d 'US dollars that this run may spend, over all its sessions'
 complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l no-summary -d 'no summary on stderr at the end'
 complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l log -xka "(__fish_complete_path (commandline -ct))" -d 'log to a file instead of stderr'
-complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l log-level -xka "debug info warning error" -d 'debug, info, warning (default) or error'
+complete -c acp-proxy -n '_shtab_acp_proxy_using run' -l log-level -xka "debug info warning error" -d 'how much is logged, by default warning'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a report -d 'What was spent.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
-complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l by -xka "day week month session turn model agent project user team kind" -d 'day, week, month, session, turn, model, agent, project, user, team, kind (default: day)'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l by -xka "day week month session turn model agent project user team kind" -d 'what each row is of, by default a day'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l since -x -d 'from then on, by default all: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l until -x -d 'before then, in the same forms; by default all'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l tz -x -d 'a time zone such as Europe/Berlin; by default the local one'
@@ -177,7 +177,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l agent -x -d 'only thi
 complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l list -d 'the editors, their settings, and the agents in them'
 complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l dry-run -d 'show the change, and write nothing'
 complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l undo -d 'put the settings back as they were'
-complete -c acp-proxy -n '_shtab_acp_proxy_using setup; and test $_shtab_acp_proxy_npos -eq 0' -ka "zed jetbrains codecompanion avante agentic agent-shell obsidian toad acpx" -d 'zed, jetbrains, codecompanion, avante, agentic, agent-shell, obsidian, toad, acpx'
+complete -c acp-proxy -n '_shtab_acp_proxy_using setup; and test $_shtab_acp_proxy_npos -eq 0' -ka "zed jetbrains codecompanion avante agentic agent-shell obsidian toad acpx" -d editor
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a prices -d 'What models cost.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using prices' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using prices' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
@@ -230,7 +230,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npo
 complete -c acp-proxy -n '_shtab_acp_proxy_using completion' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using completion' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using completion' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
-complete -c acp-proxy -n '_shtab_acp_proxy_using completion; and test $_shtab_acp_proxy_npos -eq 0' -ka "bash zsh fish" -d 'one of bash, zsh, fish'
+complete -c acp-proxy -n '_shtab_acp_proxy_using completion; and test $_shtab_acp_proxy_npos -eq 0' -ka "bash zsh fish" -d shell
 
 # After -- stands the agent's command: it is completed as it is without acp-proxy before it.
 function _shtab_acp_proxy_using

@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 81910796db821306
+# Made by scripts/build-completion, of options e45801bd44862b9a
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -143,7 +143,7 @@ _shtab_acp_proxy_completion_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config[in place of the user\'s configuration file]:FILE:_files"
   "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  ":one of bash, zsh, fish:(bash zsh fish)"
+  ":shell:(bash zsh fish)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -287,7 +287,7 @@ _shtab_acp_proxy_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config[in place of the user\'s configuration file]:FILE:_files"
   "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--by[day, week, month, session, turn, model, agent, project, user, team, kind (default\: day)]:KEY:(day week month session turn model agent project user team kind)"
+  "--by[what each row is of, by default a day]:KEY:(day week month session turn model agent project user team kind)"
   "--since[from then on, by default all\: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)]:TIME:"
   "--until[before then, in the same forms\; by default all]:TIME:"
   "--tz[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
@@ -316,7 +316,7 @@ _shtab_acp_proxy_run_options=(
   "--budget[US dollars that this run may spend, over all its sessions]:AMOUNT:"
   "--no-summary[no summary on stderr at the end]"
   "--log[log to a file instead of stderr]:FILE:_files"
-  "--log-level[debug, info, warning (default) or error]:LEVEL:(debug info warning error)"
+  "--log-level[how much is logged, by default warning]:LEVEL:(debug info warning error)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -355,7 +355,7 @@ _shtab_acp_proxy_setup_options=(
   "--list[the editors, their settings, and the agents in them]"
   "--dry-run[show the change, and write nothing]"
   "--undo[put the settings back as they were]"
-  ":zed, jetbrains, codecompanion, avante, agentic, agent-shell, obsidian, toad, acpx:(zed jetbrains codecompanion avante agentic agent-shell obsidian toad acpx)"
+  ":editor:(zed jetbrains codecompanion avante agentic agent-shell obsidian toad acpx)"
 )
 
 # guard to ensure default positional specs are added only once per session

@@ -16,6 +16,13 @@ from acp_proxy.completion import SHELLS
 DIRECTORY = Path(acp_proxy.completion.__file__).parent
 _FILES = ("FILE", "PATH")  # as options call what they take
 _CHOICES = {"--log-level": ("debug", "info", "warning", "error"), "ID": ("last",)}  # what the parser leaves to others
+# Said beside each value, where the help of the option lists them all.
+_VALUES = {
+    "--by": "what each row is of, by default a day",
+    "--log-level": "how much is logged, by default warning",
+    "EDITOR": "editor",
+    "SHELL": "shell",
+}
 
 _BASH = """
 # After -- stands the agent's command: it is completed as it is without acp-proxy before it.
@@ -88,7 +95,7 @@ def main() -> int:
 
 def mark(shell: str) -> str:
     """A line that is another one where the script was made of other commands or options than there are."""
-    made_of = (sorted(_described(parser())), _CHOICES, _ENDINGS[shell])
+    made_of = (sorted(_described(parser())), _CHOICES, _VALUES, _ENDINGS[shell])
     return f"# Made by scripts/build-completion, of options {hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}\n"
 
 
@@ -111,6 +118,7 @@ def _prepare(command: argparse.ArgumentParser, file: dict[str, str]) -> None:
         if action.metavar in _FILES:
             action.complete = file  # type: ignore[attr-defined]
         action.choices = action.choices or _CHOICES.get(name)
+        action.help = _VALUES.get(name, action.help)
         for each in _below(action):
             _prepare(each, file)
 

@@ -44,11 +44,14 @@ def environ(home: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(("typed", "completed"), TYPED)
 def test_fish_completes(home: Path, typed: str, completed: str) -> None:
-    asked = f'source acp-proxy.fish; complete -C "{typed}"'
-    done = subprocess.run(
-        ["fish", "-c", asked], cwd=home, env=environ(home), capture_output=True, text=True, check=True, timeout=SECONDS
-    )
-    assert [line.partition("\t")[0] for line in done.stdout.splitlines()] == [completed]
+    assert [value for value, _ in offered_by_fish(home, typed)] == [completed]
+
+
+@pytest.mark.parametrize("typed", ["setup ", "completion ", "report --by ", "run --log-level "])
+def test_fish_does_not_say_all_values_beside_each(home: Path, typed: str) -> None:
+    offered = dict(offered_by_fish(home, f"acp-proxy {typed}"))
+    assert len(offered) > 1
+    assert not [said for said in offered.values() if all(value in said for value in offered)]
 
 
 @pytest.mark.parametrize(
@@ -83,3 +86,12 @@ def read_until(terminal: int, text: str) -> None:
         ready, _, _ = select.select([terminal], [], [], max(0, end - time.monotonic()))
         assert ready, seen
         seen += os.read(terminal, 65536).decode()
+
+
+def offered_by_fish(home: Path, typed: str) -> list[tuple[str, str]]:
+    """Each value, and what is said of it."""
+    asked = f'source acp-proxy.fish; complete -C "{typed}"'
+    done = subprocess.run(
+        ["fish", "-c", asked], cwd=home, env=environ(home), capture_output=True, text=True, check=True, timeout=SECONDS
+    )
+    return [(value, said) for value, _, said in (line.partition("\t") for line in done.stdout.splitlines())]
