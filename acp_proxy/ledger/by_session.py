@@ -46,15 +46,12 @@ def read_sessions(read: Read, query: Query, dialect: Dialect) -> Iterator[Sessio
 
 
 def read_session_sums(read: Read, query: Query, dialect: Dialect) -> Iterator[tuple[SessionInfo, Sums]]:
-    conditions, values = _conditions(query, dialect)
     for organisation in organisations(read, query):
-        wanted = _inside(query, organisation)
-        for before, found in _parts(read, organisation, conditions, values):
+        wanted = inside(query, organisation)
+        turns = turns_of_sessions(query, dialect)
+        for among, found in parts_of_sessions(read, organisation, query, dialect):
             sessions: dict[tuple[object, ...], SessionInfo] = {_key(one): one for one in found}
-            among = (organisation, *before, *_key(found[-1]), *values)
-            for sums in read_sums_of_turns(
-                read, wanted, _BY, dialect, _turns_of(_BETWEEN + conditions, dialect), among
-            ):
+            for sums in read_sums_of_turns(read, wanted, _BY, dialect, turns, among):
                 if session := sessions.get(sums.key):  # else it is newer than what was read before
                     yield session, replace(sums, key=())
 
@@ -69,7 +66,7 @@ def read_costliest_sessions(
     def places() -> Iterator[_Place]:
         nonlocal count
         for organisation in everywhere:
-            for place in _places(read, _inside(query, organisation), organisation, query, currencies, dialect):
+            for place in _places(read, inside(query, organisation), organisation, query, currencies, dialect):
                 count += 1
                 yield place
 
@@ -84,31 +81,30 @@ def read_costliest_sessions(
             sessions = map(session_info, read(f"SELECT {SESSION} FROM session s WHERE org_id = ? {these}", among))
             infos = {_key(one): one for one in sessions}
             turns = _turns_of(these, dialect)
-            for sums in read_sums_of_turns(read, _inside(query, organisation), _BY, dialect, turns, among):
+            for sums in read_sums_of_turns(read, inside(query, organisation), _BY, dialect, turns, among):
                 key = cast("_Key", sums.key)
                 found[organisation, key] = infos[key], replace(sums, key=())
-    return [found[whose, key] for _, _, whose, key in best], count
+    # All but what somebody has given another user meanwhile.
+    return [found[whose, key] for _, _, whose, key in best if (whose, key) in found], count
 
 
 def _places(
     read: Read, wanted: Query, organisation: str, query: Query, currencies: Sequence[str], dialect: Dialect
 ) -> Iterator[_Place]:
     """Of each session that has such rows."""
-    conditions, values = _conditions(query, dialect)
-    inside, inside_values = where_of(wanted, dialect)
-    turns, theirs = _turns_of(_BETWEEN + conditions, dialect)
+    such, such_values = where_of(wanted, dialect)
+    turns, theirs = turns_of_sessions(query, dialect)
     of_currency = "CASE WHEN l.currency = ? THEN l.cost_nano {} END"
     amounts = [f"sum({of_currency.format(part)})" for _ in currencies for part in (f"/ {NANO}", f"% {NANO}")]
     sql = f"""
         SELECT t.user_id, t.host, t.agent, t.session, {", ".join([*amounts, *_COUNTS])}
         FROM {turns} CROSS JOIN line l
-        WHERE t.org_id = ? {theirs} {inside} AND l.org_id = t.org_id AND l.turn = t.id
+        WHERE t.org_id = ? {theirs} {such} AND l.org_id = t.org_id AND l.turn = t.id
         GROUP BY t.user_id, t.host, t.agent, t.session
     """
     asked = [currency for currency in currencies for _ in range(2)]
-    for before, found in _parts(read, organisation, conditions, values):
-        among = (organisation, *before, *_key(found[-1]), *values)
-        for each in read(sql, (*asked, *among, organisation, *inside_values)):
+    for among, _ in parts_of_sessions(read, organisation, query, dialect):
+        for each in read(sql, (*asked, *among, organisation, *such_values)):
             key, sums, tokens = each[:4], each[4 : 4 + len(asked)], sum(each[4 + len(asked) :])
             costs = (
                 None if units is None else units * NANO + nano for units, nano in zip(*[iter(sums)] * 2, strict=True)
@@ -117,18 +113,24 @@ def _places(
             yield amount, key_of(organisation, *key), organisation, key
 
 
-def _parts(
-    read: Read, organisation: str, conditions: str, values: Sequence[Any]
-) -> Iterator[tuple[_Key, list[SessionInfo]]]:
-    """All sessions that may have such rows, some at a time: the key before them, and what is known of each."""
+def parts_of_sessions(
+    read: Read, organisation: str, query: Query, dialect: Dialect
+) -> Iterator[tuple[tuple[Any, ...], list[SessionInfo]]]:
+    """All sessions that may have such rows, some at a time: the values of `turns_of_sessions`, and what is known."""
+    conditions, values = _conditions(query, dialect)
     sql = f"""
         SELECT {SESSION} FROM session s WHERE org_id = ? AND ({_KEY}) > (?, ?, ?, ?) {conditions}
         ORDER BY {_KEY} LIMIT {_AT_ONCE}
     """
     last: _Key = ("", "", "", "")
     while found := [session_info(each) for each in read(sql, (organisation, *last, *values))]:
-        yield last, found
-        last = _key(found[-1])
+        before, last = last, _key(found[-1])
+        yield (organisation, *before, *last, *values), found
+
+
+def turns_of_sessions(query: Query, dialect: Dialect) -> tuple[str, str]:
+    """SQL for the turns, called t, of some of these sessions, and for a further condition."""
+    return _turns_of(_BETWEEN + _conditions(query, dialect)[0], dialect)
 
 
 def _turns_of(sessions: str, dialect: Dialect) -> tuple[str, str]:
@@ -137,8 +139,8 @@ def _turns_of(sessions: str, dialect: Dialect) -> tuple[str, str]:
     return f"{chosen} CROSS JOIN turn t {dialect.by_session}", _THEIRS
 
 
-def _inside(query: Query, organisation: str) -> Query:
-    """What a row of such a session must be."""
+def inside(query: Query, organisation: str) -> Query:
+    """What a row of such a session must be, beside its title."""
     where = ((name, value) for name, value in query.where if name not in ("title", "organisation"))
     return Query(query.since, query.until, (*where, ("organisation", organisation)))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 
 from acp_proxy.ledger import Query, Row
+from acp_proxy.ledger.by_session import inside, parts_of_sessions, turns_of_sessions
 from acp_proxy.ledger.columns import organisations, where_of
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.rows import CHUNK, read_by_ids
@@ -26,24 +27,30 @@ def read_costliest(read: Read, query: Query, currencies: Sequence[str], most: in
     for organisation in everywhere:
         ids = [turn for _, turn, whose in places if whose == organisation]
         rows |= {(organisation, row.entry.id): row for row in read_by_ids(read, organisation, ids, query)}
-    return [rows[whose, turn] for _, turn, whose in places]
+    # All but what somebody has taken away meanwhile.
+    return [rows[whose, turn] for _, turn, whose in places if (whose, turn) in rows]
 
 
 def _places(
     read: Read, organisation: str, query: Query, currencies: Sequence[str], most: int, dialect: Dialect
 ) -> Iterator[_Place]:
     """Of each so many rows those that cost most."""
-    conditions, values = where_of(query, dialect, of_some=True)
+    conditions, values = where_of(inside(query, organisation), dialect)
+    if any(dimension == "title" for dimension, _ in query.where):  # most sessions have another one
+        turns, some = turns_of_sessions(query, dialect)
+        parts = ((*among, organisation) for among, _ in parts_of_sessions(read, organisation, query, dialect))
+    else:
+        turns, some = "turn t", "AND (t.started_at, t.id) > (?, ?) AND (t.started_at, t.id) <= (?, ?)"
+        parts = ((organisation, *span) for span in _spans(read, organisation, query, dialect))
     amounts = [*("sum(CASE WHEN l.currency = ? THEN l.cost_nano END)" for _ in currencies), _TOKENS]
     sql = f"""
-        SELECT t.id, {", ".join(amounts)} FROM turn t CROSS JOIN line l
-        WHERE t.org_id = ? AND (t.started_at, t.id) > (?, ?) AND (t.started_at, t.id) <= (?, ?) {conditions}
-            AND l.org_id = t.org_id AND l.turn = t.id
+        SELECT t.id, {", ".join(amounts)} FROM {turns} CROSS JOIN line l
+        WHERE t.org_id = ? {some} {conditions} AND l.org_id = t.org_id AND l.turn = t.id
         GROUP BY t.started_at, t.id
         ORDER BY {", ".join(f"{number} DESC NULLS LAST" for number, _ in enumerate(amounts, 2))}, t.id LIMIT ?
     """
-    for span in _spans(read, organisation, query, dialect):
-        for turn, *sums in read(sql, (*currencies, organisation, *span, *values, most)):
+    for part in parts:
+        for turn, *sums in read(sql, (*currencies, *part, *values, most)):
             yield tuple((amount is None, -(amount or 0)) for amount in sums), turn, organisation
 
 

@@ -15,6 +15,8 @@ from msgspec.structs import replace
 from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.ledger import Query, Row, Sums, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.by_session import read_costliest_sessions
+from acp_proxy.ledger.costliest import read_costliest
 from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.recent import Recent
@@ -227,6 +229,41 @@ def test_rows_of_sessions_with_a_title_come_in_their_order_out_of_more_than_a_ch
     assert [found.entry.id for found in ledger.rows(titled)] == ids
     assert [found.entry.id for found in ledger.costliest(titled, ("USD",), 2100)] == ids
     assert len(list(ledger.rows(Query(where=(("title", None),))))) == 2050
+
+
+def test_the_costliest_turns_of_a_title_are_looked_for_in_its_sessions_alone(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
+        ledger.append([row(id="a"), row(session="s2")])
+        ledger.note_session(ALICE, "s1", "Fix the Tests", NOON)
+    plans = list[str]()
+
+    def read(sql: str, values: Sequence[Any]) -> list[Any]:
+        plans.extend(step[3] for step in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values))
+        return connection.execute(sql, values).fetchall()
+
+    with closing(sqlite3.connect(path)) as connection:
+        (found,) = read_costliest(read, Query(where=(("title", "tests"),)), ("USD",), 5, SQLITE)
+    assert found.entry.id == "a"
+    assert [step for step in plans if "turn_by_session" in step]
+    assert [step for step in plans if "started_at" in step] == []
+
+
+def test_who_is_given_another_name_while_the_costliest_are_looked_for_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
+        ledger.append([row(id="a"), row(id="b", origin=BOB)])
+
+    def read(sql: str, values: Sequence[Any]) -> list[Any]:
+        found = connection.execute(sql, values).fetchall()
+        if "VALUES" in sql:  # they were chosen, and are read
+            for table in ("turn", "session"):
+                connection.execute(f"UPDATE {table} SET user_id = 'former-1' WHERE user_id = 'bob'")  # noqa: S608
+        return found
+
+    with closing(sqlite3.connect(path)) as connection:
+        found, count = read_costliest_sessions(read, Query(), ("USD",), 5, SQLITE)
+    assert ([session.origin.user for session, _ in found], count) == (["alice"], 2)
 
 
 def _by(origin: Origin, session: str) -> tuple[str, str, str]:
