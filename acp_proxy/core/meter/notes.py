@@ -57,12 +57,12 @@ class Notes(Struct):
 
 
 class Ended(Struct):
-    """The turn before: what its usage is compared with."""
+    """The turn before: what its usage is compared with. What has a default is for agents that nobody has described."""
 
     at: int
     counters: Counters
     partition: Usage
-    context: int | None  # as the agent told it in that turn
+    context: int | None = None  # as the agent told it in that turn
     calls: int = 1  # at most so many model calls: one, and one after each tool call
     model: str | None = None  # as chosen
     cumulative: bool = False  # its counters were taken as the session's

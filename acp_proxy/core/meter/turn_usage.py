@@ -15,7 +15,7 @@ from acp_proxy.core.agents import Profile
 from acp_proxy.core.entry import UsageSource
 from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.meter.agent_cost import Increase
-from acp_proxy.core.meter.counters import Reading, completed, is_empty, partition
+from acp_proxy.core.meter.counters import Reading, completed, is_empty, joined, partition
 from acp_proxy.core.meter.dialects import status_line
 from acp_proxy.core.meter.estimate import Estimate, answered, chars_of, cut_short
 from acp_proxy.core.meter.guess import ScopeGuess
@@ -51,9 +51,9 @@ def turn_usage(
     short = cut_short(ended)
     if reported is not None and reported.source == "estimated" and guess() is None:
         return TurnUsage(NOTHING, "none", reported.detail)
-    if reported is not None and reported.usage.total:
+    if reported is not None and reported.usage != NOTHING:
         if short and reported.source == "agent":
-            return replace(reported, source="partial", detail=_joined(reported.detail, _why(ended)))
+            return replace(reported, source="partial", detail=joined(reported.detail, _why(ended)))
         return reported
     if ended.stop_reason == "error" and not ended.updates and not increase.amounts:
         return TurnUsage(NOTHING, "agent", "failed before it used anything")
@@ -61,7 +61,7 @@ def turn_usage(
         return reported
     if increase.amounts:
         why = _why(ended) if short else ""
-        return TurnUsage(NOTHING, "partial", _joined(why, "the agent tells its cost, not its tokens"))
+        return TurnUsage(NOTHING, "partial", joined(why, "the agent tells its cost, not its tokens"))
     if short:
         return _cut_short(ended, account, notes, scope, guess)
     if profile.scope == "none" or (account.before is None and (profile.often_silent or not profile.known)):
@@ -73,48 +73,14 @@ def _reported(
     ended: TurnEnded, account: SessionAccount, notes: Notes, increase: Increase, scope: ScopeGuess
 ) -> TurnUsage | None:
     """What the agent said; None when it said nothing that can be counted."""
-    profile = account.profile
-    counters = _counters_of(ended, notes)
-    if notes.calls is not None and profile.known:
+    if notes.calls is not None and account.profile.known:
         return TurnUsage(notes.calls, "partial" if notes.lacking else "agent", notes.lacking)
-    if notes.calls is not None and counters is None:
-        return _read(read_calls(ended, notes))
-    if profile.scope == "session":
-        told = ended.counters
-        return _since_last(completed(told, notes.cumulative) if told else notes.cumulative, account, profile)
-    if counters is None:
-        return None
-    before = account.before
-    if profile.scope == "none":
-        profile = as_stranger(profile)
-    if profile.known:
-        reading = partition(counters, profile)
-        context = account.used if notes.used else None
-        account.before = Ended(ended.at, counters, reading.usage, context, ended.tool_calls + 1)
-    else:
-        reading = read(counters, ended, account, notes, scope, profile)
-    if not reading.usage.total and not _is_zero(ended, notes, profile, increase):
-        return None
-    if profile.scope == "last_call" and not reading.usage.completion:
-        return None  # every call writes something: what goose tells after `/compact` is the context that is left
-    if not increase.amounts and _repeats(ended, counters, before, notes, profile):
-        return TurnUsage(NOTHING, "none", "the agent repeats the usage of the turn before", repeated=True)
-    proven = notes.contexts if profile.used_in_turn else 0  # calls; not all are of tools that show
-    if profile.scope == "last_call" and (ended.tool_calls or proven > 1 or account.open):  # what waits may be in it
-        return TurnUsage(reading.usage, "partial", "the last of several model calls")
-    if profile.slips and before is not None and notes.waited:
-        reading = replace(reading, usage=_without(reading.usage, before.partition))
-    as_gemini = not profile.known and counters is ended.quota and counters.total is None
-    if (profile.loses_thought or as_gemini) and counters.thought is None:
-        return TurnUsage(reading.usage, "partial", _joined(reading.detail, "thinking is not told"))
-    return _read(reading)
-
-
-def _read(reading: Reading) -> TurnUsage:
-    source: UsageSource = "agent" if reading.certain and reading.whole else "partial"
-    if reading.guessed:
-        source = "estimated"
-    return TurnUsage(reading.usage, source, reading.detail, reading.certain)
+    if account.profile.scope == "session":
+        return _since_last(ended, account, notes)
+    counters = _counters_of(ended, notes)
+    if counters is not None:
+        return _counted(counters, ended, account, notes, increase, scope)
+    return None if notes.calls is None else _read(read_calls(ended, notes))
 
 
 def _counters_of(ended: TurnEnded, notes: Notes) -> Counters | None:
@@ -125,13 +91,57 @@ def _counters_of(ended: TurnEnded, notes: Notes) -> Counters | None:
     return None if is_empty(told) else told
 
 
-def _since_last(now: Counters | None, account: SessionAccount, profile: Profile) -> TurnUsage | None:
+def _since_last(ended: TurnEnded, account: SessionAccount, notes: Notes) -> TurnUsage | None:
+    now = notes.cumulative if ended.counters is None else completed(ended.counters, notes.cumulative)
     if now is None or is_empty(now):
         return None
     if (since := account.tokens.advance(now)) is None:
         return TurnUsage(NOTHING, "none", "where the session's counters stood before is not known")
-    reading = partition(since, profile)
+    reading = partition(since, account.profile)
     return _read(reading) if reading.usage.total else None
+
+
+def _counted(
+    counters: Counters, ended: TurnEnded, account: SessionAccount, notes: Notes, increase: Increase, scope: ScopeGuess
+) -> TurnUsage | None:
+    """What counters say of the turn; None when they are of no call of its own. Moves the account's on."""
+    profile, before = account.profile, account.before
+    if profile.scope == "none":
+        profile = as_stranger(profile)
+    if profile.known:
+        reading = partition(counters, profile)
+        account.before = Ended(ended.at, counters, reading.usage)
+    else:
+        reading = read(counters, ended, account, notes, scope, profile)
+    if profile.scope == "last_call" and not reading.usage.completion:
+        return None  # every call writes something: what goose tells after `/compact` is the context that is left
+    if reading.usage == NOTHING and not _is_zero(ended, notes, profile, increase):
+        return None
+    if not increase.amounts and _repeats(ended, counters, before, notes, profile):
+        return TurnUsage(NOTHING, "none", "the agent repeats the usage of the turn before", repeated=True)
+    if profile.slips and before is not None and notes.waited:
+        reading = replace(reading, usage=_without(reading.usage, before.partition))
+    return _whole_or_part(reading, counters, ended, account, notes, profile)
+
+
+def _whole_or_part(
+    reading: Reading, counters: Counters, ended: TurnEnded, account: SessionAccount, notes: Notes, profile: Profile
+) -> TurnUsage:
+    """What an agent of this kind leaves out of what it tells."""
+    proven = notes.contexts if profile.used_in_turn else 0  # calls; not all are of tools that show
+    if profile.scope == "last_call" and (ended.tool_calls or proven > 1 or account.open):  # what waits may be in it
+        return TurnUsage(reading.usage, "partial", "the last of several model calls")
+    as_gemini = not profile.known and counters is ended.quota and counters.total is None
+    if (profile.loses_thought or as_gemini) and counters.thought is None:
+        return TurnUsage(reading.usage, "partial", joined(reading.detail, "thinking is not told"))
+    return _read(reading)
+
+
+def _read(reading: Reading) -> TurnUsage:
+    source: UsageSource = "agent" if reading.certain and reading.whole else "partial"
+    if reading.guessed:
+        source = "estimated"
+    return TurnUsage(reading.usage, source, reading.detail, reading.certain)
 
 
 def _is_zero(ended: TurnEnded, notes: Notes, profile: Profile, increase: Increase) -> bool:
@@ -139,7 +149,7 @@ def _is_zero(ended: TurnEnded, notes: Notes, profile: Profile, increase: Increas
 
     An agent that reports in the turn, but no context, called a model whose provider tells no usage.
     """
-    if increase.amounts or profile.scope == "last_call" or profile.slips:
+    if increase.amounts or profile.slips:
         return False
     if not answered(ended):
         return True
@@ -170,7 +180,7 @@ def _cut_short(ended: TurnEnded, account: SessionAccount, notes: Notes, scope: S
 
     A new context proves a call. Without one, most of what was said in a turn that failed is the error's own text.
     """
-    why = _joined(_why(ended), "the agent reports nothing of it")
+    why = joined(_why(ended), "the agent reports nothing of it")
     profile = account.profile
     cumulative = (profile.scope if profile.known else scope.scope) == "session"
     told_later = cumulative or account.agent_tells_cost
@@ -189,7 +199,3 @@ def _estimated(why: str, guess: Guess) -> TurnUsage:
 
 def _why(ended: TurnEnded) -> str:
     return "failed" if ended.stop_reason == "error" else ended.stop_reason
-
-
-def _joined(*parts: str) -> str:
-    return "; ".join(filter(None, parts))
