@@ -20,6 +20,7 @@ from tests.core.story import (
     disjoint,
     inclusive,
     known,
+    openhands,
     usd,
 )
 
@@ -58,6 +59,15 @@ def test_a_cost_of_zero_of_a_turn_is_unknown_and_left_to_the_catalog() -> None:
         for *tokens, cost in ((100, 10, "0"), (200, 20, "0.5"), (300, 30, "0"))
     ]
     assert [row.cost_source for row in told] == ["computed", "agent", "computed"]
+
+
+def test_a_cost_of_openhands_that_is_no_number_is_none() -> None:
+    for cost in (True, "1", [1], -1, None):
+        story = Story(OPENHANDS)
+        story.open(model="mock")
+        turn = story.begin()
+        story.update(turn, openhands(100, 10, cost=cost))
+        assert story.end(turn)[-1].cost_source == "computed"
 
 
 def test_a_turn_that_was_cut_short_is_guessed_where_a_cost_comes_with_its_turn_or_never() -> None:

@@ -73,6 +73,14 @@ def test_fast_agent_writes_its_usage_as_text() -> None:
     assert (row.usage, row.usage_source) == (Usage(3770, 0, 0, 449), "agent")
 
 
+def test_usage_as_text_without_digits_is_told_as_nothing() -> None:
+    story = Story(FAST)
+    story.open()
+    turn = story.begin()
+    story.update(turn, {"field_meta": {"openhands.dev/metrics": {"status_line": ", in, 9 out"}}})
+    assert story.end(turn)[-1].usage == Usage(output=9)
+
+
 def test_usage_as_text_is_told_in_mid_turn_when_it_has_moved() -> None:
     story = Story(FAST)
     story.open()

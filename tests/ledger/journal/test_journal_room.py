@@ -126,6 +126,14 @@ def test_turns_that_always_overlap_never_fill_it(journal: Journal) -> None:
     assert journal.path.stat().st_size <= 2 * FIRST_SIZE
 
 
+def test_when_all_is_done_it_starts_over_whatever_room_rows_take(journal: Journal) -> None:
+    slots = set()
+    for length in range(0, 1600, 16):
+        slots.add(slot := slot_of(journal.write(row(line("m" * length, None)))))
+        journal.done(slot)
+    assert len(slots) == 1
+
+
 def test_running_turns_take_no_place_of_rows_in_the_other_half(journal: Journal) -> None:
     slots = list[int]()
     while (slot := journal.write(large("a"))) is not None:
