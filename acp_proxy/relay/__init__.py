@@ -33,11 +33,16 @@ TURN_OF_A_THREAD = 1e-4  # seconds; with Python's 5 ms reads would wait so long 
 
 def run(main: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Runs the program on uvloop, where there is one, else on asyncio's loop."""
-    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
-    with contextlib.suppress(ImportError):
-        from uvloop import new_event_loop as loop_factory
-    with asyncio.Runner(loop_factory=loop_factory) as runner:
+    with asyncio.Runner(loop_factory=_new_loop) as runner:
         return runner.run(main())
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    with contextlib.suppress(ImportError, OSError):  # a sandbox may refuse epoll or eventfd, and asyncio's does without
+        from uvloop import new_event_loop
+
+        return new_event_loop()
+    return asyncio.new_event_loop()
 
 
 class Relay:

@@ -13,6 +13,7 @@ import socket
 import stat
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
@@ -48,9 +49,9 @@ def shared_end(fd: int, *, writes: bool) -> End:
     mode = os.fstat(fd).st_mode
     if stat.S_ISSOCK(mode):
         if sys.platform == "linux":
-            return SocketEnd(fd, writes=writes)
-        else:  # noqa: RET505  what a type checker for another system leaves out
-            return BorrowedSocketEnd(fd, writes=writes)
+            with suppress(OSError):  # a sandbox may refuse epoll
+                return SocketEnd(fd, writes=writes)
+        return BorrowedSocketEnd(fd, writes=writes)
     if stat.S_ISFIFO(mode) or os.isatty(fd):
         return _reopened(fd, writes=writes) or BorrowedEnd(fd, writes=writes)
     return FileEnd(fd)
@@ -135,8 +136,8 @@ if sys.platform == "linux":  # who has epoll
         def __init__(self, fd: int, *, writes: bool) -> None:
             self._loop = asyncio.get_running_loop()
             self.fd = fd
+            self._poll, self._loss = select.epoll(), select.epoll()  # first: a socket that nobody takes would be closed
             self._socket = socket.socket(fileno=fd)
-            self._poll, self._loss = select.epoll(), select.epoll()
             self._poll.register(fd, select.EPOLLOUT if writes else select.EPOLLIN | select.EPOLLRDHUP)
 
         def read(self, size: int, /) -> bytes:

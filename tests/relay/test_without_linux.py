@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import random
 import signal
 import socket
@@ -42,6 +43,23 @@ def test_all_bytes_pass_and_the_agents_status_is_ours(case: tuple[dict[str, str]
         said = b"{}\n" + b"x" * 3_000_000 + b"\n{}\n"
         assert relay.communicate(said) == (said, b"")
         assert relay.returncode == 7
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="calls have other numbers")
+@each_of(["epoll_create1", "eventfd2", "epoll_create1,eventfd2"], name=str)
+def test_a_sandbox_that_refuses_what_a_loop_polls_by_keeps_no_agent_from_being_relayed(refused: str) -> None:
+    sandbox = (sys.executable, str(ROOT / "tests/agents/refusing.py"), refused)
+    with running(*sandbox, *PLAIN, "--", "sh", "-c", "cat; exit 7") as relay:
+        said = b"{}\n" + b"x" * 3_000_000 + b"\n{}\n"
+        assert relay.communicate(said)[0] == said
+        assert relay.returncode == 7
+    ours, theirs = socket.socketpair()
+    with ours, theirs, running(*sandbox, *PLAIN, "--", "sh", "-c", "cat; exit 7", stdin=theirs, stdout=theirs) as relay:
+        ours.settimeout(LIMIT)
+        ours.sendall(b"one\n")
+        assert ours.recv(100) == b"one\n"
+        ours.shutdown(socket.SHUT_WR)
+        assert relay.wait() == 7
 
 
 @each_of([(), ("--asyncio",)], name=repr)
