@@ -323,14 +323,16 @@ class TestTrouble:
     def test_where_no_thread_can_be_started_what_is_asked_fails_at_once_and_rows_wait(
         self, make: Make, path: Path, warnings: Warnings
     ) -> None:
-        worker, failed = make(path), SimpleQueue[LedgerError]()
+        worker, failed, done = make(path), SimpleQueue[LedgerError](), list[BudgetLedger]()
         with no_more_threads():
             worker.append(row(id="a"))
+            worker.do(done.append)
             worker.ask(lambda _: None, failed.put, within=WAIT)
             assert "can't start new thread" in str(failed.get_nowait())
         worker.append(row(id="b"))
         assert answer(worker)
         assert ids(path) == ["a", "b"]
+        assert len(done) == 1
         assert warnings.events == ["ledger.unavailable"]
 
     def test_where_no_thread_can_be_started_rows_are_written_at_the_end(self, make: Make, path: Path) -> None:

@@ -113,6 +113,15 @@ def test_zeros_of_box_agent_stand_for_a_provider_that_tells_nothing() -> None:
     assert (row.usage.output, row.usage_source) == (20, "estimated")
 
 
+def test_half_of_what_box_agent_tells_is_at_least_that() -> None:
+    story = Story(BOX)
+    story.open()
+    turn = story.begin()
+    story.update(turn, {}, {"rawOutput": {"type": "turn_usage", "tokenUsage": {"promptTokens": 6000}}})
+    row = story.end(turn)[-1]
+    assert (row.usage, row.usage_source) == (Usage(6000), "partial")
+
+
 def test_openhands_counts_in_words_of_its_own() -> None:
     story = Story(OPENHANDS)
     story.open()

@@ -190,6 +190,15 @@ def test_of_a_subagent_with_tools_only_the_last_call_is_told() -> None:
     assert (helper.kind, helper.usage_source) == ("subagent", "partial")
 
 
+def test_usage_of_a_tool_that_is_no_subagent_makes_no_row() -> None:
+    story = Story(CLAUDE)
+    story.open(model="claude-opus-5-5")
+    turn = story.begin()
+    response = {"usage": {"input_tokens": 100, "output_tokens": 10}}
+    story.update(turn, {"claudeCode": {"toolResponse": response}}, {"toolCallId": "t1"})
+    assert [row.kind for row in story.end(turn, disjoint(1100, 10), tool_calls=1)] == ["turn"]
+
+
 def test_qwens_subagent_counts_once_though_it_is_told_twice() -> None:
     story = Story(QWEN)
     story.open(model="mock")

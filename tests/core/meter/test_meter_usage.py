@@ -165,6 +165,14 @@ def test_calls_of_which_one_misses_a_part_are_at_least_that() -> None:
     assert (row.usage, row.usage_source) == (Usage(1200, 5020, 0, 403), "partial")
 
 
+def test_a_call_of_which_only_a_total_is_told_is_none() -> None:
+    story = Story(QWEN)
+    story.open()
+    turn = story.begin()
+    story.update(turn, {"usage": {"totalTokens": 6311}})
+    assert story.end(turn)[-1].usage_source == "none"
+
+
 def test_a_call_between_turns_is_work_of_its_own() -> None:
     story = Story(QWEN)
     story.open(model="mock")
