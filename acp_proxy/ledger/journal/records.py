@@ -32,9 +32,9 @@ class Contents(Struct, frozen=True):
 
     ledger: str  # the URL that it was written for
     rows: tuple[Row, ...]  # committed and not done
-    open: tuple[Row, ...] = ()  # of turns that had not ended: what was known last
-    torn: int = 0  # damaged stretches that were skipped
-    unreadable: int = 0  # whole records that are no rows: of another version
+    open: tuple[Row, ...]  # of turns that had not ended: what was known last
+    torn: int  # damaged stretches that were skipped
+    unreadable: int  # whole records that are no rows: of another version
 
 
 def head(ledger: str) -> bytes:
