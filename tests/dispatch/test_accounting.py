@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, TurnEnded, TurnEnding, TurnMetered, TurnStarted, UsageReported
 from acp_proxy.interceptor import Interceptor
-from tests.ends import Ends, answer, encoded, prompt, update
+from tests.ends import Ends, answer, chunk, encoded, prompt, update
 
 
 class Listens(Interceptor):
@@ -116,3 +116,14 @@ def test_nobody_waits_for_an_answer_to_a_prompt_that_is_looked_into_because_of_i
     ends.client_says(prompt(2))
     ends.agent_says(answer(77, something="else"))
     assert turns.heard == [TurnStarted]
+
+
+def test_one_look_is_called_for_whatever_waits_and_none_for_words_alone() -> None:
+    ends, due = late_ends(Listens())
+    for _ in range(2):
+        ends.agent_says(update("usage_update", used=5, size=10))
+        ends.agent_says(update("usage_update", used=6, size=10))
+        assert len(due) == 1
+        due.pop()()
+        ends.agent_says(chunk())
+        assert due == []
