@@ -342,3 +342,15 @@ def test_an_agent_that_tells_its_calls_by_protocol_version_two_alone_is_estimate
             story.report(turn, used=used, size=190_000)
         row = story.end(turn, tool_calls=1, output_chars=40)[-1]
         assert (row.usage, row.usage_source) == (Usage(12_890, 0, 0, 10), "estimated")
+
+
+def test_an_estimate_has_no_more_output_and_thinking_than_its_context_holds() -> None:
+    for output, thought, usage in (
+        (4000, 0, Usage(output=100)),
+        (0, 4000, Usage(thought=100)),
+        (4000, 160, Usage(output=60, thought=40)),
+    ):
+        story = Story(ZED_CODEX)
+        story.open(model="mock")
+        row = story.turn(used=100, output_chars=output, thought_chars=thought)
+        assert (row.usage, row.usage_source) == (usage, "estimated")
