@@ -14,7 +14,16 @@ from msgspec.structs import replace
 from acp_proxy.core.money import NANO
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Query, SessionInfo, Sums
-from acp_proxy.ledger.columns import LINES, SESSION, SESSION_KEY, organisations, session_info, where_of
+from acp_proxy.ledger.columns import (
+    LINES,
+    OF_SESSIONS,
+    SESSION,
+    SESSION_KEY,
+    organisations,
+    session_info,
+    title_of,
+    where_of,
+)
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.session_keys import key_of
 from acp_proxy.ledger.statements import Read
@@ -24,8 +33,6 @@ _AT_ONCE = 500
 _KEY = "user_id, host, agent, session"
 _BY = ("user", "host", "agent", "session")
 _BETWEEN = f"AND ({_KEY}) > (?, ?, ?, ?) AND ({_KEY}) <= (?, ?, ?, ?)"
-# An expression, lest SQLite look for users between the first and the last one, and not for a session.
-_THEIRS = "AND t.user_id = s.user_id || '' AND t.host = s.host AND t.agent = s.agent AND t.session = s.session"
 _COUNTS = ("sum(l.input)", "sum(l.cached_read)", "sum(l.cached_write)", "sum(l.output)", "sum(l.thought)")
 
 _Key = tuple[str, str, str, str]
@@ -136,7 +143,7 @@ def turns_of_sessions(query: Query, dialect: Dialect) -> tuple[str, str]:
 def _turns_of(sessions: str, dialect: Dialect) -> tuple[str, str]:
     """SQL for the turns of such sessions of an organisation, and for a further condition."""
     chosen = f"(SELECT {_KEY} FROM session s WHERE org_id = ? {sessions}) s"
-    return f"{chosen} CROSS JOIN turn t {dialect.by_session}", _THEIRS
+    return f"{chosen} CROSS JOIN turn t {dialect.by_session}", OF_SESSIONS
 
 
 def inside(query: Query, organisation: str) -> Query:
@@ -155,11 +162,8 @@ def _conditions(query: Query, dialect: Dialect) -> tuple[str, list[Any]]:
     if query.until is not None:
         sql += " AND s.started_at < ?"
         values.append(query.until)
-    for dimension, value in query.where:
-        if dimension == "title":
-            sql += " AND s.title IS NULL" if value is None else f" AND {dialect.in_title}"
-            values += [] if value is None else [value.casefold()]
-    return sql, values
+    title, titles = title_of(query, dialect)
+    return sql + title, [*values, *titles]
 
 
 def _key(session: SessionInfo) -> _Key:

@@ -33,6 +33,8 @@ COST_UNTOLD = f"{USAGE_UNTOLD} AND {{0}}.cost_source NOT IN ('agent', 'parent')"
 SESSION_KEY = "org_id, user_id, host, agent, session"
 OF_SESSION = " AND ".join(f"{column} = ?" for column in SESSION_KEY.split(", "))
 _ITS_SESSION = " AND ".join(f"s.{column} = t.{column}" for column in SESSION_KEY.split(", "))
+# An expression, lest SQLite look for users between the first and the last one, and not for a session.
+OF_SESSIONS = "AND t.user_id = s.user_id || '' AND t.host = s.host AND t.agent = s.agent AND t.session = s.session"
 SESSION = """
 org_id, user_id, team, project, host, agent, agent_version, client,
     session, title, started_at, ended_at, context_used, context_size
@@ -97,3 +99,10 @@ def where_of(query: Query, dialect: Dialect, *, model: bool = True, of_some: boo
             sql += f" AND {same(COLUMNS[dimension], value)}"
             values += [] if value is None else [value]
     return sql, values
+
+
+def title_of(query: Query, dialect: Dialect) -> tuple[str, list[Any]]:
+    """What a session, called s, must be called: SQL that follows a WHERE, and its values."""
+    titles = [value for dimension, value in query.where if dimension == "title"]
+    sql = "".join(" AND s.title IS NULL" if title is None else f" AND {dialect.in_title}" for title in titles)
+    return sql, [title.casefold() for title in titles if title is not None]

@@ -14,11 +14,13 @@ from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Context, Query, Row, SessionInfo
-from acp_proxy.ledger.columns import LINES, OF_SESSION, key_values, organisations, where_of
+from acp_proxy.ledger.columns import LINES, OF_SESSION, OF_SESSIONS, key_values, organisations, title_of, where_of
 from acp_proxy.ledger.dialects import Dialect, same
 from acp_proxy.ledger.statements import Read
 
 CHUNK = 2000  # rows a transaction: 15 ms, so that a long report does not keep the WAL from being reset
+
+_FEW = 500  # sessions
 
 _ROW = """
 t.id, t.org_id, t.user_id, t.team, t.project, t.host, t.agent, t.agent_version, t.client,
@@ -43,6 +45,8 @@ def read_rows(read: Read, query: Query, dialect: Dialect) -> Iterator[Row]:
     chunks: Callable[..., Iterator[_Chunk]] = partial(_chunks, since=query.since)
     if any(dimension == "session" for dimension, _ in query.where):
         chunks = partial(_chunks_of_session, index=dialect.by_session)
+    elif any(dimension == "title" for dimension, _ in query.where):
+        chunks = partial(_chunks_of_title, query=query, dialect=dialect)
     found = [
         _rows_of(chunks(read, organisation, (turns, [*turn_values, *line_values]), (lines, line_values)))
         for organisation in organisations(read, query)
@@ -81,6 +85,23 @@ def _chunks_of_session(
     ordered = f"SELECT t.id FROM turn t {index} WHERE t.org_id = ? {turns[0]} ORDER BY t.started_at, t.id"
     ids = [found[0] for found in read(ordered, (organisation, *turns[1]))]
     return _chunks_of(read, organisation, ids, lines)
+
+
+def _chunks_of_title(
+    read: Read, organisation: str, turns: _Condition, lines: _Condition, *, query: Query, dialect: Dialect
+) -> Iterator[_Chunk]:
+    """The same, where few sessions have it: all turns need not be asked what theirs are called."""
+    title, values = title_of(query, dialect)
+    sessions = f"SELECT user_id, host, agent, session FROM session s WHERE org_id = ? {title}"
+    if len(read(f"{sessions} LIMIT {_FEW + 1}", (organisation, *values))) > _FEW:
+        yield from _chunks(read, organisation, turns, lines, since=query.since)
+        return
+    ordered = f"""
+        SELECT t.id FROM ({sessions}) s CROSS JOIN turn t {dialect.by_session}
+        WHERE t.org_id = ? {OF_SESSIONS} {turns[0]} ORDER BY t.started_at, t.id
+    """
+    ids = [found[0] for found in read(ordered, (organisation, *values, organisation, *turns[1]))]
+    yield from _chunks_of(read, organisation, ids, lines)
 
 
 def _chunks_of(read: Read, organisation: str, ids: Sequence[str], lines: _Condition) -> Iterator[_Chunk]:

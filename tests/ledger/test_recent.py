@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy.core.entry import Entry, Origin
+from acp_proxy.core.entry import Entry, Origin, SessionState
 from acp_proxy.ledger import Query, Row, Sums, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.by_session import read_costliest_sessions
@@ -20,6 +20,7 @@ from acp_proxy.ledger.costliest import read_costliest
 from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.recent import Recent
+from acp_proxy.ledger.rows import read_rows
 from acp_proxy.ledger.session_keys import TABLES, session_key
 from acp_proxy.report import Line, line_of_all
 from acp_proxy.report.ranked import ranked_sessions
@@ -231,8 +232,20 @@ def test_rows_of_sessions_with_a_title_come_in_their_order_out_of_more_than_a_ch
     assert len(list(ledger.rows(Query(where=(("title", None),))))) == 2050
 
 
-def test_the_costliest_turns_of_a_title_are_looked_for_in_its_sessions_alone(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.db"
+@ONE_AT_A_TIME
+def test_rows_of_a_title_that_many_sessions_have_come_in_their_order(ledger: BudgetLedger) -> None:
+    titles = ("Fix the Tests", "Fix the tests again", None)
+    ledger.append(
+        [row(session=f"s{n}", at=NOON - n, id=f"{n:05}", state=SessionState(title=titles[n % 3])) for n in range(900)]
+    )
+    ids = [f"{number:05}" for number in reversed(range(900)) if number % 3 < 2]
+    assert [found.entry.id for found in ledger.rows(Query(where=(("title", "TESTS"),)))] == ids
+    assert [found.entry.id for found in ledger.rows(Query(where=(("title", "again"),)))] == ids[::2]
+
+
+@pytest.mark.parametrize("way", ["costliest", "all"])
+def test_turns_of_a_title_that_few_sessions_have_are_looked_for_in_these_alone(tmp_path: Path, way: str) -> None:
+    path, titled = tmp_path / "ledger.db", Query(where=(("title", "tests"),))
     with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
         ledger.append([row(id="a"), row(session="s2")])
         ledger.note_session(ALICE, "s1", "Fix the Tests", NOON)
@@ -243,7 +256,9 @@ def test_the_costliest_turns_of_a_title_are_looked_for_in_its_sessions_alone(tmp
         return connection.execute(sql, values).fetchall()
 
     with closing(sqlite3.connect(path)) as connection:
-        (found,) = read_costliest(read, Query(where=(("title", "tests"),)), ("USD",), 5, SQLITE)
+        (found,) = (
+            read_rows(read, titled, SQLITE) if way == "all" else read_costliest(read, titled, ("USD",), 5, SQLITE)
+        )
     assert found.entry.id == "a"
     assert [step for step in plans if "turn_by_session" in step]
     assert [step for step in plans if "started_at" in step] == []
