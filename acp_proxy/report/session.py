@@ -110,6 +110,8 @@ def _last(ledger: LedgerReader, mine: Where, now: int) -> SessionInfo:
         found = ledger.sessions(Query(since=None if back is None else now - back, where=mine))
         if last := max(found, key=lambda session: session.ended_at, default=None):
             return last
+    if next(iter(ledger.sessions(Query())), None) is None:
+        raise NoSuchSession("there is no session in the ledger yet")
     whose = " of ".join(f'{dimension} "{value}"' for dimension, value in reversed(mine))
     raise NoSuchSession(f"there is no session of {whose} in the ledger yet")
 

@@ -71,6 +71,11 @@ def test_who_has_no_session_is_named_where_others_have_some(ledger: BudgetLedger
         found(ledger, "last", row(origin=BOB))
 
 
+def test_nobody_is_named_where_nobody_has_a_session(ledger: BudgetLedger) -> None:
+    with pytest.raises(NoSuchSession, match=r"^there is no session in the ledger yet$"):
+        found(ledger, "last")
+
+
 def test_a_session_is_found_by_its_key_and_by_its_beginning(ledger: BudgetLedger) -> None:
     key = found(ledger, "s1", turn(), row(session="s2")).line.key
     assert found(ledger, key).info.session == "s1"
