@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -174,7 +175,7 @@ async def test_who_leaves_at_once_ends_the_agent_just_so() -> None:
     with ours:
         async with acp_proxy.Relay(["cat"], client=theirs) as relay:
             pass
-        assert await relay.wait() == 0
+        assert await relay.wait() in (0, 128 + signal.SIGTERM)  # its stdin ends, and the signal comes at once
         assert relay.usages == []
 
 
