@@ -131,15 +131,18 @@ def run(options: Mapping[str, str], agent: list[str]) -> int:
         return _complain(str(error), 2)
     except NotStarted as error:
         return _complain(str(error), error.status)
-    if not configured:
-        try:
+    try:
+        if not configured:
             config = _load(options)
-        except UsageError as error:
-            os.kill(started.pid, _signal.SIGTERM)
-            return _complain(str(error), 2)
-    from acp_proxy.app import run_relay
+        from acp_proxy.app import run_relay
 
-    return run_relay(started, agent, config)
+        return run_relay(started, agent, config)
+    except UsageError as error:
+        wrong = _complain(str(error), 2)
+    except NotStarted as error:
+        wrong = _complain(str(error), error.status)
+    os.kill(started.pid, _signal.SIGTERM)  # it runs, and nobody will relay it
+    return wrong
 
 
 def _may_be_wrong(options: Mapping[str, str]) -> bool:

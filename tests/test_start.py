@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import pty
 import re
 import shlex
@@ -125,6 +126,21 @@ def test_an_agent_in_the_home_directory_may_be_written_as_editors_allow_it(home:
 def test_an_agent_that_is_not_found_is_said_so_with_127(home: dict[str, str]) -> None:
     status, out, err = outcome("run", "--", "no-such-agent", "--flag", env=home)
     assert (status, out, err) == (127, b"", b"acp-proxy: agent not found: no-such-agent\n")
+
+
+@pytest.mark.skipif((sys.platform, platform.machine()) != ("linux", "x86_64"), reason="calls have other numbers")
+def test_a_sandbox_that_no_event_loop_can_live_in_is_told_in_one_line_and_no_agent_stays(home: dict[str, str]) -> None:
+    sandbox = (sys.executable, str(Path(__file__).with_name("agents") / "refusing.py"), "socketpair")
+    run = subprocess.run(  # which waits until nobody has its stderr any more
+        [*sandbox, *COMMAND, "run", "--", "sleep", "100"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        env=home,
+        timeout=30,
+    )
+    assert (run.returncode, run.stdout) == (126, b"")
+    assert run.stderr == b"acp-proxy: not relayed: the event loop needs socketpair: Operation not permitted\n"
 
 
 def test_a_command_line_in_one_word_is_told_what_is_wrong_with_it(home: dict[str, str]) -> None:

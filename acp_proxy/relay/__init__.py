@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import gc
 import signal
+import socket
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from acp_proxy.relay.outlet import Outlet
 from acp_proxy.relay.process import AgentProcess
 from acp_proxy.relay.pump import Pump
 from acp_proxy.relay.stdio import own_end, shared_end
-from acp_proxy.spawn import Started
+from acp_proxy.spawn import NotStarted, Started
 
 if TYPE_CHECKING:
     from acp_proxy.relay.inspector import Inspector
@@ -32,9 +33,19 @@ TURN_OF_A_THREAD = 1e-4  # seconds; with Python's 5 ms reads would wait so long 
 
 
 def run(main: Callable[[], Coroutine[Any, Any, int]]) -> int:
-    """Runs the program on uvloop, where there is one, else on asyncio's loop."""
+    """Runs the program on uvloop, or on the loop of asyncio. Raises NotStarted where neither can be."""
+    _look_for_sockets()
     with asyncio.Runner(loop_factory=_new_loop) as runner:
         return runner.run(main())
+
+
+def _look_for_sockets() -> None:
+    """Each loop wakes itself by a pair. Without, that of uvloop fails as it runs, and then cannot even be closed."""
+    try:
+        for end in socket.socketpair():
+            end.close()
+    except OSError as error:
+        raise NotStarted(126, f"not relayed: the event loop needs socketpair: {error.strerror}") from error
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

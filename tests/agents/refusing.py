@@ -11,7 +11,7 @@ import os
 import struct
 import sys
 
-NUMBERS = {"epoll_create": 213, "eventfd2": 290, "epoll_create1": 291}
+NUMBERS = {"socketpair": 53, "epoll_create": 213, "eventfd2": 290, "epoll_create1": 291}
 _SET_SECCOMP, _SET_NO_NEW_PRIVS, _FILTER = 22, 38, 2
 _LOAD, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
