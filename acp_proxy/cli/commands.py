@@ -153,11 +153,10 @@ def _metrics(arguments: argparse.Namespace) -> int:
         from acp_proxy.metrics import command
     config = options.config(arguments)
     options.tell_missing(arguments, config)
-    text = command.scraped(config)
     if arguments.textfile is None:
-        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.write(command.scraped(config))
     else:
-        command.write(Path(arguments.textfile), text)
+        command.into_file(Path(arguments.textfile), config)
     return 0
 
 

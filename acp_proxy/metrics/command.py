@@ -9,19 +9,31 @@ from pathlib import Path
 from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config
 from acp_proxy.configured import catalog_of
-from acp_proxy.ledger import open_ledger
+from acp_proxy.ledger import LedgerError, open_ledger
 from acp_proxy.metrics import Exporter
+from acp_proxy.metrics.exposition import counters_of
 
 _MODE = 0o644  # node_exporter is another user
 
 
 def scraped(config: Config) -> bytes:
-    """Raises LedgerError: a file that is not written anew is seen to be old, one without counters is not.
+    """Raises LedgerError.
 
     Of this process, which is over then, there is nothing: node_exporter refuses what it has by the same name itself.
     """
     with closing(open_ledger(config.ledger.url)) as ledger:
-        return Exporter(config, catalog_of(config), process=False).scrape(ledger)
+        return _exporter(config).scrape(ledger)
+
+
+def into_file(path: Path, config: Config) -> None:
+    """Raises UsageError, and LedgerError once the file says that the ledger does not answer, with its counters."""
+    try:
+        text = scraped(config)
+    except LedgerError:
+        own = _exporter(config).without_ledger()
+        write(path, counters_of(_read(path), but=own) + own)
+        raise
+    write(path, text)
 
 
 def write(path: Path, text: bytes) -> None:
@@ -47,6 +59,18 @@ def write(path: Path, text: bytes) -> None:
     finally:
         with suppress(OSError):
             unfinished.unlink()
+
+
+def _exporter(config: Config) -> Exporter:
+    return Exporter(config, catalog_of(config), process=False)
+
+
+def _read(path: Path) -> bytes:
+    """What was written last; nothing where that is not there, or cannot be read."""
+    try:
+        return path.read_bytes() if path.is_file() else b""
+    except OSError:
+        return b""
 
 
 def _cannot(path: Path, error: OSError) -> UsageError:

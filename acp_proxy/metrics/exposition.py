@@ -6,6 +6,7 @@ prometheus_client's writer takes five times as long and more for the same sample
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
@@ -18,6 +19,8 @@ from acp_proxy.ledger.sums.tallies import NO_BOUND
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Values = tuple[str, ...]  # of the labels, in their order
+
+_GROWS = re.compile(rb"^# TYPE \S+ (counter|histogram)$", re.MULTILINE)
 
 
 class Family(Struct, frozen=True):
@@ -71,6 +74,21 @@ def exposition(families: Iterable[AnyFamily]) -> bytes:
                 numbers = [number for _, number in family.samples]
                 lines += _written(Written(family.name, family.kind, family.says, starts, numbers, nano=family.nano))
     return ("\n".join(lines) + "\n").encode("utf-8", "replace") if lines else b""
+
+
+def counters_of(text: bytes, *, but: bytes) -> bytes:
+    """What only grows of what `exposition` has written, but for the families of another such text."""
+    others = {family.partition(b" ")[0] for family in _split(but)}
+    return b"".join(
+        b"# HELP " + family
+        for family in _split(text)
+        if family.partition(b" ")[0] not in others and _GROWS.search(family)
+    )
+
+
+def _split(text: bytes) -> list[bytes]:
+    """Families without the words that each begins with."""
+    return re.split(rb"^# HELP ", text, flags=re.MULTILINE)[1:]
 
 
 def start_of(name: str, labels: tuple[str, ...], values: Values) -> str:

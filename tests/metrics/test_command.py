@@ -67,10 +67,29 @@ def test_what_a_killed_process_of_the_same_id_left_is_not_in_the_way(tmp_path: P
     assert file.read_bytes() == b"new"
 
 
-def test_a_ledger_that_cannot_be_read_leaves_the_file_as_it_was(config: Config, tmp_path: Path) -> None:
+def test_of_a_ledger_that_cannot_be_read_the_file_says_so_and_keeps_what_only_grows(
+    ledger: BudgetLedger, config: Config, tmp_path: Path
+) -> None:
+    ledger.append([row(line("opus", "0.045989"))])
     file = tmp_path / "acp.prom"
-    file.write_text("old")
+    into = ("--textfile", str(file))
+    assert metrics(config, tmp_path, *into).returncode == 0
+    before = Scraped(file.read_bytes())
+    for _ in range(2):
+        done = metrics(config, tmp_path, "--ledger", "postgresql://127.0.0.1:1/none", *into)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+        away = Scraped(file.read_bytes())
+        assert before.value("acp_proxy_ledger_up") == 1
+        assert away.value("acp_proxy_ledger_up") == 0
+        for counter in ("acp_proxy_cost_total", "acp_proxy_turns_total", "acp_proxy_turn_cost_bucket"):
+            assert away.samples(counter) == before.samples(counter) != {}
+        assert "acp_proxy_ledger_pending_entries" not in away
+    assert metrics(config, tmp_path, *into).returncode == 0
+    assert Scraped(file.read_bytes()).names == before.names
+
+
+def test_a_ledger_that_could_never_be_read_is_told_in_the_file_as_well(config: Config, tmp_path: Path) -> None:
+    file = tmp_path / "acp.prom"
     done = metrics(config, tmp_path, "--ledger", "postgresql://127.0.0.1:1/none", "--textfile", str(file))
     assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-    assert file.read_text() == "old"
+    assert Scraped(file.read_bytes()).value("acp_proxy_ledger_up") == 0
