@@ -32,8 +32,10 @@ UPDATE granted SET who = :'alias' WHERE org_id = :'organisation' AND who = :'nam
 DELETE FROM kept_sum WHERE org_id = :'organisation' AND whose::json ->> 'user' = :'name';
 DELETE FROM account
     WHERE org_id = :'organisation' AND CASE WHEN key LIKE '[%' THEN key::json -> 5 ->> 'user' = :'name' END;
-DELETE FROM announced
-    WHERE org_id = :'organisation' AND CASE WHEN notice LIKE '[%' THEN notice::json -> 5 ->> 'user' = :'name' END;
+DELETE FROM announced -- of a rolling budget with the number of the window behind it
+    WHERE org_id = :'organisation' AND CASE
+        WHEN notice LIKE '[%' THEN regexp_replace(notice, '#[0-9]+$', '')::json -> 5 ->> 'user' = :'name'
+    END;
 DELETE FROM surcharge
     WHERE org_id = :'organisation' AND CASE WHEN account LIKE '[%' THEN account::json -> 5 ->> 'user' = :'name' END;
 

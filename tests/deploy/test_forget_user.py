@@ -29,6 +29,12 @@ window = "month"
 limit = { amount = "0.0001", currency = "USD" }
 mode = "warn"
 [[budget]]
+name = "each lately"
+per = "user"
+window = "rolling:24h"
+limit = { amount = "0.0001", currency = "USD" }
+mode = "warn"
+[[budget]]
 name = "all"
 window = "month"
 limit = { amount = "50", currency = "USD" }
