@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from math import inf
 from typing import Any
 
 import pytest
 
 from acp_proxy.core.events import ConnectionClosed, Event, Side, TurnEnded, TurnStarted
 from acp_proxy.core.jsonrpc import Request
-from acp_proxy.interceptor import Admitted, Interceptor
+from acp_proxy.interceptor import Admitted, Interceptor, Refusal
 from tests.dispatch.interceptors import Gate, Speaks, settled
 from tests.ends import SESSION, Ends, answer, encoded, prompt, request
 
@@ -74,6 +75,49 @@ async def test_each_is_asked_of_its_own_requests() -> None:
     assert len(ends.agent.messages) == 2
 
 
+async def test_whoever_refuses_has_the_last_word() -> None:
+    refusing, after = Gate(), Gate()
+    ends = Ends([refusing, after])
+    ends.client_says(prompt(2))
+    refusing.verdict.set_result(Refusal(result={"stopReason": "refusal"}))
+    after.verdict.set_result(Admitted("0198-1"))
+    await settled()
+    assert (after.asked, ends.agent.messages) == ([], [])
+    assert ends.client.messages == [answer(2, stopReason="refusal")]
+
+
+async def test_an_answer_of_the_client_waits_for_no_request() -> None:
+    ends = Ends([Asked("authenticate")])
+    ends.open_session()
+    ends.agent_says(request("p", "session/request_permission", sessionId=SESSION, options=[]))
+    allowed = answer("p", outcome={"outcome": "selected", "optionId": "once"})
+    ends.client_says(request(3, "authenticate"), allowed)
+    await settled()
+    assert ends.agent.messages == [allowed]
+
+
+@pytest.mark.parametrize("own", [inf, 600.0])
+async def test_who_wants_more_time_than_is_usual_is_not_passed_over(own: float) -> None:
+    asked = Asked()
+    asked.admits_within = own
+    ends = Ends([asked], admission_timeout=0.0)
+    ends.client_says(prompt(2))
+    await settled()
+    assert (ends.agent.messages, ends.log) == ([], [])
+    asked.may_go.set()
+    await settled()
+    assert ends.agent.messages == [prompt(2)]
+
+
+async def test_who_wants_less_time_than_is_usual_is_passed_over_sooner() -> None:
+    asked = Asked()
+    asked.admits_within = 0.001
+    ends = Ends([asked], admission_timeout=600.0)
+    ends.client_says(prompt(2))
+    await ends.agent.written.wait()
+    assert [fields["error"] for _, _, fields in ends.log] == ["TimeoutError"]
+
+
 async def test_a_turn_has_the_id_that_it_was_admitted_with_though_others_are_asked_too() -> None:
     first, given, last, watcher = Asked(), Gate(), Asked(), Speaks()
     for each in (first, last):
@@ -93,6 +137,7 @@ async def test_at_the_end_nobody_decides_any_more() -> None:
     await ends.dispatcher.aclose()
     await settled()
     assert asked.cancelled
+    assert (ends.agent.messages, ends.log) == ([], [])
 
 
 @pytest.mark.parametrize(
