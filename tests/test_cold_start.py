@@ -38,7 +38,9 @@ def home(tmp_path: Path) -> Path:
         ledger.append([row(line("claude-sonnet-5", "1.25", input=1000), at=time.time_ns() - MINUTE)])
     config = tmp_path / ".config/acp-proxy/config.toml"
     config.parent.mkdir(parents=True)
-    config.write_text('[[budget]]\nname = "daily"\nwindow = "day"\nlimit = { amount = "5", currency = "USD" }\n')
+    config.write_text(
+        '[[budget]]\nname = "daily"\nwindow = "rolling:24h"\nlimit = { amount = "5", currency = "USD" }\n'
+    )
     return tmp_path
 
 

@@ -30,6 +30,7 @@ from acp_proxy.report import Line
 from acp_proxy.status import FIELDS, Status, formats, status
 from tests.core.accounts import budget
 from tests.ledger.rows import BOB, MINUTE, NOON, Warnings, line, row
+from tests.midday import midday
 
 ROOT = Path(__file__).parents[2]
 
@@ -204,7 +205,7 @@ class Home:
         self.path = path
         self.url = f"sqlite:///{path}/.local/state/acp-proxy/ledger.db"
         ours = {"HOME": str(path), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
-        self.environ = ours | {"TZ": "UTC", "USER": "alice"}
+        self.environ = ours | {"TZ": midday(), "USER": "alice"}
 
     def run(self, *arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-X", "importtime", "-m", "acp_proxy", "status", *arguments]
@@ -213,7 +214,9 @@ class Home:
         )
 
     def imports(self, *arguments: str) -> set[str]:
-        return {line.rpartition("|")[2].strip() for line in self.run(*arguments).stderr.splitlines()}
+        """In UTC, for which `zoneinfo` is not needed."""
+        done = self.run(*arguments, environ={"TZ": "UTC"})
+        return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
 
     def says(self, *arguments: str) -> tuple[str, bool]:
         """The answer, and whether it was a kept one: the ledger's code was not imported."""
