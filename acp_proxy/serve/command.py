@@ -18,7 +18,7 @@ from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config
 from acp_proxy.ledger import LedgerUnavailableError
 from acp_proxy.ledger.places import is_postgres
-from acp_proxy.serve.connections import AHEAD, LARGEST_HEAD, MOST, BoundedProtocol
+from acp_proxy.serve.connections import AHEAD, LARGEST_HEAD, MOST, BoundedProtocol, Crowd
 from acp_proxy.serve.guard import Guard, Policy
 from acp_proxy.serve.site import Site
 from acp_proxy.serve.systemd import telling
@@ -104,7 +104,7 @@ def _serve(site: Site, listener: socket.socket, policy: Policy, environ: Mapping
     signal.signal(signal.SIGTERM, _end)
     server = _Server(
         uvicorn.Config(
-            Guard(site.application, policy),
+            Guard(Crowd(site.application), policy),
             http=BoundedProtocol,
             ws="none",
             lifespan="on",

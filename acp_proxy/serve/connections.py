@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LONGEST_HEAD = 5.0  # seconds in which a request must have come
@@ -18,6 +20,7 @@ LONGEST_EXCHANGE = 20.0  # seconds from there to the last byte of its answer
 LARGEST_HEAD = 16 * 1024  # bytes of a request's line and headers
 MOST_UNASKED = 128  # connections that wait for no answer, not yet or no more; of more one is cut
 MOST = 512  # connections, below the 1024 files that a process may commonly have open; of more one that does not read
+MOST_ASKED = 350  # questions that wait for an answer; more are refused, so that there is a connection for `/livez`
 AHEAD = 128 * 1024  # bytes that the system keeps for who does not read: by itself it would take 4 MB, of each
 
 _Everyone = dict["BoundedProtocol", None]  # in the order in which they came, or had their last answer
@@ -102,6 +105,34 @@ class BoundedProtocol(H11Protocol):
         answered = self.cycle is not None and self.cycle.response_complete
         if not answered or self.is_slow:
             self.cut()
+
+
+class Crowd:
+    """ASGI middleware: of too many questions at once some are refused. `/livez` never is: who asks would end us."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._asked: set[object] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] == "/livez":
+            await self._app(scope, receive, send)
+            return
+        if len(self._asked) >= MOST_ASKED:
+            refusal = PlainTextResponse("too many questions at once\n", 503, {"Retry-After": "5"})
+            await refusal(scope, receive, send)
+            return
+        question = object()
+
+        async def answer(message: Message) -> None:
+            self._asked.discard(question)  # who does not read the answer is cut when others come
+            await send(message)
+
+        self._asked.add(question)
+        try:
+            await self._app(scope, receive, answer)
+        finally:
+            self._asked.discard(question)
 
 
 def _one_of(some: Sequence[BoundedProtocol]) -> BoundedProtocol:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import signal
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from acp_proxy.ledger import open_ledger
+from acp_proxy.serve.connections import MOST
 from harness.postgres import running
 from tests.ledger.rows import line, row
 from tests.serve.house import Home, Served
@@ -55,3 +58,16 @@ def test_a_ledger_that_is_away_is_told_until_it_is_back(home: Home) -> None:
             log = served.process.stderr.read()
             assert "secret" not in log
             assert re.findall(r"event=(\S+)", log) == ["ledger.unavailable", "ledger.answers"]
+
+
+def test_a_server_that_many_wait_for_is_alive(home: Home) -> None:
+    """Whoever asks whether it is ends it otherwise, in the middle of what others wait for."""
+    with running() as server, home.serving("--ledger", server.create("ledger")) as served, ExitStack() as waiting:
+        server.signal(signal.SIGSTOP)
+        for _ in range(MOST + 20):
+            client = waiting.enter_context(served.connected())
+            client.sendall(b"GET /api/spend HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert [served.ask("/livez").status for _ in range(20)] == [200] * 20
+        assert served.ask("/api/spend").status == 503
+        server.signal(signal.SIGCONT)
+        until(lambda: served.ask("/healthz").status == 200)
