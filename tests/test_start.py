@@ -310,7 +310,7 @@ def test_between_terminals_an_agent_that_is_not_found_gives_127(home: dict[str, 
 
 
 def test_an_interrupt_while_we_start_leaves_no_traceback(home: dict[str, str]) -> None:
-    agent = python("import os; os.kill(os.getppid(), 2); os.read(0, 1)")
+    agent = python("import os, signal; os.kill(os.getppid(), 2); signal.pause()")  # not until its stdin ends
     with running(*COMMAND, "--", *agent, env=home) as relay:
         assert relay.wait() in (-signal.SIGINT, 128 + signal.SIGTERM)
         assert b"Traceback" not in relay.stderr.read()
