@@ -21,7 +21,8 @@ def repository(root: Path, url: str | None = None) -> Path:
 
 def git(root: Path, *arguments: str) -> None:
     identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
-    subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True, timeout=30)
+    nobodys = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}  # may ask for signatures
+    subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True, timeout=30, env=nobodys)
 
 
 @pytest.mark.parametrize(
