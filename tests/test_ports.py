@@ -38,4 +38,6 @@ def test_a_port_on_which_somebody_listens_is_not_given() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_no_port_is_given_that_the_system_gives_to_connections() -> None:
     lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    if lowest <= 15_000:
+        pytest.skip("this system was told to give connections nearly every port")
     assert free_port() < lowest
