@@ -342,9 +342,11 @@ def test_rows_that_come_while_totals_are_made_anew_make_none_wrong(patient: Pati
         ledger.append([row() for _ in range(100)])
     writer = threading.Thread(target=others)
     writer.start()
-    found = [rebuilt(patient) for _ in range(5)]
-    over.set()
-    writer.join()
+    try:
+        found = [rebuilt(patient) for _ in range(5)]
+    finally:
+        over.set()
+        writer.join()
     assert [line for line in found if not line.endswith("they were right")] == []
 
 
