@@ -25,6 +25,10 @@ from harness.ports import free_port
 _QUICK = ("fsync=off", "full_page_writes=off", "min_wal_size=32MB", "max_wal_size=64MB")
 
 
+class PostgresError(Exception):
+    """One of the server's programs failed; the text has what it said."""
+
+
 class Server:
     """Started when `start` is called; `initialize` or `follow` comes first."""
 
@@ -111,7 +115,16 @@ class Server:
         command = [*as_somebody(), str(self.program(program)), *arguments]
         # Into a file: what it starts keeps its descriptors, and a pipe would never end.
         with (self.directory / "out").open("ab") as out:
-            subprocess.run(command, check=True, stdout=out, stderr=out, cwd=self.directory)
+            done = subprocess.run(command, check=False, stdout=out, stderr=out, cwd=self.directory)
+        if done.returncode:
+            raise PostgresError(f"{program} ended with {done.returncode}: {self._said()}")
+
+    def _said(self) -> str:
+        """The last lines of its programs and of its log: the directory is gone when somebody looks."""
+        files = (self.directory / "out", self.directory / "log")
+        return "\n".join(
+            "\n".join(file.read_text(errors="replace").splitlines()[-20:]) for file in files if file.exists()
+        )
 
 
 @contextmanager
@@ -142,7 +155,7 @@ def _started(server: Server, *settings: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(subprocess.CalledProcessError):  # it was stopped already
+        with suppress(PostgresError):  # it was stopped already
             server.stop()
 
 
