@@ -279,7 +279,7 @@ class TestTrouble:
         """A hold would expire, and its budget admit somebody else, before the row that takes its place is there."""
         url = postgres.create("waiting_row")
         journal = open_journal([journals], url, log_warning)
-        worker = LedgerWorker(partial(open_ledger, url, patience=0.3, journals=()), journal, log_warning)
+        worker = LedgerWorker(partial(open_ledger, url, patience=2.0, journals=()), journal, log_warning)
         done, failed = SimpleQueue[str](), SimpleQueue[LedgerError]()
         with closing(PostgresLedger(url)) as holder:
 

@@ -42,14 +42,13 @@ class Desk:
     channels: tuple[Channel, ...]
     clock: Clock = field(default_factory=Clock)
     timeout: float = 20.0
-    patience: float = 0.1
 
     def __post_init__(self) -> None:
         self.warnings = Warnings()
         self.notifier = Notifier(
             destinations(self.channels, "default"),
             "default",
-            lambda: open_ledger(self.url, patience=self.patience, journals=()),
+            lambda: open_ledger(self.url, patience=20.0, journals=()),
             self.warnings,
             clock=self.clock,
             timeout=self.timeout,

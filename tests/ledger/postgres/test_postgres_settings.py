@@ -130,7 +130,7 @@ class TestTimeouts:
     def test_a_statement_or_a_lock_that_takes_too_long_is_unavailability(self, postgres: Server, empty: str) -> None:
         with closing(PostgresLedger(empty)) as holder:
             for setting in ("statement_timeout", "lock_timeout"):
-                with closing(PostgresLedger(f"{empty}?{setting}=100")) as ledger:
+                with closing(PostgresLedger(f"{empty}?{setting}=1000")) as ledger:
 
                     def locked(run: Run, ledger: PostgresLedger = ledger, setting: str = setting) -> None:
                         run("LOCK TABLE turn", ())
@@ -142,7 +142,7 @@ class TestTimeouts:
 
     def test_what_took_too_long_goes_on_at_no_server(self, empty: str) -> None:
         active = "SELECT query FROM pg_stat_activity WHERE state = 'active' AND datname = current_database()"
-        with closing(PostgresLedger(empty)) as holder, closing(PostgresLedger(empty, patience=0.2)) as ledger:
+        with closing(PostgresLedger(empty)) as holder, closing(PostgresLedger(empty, patience=1.0)) as ledger:
             with pytest.raises(LedgerUnavailableError, match=r": no answer in time$"):
                 ledger._read("SELECT pg_sleep(60)", ())
 
