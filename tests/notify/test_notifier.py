@@ -97,13 +97,15 @@ async def test_what_may_pass_is_tried_again_after_a_pause(tmp_path: Path, troubl
 
 @pytest.mark.parametrize("ending", [HANG, DRIP], ids=["hangs", "drips"])
 async def test_a_receiver_that_hangs_is_tried_again(tmp_path: Path, ending: bytes) -> None:
-    async with receiving(ending) as receiver, desk(tmp_path, channel(receiver.url), timeout=0.2) as made:
-        made.note(notice())
-        await made.round()
-        assert made.warnings.told[0][1]["error"] == "no answer within 0.2 s"
-        made.clock.passes(SOON)
-        await made.round()
-        assert made.counts() == {"retried": 1, "sent": 1}
+    async with receiving(ending) as receiver:
+        to = channel(receiver.url)
+        async with desk(tmp_path, to, timeout=0.2) as hasty, desk(tmp_path, to) as made:
+            made.note(notice())
+            await hasty.round()
+            assert hasty.warnings.told[0][1]["error"] == "no answer within 0.2 s"
+            made.clock.passes(SOON)
+            await made.round()
+            assert made.counts() == {"retried": 1, "sent": 1}
 
 
 async def test_nobody_there_is_tried_again(tmp_path: Path) -> None:
