@@ -121,10 +121,8 @@ class Server:
 
     def _said(self) -> str:
         """The last lines of its programs and of its log: the directory is gone when somebody looks."""
-        files = (self.directory / "out", self.directory / "log")
-        return "\n".join(
-            "\n".join(file.read_text(errors="replace").splitlines()[-20:]) for file in files if file.exists()
-        )
+        files = [file for name in ("out", "log") if (file := self.directory / name).exists()]
+        return "\n".join(line for file in files for line in file.read_text(errors="replace").splitlines()[-20:])
 
 
 @contextmanager
