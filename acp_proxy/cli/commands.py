@@ -222,7 +222,9 @@ def _ledger(arguments: argparse.Namespace) -> int:
         copied = copy(old, new, titles=config.share_titles or not is_postgres(target))
         by_organisation = old.summed(Query(), ("organisation",))
     grants = f" and {counted(copied.grants, 'grant')}" if copied.grants else ""
-    sys.stdout.write(f"Copied {counted(copied.rows, 'row')}{grants} to {new.url}, which keeps what it had.\n")
+    part = f"{copied.rows:,} of " if copied.rows < copied.read else ""
+    rows = f"{part}{counted(copied.read, 'row')}"
+    sys.stdout.write(f"Copied {rows}{grants} to {new.url}, which keeps what it had.\n")
     ours = config.identity.organisation
     for sums in by_organisation:
         if (theirs := str(sums.key[0])) != ours:

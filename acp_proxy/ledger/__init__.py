@@ -181,8 +181,8 @@ class LedgerReader(Protocol):
 class Ledger(LedgerReader, Protocol):
     """What takes rows. All raise LedgerError."""
 
-    def append(self, rows: Sequence[Row], *, in_order: bool = False) -> None:
-        """Append rows and upsert their sessions in one transaction. A row whose id is there already is skipped.
+    def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
+        """Append rows and upsert their sessions in one transaction; how many were new. Others, by their ids, are skipped.
 
         A session stands as after its row that ended last, or with `in_order`, as whoever goes on with it hands them
         over, after the last of these rows, whatever a clock that was set says of it.

@@ -27,11 +27,13 @@ class Appending:
         self._additions = Additions.of(rows)
         self._tallies = Tallies(rows).statements()
         self._concerned = adding_up.concerned(rows)
+        self.new = 0  # rows that were not there
         self.due: list[str] = []  # organisations whose rows are to be added up when these are committed
 
     def write(self, run: Run, known: set[tuple[str, str]], dialect: Dialect, lock: Lock) -> set[tuple[str, str]]:
         """The ids of series that are there now, with their organisations; `known` ones were before."""
         written = write_rows(run, self._prepared, in_order=self._in_order)
+        self.new = len(written.rows)
         additions, counted, concerned = self._additions, self._tallies, self._concerned
         if len(written.rows) < len(self._rows):
             additions, counted = Additions.of(written.rows), Tallies(written.rows).statements()

@@ -26,6 +26,5 @@ class Beside:
             yield table, self._read(f"SELECT * FROM {table}", ())
 
     def add(self, table: str, rows: Sequence[Sequence[Any]]) -> int:
-        """Add what is not there yet; how many were given."""
-        self._write(lambda run: insert(run, table, rows, " ON CONFLICT DO NOTHING"))
-        return len(rows)
+        """Add what is not there yet; how many those were."""
+        return len(self._write(lambda run: insert(run, table, rows, " ON CONFLICT DO NOTHING RETURNING 1")))

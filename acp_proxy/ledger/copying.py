@@ -23,22 +23,23 @@ _SESSIONS = 10_000  # of which it is remembered how they stand
 
 
 class Copied(Struct, frozen=True):
-    """What was read of the one, whether the other had it or not."""
+    """What the other one did not have yet, and how many rows were read."""
 
     rows: int
     grants: int
+    read: int
 
 
 def copy(source: BudgetLedger, target: BudgetLedger, *, titles: bool, warn: Warn = log_warning) -> Copied:
     """Without `titles` none of a session goes along. Raises LedgerError; what was copied by then stays."""
     if source.url == target.url:
         raise LedgerError(f"ledger {source.url}: cannot be copied into itself")
-    rows, number = _rows(source, titles=titles), 0
+    rows, new, read = _rows(source, titles=titles), 0, 0
     while some := list(islice(rows, _AT_ONCE)):
-        append_all(target, some, warn)
-        number += len(some)
+        new += append_all(target, some, warn)
+        read += len(some)
     copied = {table: target.beside.add(table, found) for table, found in source.beside.all()}
-    return Copied(number, copied["granted"])
+    return Copied(new, copied["granted"], read)
 
 
 def _rows(source: BudgetLedger, *, titles: bool) -> Iterator[Row]:

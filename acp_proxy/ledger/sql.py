@@ -78,7 +78,7 @@ class SqlLedger(SqlReader):
     @abstractmethod
     def check(self) -> str: ...
 
-    def append(self, rows: Sequence[Row], *, in_order: bool = False) -> None:
+    def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
         appending = Appending(rows, in_order=in_order)
         self._known_series |= self._write(
             lambda run: appending.write(run, self._known_series, self.dialect, self._lock)
@@ -86,6 +86,7 @@ class SqlLedger(SqlReader):
         for organisation in appending.due:
             with suppress(LedgerError):  # the rows are there, and count: whoever is next adds them up
                 self._write(partial(self._add_up, organisation))
+        return appending.new
 
     def _add_up(self, organisation: str, run: Run) -> None:
         self._lock_sums(run, organisation)

@@ -47,7 +47,7 @@ def test_rows_sums_sessions_and_grants_are_the_same(ends: tuple[BudgetLedger, Bu
     source.append([row(line("opus"), line("haiku", "2", "credits"), origin=BOB), row(line(cost=None), at=NOON - DAY)])
     source.append([row(session="s1", at=NOON + DAY, state=STATE), row(origin=replace(ALICE, organisation="other"))])
     source.grant(GRANT)
-    assert copy(source, target, titles=True) == Copied(604, 1)
+    assert copy(source, target, titles=True) == Copied(604, 1, 604)
     assert list(target.rows(EVERYTHING)) == list(source.rows(EVERYTHING))
     for by in ((), ("model",), ("organisation", "user", "team"), ("day",)):
         assert sorted(target.summed(EVERYTHING, by), key=repr) == sorted(source.summed(EVERYTHING, by), key=repr)
@@ -62,7 +62,9 @@ def test_a_second_copy_adds_what_came_since(ledger: BudgetLedger, file: BudgetLe
     ledger.append([row(), row()])
     copy(ledger, file, titles=True)
     ledger.append([row(state=STATE, at=NOON + MINUTE)])
-    copy(ledger, file, titles=True)
+    ledger.grant(GRANT)
+    assert copy(ledger, file, titles=True) == Copied(1, 1, 3)
+    assert copy(ledger, file, titles=True) == Copied(0, 0, 3)
     assert list(file.rows(EVERYTHING)) == list(ledger.rows(EVERYTHING))
     assert file.state_of(ALICE, "s1") == ledger.state_of(ALICE, "s1")
 

@@ -64,22 +64,27 @@ def pending(directories: Iterable[Path], url: str) -> int:
     return waiting
 
 
-def append_all(ledger: Ledger, rows: Sequence[Row], warn: Warn, *, in_order: bool = False) -> None:
-    """Append rows in batches. One that the ledger refuses is reported and dropped, for it would bar all after it."""
+def append_all(ledger: Ledger, rows: Sequence[Row], warn: Warn, *, in_order: bool = False) -> int:
+    """Append rows in batches; how many were new.
+
+    One that the ledger refuses is reported and dropped, for it would bar all after it.
+    """
+    new = 0
     for start in range(0, len(rows), _BATCH):
         batch = rows[start : start + _BATCH]
         try:
-            ledger.append(batch, in_order=in_order)
+            new += ledger.append(batch, in_order=in_order)
         except RowRefusedError:
-            for row in batch:
-                _append_one(ledger, row, warn, in_order=in_order)
+            new += sum(_append_one(ledger, row, warn, in_order=in_order) for row in batch)
+    return new
 
 
-def _append_one(ledger: Ledger, row: Row, warn: Warn, *, in_order: bool) -> None:
+def _append_one(ledger: Ledger, row: Row, warn: Warn, *, in_order: bool) -> int:
     try:
-        ledger.append([row], in_order=in_order)
+        return ledger.append([row], in_order=in_order)
     except RowRefusedError as error:
         warn("ledger.row_refused", id=row.entry.id, agent=row.origin.agent, error=str(error))
+        return 0
 
 
 def _recover_one(ledger: BudgetLedger, path: Path, warn: Warn) -> int:
