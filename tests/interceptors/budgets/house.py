@@ -126,8 +126,8 @@ class House:
     async def prompt(self, id: int, session: str = SESSION) -> bool:
         """Whether it reached the agent, when that is decided."""
         self.ends.client_says(prompt(id, session=session))
-        await self.until(lambda: self._reached(id) or self.answer_to(id) is not None)
-        return self._reached(id)
+        await self.until(lambda: self.reached(id) or self.answer_to(id) is not None)
+        return self.reached(id)
 
     def answer_to(self, id: int) -> dict[str, Any] | None:
         found = (
@@ -215,7 +215,7 @@ class House:
         with closing(self.ledger()) as ledger:
             ledger.grant(grant)
 
-    def _reached(self, id: int) -> bool:
+    def reached(self, id: int) -> bool:
         return any(
             message.get("id") == id and message.get("method") == "session/prompt"
             for message in self.ends.agent.messages

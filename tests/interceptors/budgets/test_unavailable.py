@@ -6,18 +6,20 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from tests.ends import prompt
-from tests.interceptors.budgets.house import PATIENT, daily, house, usd
+from tests.ends import SESSION, prompt
+from tests.interceptors.budgets.house import PATIENT, House, daily, house, usd
 
-SHORT = {"timeout": 0.05}
+SHORT = {"timeout": 0.05}  # where no prompt is asked that is to be answered in time
 SMALL = usd("0.1").amount
+
+Asked = Callable[..., Awaitable[bool]]
 
 
 @contextmanager
@@ -30,6 +32,23 @@ def locked(root: Path) -> Iterator[None]:
     finally:
         connection.execute("ROLLBACK")
         connection.close()
+
+
+@pytest.fixture
+def out_of_time(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """As `House.prompt`, and there is no more time for an answer as soon as the ledger is asked."""
+
+    async def ask(made: House, id: int, session: str = SESSION) -> bool:
+        loop = asyncio.get_running_loop()
+        now = loop.time
+        made.ends.client_says(prompt(id, session=session))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        monkeypatch.setattr(loop, "time", lambda: now() + 2 * PATIENT)
+        await made.until(lambda: made.reached(id) or made.answer_to(id) is not None)
+        return made.reached(id)
+
+    return ask
 
 
 @contextmanager
@@ -101,39 +120,39 @@ async def test_local_without_anything_held_refuses(tmp_path: Path) -> None:
             assert not await made.prompt(2)
 
 
-async def test_local_goes_on_with_what_ended_turns_left_and_not_beyond(tmp_path: Path) -> None:
-    budget = daily("1", hold=SMALL, thresholds=())
-    async with house(tmp_path, budget, options={"timeout": 2.0}) as made:
+async def test_local_goes_on_with_what_ended_turns_left_and_not_beyond(tmp_path: Path, out_of_time: Asked) -> None:
+    async with house(tmp_path, daily("1", hold=SMALL, thresholds=())) as made:
         await made.settled()
         assert await made.prompt(2)
         with locked(tmp_path):
             made.finish(2, "0.05")  # 0.05 of 0.1 is left, and still held in the ledger
-            assert await made.prompt(3)
+            assert await out_of_time(made, 3)
             made.finish(3, "0.095")
-            assert not await made.prompt(4)  # 0.005 is less than the least that is begun with
-        await made.settled()
+            assert not await out_of_time(made, 4)  # 0.005 is less than the least that is begun with
+        for _ in range(3):  # what comes late is given back
+            await made.settled()
         assert made.held() == 0
         assert sorted(cost.text for row in made.rows() for cost in row.entry.costs) == ["0.045", "0.05"]
 
 
-async def test_local_lets_two_prompts_not_take_the_same(tmp_path: Path) -> None:
-    async with house(tmp_path, daily("1", hold=SMALL, thresholds=()), options={"timeout": 1.0}) as made:
+async def test_local_lets_two_prompts_not_take_the_same(tmp_path: Path, out_of_time: Asked) -> None:
+    async with house(tmp_path, daily("1", hold=SMALL, thresholds=())) as made:
         await made.settled()
         assert await made.prompt(2)
         with locked(tmp_path):
             made.finish(2, "0.05")
-            assert await made.prompt(3)
-            assert not await made.prompt(4, "another")
+            assert await out_of_time(made, 3)
+            assert not await out_of_time(made, 4, "another")
 
 
-async def test_closed_refuses_whatever_ended_turns_left(tmp_path: Path) -> None:
+async def test_closed_refuses_whatever_ended_turns_left(tmp_path: Path, out_of_time: Asked) -> None:
     budget = daily("1", hold=SMALL, thresholds=(), on_unavailable="closed")
-    async with house(tmp_path, budget, options={"timeout": 1.0}) as made:
+    async with house(tmp_path, budget) as made:
         await made.settled()
         assert await made.prompt(2)
         with locked(tmp_path):
             made.finish(2, "0.05")
-            assert not await made.prompt(3)
+            assert not await out_of_time(made, 3)
 
 
 async def test_a_budget_that_only_warns_hides_none_that_refuses(tmp_path: Path) -> None:
@@ -144,15 +163,15 @@ async def test_a_budget_that_only_warns_hides_none_that_refuses(tmp_path: Path) 
             assert not await made.prompt(2)
 
 
-async def test_a_ledger_that_failed_several_times_is_not_asked_each_time(tmp_path: Path) -> None:
-    async with house(tmp_path, daily("1"), options={"timeout": 0.5, "on_unavailable": "open"}) as made:
+async def test_a_ledger_that_failed_several_times_is_not_asked_each_time(tmp_path: Path, out_of_time: Asked) -> None:
+    async with house(tmp_path, daily("1"), options={"on_unavailable": "open"}) as made:
         await made.settled()
         with locked(tmp_path):
             for number in (2, 3, 4):
-                assert await made.prompt(number)
+                assert await out_of_time(made, number)
             began = asyncio.get_running_loop().time()
             assert await made.prompt(5)
-            assert asyncio.get_running_loop().time() - began < 0.5
+            assert asyncio.get_running_loop().time() - began < PATIENT
 
 
 async def test_budgets_that_only_warn_never_refuse(tmp_path: Path) -> None:
@@ -191,19 +210,13 @@ async def test_no_prompt_waits_any_longer_for_a_ledger_that_could_not_be_opened(
 
 
 async def test_closed_refuses_although_the_proxy_was_stopped_while_it_waited(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, out_of_time: Asked
 ) -> None:
     """Whoever stops a process for a while has all of its timeouts come at once."""
     async with house(tmp_path, daily("1"), options={**SHORT, "on_unavailable": "closed"}) as made:
         await made.settled()
-        loop = asyncio.get_running_loop()
-        now = loop.time
         with locked(tmp_path):
-            made.ends.client_says(prompt(2))
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            monkeypatch.setattr(loop, "time", lambda: now() + 60)
-            await made.until(lambda: bool(made.ends.agent.data) or made.answer_to(2) is not None)
+            assert not await out_of_time(made, 2)
             assert made.ends.agent.data == b""
             assert "out of reach" in made.texts()[0]
         await made.settled()
