@@ -105,6 +105,11 @@ class TestHolds:
         counts = [(each.decision, each.count) for each in ledger.decision_counts("default")]
         assert counts == [("cancel", 2), ("fail_open", 1)]
 
+    def test_decisions_of_a_budget_for_each_user_are_counted_together(self, ledger: BudgetLedger) -> None:
+        each = budget("1 USD", per="user")
+        ledger.count_decisions([(account(each), "cancel"), (account(each), "cancel"), (account(each, BOB), "cancel")])
+        assert [one.count for one in ledger.decision_counts("default")] == [3]
+
 
 class TestExpiry:
     def test_a_hold_counts_until_it_expires_and_longer_with_a_beat(self, ledger: BudgetLedger) -> None:
@@ -113,6 +118,11 @@ class TestExpiry:
         assert held(ledger, CAP, NOON + EXPIRY) == (0, 0)
         ledger.beat("default", ["a", "unknown"], NOON + 2 * EXPIRY)
         assert held(ledger, CAP, NOON + EXPIRY) == (0, usd("0.6"))
+
+    def test_one_that_expired_leaves_others_as_they_are(self, ledger: BudgetLedger) -> None:
+        hold(ledger, "a", (CAP, "0.3"), owner=ELSEWHERE)
+        hold(ledger, "b", (CAP, "0.5"), now=NOON + 1, owner=ELSEWHERE)
+        assert held(ledger, CAP, NOON + EXPIRY) == (0, usd("0.5"))
 
     def test_a_late_row_still_books(self, ledger: BudgetLedger) -> None:
         hold(ledger, "a", (CAP, "0.6"), owner=ELSEWHERE)
@@ -256,6 +266,14 @@ class TestStandings:
         assert held(ledger, estimating) == (usd("0.8"), 0)
         assert held(ledger, CAP) == (usd("0.2"), 0)
 
+    def test_what_such_a_turn_charges_counts_in_the_window_in_which_it_began(self, ledger: BudgetLedger) -> None:
+        of = account(budget("99 USD", on_unpriced="estimate"))
+        midnight, next_one = NOON - 12 * HOUR, NOON + 12 * HOUR
+        for amount, at in (("1", midnight - 1), ("2.5", midnight), ("4.5", next_one - 1), ("8", next_one)):
+            hold(ledger, amount, (of, amount), owner=ELSEWHERE)
+            ledger.append([row(line(cost=None), id=amount, at=at)])
+        assert held(ledger, of) == (usd("7"), 0)
+
     def test_sums_beyond_a_column_are_exact(self, ledger: BudgetLedger) -> None:
         most = Money(2**63 - 1, "USD").text
         ledger.append([row(line(cost=most)), row(line(cost=most)), row(line(cost="0.000000003"))])
@@ -319,6 +337,12 @@ class TestGrants:
         ledger.grant(self.grant("a", value="alice"))
         found = ledger.standing([account(each), account(each, BOB)], NOON)
         assert [standing.granted for standing in found] == [usd("5"), 0]
+
+    def test_one_for_no_value_is_everybodys(self, ledger: BudgetLedger) -> None:
+        each = budget("1 USD", per="user")
+        ledger.grant(self.grant("a"))
+        found = ledger.standing([account(each), account(each, BOB)], NOON)
+        assert [standing.granted for standing in found] == [usd("5"), usd("5")]
 
     def test_of_another_budget_layer_or_unit_they_do_not_count(self, ledger: BudgetLedger) -> None:
         ledger.grant(self.grant("a", unit="tokens"))

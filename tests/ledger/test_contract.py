@@ -355,17 +355,18 @@ class TestSessions:
         assert title_after("second", NOON + 2 * MINUTE) == "second"
         assert title_after("too late", NOON + MINUTE) == "second"
         ledger.append([row(at=NOON, state=SessionState(title="older")), row(at=NOON + MINUTE, state=SessionState())])
-        assert next(ledger.sessions(Query())).title == "second"
+        assert title_after("still too late", NOON + MINUTE) == "second"
         ledger.append([row(at=NOON + 2 * MINUTE, state=SessionState(title="third"))])
         assert next(ledger.sessions(Query())).title == "third"
 
     def test_sessions_come_by_start_with_their_times_and_context(self, ledger: Ledger) -> None:
         ledger.append([row(session="b", at=NOON + 1), row(session="a", at=NOON, context_used=5, context_size=10)])
-        ledger.append([row(session="a", at=NOON + MINUTE, origin=replace(ALICE, project="moved"))])
+        moved = replace(ALICE, team="moved", project="moved", agent_version="2", client="toad")
+        ledger.append([row(session="a", at=NOON + MINUTE, origin=moved)])
         first, second = ledger.sessions(Query())
         assert (first.session, first.started_at, first.ended_at) == ("a", NOON, NOON + 2 * MINUTE)
         assert (first.context_used, first.context_size) == (5, 10)
-        assert first.origin == replace(ALICE, project="moved")
+        assert first.origin == moved
         assert second.session == "b"
 
     def test_sessions_are_those_with_a_matching_row(self, ledger: Ledger) -> None:

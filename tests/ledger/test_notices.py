@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
@@ -17,8 +18,9 @@ from acp_proxy.core.notice import KINDS, Notice, ledger_is, stopped, threshold_r
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import OpenTurn, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
-from acp_proxy.ledger.notices import RESULTS, Backlog, Claimed, DeliveryCount, Result, Subscription
+from acp_proxy.ledger.notices import RESULTS, Backlog, Claimed, DeliveryCount, Outbox, Result, Subscription
 from acp_proxy.ledger.owners import Owner
+from acp_proxy.ledger.sql import SqlLedger
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.holds import account
@@ -205,6 +207,18 @@ class TestWhoSends:
         ledger.outbox.settle(ALL, "team", lost, "retried", NOON, "timed out")
         assert ledger.outbox.claim(ALL, NOON + LEASE, NOON + DAY) is None
         assert ledger.delivery_counts("default") == [DeliveryCount("team", "retried", 1)]
+
+    def test_who_looked_before_another_sent_it_gets_nothing_to_send(self, ledger: BudgetLedger, another: Open) -> None:
+        ledger.outbox.note([a_notice()])
+        other = another()
+        assert isinstance(ledger, SqlLedger)
+
+        def read(sql: str, values: Sequence[Any]) -> list[Any]:
+            found = ledger._read(sql, values)
+            other.outbox.settle(ALL, "team", claim(other, NOON), "sent", NOON)
+            return found
+
+        assert Outbox(read, ledger._write, ledger.dialect).claim(ALL, NOON, NOON + LEASE) is None
 
     def test_what_was_never_tried_goes_before_what_failed_before(self, ledger: BudgetLedger) -> None:
         ledger.outbox.note([a_notice(1)])
