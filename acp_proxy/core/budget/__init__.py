@@ -10,6 +10,7 @@ from datetime import tzinfo
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.core.compact import compact
 from acp_proxy.core.money import Money
@@ -106,6 +107,11 @@ class Account(Struct, frozen=True):
         if self.budget.window.name != "rolling" or self.bounds.start is None:
             return self.key
         return f"{self.key}#{self.bounds.start // (self.budget.window.hours * HOUR)}"
+
+    def told_to(self, user: str) -> Account:
+        """The same, but with the key under which something is announced to each user by themselves."""
+        where = (*self.filter.where, ("user", user))
+        return replace(self, key=_key(self.budget, where, self.bounds))
 
 
 def accounts_for(

@@ -54,7 +54,7 @@ class Deciding:
             wants = list(zip(running.accounts, sizes, strict=True))
             held = ledger.hold(turn, wants, self._clock(), self._clock() + EXPIRY, unpriced=unpriced is not None)
             if held.admitted:
-                self._warnings.claim(ledger, held.standings)
+                self._warnings.claim(ledger, held.standings, turn.origin.user)
             return held
 
         held = await self._asking.ask(hold, lambda late: self._hold(running, late), waited)

@@ -1,12 +1,14 @@
 """Tells users that a threshold of a budget is reached: once in each window, whichever process of whichever machine.
 
 Who may tell is the ledger's to say. Only what a turn's last line brings cannot wait for it: that is told at once, and
-then claimed, so that two turns which end in the same moment may both tell.
+then claimed, so that two turns which end in the same moment may both tell. That a budget does not count everything is
+told once in each window to each user.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Literal
 
 from msgspec.structs import replace
@@ -22,6 +24,7 @@ from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.times import zone_info
 
 _Claim = Literal["asked", "ours", "done"]
+_UNCOUNTED = 0  # announced as this percent, which is no threshold
 
 
 class Warnings:
@@ -32,19 +35,20 @@ class Warnings:
         self._voice = voice
         self._clock = clock
         self._claims: dict[tuple[str, int], _Claim] = {}  # by the account's notice key and percent
-        self._uncounted: set[str] = set()  # accounts of which it was told that they do not count everything
 
-    def claim(self, ledger: BudgetLedger, standings: Iterable[Standing]) -> None:
+    def claim(self, ledger: BudgetLedger, standings: Iterable[Standing], user: str) -> None:
         """What was reached before this prompt, and perhaps nobody was told. Raises nothing: warnings can wait."""
-        for standing in standings:
-            for percent in standing.crossed(0, standing.spent):
-                key = (standing.account.notice_key, percent)
-                if key not in self._claims:
-                    try:
+        with suppress(LedgerError):
+            for standing in standings:
+                for percent in standing.crossed(0, standing.spent):
+                    key = (standing.account.notice_key, percent)
+                    if key not in self._claims:
                         ours = self._announce(ledger, standing, percent, self._clock())
                         self._claims[key] = "ours" if ours else "done"
-                    except LedgerError:
-                        return
+                key = (standing.account.notice_key, _UNCOUNTED)
+                if key not in self._claims and _uncounted(standing):
+                    ours = ledger.announce(standing.account.told_to(user), _UNCOUNTED)
+                    self._claims[key] = "ours" if ours else "done"
 
     def on_admission(self, session: str, standings: Iterable[Standing]) -> Iterator[Send]:
         """What is to be told before the agent begins."""
@@ -52,9 +56,8 @@ class Warnings:
             ours = [percent for percent in standing.crossed(0, standing.spent) if self._claimed(standing, percent)]
             if ours:
                 yield self._warning(session, standing, max(ours), first=True)
-            text = None if standing.account.budget.mode == "shadow" else uncounted_text(standing)
-            if text and standing.account.key not in self._uncounted:
-                self._uncounted.add(standing.account.key)
+            text = _uncounted(standing)
+            if text and self._claimed(standing, _UNCOUNTED):
                 yield self._voice.say(session, standing.account, text, first=True)
 
     def foresee(self, spends: Iterable[tuple[Standing, int]]) -> None:
@@ -110,6 +113,10 @@ class Warnings:
         zone = zone_info(standing.account.budget.zone)
         text = warning_text(standing, percent, self._clock(), zone)
         return self._voice.say(session, standing.account, text, first=first)
+
+
+def _uncounted(standing: Standing) -> str | None:
+    return None if standing.account.budget.mode == "shadow" else uncounted_text(standing)
 
 
 def _after(standing: Standing, spend: int) -> Standing:

@@ -96,6 +96,22 @@ async def test_another_currency_is_not_counted_and_that_is_said(tmp_path: Path) 
         assert made.texts() == ['Not counted by budget "daily", which counts EUR: 5 USD.']
 
 
+async def test_what_is_not_counted_is_said_to_each_user_once_in_a_window_and_not_by_each_agent_that_starts(
+    tmp_path: Path,
+) -> None:
+    clock, euros = Clock(), daily(Limit(10**9, "EUR"))
+    await spend(tmp_path, "5", euros, clock=clock)
+    for user, said in ("alice", 1), ("alice", 0), ("bob", 1), ("bob", 0):
+        async with house(tmp_path, euros, clock=clock, origin=replace(ALICE, user=user)) as made:
+            assert await made.prompt(2)
+            assert len(made.texts()) == said
+    clock.now += DAY
+    await spend(tmp_path, "5", euros, clock=clock)
+    async with house(tmp_path, euros, clock=clock) as made:
+        assert await made.prompt(2)
+        assert made.texts() == ['Not counted by budget "daily", which counts EUR: 5 USD.']
+
+
 async def test_names_that_were_cut_inside_of_an_emoji_are_booked_like_others(tmp_path: Path) -> None:
     async with house(tmp_path, daily("1")) as made:
         made.open(model="model \ud83d", agent="agent \ud83d")
