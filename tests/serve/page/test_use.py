@@ -227,7 +227,7 @@ def test_when_the_server_is_gone_a_line_says_so_until_it_is_back(empty_home: Hom
 
 
 def test_what_the_server_refuses_is_told_in_its_words(address: str, browser: Browser) -> None:
-    context = browser.new_context()
+    context = browser.new_context(timezone_id=ZONE)
     page = context.new_page()
     page.goto(f"{address}#/session/0000000000000000")
     expect(page.locator("#trouble")).to_have_text(re.compile("^no session of this key"))
