@@ -17,6 +17,7 @@ from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import Query
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.open_turns import ABANDONED
+from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.holds import CAP, ELSEWHERE, GONE, _moments, account, any_rows, held, hold, unique
@@ -299,6 +300,13 @@ class TestStandings:
         ledger.append([row(line("opus", "0.5"))])
         assert ledger.summed(Query(), ())[0].rows == 40
 
+    def test_made_anew_they_count_a_row_once_that_begins_where_a_bucket_does(self, ledger: BudgetLedger) -> None:
+        four_weeks = LEVELS[-1] * QUARTER_HOUR
+        for start in (NOON // four_weeks * four_weeks, 0, -four_weeks):
+            ledger.append([row(at=start), row(at=start - 1)])
+        assert ledger.rebuild()
+        assert [sums.rows for sums in ledger.summed(Query(), ())] == [6]
+
     @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
     def test_sums_are_those_of_the_rows_whatever_the_interval(self, ledger: BudgetLedger, data: st.DataObject) -> None:
@@ -384,3 +392,9 @@ class TestRecentCosts:
         ledger.append([row(line(cost=None)), row(kind="side"), row(line(cost="1", currency="EUR"))])
         assert ledger.recent_costs("default", ALICE.agent, "USD") == []
         assert ledger.recent_costs("default", ALICE.agent, "EUR") == [usd("1")]
+
+    def test_only_the_last_thousand_are_looked_through(self, ledger: BudgetLedger) -> None:
+        ledger.append([row(line("rare"), at=NOON), *(row(at=NOON + number) for number in range(1, 1000))])
+        assert len(ledger.recent_costs("default", ALICE.agent, "USD", model="rare")) == 1
+        ledger.append([row(at=NOON + 1000)])
+        assert ledger.recent_costs("default", ALICE.agent, "USD", model="rare") == []

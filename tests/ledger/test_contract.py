@@ -235,6 +235,19 @@ class TestSums:
             )
         ]
 
+    def test_a_sum_begins_with_the_first_of_its_rows_and_ends_with_the_last_whichever_came_late(
+        self, ledger: BudgetLedger
+    ) -> None:
+        long = ended_at(row(at=NOON + MINUTE), NOON + 9 * MINUTE)
+        for late in (long, row(at=NOON + 2 * MINUTE), row(at=NOON)):
+            ledger.append([late])
+        for _ in range(2):
+            for by in ("user", "host", "day", "day+4"):  # from totals, and from rows
+                (sums,) = summed(ledger, by).values()
+                assert sums.ended_at == NOON + 9 * MINUTE
+                assert sums.started_at == NOON
+            ledger.rebuild()
+
     def test_sums_of_the_largest_counts_that_are_believed_fit(self, ledger: Ledger) -> None:
         most = next(number for number in (2**53, 10**12) if count(number) and not count(number + 1))
         lines = [line(f"m{number}", None, input=most, output=most) for number in range(2000)]
@@ -280,10 +293,20 @@ class TestSums:
             ]
             ledger.rebuild()
 
-    def test_what_the_parent_paid_for_is_not_unpriced(self, ledger: Ledger) -> None:
-        ledger.append([row(line("opus", None), kind="subagent", cost_source="parent")])
-        assert [(sums.unpriced, sums.turns) for sums in summed(ledger, "model").values()] == [(0, 0)]
-        assert [(sums.unpriced, sums.turns) for sums in summed(ledger).values()] == [(0, 0)]
+    @pytest.mark.parametrize(
+        "free",
+        [
+            row(line("opus", None), kind="subagent", cost_source="parent"),
+            row(line("opus", None, input=0), kind="side"),
+        ],
+        ids=["paid for by the parent", "without tokens"],
+    )
+    def test_what_costs_nothing_more_is_not_unpriced(self, ledger: BudgetLedger, free: Row) -> None:
+        ledger.append([free])
+        for _ in range(2):
+            for by in ((), ("model",), ("host",), ("host", "model")):  # from totals, and from rows
+                assert [(sums.unpriced, sums.turns) for sums in summed(ledger, *by).values()] == [(0, 0)]
+            ledger.rebuild()
 
     def test_quarter_hours_are_counted_from_1970(self, ledger: Ledger) -> None:
         ledger.append([row(at=NOON), row(at=NOON + 15 * MINUTE - 1), row(at=NOON + 15 * MINUTE)])

@@ -16,7 +16,7 @@ LAPTOP = Settings("default", "laptop", "alice", "admin", "d1", 1, NOON)
 
 
 def test_the_latest_of_each_layer_user_and_machine_is_kept(ledger: BudgetLedger, another: Open) -> None:
-    users = replace(LAPTOP, layer="user", digest="d2")
+    users = replace(LAPTOP, layer="user")
     bobs, towers = replace(LAPTOP, user="bob"), replace(LAPTOP, host="tower")
     for said in (LAPTOP, users, bobs, towers):
         ledger.note_settings(said)
@@ -26,8 +26,11 @@ def test_the_latest_of_each_layer_user_and_machine_is_kept(ledger: BudgetLedger,
 
 
 def test_organisations_are_told_apart(ledger: BudgetLedger) -> None:
-    ledger.note_settings(replace(LAPTOP, organisation="other"))
+    others = replace(LAPTOP, organisation="other")
+    ledger.note_settings(others)
     assert ledger.settings("default", NOON) == []
+    ledger.note_settings(LAPTOP)
+    assert [ledger.settings(each, NOON) for each in ("default", "other")] == [[LAPTOP], [others]]
 
 
 def test_what_did_not_change_is_written_once_a_day(ledger: BudgetLedger) -> None:
