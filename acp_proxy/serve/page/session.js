@@ -75,6 +75,13 @@ function turnTable(turns, compacted, omitted, timeZone) {
   return table("Turns of the session", columns, rows);
 }
 
+/** @param {Turn} turn */
+function sourceText({ usage_source, cost_source }) {
+  // Without usage there is nothing to price, whether or not the model has a price.
+  const unknown = usage_source === "none" && cost_source === "unknown";
+  return unknown ? USAGE.none : `${USAGE[usage_source]}, ${COST[cost_source]}`;
+}
+
 /**
  * @param {Turn} turn
  * @param {{number: number, compacted: boolean, decimals: number, timeZone: string}} how
@@ -107,7 +114,7 @@ function row(turn, { number, compacted, decimals, timeZone }) {
     make(
       "td",
       { class: "roomy" },
-      make("span", { class: "flag" }, make("span", { class: `swatch ${usage}` }), `${usage}, ${COST[turn.cost_source]}`),
+      make("span", { class: "flag" }, make("span", { class: `swatch ${usage}` }), sourceText(turn)),
     ),
     contextCell(turn),
   );

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
 from acp_proxy.core.money import Money
+from acp_proxy.core.usage import Usage
 from acp_proxy.figures import AT_LEAST, cost_text, counted, decimals_of, percent_text, tokens_text
 from tests.ledger.rows import ALICE, BOB, line, row
 from tests.serve.house import Home
@@ -142,12 +143,19 @@ def test_currencies_stand_side_by_side_the_commonest_first_and_the_least_is_not_
 
 def test_a_session_says_why_its_cost_is_not_known(empty_home: Home, open_page: Open) -> None:
     at = time.time_ns() - 180 * 10**9
-    empty_home.append([row(line("d", None), at=at, cost_source="unknown")])
+    nothing = replace(line("d", None), usage=Usage())
+    empty_home.append(
+        [
+            row(line("d", None), at=at, cost_source="unknown"),
+            row(nothing, at=at + 1, cost_source="unknown", usage_source="none"),
+        ]
+    )
     (session,) = empty_home.json("report", "--by", "session")["rows"]
     with empty_home.serving() as served:
         page = open_page(f"{served.address}#/session/{session['key']}", "#session-figures:not([hidden])")
         assert amounts(page, "#session-total") == "?"
-        expect(page.locator("#session-facts .flag")).to_have_text(["1 without a price"])
+        expect(page.locator("#session-facts .flag")).to_have_text(["1 without a price", "1 unknown"])
+        expect(page.locator("#turn-table .flag")).to_have_text(["exact, no price", "unknown"])
         page.goto("about:blank")
 
 
