@@ -184,7 +184,7 @@ class _Past:
     def _remember(self, row: Row) -> None:
         if row.entry.kind != "turn":
             return
-        self._models[_session(row)] = row.entry.model
+        self._models[_session(row)] = row.entry.model or self._models.get(_session(row))
         for unit, amount in _amounts(row.entry, self._units):
             agent = (row.origin.organisation, row.origin.agent, unit)
             self._recent[agent].append(amount)

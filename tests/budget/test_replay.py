@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -64,6 +65,12 @@ def test_a_rolling_window_comes_free_as_time_passes() -> None:
     assert outcome(rows, budget("2 turns", "rolling:1h")).refused == 0
 
 
+def test_what_began_a_whole_rolling_window_ago_still_counts_and_a_nanosecond_earlier_no_longer() -> None:
+    hour = budget("1 turns", "rolling:1h")
+    assert outcome(turns(2, apart=HOUR), hour).refused == 1
+    assert outcome(turns(2, apart=HOUR + 1), hour).refused == 0
+
+
 def test_turns_at_the_same_time_hold_what_they_may_cost() -> None:
     together = turns(4, apart=0)
     assert outcome(together, budget("3 USD", hold=usd("1.5"))).refused == 2
@@ -76,10 +83,42 @@ def test_a_turn_without_a_model_holds_what_turns_of_its_agent_take() -> None:
     assert outcome([dear, *cheap], budget("10 USD")).refused == 1  # of the two at once: 0.9 is left, and held
 
 
+def test_a_turn_holds_what_its_users_own_turns_of_the_model_took() -> None:
+    rows = [row(line(cost="9"), origin=BOB), *turns(1, "0.1", at=NOON + HOUR)]
+    at_once = turns(2, "0.1", at=NOON + 2 * HOUR, apart=0)
+    assert outcome([*rows, *at_once], budget("10 USD")).refused == 0  # of the agent's turns one alone holds all
+
+
+def test_what_turns_took_is_looked_back_on_in_the_unit_of_the_budget() -> None:
+    rows = [*turns(1), *turns(3, at=NOON + HOUR, apart=0)]  # of 110 tokens each
+    assert outcome(rows, budget("330 tokens")).refused == 1
+
+
+def test_only_the_last_fifty_turns_say_what_one_takes() -> None:
+    rows = [*turns(10, "10"), *turns(50, "0.1", at=NOON + HOUR), *turns(2, "0.1", at=NOON + 5 * HOUR, apart=0)]
+    assert outcome(rows, budget("115 USD")).refused == 0
+
+
+@pytest.mark.parametrize(
+    "before",
+    [row(line(cost="9"), kind="autonomous"), row(line(cost="9"), line("another", None))],
+    ids=["no prompt began it", "it is known in part"],
+)
+def test_what_says_nothing_of_the_cost_of_a_turn_makes_no_hold(before: Row) -> None:
+    assert outcome([before, *turns(2, "0.1", at=NOON + HOUR, apart=0)], budget("10 USD")).refused == 0
+
+
+def test_a_turn_that_ends_when_another_begins_holds_nothing_any_more() -> None:
+    assert outcome(turns(2, apart=MINUTE), budget("3 USD", hold=usd("3"))).refused == 0
+    assert outcome(turns(2, apart=MINUTE - 1), budget("3 USD", hold=usd("3"))).refused == 1
+
+
 def test_rows_before_the_question_are_spent_and_not_asked() -> None:
     rows = [*turns(3), *turns(3, at=NOON + HOUR)]
     found = played(rows, budget("4 USD", hold=usd("1")), since=NOON + HOUR)
     assert (found.turns, found.refused) == (3, 2)
+    assert played(rows, budget("4 USD"), since=NOON + HOUR + 1).turns == 2
+    assert outcome(rows, budget("6 USD", thresholds=(50, 100)), since=NOON + HOUR).warned == 1
 
 
 def test_what_no_prompt_began_is_spent_and_never_refused() -> None:
@@ -89,9 +128,9 @@ def test_what_no_prompt_began_is_spent_and_never_refused() -> None:
 
 
 def test_each_user_has_their_own() -> None:
-    rows = [replace(each, origin=origin) for each in turns(2) for origin in (ALICE, BOB)]
-    assert outcome(rows, budget("2 USD", per="user", hold=usd("1"))).refused == 0
-    assert outcome(rows, budget("2 USD", hold=usd("1"))).refused == 2
+    rows = [replace(each, origin=origin) for each in turns(3) for origin in (ALICE, BOB)]
+    assert outcome(rows, budget("2 USD", per="user", hold=usd("1"))).refused == 2
+    assert outcome(rows, budget("2 USD", hold=usd("1"))).refused == 4
 
 
 def test_a_sessions_budget_counts_what_it_did_before_it_had_a_team() -> None:
@@ -112,6 +151,17 @@ def test_only_turns_in_scope_are_asked_about_and_only_their_models_are_charged()
 def test_the_model_at_admission_is_the_last_of_the_session() -> None:
     rows = [row(line("opus")), row(line("haiku"), at=NOON + HOUR), row(line("haiku"), at=NOON + 2 * HOUR)]
     assert outcome(rows, budget("5 USD", scope=Scope(model=("opus",)))).turns == 2
+
+
+def test_what_another_session_uses_is_not_the_model_at_admission() -> None:
+    two = [("opus", "s1"), ("haiku", "s2"), ("opus", "s1"), ("haiku", "s2")]
+    rows = [row(line(model), session=of, at=NOON + hour * HOUR) for hour, (model, of) in enumerate(two)]
+    assert outcome(rows, budget("5 USD", scope=Scope(model=("opus",)))).turns == 2
+
+
+def test_a_session_keeps_its_model_over_a_turn_that_names_none() -> None:
+    rows = [row(line(model), at=NOON + hour * HOUR) for hour, model in enumerate(("opus", None, "opus"))]
+    assert outcome(rows, budget("5 USD", scope=Scope(model=("opus",)))).turns == 3
 
 
 def test_other_modes_than_enforce_let_all_turns_go_on() -> None:
@@ -141,10 +191,22 @@ def test_each_threshold_warns_once_a_window() -> None:
     assert outcome(turns(4), budget("4 USD", mode="shadow")).warned == 0
 
 
+def test_a_threshold_of_a_rolling_window_that_is_reached_again_within_its_length_warns_once() -> None:
+    amounts = {-115: "1", 1: "1", 2: "0.1", 4: "0.1", 7: "1"}  # at 5 minutes the first one leaves the window
+    rows = [row(line(cost=cost), at=NOON + minute * MINUTE) for minute, cost in amounts.items()]
+    assert outcome(rows, budget("4 USD", "rolling:2h", thresholds=(50,), hold=usd("0.01"))).warned == 1
+
+
 def test_a_model_without_a_price_is_refused_where_the_budget_says_so() -> None:
     rows = [row(line("unpriced", None))]
     assert outcome(rows, budget("5 USD", on_unpriced="deny")).refused == 1
     assert outcome(rows, budget("5 USD")).refused == 0
+
+
+def test_a_turn_without_a_price_is_charged_its_hold_where_the_budget_estimates() -> None:
+    rows = [row(line("unpriced", None), at=NOON + number * HOUR) for number in range(3)]
+    assert outcome(rows, budget("2 USD", on_unpriced="estimate", hold=usd("1"))).refused == 1
+    assert outcome(rows, budget("2 USD", hold=usd("1"))).refused == 0
 
 
 def test_several_budgets_refuse_a_turn_once() -> None:
@@ -159,22 +221,25 @@ def test_rows_are_wanted_from_the_start_of_the_longest_window() -> None:
     assert reaches_back([day, total], NOON) is None
     assert reaches_back([budget(window="turn")], NOON) == NOON
     assert reaches_back([day], None) is None
+    assert reaches_back([], NOON) == NOON
 
 
+@pytest.mark.parametrize("window", ["day", "rolling:5h"])
 @given(
-    st.lists(st.tuples(st.integers(0, 3 * 24 * 60), st.integers(1, 100)), max_size=30),
-    st.integers(0, 300),
+    begun=st.lists(st.tuples(st.integers(0, 3 * 24 * 60), st.integers(1, 100)), max_size=30),
+    cents=st.integers(0, 300),
 )
-def test_where_nothing_runs_at_the_same_time_it_is_a_sum(begun: list[tuple[int, int]], cents: int) -> None:
-    """With a hold of next to nothing a turn begins wherever anything is left of its day."""
+def test_where_nothing_runs_at_the_same_time_it_is_a_sum(window: str, begun: list[tuple[int, int]], cents: int) -> None:
+    """With a hold of next to nothing a turn begins wherever anything is left of its window."""
     begun = sorted(dict(begun).items())
-    limit = budget(f"{cents / 100:.2f} USD", hold=1)
-    spent: dict[int, int] = {}
+    limit = budget(f"{cents / 100:.2f} USD", window, hold=1)
+    spent: list[tuple[int, int]] = []
     refused = 0
     for minute, cost in begun:
-        day = (NOON + minute * MINUTE) // DAY
-        if spent.get(day, 0) < cents:
-            spent[day] = spent.get(day, 0) + cost
+        at = NOON + minute * MINUTE
+        start = at - at % DAY if window == "day" else at - 5 * HOUR
+        if sum(amount for when, amount in spent if when >= start) < cents:
+            spent.append((at, cost))
         else:
             refused += 1
     rows = [row(line(cost=f"{cost / 100:.2f}"), at=NOON + minute * MINUTE) for minute, cost in begun]
