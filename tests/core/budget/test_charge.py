@@ -136,8 +136,9 @@ def test_in_mid_turn_a_model_without_a_price_proves_no_money() -> None:
     assert charge_so_far(account(budget()), {}, "opus", Usage(), None).amount == 0
 
 
-def test_what_a_model_out_of_scope_has_used_at_least_is_nothing_in_mid_turn() -> None:
-    opus = budget(scope=Scope(model=("opus",)))
+@pytest.mark.parametrize(("limit", "amount"), [("9 USD", usd("0.5")), ("9 tokens", 10)])
+def test_what_a_model_out_of_scope_has_used_at_least_is_nothing_in_mid_turn(limit: str, amount: int) -> None:
+    opus = account(budget(limit, scope=Scope(model=("opus",))))
     priced = Priced(Money.of("0.5", "USD"))
-    amounts = [charge_so_far(account(opus), {}, model, Usage(input=10), priced).amount for model in ("opus", "haiku")]
-    assert amounts == [usd("0.5"), 0]
+    amounts = [charge_so_far(opus, {}, model, Usage(input=10), priced).amount for model in ("opus", "haiku")]
+    assert amounts == [amount, 0]
