@@ -293,12 +293,13 @@ class TestStandings:
                 for number in range(1, 40)
             ]
         )
+        ledger.append([row(line("new", None), line("opus")) for _ in range(2)])  # alike, and in one quarter hour
         questions = (("model",), ("quarter_hour",), ("user", "kind"), ())
         counted = [sorted(ledger.summed(Query(), by), key=repr) for by in questions]
         ledger.rebuild()
         assert [sorted(ledger.summed(Query(), by), key=repr) for by in questions] == counted
         ledger.append([row(line("opus", "0.5"))])
-        assert ledger.summed(Query(), ())[0].rows == 40
+        assert ledger.summed(Query(), ())[0].rows == 42
 
     def test_made_anew_they_count_a_row_once_that_begins_where_a_bucket_does(self, ledger: BudgetLedger) -> None:
         four_weeks = LEVELS[-1] * QUARTER_HOUR
@@ -387,6 +388,11 @@ class TestRecentCosts:
         assert ledger.recent_costs("default", ALICE.agent, "USD", model="opus", user="alice") == dimes
         assert ledger.recent_costs("default", ALICE.agent, "USD", model="haiku", user="alice") == []
         assert ledger.recent_costs("default", ALICE.agent, "tokens", n=1) == [110]
+
+    def test_a_turn_of_two_models_took_what_both_did(self, ledger: BudgetLedger) -> None:
+        ledger.append([row(line("opus", "0.3", input=7), line("haiku", "0.2", output=5), line("haiku", "9", "EUR"))])
+        assert ledger.recent_costs("default", ALICE.agent, "USD", model="haiku") == [usd("0.5")]
+        assert ledger.recent_costs("default", ALICE.agent, "tokens") == [122]
 
     def test_what_has_no_price_and_what_is_no_turn_is_left_out(self, ledger: BudgetLedger) -> None:
         ledger.append([row(line(cost=None)), row(kind="side"), row(line(cost="1", currency="EUR"))])
