@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import IO, Any
 
@@ -67,12 +68,17 @@ def _write(message: object) -> None:
 
 
 class Client:
-    """Prompts `turns` times, some at once, and notes what was acknowledged and what came in a wrong order."""
+    """Prompts `turns` times, some at once, and notes what was acknowledged and what came in a wrong order.
 
-    def __init__(self, notes: Notes, wire: IO[bytes], turns: int) -> None:
+    Before the last `kept` of them it waits for the file `go_on`.
+    """
+
+    def __init__(self, notes: Notes, wire: IO[bytes], turns: int, kept: int, go_on: Path) -> None:
         self._notes = notes
         self._wire = wire
         self._left = turns
+        self._kept = kept
+        self._go_on = go_on
         self._running = 0
         self._ids = itertools.count(1)
         self._asked: dict[int, str] = {}  # what was asked, or the session of a prompt
@@ -113,6 +119,8 @@ class Client:
             self._notes.add("fault", "an answer to", asked)
 
     def _open(self) -> None:
+        while 0 < self._left <= self._kept and not self._go_on.exists():
+            time.sleep(0.005)
         if self._left:
             self._left -= 1
             self._running += 1
@@ -137,13 +145,13 @@ class Client:
         self._next[session] = int(text) + 1
 
 
-def client(notes: Notes, turns: int, relay: list[str]) -> None:
+def client(notes: Notes, turns: int, kept: int, go_on: Path, relay: list[str]) -> None:
     with subprocess.Popen(relay, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         notes.add("client", os.getpid())
         notes.add("relay", process.pid)
         if process.stdin and process.stdout:
             try:
-                one = Client(notes, process.stdin, turns)
+                one = Client(notes, process.stdin, turns, kept, go_on)
                 for line in process.stdout:
                     if not one.hear(json.loads(line)):
                         break
@@ -158,5 +166,5 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["agent", path]:
             agent(Notes(Path(path)))
-        case ["client", path, turns, *relay]:
-            client(Notes(Path(path)), int(turns), relay)
+        case ["client", path, turns, kept, *relay]:
+            client(Notes(Path(path)), int(turns), int(kept), Path(f"{path}.go-on"), relay)

@@ -105,12 +105,16 @@ class Home:
         return {"HOME": str(self.path), "PATH": os.environ["PATH"], "USER": "alice", **state, **self.extra}
 
     @contextmanager
-    def trial(self, turns: int = 100_000) -> Iterator[Trial]:
-        """A client that prompts so often, a proxy and an agent. What is left of them afterwards is killed."""
+    def trial(self, turns: int = 100_000, kept: int = 0) -> Iterator[Trial]:
+        """A client that prompts so often, a proxy and an agent. What is left of them afterwards is killed.
+
+        The last `kept` turns wait for `Trial.go_on`: whoever looks on may come late, and has something to happen to.
+        """
         notes = self.path / f"notes-{os.urandom(4).hex()}"
-        agent = [sys.executable, "-S", "-m", "harness.faults.parties", "agent", f"{notes}.agent"]
+        party = [sys.executable, "-S", "-m", "harness.faults.parties"]
+        agent = [*party, "agent", f"{notes}.agent"]
         relay = [sys.executable, "-m", "acp_proxy", "run", "--ledger", self.url, "--no-summary", "--", *agent]
-        client = [sys.executable, "-S", "-m", "harness.faults.parties", "client", str(notes), str(turns), *relay]
+        client = [*party, "client", str(notes), str(turns), str(kept), *relay]
         with Path(f"{notes}.stderr").open("wb") as stderr:
             process = subprocess.Popen(
                 client,
@@ -172,6 +176,10 @@ class Trial:
     def until_acked(self, turns: int) -> None:
         """Returns when so many turns have ended for the client."""
         assert until(lambda: self.acked >= turns), f"{self.acked} of {turns} turns: {self.stderr}"
+
+    def go_on(self) -> None:
+        """With the turns that were kept."""
+        Path(f"{self._notes}.go-on").touch()
 
     def until_warned(self, event: str) -> None:
         assert until(lambda: event in self.stderr), f"no {event} in {self.stderr!r}"

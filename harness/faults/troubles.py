@@ -61,9 +61,10 @@ def disk_fills_up(home: Home, chance: random.Random, turns: int = 120) -> Verdic
 
 def quota_is_used_up(home: Home, chance: random.Random, turns: int = 150) -> Verdict:
     """No file may grow, as beyond a quota."""
-    with home.trial(turns) as trial:
+    with home.trial(turns, kept=turns // 2) as trial:
         trial.until_acked(chance.randint(1, 20))
         with limited(trial, resource.RLIMIT_FSIZE, 64 * 1024):
+            trial.go_on()
             trial.until_warned("ledger.unavailable")
             trial.until_acked(min(trial.acked + 20, turns))  # on a quick disk all may be over when it is told
         trial.until_over()
@@ -81,11 +82,12 @@ def directory_is_read_only(home: Home, read_only: Path, turns: int = 60) -> Verd
 
 def no_descriptor_is_left(home: Home, chance: random.Random, turns: int = 80) -> Verdict:
     """Not even for the ledger's file, which is opened at the first turn."""
-    with home.trial(turns) as trial:
+    with home.trial(turns, kept=turns - AT_ONCE) as trial:
         relay = trial.pid("relay")
         assert until(lambda: trial.noted("asked"))  # it runs, and has read all its modules but those of the ledger
         used = max(int(descriptor.name) for descriptor in Path(f"/proc/{relay}/fd").iterdir())
         with limited(trial, resource.RLIMIT_NOFILE, used + 1):
+            trial.go_on()
             trial.until_acked(chance.randint(20, 60))
         trial.until_over()
     return home.verdict(trial)
@@ -120,11 +122,13 @@ def ledger_is_moved_away(home: Home, chance: random.Random, turns: int = 200) ->
     """The file alone, without its log, while two relays have it open; afterwards it has its log again."""
     ledger = default_ledger(home.environ)
     moved = ledger.with_name("moved.db")
-    with home.trial(turns) as first, home.trial(turns) as second:
+    with home.trial(turns, kept=turns // 3) as first, home.trial(turns, kept=turns // 3) as second:
         for trial in (first, second):
-            trial.until_acked(chance.randint(1, 100))
+            trial.until_acked(chance.randint(1, turns // 2))
         assert until(lambda: _log_of(ledger).exists() and _log_of(ledger).stat().st_size)
         ledger.rename(moved)
+        for trial in (first, second):
+            trial.go_on()
         first.until_over()
         second.until_over()
     verdict = home.verdict(first, second)
@@ -146,16 +150,18 @@ def clock_jumps(home: Home, turns: int = 60) -> Verdict:
 def file_is_damaged(home: Home, chance: random.Random, turns: int = 200) -> Verdict:
     """While one relay has it open, and before another opens it; rows from before are in the file that is moved."""
     ledger = default_ledger(home.environ)
-    with home.trial(turns) as first:
+    with home.trial(turns, kept=turns // 2) as first:
         first.until_acked(chance.randint(1, 40))
         first.signal("relay", signal.SIGSTOP)
         while not _damaged(ledger):  # it stopped in the middle of a transaction
+            acked = first.acked
             first.signal("relay", signal.SIGCONT)
-            first.until_acked(first.acked + 1)
+            until(lambda acked=acked: first.acked > acked, within=0.1)  # type: ignore[misc]
             first.signal("relay", signal.SIGSTOP)
         with home.trial(20) as second:
             second.until_over()
         before = first.acked
+        first.go_on()
         first.signal("relay", signal.SIGCONT)
         first.until_over()
     verdict = home.verdict(first, second)
@@ -166,11 +172,10 @@ def file_is_damaged(home: Home, chance: random.Random, turns: int = 200) -> Verd
 def newer_version_comes(home: Home, chance: random.Random, turns: int = 80) -> Verdict:
     """One changes the ledger under a relay that runs; afterwards this version is updated, too."""
     open_ledger(home.url, journals=()).close()
-    with home.trial(turns) as trial:
+    with home.trial(turns, kept=turns // 2) as trial:
         trial.until_acked(chance.randint(1, 30))
-        trial.signal("client", signal.SIGSTOP)  # else it may be at its end before the ledger can be had
         booked = set_version(home, NOW + 1)
-        trial.signal("client", signal.SIGCONT)
+        trial.go_on()
         trial.until_warned("written by a newer acp-proxy")
         trial.until_over()
         assert set_version(home, NOW) == booked, "an older version wrote on"
@@ -180,11 +185,9 @@ def newer_version_comes(home: Home, chance: random.Random, turns: int = 80) -> V
 def newer_ledger_is_there(home: Home, turns: int = 60) -> tuple[Verdict, subprocess.CompletedProcess[str]]:
     """From the start; and what `report` says meanwhile."""
     set_version(home, NOW + 1)
-    with home.trial(turns) as trial:
-        trial.until_acked(1)
-        trial.signal("client", signal.SIGSTOP)  # else the relay may be at its end before it has tried the ledger
-        trial.until_warned("ledger.unavailable")
-        trial.signal("client", signal.SIGCONT)
+    with home.trial(turns, kept=turns // 2) as trial:
+        trial.until_warned("ledger.unavailable")  # else the relay may be at its end before it has tried the ledger
+        trial.go_on()
         trial.until_over()
     report = subprocess.run(
         [sys.executable, "-m", "acp_proxy", "report"], env=home.environ, capture_output=True, text=True, check=False
@@ -222,7 +225,8 @@ def limited(trial: Trial, what: int, most: int) -> Iterator[None]:
     soft, hard = resource.prlimit(relay, what)
     resource.prlimit(relay, what, (most, hard))
     yield
-    resource.prlimit(relay, what, (soft, hard))
+    with suppress(ProcessLookupError):  # it was quicker
+        resource.prlimit(relay, what, (soft, hard))
 
 
 def _run_first(home: Home, code: str) -> None:
