@@ -110,6 +110,18 @@ def test_a_ledger_that_cannot_be_opened_is_a_failure(patient: Patient) -> None:
     assert [line for line in lines if line.startswith("FAIL ledger: ")]
 
 
+def test_a_ledger_whose_name_may_be_mistyped_is_not_made(patient: Patient) -> None:
+    patient.configure(BUDGET)
+    for _ in range(2):
+        status, lines = patient.examined(ledger=f"sqlite:///{patient.root}/typo.db")
+        assert status == 0
+        assert [line.partition(":")[0] for line in lines] == [
+            *("ok   config", "warn ledger", "ok   journal", "ok   budget", "ok   catalog")
+        ]
+        assert lines[1].endswith(f"{patient.root}/typo.db: expected one that `acp-proxy run` has made")
+    assert not (patient.root / "typo.db").exists()
+
+
 def test_each_agent_of_the_ledger_is_told_with_how_it_counts(patient: Patient) -> None:
     with_detail = replace(row().entry, detail="unknown agent: looked like a session's counter")
     known = replace(ALICE, agent="gemini-cli", agent_version="0.61.0")
@@ -255,6 +267,7 @@ def test_no_place_for_a_journal_is_a_warning(patient: Patient) -> None:
 
 def test_a_place_that_cannot_even_be_looked_at_is_the_same_warning(patient: Patient) -> None:
     ledger = f"sqlite:///{patient.root}/ledger.db"
+    open_ledger(ledger, journals=()).close()
     patient.environ["XDG_STATE_HOME"] = f"{patient.root}/{'x' * 300}"
     status, lines = patient.examined(ledger=ledger)
     assert (status, [line.partition(":")[0] for line in lines][1:3]) == (0, ["ok   ledger", "warn journal"])

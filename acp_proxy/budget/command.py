@@ -23,7 +23,7 @@ from acp_proxy.config import Config, load, load_to_answer
 from acp_proxy.config.files import expanded, read
 from acp_proxy.core.budget import Per, Standing
 from acp_proxy.core.usage import Usage
-from acp_proxy.ledger import Query, open_ledger, open_reader
+from acp_proxy.ledger import Query, Tell, open_or_make, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
 from acp_proxy.times import Zone
 
@@ -31,21 +31,25 @@ NO_BUDGETS = "No budget is configured: a [[budget]] with a name, a window and a 
 
 
 class Place(Struct, frozen=True):
-    """Where and when it was typed. `width` is that of the terminal, None where stdout is none."""
+    """Where and when it was typed. `width` is that of the terminal, None where stdout is none.
+
+    `tell` is told where there is no ledger yet.
+    """
 
     now: int  # Unix ns
     zone: Zone
     cwd: Path | None
     environ: Mapping[str, str]
     width: int | None
+    tell: Tell | None
 
 
 def main(arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
     """Exit status and answer. `since` among the arguments is Unix ns already. Raises UsageError and LedgerError."""
     if arguments.action == "grant":
-        with closing(open_ledger(config.ledger.url)) as ledger:
+        with closing(open_or_make(config.ledger.url, place.tell)) as ledger:
             return _grant(ledger, arguments, config, place)
-    with closing(open_reader(config.ledger.url)) as reader:
+    with closing(open_reader(config.ledger.url, tell=place.tell)) as reader:
         return _ACTIONS[arguments.action](reader, arguments, config, place)
 
 

@@ -34,8 +34,7 @@ def _report(arguments: argparse.Namespace) -> int:
     config = options.config(arguments)
     ours = config.identity.organisation
     wanted = query(*options.interval(arguments, zone, now), [("organisation", ours), *filters])
-    options.tell_missing(arguments, config)
-    ledger = open_reader(config.ledger.url)
+    ledger = open_reader(config.ledger.url, tell=options.tell(arguments))
     try:
         found = report(ledger, arguments.by, wanted, zone, arguments.limit)
         if not (found.lines or arguments.json or arguments.csv):
@@ -66,13 +65,13 @@ def _budget(arguments: argparse.Namespace) -> int:
     from acp_proxy.budget import command
     from acp_proxy.budget.own import here
 
-    place = command.Place(time.time_ns(), options.zone(None), here(), os.environ, options.width())
+    now, zone, tell = time.time_ns(), options.zone(None), options.tell(arguments)
+    place = command.Place(now, zone, here(), os.environ, options.width(), tell)
     if arguments.action == "simulate":
         arguments.since = options.instant(arguments, "since", place.zone, place.now)
         config = command.proposed(options.common(arguments), os.environ)
     else:
         config = options.config(arguments)
-    options.tell_missing(arguments, config)
     status, answer = command.main(arguments, config, place)
     sys.stdout.write(answer)
     return status
@@ -83,8 +82,7 @@ def _session(arguments: argparse.Namespace) -> int:
 
     config, zone, now = options.config(arguments), options.zone(arguments.tz), time.time_ns()
     mine = (("organisation", config.identity.organisation), ("user", config.identity.user))
-    options.tell_missing(arguments, config)
-    ledger = open_reader(config.ledger.url)
+    ledger = open_reader(config.ledger.url, tell=options.tell(arguments))
     try:
         if arguments.json:
             info = session.session_called(ledger, arguments.session, mine, now)
@@ -110,8 +108,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
     config, zone, now = options.config(arguments), options.zone(arguments.tz), time.time_ns()
     wanted = Query(*options.interval(arguments, zone, now))
-    options.tell_missing(arguments, config)
-    ledger = open_reader(config.ledger.url)
+    ledger = open_reader(config.ledger.url, tell=options.tell(arguments))
     try:
         found = focus.rows(ledger, wanted, config.identity.organisation, zone, catalog_of(config).lab)
         sys.stdout.writelines(focus.as_json(found) if arguments.json else focus.as_csv(found))
@@ -151,12 +148,11 @@ def _installed(command: str) -> Iterator[None]:
 def _metrics(arguments: argparse.Namespace) -> int:
     with _installed("metrics"):
         from acp_proxy.metrics import command
-    config = options.config(arguments)
-    options.tell_missing(arguments, config)
+    config, tell = options.config(arguments), options.tell(arguments)
     if arguments.textfile is None:
-        sys.stdout.buffer.write(command.scraped(config))
+        sys.stdout.buffer.write(command.scraped(config, tell))
     else:
-        command.into_file(Path(arguments.textfile), config)
+        command.into_file(Path(arguments.textfile), config, tell)
     return 0
 
 

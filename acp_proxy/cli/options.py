@@ -12,7 +12,7 @@ from acp_proxy import times
 from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config, load_to_answer
 from acp_proxy.figures import clean
-from acp_proxy.ledger import missing
+from acp_proxy.ledger import Tell
 
 
 def config(arguments: argparse.Namespace) -> Config:
@@ -26,10 +26,11 @@ def common(arguments: argparse.Namespace) -> dict[str, str]:
     return {name: given[name] for name in ("config", "ledger") if name in given}
 
 
-def tell_missing(arguments: argparse.Namespace, config: Config) -> None:
-    """Says on stderr that there is no ledger where `--ledger` looks: it may be mistyped."""
-    if "ledger" in vars(arguments) and (told := missing(config.ledger.url)):
-        sys.stderr.write(f"acp-proxy: {clean(told)}\n")
+def tell(arguments: argparse.Namespace) -> Tell | None:
+    """Says on stderr that there is no ledger, where `--ledger` is what looks for it: it may be mistyped."""
+    if "ledger" not in vars(arguments):
+        return None
+    return lambda told: sys.stderr.write(f"acp-proxy: {clean(told)}\n")
 
 
 def copied(arguments: argparse.Namespace) -> Iterator[str]:

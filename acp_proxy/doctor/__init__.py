@@ -1,7 +1,7 @@
 """What must be in order, one line each: configuration, ledger, journals, agents, budgets, machines, catalog.
 
 Mends nothing but, when it is asked to, running totals. The ledger is opened as a proxy opens it: made when it is not
-there, dead proxies' journals taken over.
+there, dead proxies' journals taken over. Only one of `--ledger`, which may be mistyped, is not made.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from acp_proxy.doctor.budgets import budget_troubles, in_words
 from acp_proxy.doctor.channels import channel_troubles
 from acp_proxy.doctor.machines import machines_that_differ
 from acp_proxy.figures import clean, counted
-from acp_proxy.ledger import Ledger, LedgerError, Query, Sums, open_ledger
+from acp_proxy.ledger import Ledger, LedgerError, LedgerReader, NoLedgerError, Query, Sums, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.recovery import left
 from acp_proxy.ledger.places import is_postgres, journal_directories, network_file_system, sqlite_path
@@ -73,7 +73,7 @@ def findings(
         yield Finding("FAIL", f"config: {error}")  # and which ledger is meant is not known
     else:
         yield from _config(config)
-        yield from _ledger(config, journal_directories(environ), now, rebuild)
+        yield from _ledger(config, journal_directories(environ), now, rebuild, typed="ledger" in options)
     yield _catalog(Catalog.load(), now)
 
 
@@ -84,7 +84,7 @@ def _config(config: Config) -> Iterator[Finding]:
         yield Finding("warn", f"config: {key} is set, but the administrator's file decides it")
 
 
-def _ledger(config: Config, directories: Sequence[Path], now: int, rebuild: bool) -> Iterator[Finding]:
+def _ledger(config: Config, directories: Sequence[Path], now: int, rebuild: bool, *, typed: bool) -> Iterator[Finding]:
     trouble: list[Finding] = []
 
     def warn(event: str, **fields: object) -> None:
@@ -92,7 +92,7 @@ def _ledger(config: Config, directories: Sequence[Path], now: int, rebuild: bool
         trouble.append(Finding("warn", f"{event.replace('.', ': ')}: {details}"))
 
     try:
-        with closing(open_ledger(config.ledger.url, warn=warn, journals=directories)) as ledger:
+        with closing(open_ledger(config.ledger.url, warn=warn, journals=directories, must_exist=typed)) as ledger:
             yield Finding("ok", f"ledger: {ledger.check()}")
             if rebuild:
                 yield _rebuilt(ledger)
@@ -103,6 +103,11 @@ def _ledger(config: Config, directories: Sequence[Path], now: int, rebuild: bool
             yield from _budgets(config, ledger)
             yield from _channels(config, ledger, now)
             yield from _machines(config, ledger, now)
+    except NoLedgerError as error:
+        yield Finding("warn", f"ledger: {error}")
+        yield from _journals(directories)
+        with closing(open_reader(config.ledger.url, journals=directories)) as empty:
+            yield from _budgets(config, empty)
     except LedgerError as error:
         yield Finding("FAIL", f"ledger: {error}")
         yield from trouble
@@ -181,7 +186,7 @@ def _agents(ledger: Ledger, config: Config) -> Iterator[Finding]:
             yield Finding("warn", f'{called}: {how_it_counts(profile)}{reason}; [agents."{name}"] decides')
 
 
-def _budgets(config: Config, ledger: Ledger) -> Iterator[Finding]:
+def _budgets(config: Config, ledger: LedgerReader) -> Iterator[Finding]:
     for budget, troubles in budget_troubles(config, ledger):
         text = f'budget: "{budget.name}" ({budget.layer}): {in_words(budget)}'
         yield Finding("warn" if troubles else "ok", "; ".join((text, *troubles)))

@@ -12,13 +12,13 @@ from acp_proxy.core.budget import Budget
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.money import decimal_text
 from acp_proxy.core.scope import DIMENSIONS, Dimension, fits
-from acp_proxy.ledger import Ledger, Query
+from acp_proxy.ledger import LedgerReader, Query
 
 _FILES: tuple[Literal["user"], Literal["admin"]] = ("user", "admin")
 _COUNTING = frozenset({"prices", "aliases", "agents", "pricing"})  # what a turn costs, and how it is read
 
 
-def budget_troubles(config: Config, ledger: Ledger) -> Iterator[tuple[Budget, list[str]]]:
+def budget_troubles(config: Config, ledger: LedgerReader) -> Iterator[tuple[Budget, list[str]]]:
     """Each budget with what is wrong with it, in the order of the configuration."""
     if not config.budgets:
         return
@@ -85,5 +85,5 @@ def _in_force(config: Config) -> set[Key]:
     return found if config.pricing.cache_write == Pricing().cache_write else {*found, ("pricing", "cache_write")}
 
 
-def _seen(ledger: Ledger, name: Dimension) -> set[str]:
+def _seen(ledger: LedgerReader, name: Dimension) -> set[str]:
     return {str(sums.key[0]) for sums in ledger.summed(Query(), (name,)) if sums.key[0] is not None}

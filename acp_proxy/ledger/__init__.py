@@ -182,8 +182,9 @@ class Ledger(LedgerReader, Protocol):
     """What takes rows. All raise LedgerError."""
 
     def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
-        """Append rows and upsert their sessions in one transaction; how many were new. Others, by their ids, are skipped.
+        """Append rows and upsert their sessions in one transaction; how many were new.
 
+        One whose id is there already is skipped.
         A session stands as after its row that ended last, or with `in_order`, as whoever goes on with it hands them
         over, after the last of these rows, whatever a clock that was set says of it.
         Raises RowRefusedError for what will never do, and then keeps none of the rows.
@@ -197,6 +198,9 @@ class Ledger(LedgerReader, Protocol):
 
     def check(self) -> str:
         """One line on version and size, for `doctor`. Raises LedgerError when it cannot be written."""
+
+
+Tell = Callable[[str], object]  # what takes a line for the user
 
 
 class Warn(Protocol):
@@ -224,7 +228,7 @@ def open_ledger(
 ) -> BudgetLedger:
     """The ledger at `url`, made when it is not there, with what dead processes left in journals and as holds.
 
-    With `must_exist` one that is not there is a LedgerError, unless a dead process left rows for it.
+    With `must_exist` one that is not there is a NoLedgerError, unless a dead process left rows for it.
 
     `patience` bounds in seconds how long a call waits for other writers. `journals` are the directories to look for
     journals in, by default the two of `places.journal_directories`. `clock` is Unix time in nanoseconds: by it
@@ -239,18 +243,19 @@ def open_ledger(
     return ledger
 
 
-def missing(url: str, journals: Sequence[Path] | None = None) -> str:
-    """What is to be said of a SQLite ledger that is not there; nothing where dead processes have left rows for it."""
-    from acp_proxy.ledger.places import is_postgres, sqlite_path
+def open_or_make(url: str, tell: Tell | None) -> BudgetLedger:
+    """The same; where `tell` is given, it is told first that there was none."""
+    if tell is not None:
+        try:
+            return open_ledger(url, must_exist=True)
+        except NoLedgerError as error:
+            tell(str(error))
+    return open_ledger(url)
 
-    if is_postgres(url):
-        return ""
-    from acp_proxy.ledger.sqlite import file
 
-    return file.missing(sqlite_path(url), _journal_directories() if journals is None else journals)
-
-
-def open_reader(url: str, *, warn: Warn = log_warning, journals: Sequence[Path] | None = None) -> BudgetReader:
+def open_reader(
+    url: str, *, tell: Tell | None = None, warn: Warn = log_warning, journals: Sequence[Path] | None = None
+) -> BudgetReader:
     """The same for who only looks: it makes no file and no tables, and a ledger that is not there has no rows.
 
     A database takes so much longer than imports that one for both will do there.
@@ -260,13 +265,20 @@ def open_reader(url: str, *, warn: Warn = log_warning, journals: Sequence[Path] 
     if is_postgres(url):
         try:
             return open_ledger(url, warn=warn, journals=journals, must_exist=True)
-        except NoLedgerError:
+        except NoLedgerError as error:
             from acp_proxy.ledger.sqlite.reader import EmptyReader
 
+            if tell is not None:
+                tell(str(error))
             return EmptyReader(canonical_url(url))
     from acp_proxy.ledger.sqlite.reader import SqliteReader
 
     directories = _journal_directories() if journals is None else journals
+    if tell is not None:
+        from acp_proxy.ledger.sqlite.file import missing
+
+        if told := missing(sqlite_path(url), directories):
+            tell(told)
     reader = SqliteReader(sqlite_path(url), warn=warn, journals=directories)
     _settle_dead(reader, warn, time.time_ns)
     return reader

@@ -9,26 +9,26 @@ from pathlib import Path
 from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config
 from acp_proxy.configured import catalog_of
-from acp_proxy.ledger import LedgerError, open_ledger
+from acp_proxy.ledger import LedgerError, Tell, open_or_make
 from acp_proxy.metrics import Exporter
 from acp_proxy.metrics.exposition import counters_of
 
 _MODE = 0o644  # node_exporter is another user
 
 
-def scraped(config: Config) -> bytes:
-    """Raises LedgerError.
+def scraped(config: Config, tell: Tell | None) -> bytes:
+    """Raises LedgerError. `tell` is told where there was no ledger yet.
 
     Of this process, which is over then, there is nothing: node_exporter refuses what it has by the same name itself.
     """
-    with closing(open_ledger(config.ledger.url)) as ledger:
+    with closing(open_or_make(config.ledger.url, tell)) as ledger:
         return _exporter(config).scrape(ledger)
 
 
-def into_file(path: Path, config: Config) -> None:
+def into_file(path: Path, config: Config, tell: Tell | None) -> None:
     """Raises UsageError, and LedgerError once the file says that the ledger does not answer, with its counters."""
     try:
-        text = scraped(config)
+        text = scraped(config, tell)
     except LedgerError:
         own = _exporter(config).without_ledger()
         write(path, counters_of(_read(path), but=own) + own)

@@ -13,7 +13,7 @@ from acp_proxy.budget.own import here, own_subject
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load_to_answer
 from acp_proxy.config.files import expanded, user_file
 from acp_proxy.figures import clean
-from acp_proxy.ledger import LedgerError, missing, open_reader
+from acp_proxy.ledger import LedgerError, Tell, open_reader
 from acp_proxy.ledger.places import is_postgres, journal_directories, sqlite_path
 from acp_proxy.status import Status, formats, status
 from acp_proxy.status.tables import keeping
@@ -35,22 +35,22 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
         watched = marked(_configuration(options, environ))
         config = load_to_answer(options, environ, parse=keeping(environ))
         watched += marked(_ledger(config, environ))
-        told = missing(config.ledger.url) if "ledger" in options else ""
-        found = _found(config, system_zone(environ))
+        told = list[str]()
+        found = _found(config, system_zone(environ), told.append if "ledger" in options else None)
     except (ConfigError, LedgerError) as error:
         return clean(str(error))
     text = _rendered(found, form)
     if wrong := say(text):
         return wrong
     if told:  # each time, not only at first
-        sys.stderr.write(f"acp-proxy: {clean(told)}\n")
+        sys.stderr.writelines(f"acp-proxy: {clean(each)}\n" for each in told)
         return None
     keep(asked, environ, text, watched, _until(found, is_postgres(config.ledger.url)))
     return None
 
 
-def _found(config: Config, zone: Zone) -> Status:
-    with closing(open_reader(config.ledger.url)) as ledger:
+def _found(config: Config, zone: Zone, tell: Tell | None) -> Status:
+    with closing(open_reader(config.ledger.url, tell=tell)) as ledger:
         return status(ledger, config, own_subject(config, _place(config)), zone, time.time_ns())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_proxy.core.budget.hold_size import HoldSize
-from acp_proxy.ledger import LedgerError, OpenTurn, Query, Sums, missing, open_ledger, open_reader
+from acp_proxy.ledger import LedgerError, OpenTurn, Query, Sums, open_ledger, open_or_make, open_reader
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, BudgetReader, Grant
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.migrations import MIGRATIONS
@@ -118,9 +118,9 @@ def test_rows_that_a_dead_process_left_make_the_ledger_that_they_are_for_and_no_
     with reading(other, journals) as reader:
         assert ids(reader) == []
     assert not (tmp_path / "other.db").exists()
-    assert missing(theirs, journals=[journals]) == ""
-    with closing(open_reader(theirs, journals=[journals])) as reader:
-        assert ids(reader) == ["left"]
+    told = list[str]()
+    with closing(open_reader(theirs, journals=[journals], tell=told.append)) as reader:
+        assert (ids(reader), told) == (["left"], [])
 
 
 def test_a_ledger_that_must_exist_is_not_made(tmp_path: Path, postgres: Server) -> None:
@@ -141,6 +141,16 @@ def test_who_only_looks_makes_no_tables_in_a_database_and_finds_nothing_there(po
             assert reader.url == canonical_url(url)
     with pytest.raises(LedgerError, match="there is no ledger in this database"):
         open_ledger(url, journals=(), must_exist=True)
+
+
+def test_whoever_wants_to_know_is_told_that_there_is_no_ledger_yet(tmp_path: Path, postgres: Server) -> None:
+    for url in (f"sqlite:///{tmp_path}/ledger.db", postgres.create("told_of")):
+        told = list[str]()
+        open_reader(url, journals=(), tell=told.append).close()
+        open_or_make(url, told.append).close()
+        open_or_make(url, told.append).close()
+        open_reader(url, journals=(), tell=told.append).close()
+        assert [text.rpartition(": ")[2] for text in told] == ["expected one that `acp-proxy run` has made"] * 2
 
 
 def test_a_database_that_rows_are_left_for_is_made_a_ledger(tmp_path: Path, postgres: Server) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from acp_proxy.core.budget import Account
-from acp_proxy.ledger import LedgerError, Warn, log_warning
+from acp_proxy.ledger import NoLedgerError, Warn, log_warning
 from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import sqlite_url
@@ -51,7 +51,7 @@ class SqliteLedger(SqlLedger):
         self.url = sqlite_url(path)
         self._patience = patience
         if must_exist and (told := missing(path, journals)):
-            raise LedgerError(told)
+            raise NoLedgerError(told)
         self._database = SqliteConnection(path, patience, warn, self._known_series.clear)
         with translated(path):
             self._turnstile = Turnstile(queue_of(path), patience)
