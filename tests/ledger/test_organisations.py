@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
+
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Standing
@@ -9,7 +12,7 @@ from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.notice import KINDS, threshold_reached
 from acp_proxy.core.windows import DAY, HOUR
-from acp_proxy.ledger import OpenTurn, Query
+from acp_proxy.ledger import OpenTurn, Query, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.notices import Subscription
 from acp_proxy.ledger.owners import Owner
@@ -90,12 +93,15 @@ def told(ledger: BudgetLedger, of: Origin) -> dict[str, object]:
 
 
 @ONE_AT_A_TIME
-def test_what_one_is_told_is_its_own(ledger: BudgetLedger) -> None:
-    fill(ledger, ALICE, 3)
-    mine = told(ledger, ALICE)
-    fill(ledger, OTHERS, 5)
-    assert told(ledger, ALICE) == mine
-    theirs = told(ledger, OTHERS)
+def test_what_one_is_told_is_what_it_would_be_alone(ledger: BudgetLedger, tmp_path: Path) -> None:
+    both = ((ALICE, 3), (OTHERS, 5))
+    for of, times in both:
+        fill(ledger, of, times)
+    for of, times in both:
+        with closing(open_ledger(f"sqlite:///{tmp_path}/{of.organisation}.db", journals=())) as alone:
+            fill(alone, of, times)
+            assert told(ledger, of) == told(alone, of)
+    mine, theirs = told(ledger, ALICE), told(ledger, OTHERS)
     assert [asked for asked in mine if mine[asked] == theirs[asked]] == []
 
 
