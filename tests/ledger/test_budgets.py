@@ -293,7 +293,9 @@ class TestStandings:
                 for number in range(1, 40)
             ]
         )
-        ledger.append([row(line("new", None), line("opus")) for _ in range(2)])  # alike, and in one quarter hour
+        tokens = {"input": 1, "cached_read": 2, "cached_write": 3, "output": 4, "thought": 5}
+        alike = (line("new", None, **tokens), line("opus", "1.5", **tokens))  # and in one quarter hour
+        ledger.append([row(*alike) for _ in range(2)])
         questions = (("model",), ("quarter_hour",), ("user", "kind"), ())
         counted = [sorted(ledger.summed(Query(), by), key=repr) for by in questions]
         ledger.rebuild()
