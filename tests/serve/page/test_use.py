@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from urllib.parse import urlsplit
 
 import pytest
 from msgspec.structs import replace
 from playwright.sync_api import Browser, Page, expect
 
+from harness.ports import free_port
 from tests.ledger.rows import ALICE, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import ZONE, Open
@@ -216,12 +216,13 @@ def test_when_the_server_is_gone_a_line_says_so_until_it_is_back(empty_home: Hom
     empty_home.append([row(line("opus", "0.25"), at=time.time_ns() - 120 * 10**9)])
     context = browser.new_context(timezone_id=ZONE)
     page = context.new_page()
-    with empty_home.serving() as served:
+    port = str(free_port())  # which nobody else gets meanwhile
+    with empty_home.serving("--port", port) as served:
         page.goto(served.address)
         expect(page.locator("#total")).to_have_text("$0.2500")
     expect(page.locator("#trouble")).to_have_text("acp-proxy serve does not answer. Trying again …")
     expect(page.locator("#total")).to_have_text("$0.2500")
-    with empty_home.serving("--port", str(urlsplit(served.address).port)):
+    with empty_home.serving("--port", port):
         expect(page.locator("#trouble")).to_have_text("")
         context.close()
 

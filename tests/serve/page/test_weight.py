@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser
 
+from tests.pace import slower
 from tests.serve.page.conftest import ZONE
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page")]
 
 MOST = 120 * 1024  # bytes
-SOON = 3000  # ms; some 100 on an idle machine, but tests share theirs
+SOON = 3000  # ms; some 100 on an idle machine, but tests share theirs, and it may be slow
 
 
 def test_the_page_is_light_soon_there_and_all_its_own(address: str, browser: Browser) -> None:
@@ -29,7 +30,7 @@ def test_the_page_is_light_soon_there_and_all_its_own(address: str, browser: Bro
     assert [url for url in requests if not url.startswith(address)] == []
     assert sum(size for _, size in wire) <= MOST, wire
     assert len(wire) == len(requests)
-    assert paint <= SOON
+    assert paint <= SOON * slower()
 
 
 def test_a_second_look_costs_only_the_figures(address: str, browser: Browser) -> None:
