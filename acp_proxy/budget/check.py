@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.budget import listing
-from acp_proxy.core.budget import Account, Budget, Standing, accounts_for
+from acp_proxy.core.budget import Budget, Standing, accounts_for
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.refusal import refusal_text
 from acp_proxy.core.budget.verdict import Verdict, decide, denies_unpriced
@@ -41,7 +41,8 @@ def check(
     asked = [budget for budget in budgets if not _missing(budget, subject)]
     accounts = accounts_for(asked, subject, now, zone_info, "")
     standings = [_begun(standing) for standing in ledger.standing(accounts, now)]
-    verdict = decide(standings, [_size(ledger, account, subject) for account in accounts], unpriced=unpriced)
+    sizes = [HoldSize.of(account.budget) for account in accounts]  # it only matters whether anything can be held
+    verdict = decide(standings, sizes, unpriced=unpriced)
     unasked = _unasked(budgets, subject)
     if verdict.binding is not None:
         return Answer(REFUSED, f"{_refusal(verdict.binding, subject, now, unpriced=unpriced)}\n{unasked}")
@@ -53,15 +54,6 @@ def _begun(standing: Standing) -> Standing:
     if standing.account.budget.window.name not in ("session", "turn"):
         return standing
     return replace(standing, spent=0, held=0, not_counted=(), unpriced=0, untold=0)
-
-
-def _size(ledger: BudgetReader, account: Account, subject: Subject) -> HoldSize:
-    organisation, agent, unit = subject.organisation, subject.agent, account.unit
-    agents = ledger.recent_costs(organisation, agent, unit)
-    if subject.model is None:
-        return HoldSize.of(account.budget, agents=agents)
-    own = ledger.recent_costs(organisation, agent, unit, model=subject.model, user=subject.user)
-    return HoldSize.of(account.budget, own, agents)
 
 
 def _refusal(standing: Standing, subject: Subject, now: int, *, unpriced: bool) -> str:

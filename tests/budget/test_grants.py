@@ -9,17 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy import table, times
 from acp_proxy.budget import grants
 from acp_proxy.budget.check import ADMITTED, REFUSED, Answer, check
 from acp_proxy.command_line import UsageError
-from acp_proxy.core.budget import Budget
+from acp_proxy.core.budget import Budget, accounts_for
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.scope import Scope, Subject
-from acp_proxy.ledger import open_ledger
-from acp_proxy.ledger.budgets import BudgetLedger, Grant
+from acp_proxy.ledger import OpenTurn, open_ledger
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
+from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget, usd
-from tests.ledger.rows import MINUTE, NOON, line, row
+from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 
 ME = Subject("default", "alice", "core", "web", "laptop", "claude-agent-acp", "opus")
 NOW = NOON + 10 * MINUTE
@@ -62,10 +65,15 @@ def test_a_prompt_is_admitted_while_enough_is_left(ledger: BudgetLedger) -> None
 
 
 def test_a_new_session_has_spent_nothing_also_where_an_agent_calls_its_own_by_no_name(ledger: BudgetLedger) -> None:
-    ledger.append([row(line(cost="9"), session="")])
-    answer = checked(ledger, budget("5 USD", "session"))
-    assert answer.status == ADMITTED
-    assert "$0.00" in answer.text
+    each = budget("5 USD", "session")
+    of_none = checked(ledger, each)
+    (account,) = accounts_for([each], replace(ME, session=""), NOW, times.zone_info, "")
+    running = OpenTurn("t1", ALICE, "", NOW, Owner.this())
+    assert ledger.hold(running, [(account, HoldSize(usd("1"), 1))], NOW, NOW + EXPIRY).admitted
+    lines = line(cost="9"), line("unpriced", None), line(cost="3", currency="EUR")
+    ledger.append([row(*lines, session="", usage_source="partial")])
+    assert checked(ledger, each) == of_none
+    assert of_none.status == ADMITTED
 
 
 def test_a_prompt_is_refused_in_the_words_that_the_user_of_an_editor_reads(ledger: BudgetLedger) -> None:
@@ -111,6 +119,9 @@ def test_a_model_without_a_price_is_refused_where_the_budget_says_so(ledger: Bud
     answer = checked(ledger, strict, unpriced=True)
     assert answer.status == REFUSED
     assert "allows no model without a known price, and opus has none" in answer.text
+    ledger.append([row(line(cost="5"))])
+    for used_up, without_price in ((strict, False), (budget("5 USD"), True)):
+        assert "too little left" in checked(ledger, used_up, unpriced=without_price).text
 
 
 def test_budgets_that_depend_on_what_was_not_given_are_named(ledger: BudgetLedger) -> None:

@@ -133,6 +133,18 @@ def test_a_budget_for_each_has_an_account_for_all_who_were_seen_and_for_oneself(
     assert whose(ledger, budget(per="agent")) == ["claude-agent-acp"]
 
 
+def test_a_budget_for_each_turn_is_listed_once_and_not_for_all_who_were_seen(ledger: BudgetLedger) -> None:
+    ledger.append([row(line(cost="1"), origin=BOB)])
+    assert whose(ledger, budget(window="turn", per="user")) == ["alice"]
+
+
+@pytest.mark.parametrize("of", [budget(per="user"), budget(window="session")], ids=["user", "session"])
+def test_who_is_of_another_organisation_is_not_listed(ledger: BudgetLedger, of: Budget) -> None:
+    other = replace(ALICE, organisation="other", user="eve")
+    ledger.append([row(line(cost="1"), origin=other), row(line(cost="1"), session="mine")])
+    assert [dict(standing.account.filter.where)["user"] for standing in standings(ledger, of)] == ["alice"]
+
+
 def test_hundreds_of_users_are_listed_like_two(ledger: BudgetLedger) -> None:
     ledger.append([row(line(cost="0.5"), origin=replace(ALICE, user=f"user-{number:03}")) for number in range(400)])
     found = standings(ledger, budget(per="user"), budget(name="month", window="month"))

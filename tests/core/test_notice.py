@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy.core.entry import Origin
-from acp_proxy.core.notice import ledger_is, refused, stopped, threshold_reached
+from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.money import Money
+from acp_proxy.core.notice import ledger_is, refused, stopped, threshold_reached, unpriced
+from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import DAY, HOUR
 from tests.core.accounts import ALICE as SUBJECT
 from tests.core.accounts import NOW, account, budget, standing
@@ -66,6 +70,25 @@ def test_an_outage_has_a_beginning_and_an_end_on_each_host() -> None:
     ids = {ledger_is(what, "acme", host, NOW, NOW).id for what in ("away", "back") for host in ("a", "b")}
     assert len(ids) == 4
     assert ledger_is("away", "acme", "a", NOW, NOW).id == ledger_is("away", "acme", "a", NOW, NOW + 9).id
+
+
+def test_a_model_without_a_price_is_told_once_a_day_for_whatever_it_was_used() -> None:
+    lines = UsageLine("new", Usage(5)), UsageLine("known", Usage(5), Money(1, "USD")), UsageLine("unused", Usage())
+    turn = Entry("t1", "s1", "turn", NOW, NOW, "end_turn", (*lines, UsageLine("new", Usage(9))), "agent", "unknown")
+    (notice,) = unpriced(ALICE, turn)
+    assert (notice.kind, notice.organisation, notice.model, notice.user) == ("unpriced", "acme", "new", "alice")
+    later, tomorrow = (replace(turn, id="t2", ended_at=NOW - NOW % DAY + after) for after in (DAY - 1, DAY))
+    assert [each.id for each in unpriced(BOB, later)] == [notice.id]
+    assert [each.id for each in unpriced(BOB, tomorrow)] != [notice.id]
+
+
+@pytest.mark.parametrize(
+    "changed", [{"lines": (UsageLine("known", Usage(5), Money(1, "USD")),)}, {"cost_source": "parent"}]
+)
+def test_nothing_is_told_of_models_whose_cost_is_known(changed: dict[str, Any]) -> None:
+    lines = (UsageLine("new", Usage(5)),)
+    turn = Entry("t1", "s1", "turn", NOW, NOW, "end_turn", lines, "agent", "unknown")
+    assert list(unpriced(ALICE, replace(turn, **changed))) == []
 
 
 def test_names_are_cut_and_can_be_kept_by_any_ledger() -> None:
