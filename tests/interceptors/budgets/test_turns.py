@@ -13,7 +13,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.interceptors.budgets.running import Running, Turns
 from tests.core.accounts import budget, usd
 from tests.ledger.holds import CAP, account
-from tests.ledger.rows import ALICE, NOON, line, row
+from tests.ledger.rows import ALICE, NOON, NOTHING_KNOWN, ended, line, row
 
 OF_RUN = account(budget("1 USD", "total", "--budget", layer="flag"))  # of process p1
 
@@ -82,6 +82,15 @@ class TestStandings:
         turn = running("a", OF_RUN)
         assert turn.charge(row(line(cost="0.3"), id="a").entry, process) == {OF_RUN.key: usd(charged)}
 
+    def test_a_turn_is_charged_what_it_held_where_nobody_will_tell_its_cost(self) -> None:
+        estimating = account(budget("1 USD", name="estimating", on_unpriced="estimate"))
+        turn = running("a", estimating, CAP)
+        unpriced, lost = row(line("new", None), id="a").entry, ended("crashed", NOTHING_KNOWN).entry
+        assert turn.charge(unpriced, None) == {estimating.key: usd("0.5"), CAP.key: 0}
+        assert turn.charge(lost, None) == {estimating.key: usd("0.5"), CAP.key: usd("0.5")}
+        turn.held.clear()
+        assert turn.charge(lost, None) == {estimating.key: 0, CAP.key: 0}
+
     def test_a_budget_that_lets_turns_end_hides_none_that_stops_them(self) -> None:
         patient = account(budget("1 USD", name="patient"))
         strict = account(budget("1 USD", name="strict", on_exceed="cancel"))
@@ -90,6 +99,7 @@ class TestStandings:
         assert exceeded
         assert (exceeded.verdict, exceeded.standing.account) == ("cancel", strict)
         assert running("b", patient).exceeded(lambda _: SoFar(usd("1.5"))) is None
+        assert [some.may_be_stopped for some in (turn, running("b", patient))] == [True, False]
 
 
 class TestLease:
