@@ -31,6 +31,7 @@ TELL_IN_MID_TURN = {
     "claude-agent-acp-0.101.0",
     "claude-agent-acp-0.49.0",
     "claude-agent-acp-0.91.0",
+    "codebuddy-2.163.0",
     "codex-acp-1.10.0",
     "codex-acp-2.6.0",
     "crow-cli-0.1.48",
@@ -47,6 +48,7 @@ TELL_IN_MID_TURN = {
 # Of these it is tokens; others tell contexts, which prove calls.
 TELL_TOKENS = {
     "box-agent-0.9.7",
+    "codebuddy-2.163.0",
     "fast-agent-0.10.46",
     "mistral-vibe-3.0.2",
     "openhands-1.16.0",

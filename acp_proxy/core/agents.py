@@ -232,7 +232,20 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
             ),
         ),
     ),
+    # It gives no name, and is known by what it says: `named_by_its_words` of `core/meter/dialects.py`.
+    "codebuddy": (
+        ("2.163.0", Profile("call", "includes_cache", unreported="titles, suggestions; subagents; calls cut short")),
+    ),
     "code-puppy": (("0.0.946", Profile("turn", "includes_cache", unreported="turns that failed; calls cut short")),),
+    # Its `initialize` says 1.0.0 in all of its releases.
+    "glm-acp-agent": (
+        (
+            "1.0.0",
+            Profile(
+                "last_call", "includes_cache", unreported="all but the last call of a turn with tools; cancelled turns"
+            ),
+        ),
+    ),
     "oh-my-pi": (
         (
             "18.2.0",

@@ -46,6 +46,7 @@ FAST = ("fast-agent-acp", "0.10.46")
 AGENTPOOL = ("agentpool", "2.9.18")
 BOX = ("box-agent", "0.9.7")
 GEMINI = ("gemini-cli", "0.61.0")
+GLM = ("glm-acp-agent", "1.0.0")
 GOOSE = ("goose", "1.52.0")
 HERMES = ("hermes-agent", "0.19.0")
 KIMI = ("Kimi Code CLI", "2.1.0")
@@ -200,6 +201,13 @@ def inclusive(input: int, output: int, read: int | None = None, thought: int | N
 def qwen_call(input: int, output: int, read: int = 0, parent: str | None = None) -> dict[str, object]:
     usage = {"inputTokens": input, "outputTokens": output, "totalTokens": input + output, "cachedReadTokens": read}
     return {"usage": usage} | ({"parentToolCallId": parent} if parent else {})
+
+
+def codebuddy_call(prompt: int, output: int, cached: int = 0) -> dict[str, object]:
+    """What CodeBuddy adds to a `usage_update` once a call has ended."""
+    usage = {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output}
+    details = {"prompt_tokens_details": {"cached_tokens": cached}}
+    return {"codebuddy.ai/requestId": "request", "usage": usage | details}
 
 
 CALL = disjoint(1100, 5010, 301, 201)  # 0.010927 by PRICES

@@ -253,6 +253,7 @@ def test_a_malformed_quota_is_absent(meta: Any) -> None:
         ({"amount": Decimal("0.045989"), "currency": "USD"}, USD),
         ({"amount": Decimal("0.03808400000000001"), "currency": "USD"}, Money(38_084_000, "USD")),
         ({"amount": 2, "currency": "credits"}, Money(2_000_000_000, "credits")),
+        ({"amount": Decimal("0.5"), "currency": ""}, None),  # credits of one call, of codebuddy
         ({"amount": 0, "currency": "USD"}, Money(0, "USD")),
         ({"amount": "0.1", "currency": "USD"}, None),
         ({"amount": True, "currency": "USD"}, None),

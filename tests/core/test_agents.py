@@ -46,6 +46,8 @@ from acp_proxy.core.agents import UNKNOWN, ProfileOverride, how_it_counts, profi
         ("openclaw-acp", "2026.9.2", "none"),
         ("@zed-industries/claude-code-acp", "0.16.2", "none"),
         ("crow-cli", "0.1.48", "last_call"),
+        ("glm-acp-agent", "1.0.0", "last_call"),
+        ("codebuddy", "2.163.0", "call"),
     ],
 )
 def test_each_released_agent_counts_in_its_own_scope(name: str, version: str, scope: str) -> None:

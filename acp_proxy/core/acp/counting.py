@@ -75,6 +75,8 @@ _DETAILS = (  # objects in which some providers tell parts
     "output_tokens_details",
     "inputTokenDetails",
     "outputTokenDetails",
+    "inputTokensDetails",
+    "outputTokensDetails",
 )
 
 

@@ -159,12 +159,18 @@ class Meter:
 
     def _usage_reported(self, event: UsageReported) -> list[Event]:
         account = self._account(event.session)
+        if not account.profile.known and (name := dialects.named_by_its_words(event.meta)) is not None:
+            account.profile = profile_of(name, None, self._profiles)
         late = [] if event.replayed else self._history_over(account, event.at)
         changes = [account.hear_of(earlier, event.size, replayed=event.replayed) for earlier in event.earlier]
         before = account.cost.last
         changed = account.hear(event.used, event.size) or any(changes)
         if (model := dialects.claude_model(event.meta)) is not None:
             account.hear_model(model)
+        if not event.replayed and (call := dialects.reported_call(event.meta, account.profile)) is not None:
+            told, account.called = account.called, (call.counters.input, call.counters.output)
+            if account.called != told:  # each call sends more than the one before it
+                return late + self._call_seen(account, event, call)
         counters = dialects.cumulative(event.meta) if account.profile.scope == "session" else None
         # A background task's cost may come while a prompt waits. What came before it is the prompt's.
         apart = event.turn is None or (
@@ -208,6 +214,8 @@ class Meter:
         if after := dialects.compacted_to(event.meta):
             account.shrink(after)
         if event.turn is not None:
+            if account.profile.scope == "call" and (call_id := dialects.call_that_writes(event)) is not None:
+                account.notes.see_call(call_id)
             if event.update == "tool_call_update" and account.notes.told_calls:
                 account.notes.calling = account.model  # the next call begins when its tools have ended
             before = account.notes.status
@@ -233,7 +241,7 @@ class Meter:
             return late + self._between_turns(account, event.at, counters)
         return late + self._progressed(account, event.at) if moved else late
 
-    def _call_seen(self, account: SessionAccount, event: UpdateSeen, call: Call) -> list[Event]:
+    def _call_seen(self, account: SessionAccount, event: UpdateSeen | UsageReported, call: Call) -> list[Event]:
         reading = partition(call.counters, account.profile)
         if event.turn is None:
             return self._booked_between(account, event.at, reading.usage, "subagent" if call.subagent else None)

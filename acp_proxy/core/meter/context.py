@@ -15,7 +15,7 @@ def note_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: 
     if notes.used or notes.compacted:
         return
     if used.source in ("agent", "partial") and used.usage.total:
-        if not ended.tool_calls:
+        if not ended.tool_calls or account.profile.scope == "last_call":
             account.stand(used.usage.total)  # one model call: its prompt and its answer
         elif account.used is None:
             account.stand(used.usage.total // (ended.tool_calls + 1), estimated=True)
@@ -31,7 +31,8 @@ def request_context(account: SessionAccount, ended: TurnEnded, notes: Notes, use
     if told and not ended.tool_calls and used.usage.prompt <= (notes.most_used or used.usage.prompt):
         return used.usage.prompt  # one call; several, of tools that do not show, have sent more than the context
     if notes.most_used is None:
-        return used.usage.prompt if used.source == "estimated" else None  # as one call, that is
+        one = used.source == "estimated" or (told and account.profile.scope == "last_call")
+        return used.usage.prompt if one else None
     written = used.usage.completion // (ended.tool_calls + 1) if account.profile.used_includes_output else 0
     return max(0, notes.most_used - written)
 

@@ -95,6 +95,23 @@ def call_usage(update: UpdateSeen, profile: Profile) -> Call | None:
     return Call(found, text(update.meta.get("parentToolCallId")) or update.child)
 
 
+def named_by_its_words(meta: Meta) -> str | None:
+    """The name in `core/agents.py` of an agent that gives none, by a `usage_update` as only it writes them."""
+    return "codebuddy" if "codebuddy.ai/requestId" in meta else None
+
+
+def reported_call(meta: Meta, profile: Profile) -> Call | None:
+    """codebuddy: one model call, on the `usage_update` after it, and perhaps on the next one again in other words."""
+    found = counters(meta.get("usage")) if profile.scope == "call" else None
+    return None if found is None or is_empty(found) else Call(found)
+
+
+def call_that_writes(update: UpdateSeen) -> str | None:
+    """codebuddy: the id of the model call that a text or a tool call comes from, of the agent's own ones."""
+    own = "codebuddy.ai/parentToolCallId" not in update.meta
+    return text(update.meta.get("codebuddy.ai/modelRequestId")) if own else None
+
+
 def child_usage(update: UpdateSeen) -> Call | None:
     """What a subagent with a session of its own used until it fell idle, by the protocol's own words."""
     found = counters(update.fields.get("usage")) if update.update == STATE_UPDATE else None

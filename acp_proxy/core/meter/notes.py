@@ -10,6 +10,7 @@ from acp_proxy.core.meter.dialects import Call
 from acp_proxy.core.usage import NOTHING, Usage
 
 _SUBAGENTS = 1000  # of one turn that are told apart
+_CALLS = 1000  # the same of model calls
 
 
 class Notes(Struct):
@@ -29,6 +30,7 @@ class Notes(Struct):
     calls: Usage | None = None  # the sum, where an agent tells each call
     calls_by_model: dict[str | None, Usage] = field(default_factory=dict)
     told_calls: int = 0  # how many
+    writing_calls: set[str] = field(default_factory=set)  # those that were seen to write, where that is told
     first_call: Usage = NOTHING
     largest_call: Usage = NOTHING
     lacking: str = ""  # what is missing of one of them
@@ -46,6 +48,15 @@ class Notes(Struct):
             self.first_call = reading.usage
         self.largest_call = max(self.largest_call, reading.usage, key=lambda usage: usage.total)
         self.lacking = self.lacking or ("" if reading.whole and reading.certain else reading.detail)
+
+    def see_call(self, call: str) -> None:
+        if len(self.writing_calls) < _CALLS:
+            self.writing_calls.add(call)
+
+    @property
+    def lack_of_calls(self) -> str:
+        """What is missing of the calls that were told."""
+        return self.lacking or ("" if self.told_calls >= len(self.writing_calls) else "not every model call is told")
 
     def add_subagent_call(self, tool_call: str, usage: Usage) -> None:
         key = tool_call if tool_call in self.subagent_calls or len(self.subagent_calls) < _SUBAGENTS else "others"

@@ -33,6 +33,7 @@ class SessionAccount:
         self.sure: Known | None = None  # a turn by which others are judged, of agents that nobody has described
         self.passed = 0  # characters of all its turns, for the same
         self.calls = 0  # model calls, at most, since its agent told what it used, for the same
+        self.called: tuple[int | None, int | None] | None = None  # input and output of the last call that was told
         self.used: int | None = None
         self.size: int | None = None
         self.estimated = False  # `used` is

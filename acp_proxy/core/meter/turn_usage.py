@@ -74,7 +74,7 @@ def _reported(
 ) -> TurnUsage | None:
     """What the agent said; None when it said nothing that can be counted."""
     if notes.calls is not None and account.profile.known:
-        return TurnUsage(notes.calls, "partial" if notes.lacking else "agent", notes.lacking)
+        return TurnUsage(notes.calls, "partial" if (lack := notes.lack_of_calls) else "agent", lack)
     if account.profile.scope == "session":
         return _since_last(ended, account, notes)
     counters = _counters_of(ended, notes)

@@ -12,10 +12,12 @@ from acp_proxy.core.usage import Usage
 from tests.core.story import (
     CLAUDE,
     CODEX,
+    GLM,
     GOOSE,
     OPENCODE,
     QWEN,
     Story,
+    codebuddy_call,
     disjoint,
     inclusive,
     qwen_call,
@@ -197,3 +199,66 @@ def test_what_goose_has_left_after_a_compaction_is_not_what_the_compaction_used(
         story.open(model="mock")
         row = story.turn(inclusive(73, 0), used=73, cost=cost, output_chars=40)
         assert (row.usage.total, row.usage_source, row.context_used) == (0, source, 73)
+
+
+def test_a_last_call_is_the_context_also_after_tools() -> None:
+    story = Story(GLM)
+    story.open(model="mock")
+    row = story.turn(inclusive(6220, 202, 5020), tool_calls=1)
+    assert (row.usage_source, row.context_used) == ("partial", 6422)
+
+
+# -- an agent that gives no name
+
+
+def test_an_agent_without_a_name_is_known_by_the_calls_that_it_tells_with_its_contexts() -> None:
+    story = nameless()
+    turn = story.begin()
+    story.report(turn, used=6110, size=200_000, meta=codebuddy_call(6110, 201, 5010))
+    story.report(turn, used=6220, size=200_000, meta=codebuddy_call(6220, 202, 5020))
+    row = story.end(turn, tool_calls=1)[-1]
+    assert (row.usage, row.usage_source, row.detail) == (Usage(2300, 10030, 0, 403), "agent", "")
+    assert story.changes[-1].least == Usage(2300, 10030, 0, 403)
+
+
+def test_a_call_that_is_told_again_in_other_words_counts_once_also_when_its_turn_is_over() -> None:
+    again = {
+        "codebuddy.ai/requestId": "request",
+        "usage": {
+            "inputTokens": 6110,
+            "outputTokens": 201,
+            "totalTokens": 6311,
+            "inputTokensDetails": {"cached_tokens": 5010},
+        },
+    }
+    story = nameless()
+    turn = story.begin()
+    story.report(turn, used=6110, meta=again)
+    story.report(turn, used=6110, meta=codebuddy_call(6110, 201, 5010))
+    assert story.end(turn)[-1].usage == Usage(1100, 5010, 0, 201)
+    assert story.report(None, used=6110, meta=again) == []
+
+
+def test_a_call_that_is_told_with_a_context_between_turns_is_work_of_its_own() -> None:
+    story = nameless()
+    (row,) = story.report(None, used=100, meta=codebuddy_call(100, 10))
+    assert (row.kind, row.usage) == ("autonomous", Usage(100, 0, 0, 10))
+
+
+def test_a_turn_in_which_a_call_wrote_that_was_never_told_is_at_least_what_was_told() -> None:
+    for parent, source in (({}, "partial"), ({"codebuddy.ai/parentToolCallId": "t1"}, "agent")):
+        story = nameless()
+        turn = story.begin()
+        story.report(turn, used=6110, meta=codebuddy_call(6110, 201, 5010))
+        story.update(turn, {"codebuddy.ai/modelRequestId": "first"})
+        story.update(turn, {"codebuddy.ai/modelRequestId": "first"})
+        story.update(turn, {"codebuddy.ai/modelRequestId": "second"} | parent)
+        row = story.end(turn, tool_calls=1)[-1]
+        assert (row.usage.total, row.usage_source) == (6311, source), parent
+
+
+def nameless() -> Story:
+    story = Story()
+    story.tell(Initialized(story.now(), 1, Implementation(), Implementation(), False))
+    story.open(model="mock")
+    return story
