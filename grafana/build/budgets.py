@@ -144,7 +144,7 @@ def _all() -> table.Panel:
             Column("Spent", "C", "locale"),
             Column("Held", "D", "locale", width=110),
             Column("Left", "E", "locale"),
-            Column("Used", "F", RATIO, 0, width=90, levels=BUDGET_LEVELS),
+            Column("Used", "F", RATIO, 1, width=90, levels=BUDGET_LEVELS),
             Column("At reset", "G", RATIO, 0, width=100, levels=BUDGET_LEVELS),
             Column("Resets in", "H", "s", 1, width=110),
         ),
@@ -154,7 +154,7 @@ def _all() -> table.Panel:
 
 def _used() -> bargauge.Panel:
     query = Query(f"sort_desc(max by (budget) ({USED}))", "{{budget}}", at_end=True)
-    look = Looks(RATIO, decimals=0, levels=BUDGET_LEVELS, lowest=0, highest=1)
+    look = Looks(RATIO, decimals=1, levels=BUDGET_LEVELS, lowest=0, highest=1)  # 99.6 % is not all of it yet
     return ranking("Used", f"Spent of what is allowed, now. {_LEVELS}", query, look)
 
 
