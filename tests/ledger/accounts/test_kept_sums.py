@@ -110,6 +110,13 @@ class TestWhatChanges:
         ledger.append([row(), row(origin=BOB), row(at=NOON - 12 * HOUR - MINUTE)])
         assert [standing(ledger, each).spent for each in several] == [usd("0.01"), usd("0.02"), usd("0.03"), 220]
 
+    def test_of_a_budget_for_each_user_each_reads_its_own(self, ledger: BudgetLedger) -> None:
+        both = [account(budget("9 USD", per="user"), origin) for origin in (ALICE, BOB)]
+        for each in both:
+            keep(ledger, each)
+        ledger.append([row(line(cost="1")), row(line(cost="2"), origin=BOB)])
+        assert [standing(ledger, each).spent for each in both] == [usd("1"), usd("2")]
+
     def test_a_limit_that_changes_and_a_budget_that_is_renamed_read_the_same_sum(self, path: Path) -> None:
         with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
             for name, amount in (("a", "9 USD"), ("a", "4 USD"), ("b", "9 USD")):

@@ -130,6 +130,16 @@ class TestRowsOnTheirWay:
         assert standing(ledger, CAP).spent == usd("3")
         assert asked(url, "SELECT turn FROM unsummed") == [(LATER[0],)]
 
+    def test_those_of_another_organisation_are_left_for_it(self, ledger: PostgresLedger) -> None:
+        others = replace(ALICE, organisation="another")
+        both = (CAP, account(budget("9 USD"), others))
+        for each in both:
+            keep(ledger, each)
+        ledger.append([row(line(cost="1"), id=LATER[0]), row(line(cost="2"), id=LATER[0], origin=others)])
+        for organisation in ("default", "another"):
+            add_up(ledger, organisation)
+            assert [standing(ledger, each).spent for each in both] == [usd("1"), usd("2")]
+
     def test_who_makes_a_sum_waits_for_who_adds_up_and_the_other_way_round(
         self, ledger: PostgresLedger, url: str
     ) -> None:
