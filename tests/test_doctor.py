@@ -150,7 +150,7 @@ def test_an_agent_that_is_known_by_its_title_is_not_called_unknown(patient: Pati
     ledger.close()
     (said,) = patient.lines("agent")
     assert said.startswith(f"{verdict:<5}agent: helper 1: not in the table")
-    assert ("by its title" in said, "decides" in said) == (verdict == "ok", verdict == "warn")
+    assert ("by what else it says" in said, "decides" in said) == (verdict == "ok", verdict == "warn")
 
 
 class Metered(Interceptor):

@@ -246,6 +246,15 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
             ),
         ),
     ),
+    "dirac": (  # by its code, of 0.4.37
+        ("0.4.0", _SILENT),
+        (
+            "0.4.20",
+            Profile(
+                "session", "excludes_cache", cost="carried", used_includes_output=True, unreported="calls cut short"
+            ),
+        ),
+    ),
     "oh-my-pi": (
         (
             "18.2.0",

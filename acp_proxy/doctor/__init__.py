@@ -180,7 +180,7 @@ def _agents(ledger: Ledger, config: Config) -> Iterator[Finding]:
             continue
         latest = _latest(ledger, seen)
         if latest is not None and latest.usage_source == "agent" and not latest.detail.startswith(_STRANGER):
-            yield Finding("ok", f"{called}: not in the table by its name, but by its title, and counted so")
+            yield Finding("ok", f"{called}: not in the table by its name, but by what else it says, and counted so")
         else:
             reason = f" ({latest.detail})" if latest is not None and latest.detail else ""
             yield Finding("warn", f'{called}: {how_it_counts(profile)}{reason}; [agents."{name}"] decides')

@@ -46,6 +46,8 @@ from acp_proxy.core.agents import UNKNOWN, ProfileOverride, how_it_counts, profi
         ("openclaw-acp", "2026.9.2", "none"),
         ("@zed-industries/claude-code-acp", "0.16.2", "none"),
         ("crow-cli", "0.1.48", "last_call"),
+        ("dirac", "0.4.19", "none"),
+        ("dirac", "0.4.37", "session"),
         ("glm-acp-agent", "1.0.0", "last_call"),
         ("codebuddy", "2.163.0", "call"),
     ],
