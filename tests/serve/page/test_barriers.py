@@ -109,3 +109,13 @@ def barriers_in_the_dark(page: Page) -> list[str]:
     found = barriers(page, runOnly=["color-contrast"])
     page.emulate_media(color_scheme="light")
     return found
+
+
+def test_on_a_phone_no_amount_touches_the_words_beside_it(address: str, open_page: Open) -> None:
+    page = open_page(address, width=390)
+    apart = page.locator(".card").evaluate_all(
+        "cards => cards.map(card => card.querySelector('.amount').parentElement.getBoundingClientRect().left"
+        " - card.querySelector('.quiet').getBoundingClientRect().right)"
+    )
+    assert len(apart) == 4
+    assert min(apart) >= 8
