@@ -18,11 +18,15 @@ from tests.dispatch.interceptors import OWN, USED, Gate, Speaks, settled
 from tests.ends import SESSION, Ends, answer, encoded, prompt, request
 
 
+def look_into(event: Event) -> Iterable[Effect]:
+    raise RuntimeError("a secret of the session")
+
+
 class Breaks(Interceptor):
     admits = frozenset({"session/prompt"})
 
     def on_event(self, event: Event) -> Iterable[Effect]:
-        raise RuntimeError("a secret of the session")
+        return look_into(event)
 
     async def admit(self, sender: Side, request: Request) -> Refusal | None:
         raise RuntimeError("a secret of the session")
@@ -51,6 +55,8 @@ async def test_an_interceptor_that_fails_is_logged_without_content_and_the_relay
     assert ends.dispatcher.failures > 0
     assert "secret" not in repr(ends.log)
     assert "Breaks" in repr(ends.log)
+    where = look_into.__code__
+    assert ends.log[0][2]["at"] == f"look_into:{where.co_firstlineno + 1}"
 
 
 def test_an_effect_that_cannot_be_carried_out_stops_neither_the_line_nor_other_effects() -> None:
