@@ -181,7 +181,7 @@ class TestWhoSends:
     async def test_of_two_notifiers_one_sends(self, url: str) -> None:
         async with receiving() as receiver:
             to = channel(receiver.url)
-            async with desk(url, to, patience=20) as one, desk(url, to, patience=20) as other:
+            async with desk(url, to) as one, desk(url, to) as other:
                 await asyncio.to_thread(one.note, *map(a_notice, range(4)))  # PostgreSQL brings its loop
                 await asyncio.gather(one.round(), other.round())
                 await asyncio.gather(one.round(), other.round())
