@@ -223,6 +223,16 @@ class TestStandings:
         assert (standing.spent, standing.not_counted) == (usd("1"), (Money.of("2", "credits"),))
         assert standing.unpriced == 1
 
+    @pytest.mark.parametrize("window", ["day", "session"])  # from totals, and from rows
+    @pytest.mark.parametrize(("models", "unpriced"), [((), 1), (("op*",), 2)])
+    def test_only_what_used_tokens_of_its_own_lacks_a_price(
+        self, ledger: BudgetLedger, window: str, models: tuple[str, ...], unpriced: int
+    ) -> None:
+        ledger.append([row(line("opus", None), line("opera", None), line("haiku")), row(line("opus", None, input=0))])
+        ledger.append([row(line("opus", None), cost_source="parent", kind="subagent")])
+        (standing,) = ledger.standing([account(budget("9 USD", window, scope=Scope(model=models)))], NOON)
+        assert standing.unpriced == unpriced
+
     @pytest.mark.parametrize("window", ["day", "rolling:1h", "session", "total"])
     def test_rows_of_which_not_all_was_told_are_reported_beside_the_sum(
         self, ledger: BudgetLedger, window: str

@@ -133,6 +133,14 @@ class TestLabels:
         ledger.rebuild()
         assert self.values(ledger, "model") == ["zeta", "alpha", "mid"]
 
+    def test_positions_leave_nothing_out_however_often_a_value_comes(self, ledger: BudgetLedger, another: Open) -> None:
+        for model in ("zeta", "alpha", "mid"):
+            another().append([row(line(model)), row(line(model), origin=BOB)])
+        ledger.append([row(line("zeta"), origin=replace(BOB, agent="codex"))])
+        found = ledger.tallied.labels(ORGANISATION)
+        for dimension, count in (("model", 3), ("agent", 2), ("user", 2)):
+            assert [label.position for label in found if label.dimension == dimension] == [*range(1, count + 1)]
+
     def test_what_has_no_value_is_none_of_them(self, ledger: BudgetLedger) -> None:
         ledger.append([row(line(None), origin=replace(BOB, client=None))])
         assert self.values(ledger, "model") == self.values(ledger, "team") == self.values(ledger, "client") == []
@@ -149,12 +157,20 @@ class TestLabels:
         assert self.values(ledger, "model") == ["gpt-9"]
         assert tallies(ledger) == {("expected", ("codex-acp", None, "gpt-9"), 0): (0, 0)}
 
+    def test_what_is_expected_is_known_whatever_came_or_was_expected_before(self, ledger: BudgetLedger) -> None:
+        ledger.append([row()])
+        ledger.tallied.expect("elsewhere", "codex-acp", None, "gpt-9")
+        ledger.tallied.expect(ORGANISATION, "codex-acp", None, "gpt-9")
+        assert self.values(ledger, "model") == ["opus", "gpt-9"]
+
 
 @ONE_AT_A_TIME
 class TestActiveSessions:
     def test_those_with_a_row_that_ended_since_count(self, ledger: BudgetLedger) -> None:
         ledger.append([row(), row(session="s2", at=NOON - 10 * MINUTE), row(origin=replace(BOB, agent="codex"))])
-        assert ledger.tallied.active_sessions(ORGANISATION, NOON) == {ALICE.agent: 1, "codex": 1}
+        for since in (NOON, NOON + MINUTE):
+            assert ledger.tallied.active_sessions(ORGANISATION, since) == {ALICE.agent: 1, "codex": 1}
+        assert ledger.tallied.active_sessions(ORGANISATION, NOON + MINUTE + 1) == {}
 
 
 def test_a_ledger_from_before_them_gets_them_from_its_rows(tmp_path: Path) -> None:
