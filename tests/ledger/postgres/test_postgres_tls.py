@@ -70,7 +70,7 @@ def test_another_authority_and_another_name_are_not_believed(url: str, place: Pa
             "certificate verify failed: unable to get local issuer certificate",
         ),
         (
-            f"{url}&sslrootcert={place}/ours.crt".replace("localhost", "127.0.0.1"),
+            f"{url.replace('localhost', '127.0.0.1')}&sslrootcert={place}/ours.crt",
             "certificate verify failed: IP address",
         ),
     ):
