@@ -168,6 +168,16 @@ def test_a_budget_for_each_session_shows_the_last_one_of_a_day(ledger: BudgetLed
     ledger.append([row(line(cost="1"), session="s1"), row(line(cost="0.5"), session="s2", at=NOON + MINUTE)])
     (found,) = told(ledger, each)
     assert (found["scope"], found["spent"], found["resets_at"]) == ({"session": ["s2"]}, "0.5", None)
+    ledger.append([row(line(cost="0.1"), session="s1", at=NOON + 2 * MINUTE)])
+    assert told(ledger, each)[0]["scope"] == {"session": ["s1"]}
+
+
+def test_a_budget_for_each_session_shows_none_out_of_its_scope(ledger: BudgetLedger) -> None:
+    ledger.append([row(session="hers"), row(session="his", origin=BOB)])
+    for scope in (Scope(team=("core",)), Scope(project=("web",)), Scope(model=("opus",), user=("alice",))):
+        assert [found["scope"]["session"] for found in told(ledger, budget(window="session", scope=scope))] == [
+            ["hers"]
+        ]
 
 
 def test_without_a_session_of_that_day_it_shows_what_a_new_one_has_and_names_nobody(ledger: BudgetLedger) -> None:

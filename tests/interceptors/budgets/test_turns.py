@@ -58,6 +58,14 @@ class TestCosts:
         turns.end(newer)
         assert cost(turns, "0.3") == {"USD": usd("0.3")}
 
+    def test_what_a_session_costs_between_its_turns_is_of_neither(self, turns: Turns) -> None:
+        first = running("a")
+        begun(turns, first)
+        turns.end(first)
+        cost(turns, "0.4")
+        begun(turns, running("b"))
+        assert cost(turns, "0.5") == {"USD": usd("0.1")}
+
 
 class TestStandings:
     def test_the_ledgers_word_has_the_turns_own_holds_among_the_rest(self) -> None:
@@ -101,6 +109,29 @@ class TestStandings:
         assert running("b", patient).exceeded(lambda _: SoFar(usd("1.5"))) is None
         assert [some.may_be_stopped for some in (turn, running("b", patient))] == [True, False]
 
+    @pytest.mark.parametrize(
+        ("so_far", "spent", "estimated"),
+        [("0", "1.5", False), ("1.499999999", "1.5", False), ("1.5", "1.5", True), ("1.6", "1.6", True)],
+    )
+    def test_a_turn_has_cost_what_its_rows_charge_or_what_is_told_whichever_is_more(
+        self, so_far: str, spent: str, estimated: bool
+    ) -> None:
+        strict = account(budget("1 USD", on_exceed="cancel"))
+        turn = running("a", strict)
+        turn.charge(row(line(cost="1.5"), kind="subagent").entry, None)
+        exceeded = turn.exceeded(lambda _: SoFar(usd(so_far), estimated=True))
+        assert exceeded
+        assert (exceeded.standing.spent, exceeded.estimated) == (usd(spent), estimated)
+
+    def test_the_current_turn_is_the_sessions_own_that_has_begun_and_not_ended(self, turns: Turns) -> None:
+        ended, other, waiting, mine = running("a"), running("b", session="s2"), running("c"), running("d")
+        turns.add(waiting)
+        begun(turns, ended, other)
+        turns.end(ended)
+        assert turns.current("s1") is None
+        begun(turns, mine)
+        assert turns.current("s1") is mine
+
 
 class TestLease:
     def test_it_is_what_ended_turns_hold_and_did_not_use_less_what_others_took_of_it(self, turns: Turns) -> None:
@@ -113,6 +144,8 @@ class TestLease:
         runs.leased[CAP.key] = usd("0.1")
         assert turns.lease(CAP.key, NOON) == usd("0.2")
         assert turns.lease("another", NOON) == 0
+        turns.add(replace(running("c", held="0.05"), ended=True))
+        assert turns.lease(CAP.key, NOON) == usd("0.25")
 
     def test_what_has_expired_in_the_ledger_is_no_lease(self, turns: Turns) -> None:
         ended = replace(running("a"), ended=True)
