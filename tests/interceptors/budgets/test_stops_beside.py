@@ -45,6 +45,7 @@ async def test_a_turn_that_was_cancelled_is_told_nothing_more_when_another_promp
         said = made.texts()
         assert await made.prompt(3)
         made.reports("0.2")
-        made.ends.agent_says(permission(7))
+        made.ends.agent_says(permission(7), answer(3, stopReason="cancelled"))
+        made.reports("0.3")
         assert own(made) == [CANCEL, answer(7, **CANCELLED)]
         assert made.texts() == said
