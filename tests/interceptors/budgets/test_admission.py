@@ -6,11 +6,12 @@ import asyncio
 import threading
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Limit
 from tests.ends import answer, request
-from tests.interceptors.budgets.house import ALICE, House, daily, house, usd
+from tests.interceptors.budgets.house import ALICE, SECONDS, House, daily, house, usd
 
 
 async def test_a_prompt_within_the_budget_goes_and_its_turn_has_the_id_that_was_held(tmp_path: Path) -> None:
@@ -67,6 +68,37 @@ async def test_two_processes_share_one_cap(tmp_path: Path) -> None:
         other.finish(2)
         await other.settled()
         assert not await other.prompt(3)
+
+
+async def test_the_first_prompt_holds_what_such_turns_took_in_other_processes(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1")) as before:
+        assert await before.prompt(2)
+        assert before.held() == usd("0.01").amount
+        before.finish(2, "0.05")
+        await before.settled()
+    async with house(tmp_path, daily("1")) as made:
+        assert await made.prompt(2)
+        assert made.held() == usd("0.05").amount
+
+
+@pytest.mark.parametrize(("spent", "admitted"), [("0.99", True), ("0.990000001", False)])
+async def test_a_prompt_goes_as_long_as_the_least_that_a_turn_holds_is_left(
+    tmp_path: Path, spent: str, admitted: bool
+) -> None:
+    async with house(tmp_path, daily("1", thresholds=())) as made:
+        assert await made.prompt(2)
+        made.finish(2, spent)
+        assert await made.prompt(3) is admitted
+
+
+async def test_what_another_process_holds_counts_for_a_minute_after_its_last_beat(tmp_path: Path) -> None:
+    all_of_it = daily("1", hold=usd("1").amount)
+    async with house(tmp_path, all_of_it) as one, house(tmp_path, all_of_it) as other:
+        assert await one.prompt(2)
+        other.clock.now += 59 * SECONDS
+        assert not await other.prompt(2)
+        other.clock.now += 2 * SECONDS
+        assert await other.prompt(3)
 
 
 async def test_a_cap_of_five_turns_admits_exactly_five(tmp_path: Path) -> None:
