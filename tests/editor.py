@@ -33,7 +33,7 @@ for line in sys.stdin:
         case "_end": say(id=prompt, result={"stopReason": "end_turn"})
 """
 PATIENT = '[ledger]\nadmission_timeout = "20s"\n'  # whatever else the machine does
-BUDGET = '[[budget]]\nname = "cap"\nwindow = "day"\nlimit = { amount = "1", currency = "USD" }\nhold = "0.2"\n'
+BUDGET = '[[budget]]\nname = "cap"\nwindow = "total"\nlimit = { amount = "1", currency = "USD" }\nhold = "0.2"\n'
 
 
 class Editor:

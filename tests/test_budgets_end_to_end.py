@@ -113,7 +113,7 @@ def test_the_ledger_knows_by_which_files_a_proxy_judged(environ: dict[str, str])
 
 def test_a_mistake_in_a_budget_keeps_the_agent_from_being_started(environ: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / ".config/acp-proxy/config.toml"
-    file.write_text(BUDGET.replace('"day"', '"dayly"'))
+    file.write_text(BUDGET.replace('"total"', '"totaly"'))
     with proxy(environ) as process:
         _, error = process.communicate()
         assert process.returncode == 2

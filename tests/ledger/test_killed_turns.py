@@ -20,6 +20,7 @@ from harness.faults.trial import until
 from tests.agents.client import python, running
 from tests.editor import BUDGET, PATIENT, Editor
 from tests.ledger.conftest import ONE_AT_A_TIME
+from tests.midday import midday
 
 pytestmark = ONE_AT_A_TIME
 
@@ -59,7 +60,7 @@ OPENHANDS = ("OpenHands CLI ACP Agent", "so_far")
 def environ(tmp_path: Path) -> dict[str, str]:
     (tmp_path / ".config/acp-proxy").mkdir(parents=True)
     (tmp_path / ".config/acp-proxy/config.toml").write_text(BUDGET + PATIENT)
-    return {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "USER": "alice"}
+    return {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TZ": midday(), "USER": "alice"}
 
 
 @contextmanager
