@@ -303,15 +303,16 @@ class TestStandings:
                 for number in range(1, 40)
             ]
         )
-        tokens = {"input": 1, "cached_read": 2, "cached_write": 3, "output": 4, "thought": 5}
+        tokens: dict[str, Any] = {"input": 1, "cached_read": 2, "cached_write": 3, "output": 4, "thought": 5}
         alike = (line("new", None, **tokens), line("opus", "1.5", **tokens))  # and in one quarter hour
         ledger.append([row(*alike) for _ in range(2)])
+        ledger.append([row(line(kind, None, **{kind: tokens[kind]})) for kind in tokens])
         questions = (("model",), ("quarter_hour",), ("user", "kind"), ())
         counted = [sorted(ledger.summed(Query(), by), key=repr) for by in questions]
         ledger.rebuild()
         assert [sorted(ledger.summed(Query(), by), key=repr) for by in questions] == counted
         ledger.append([row(line("opus", "0.5"))])
-        assert ledger.summed(Query(), ())[0].rows == 42
+        assert ledger.summed(Query(), ())[0].rows == 47
 
     def test_made_anew_they_count_a_row_once_that_begins_where_a_bucket_does(self, ledger: BudgetLedger) -> None:
         four_weeks = LEVELS[-1] * QUARTER_HOUR
@@ -402,9 +403,10 @@ class TestRecentCosts:
         assert ledger.recent_costs("default", ALICE.agent, "tokens", n=1) == [110]
 
     def test_a_turn_of_two_models_took_what_both_did(self, ledger: BudgetLedger) -> None:
-        ledger.append([row(line("opus", "0.3", input=7), line("haiku", "0.2", output=5), line("haiku", "9", "EUR"))])
+        tokens: dict[str, Any] = {"input": 1, "cached_read": 20, "cached_write": 300, "output": 4000, "thought": 50_000}
+        ledger.append([row(line("opus", "0.3", **tokens), line("haiku", "0.2", input=6), line("haiku", "9", "EUR"))])
         assert ledger.recent_costs("default", ALICE.agent, "USD", model="haiku") == [usd("0.5")]
-        assert ledger.recent_costs("default", ALICE.agent, "tokens") == [122]
+        assert ledger.recent_costs("default", ALICE.agent, "tokens") == [54_321 + 6 + 110]
 
     def test_what_has_no_price_and_what_is_no_turn_is_left_out(self, ledger: BudgetLedger) -> None:
         ledger.append([row(line(cost=None)), row(kind="side"), row(line(cost="1", currency="EUR"))])

@@ -97,10 +97,12 @@ def test_what_one_is_told_is_what_it_would_be_alone(ledger: BudgetLedger, tmp_pa
     both = ((ALICE, 3), (OTHERS, 5))
     for of, times in both:
         fill(ledger, of, times)
-    for of, times in both:
-        with closing(open_ledger(f"sqlite:///{tmp_path}/{of.organisation}.db", journals=())) as alone:
-            fill(alone, of, times)
-            assert told(ledger, of) == told(alone, of)
+    for rebuilt in (False, True):
+        for of, times in both:
+            with closing(open_ledger(f"sqlite:///{tmp_path}/{of.organisation} {rebuilt}.db", journals=())) as alone:
+                fill(alone, of, times)
+                assert told(ledger, of) == told(alone, of)
+        assert ledger.rebuild()
     mine, theirs = told(ledger, ALICE), told(ledger, OTHERS)
     assert [asked for asked in mine if mine[asked] == theirs[asked]] == []
 
@@ -112,8 +114,19 @@ def test_what_one_ends_or_renames_goes_on_for_another(ledger: BudgetLedger) -> N
     mine = told(ledger, ALICE)
     for turn in ("held", "expired"):
         ledger.release(OTHERS.organisation, turn)
+    wanted = Subscription("another", "team", KINDS)
+    claimed = ledger.outbox.claim(wanted, NOON, NOON + HOUR)
+    assert claimed
+    ledger.outbox.settle(wanted, "team", claimed, "sent", NOON)
     ledger.note_session(OTHERS, "s1", "Another title", NOON + DAY)
     ledger.note_settings(Settings("another", "desk", "bob", "user", "digest", 1, NOON + 99 * DAY))
     ledger.tallied.count_relayed("another", "q", 1, [], NOON + 9 * DAY)
     ledger.tallied.count_relayed("default", "p", 3, [Tally("relay_bytes", ("in",), 0, 1, 0)], NOON)  # comes again
     assert told(ledger, ALICE) == mine
+
+
+@ONE_AT_A_TIME
+def test_models_that_one_makes_up_leave_room_for_those_of_another(ledger: BudgetLedger) -> None:
+    ledger.append([row(line(f"made up {number}", None), origin=OTHERS) for number in range(30)])
+    ledger.append([row(line("new", None))])
+    assert ledger.outbox.backlog(Subscription("default", "team", KINDS), NOON + MINUTE, NOON + DAY).waiting == 1

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.entry import Entry, Origin, SessionState
 from acp_proxy.ledger import Query, Row, Sums, open_ledger
-from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.by_session import read_costliest_sessions
 from acp_proxy.ledger.costliest import read_costliest
 from acp_proxy.ledger.dialects import SQLITE
@@ -25,6 +25,7 @@ from acp_proxy.ledger.session_keys import TABLES, session_key
 from acp_proxy.report import Line, line_of_all
 from acp_proxy.report.ranked import ranked_sessions
 from tests.ledger.conftest import ONE_AT_A_TIME
+from tests.ledger.holds import CAP, ELSEWHERE, hold
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE
@@ -279,6 +280,25 @@ def test_who_is_given_another_name_while_the_costliest_are_looked_for_is_left_ou
     with closing(sqlite3.connect(path)) as connection:
         found, count = read_costliest_sessions(read, Query(), ("USD",), 5, SQLITE)
     assert ([session.origin.user for session, _ in found], count) == (["alice"], 2)
+
+
+@ONE_AT_A_TIME
+def test_rows_are_counted_by_four_weeks_and_by_the_days_in_them(ledger: BudgetLedger) -> None:
+    day, four_weeks = 24 * HOUR, 28 * 24 * HOUR
+    first = NOON // four_weeks
+    begin, end = first * four_weeks, (first + 1) * four_weeks
+    starts = [begin - 1, begin, begin, NOON, NOON + 1, end - 1, end]
+    ledger.append([row(line(model), at=at) for at in starts for model in ("opus", "haiku")])
+    assert ledger.recent.rows_by_four_weeks("default") == {first - 1: 2, first: 10, first + 1: 2}
+    assert ledger.recent.rows_by_day("default", first) == {begin // day: 4, NOON // day: 4, end // day - 1: 2}
+
+
+@ONE_AT_A_TIME
+def test_turns_that_are_held_for_are_open_until_that_expires_the_oldest_first(ledger: BudgetLedger) -> None:
+    for turn, at in (("b", NOON), ("c", NOON - 1), ("a", NOON)):
+        hold(ledger, turn, (CAP, "0.1"), now=at, owner=ELSEWHERE)
+    for at, turns in ((NOON, "cab"), (NOON + EXPIRY - 1, "ab"), (NOON + EXPIRY, "")):
+        assert [each.id for each in ledger.recent.open_turns("default", at)] == list(turns)
 
 
 def _by(origin: Origin, session: str) -> tuple[str, str, str]:
