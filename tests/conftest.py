@@ -17,9 +17,9 @@ settings.register_profile(
 settings.load_profile("house")
 
 # Of whoever runs the tests: what they start would look elsewhere for its files, or ask a proxy for what is on loopback.
-# Within a hook of git, its commands would be about the repository of that hook.
+# Within a hook of git, its commands would be about the repository of that hook; PG* say how to reach other databases.
 for name in list(os.environ):
-    if name.startswith(("ACP_PROXY_", "XDG_", "GIT_")) or name.lower().endswith("_proxy"):
+    if name.startswith(("ACP_PROXY_", "XDG_", "GIT_", "PG")) or name.lower().endswith("_proxy"):
         del os.environ[name]
 
 # What is run in the background inherits these as ignored, and so would all that tests start.
