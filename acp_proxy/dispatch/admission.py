@@ -93,7 +93,7 @@ class Admission:
             return frozenset()
 
     async def _verdict(self, request: Request) -> Refusal | Admitted | None:
-        admitted = None
+        admitted: Admitted | None = None
         for interceptor, methods in self._enforcers:
             if request.method not in methods:
                 continue
@@ -107,7 +107,9 @@ class Admission:
                 continue
             if isinstance(verdict, Refusal):
                 return verdict
-            admitted = verdict or admitted
+            if verdict is not None:  # of ids the last counts, and all that is to be done is done
+                before = admitted.effects if admitted else ()
+                admitted = replace(verdict, effects=(*before, *verdict.effects))
         return admitted
 
     def _within(self, interceptor: Interceptor) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from acp_proxy.core.effects import Send
 from acp_proxy.core.events import ConnectionClosed, Event, Side, TurnEnded, TurnStarted
 from acp_proxy.core.jsonrpc import Request
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
@@ -84,6 +85,18 @@ async def test_whoever_refuses_has_the_last_word() -> None:
     await settled()
     assert (after.asked, ends.agent.messages) == ([], [])
     assert ends.client.messages == [answer(2, stopReason="refusal")]
+
+
+async def test_what_is_to_be_done_when_a_prompt_went_is_done_for_all_who_let_it_go() -> None:
+    gates, watcher = [Gate() for _ in range(3)], Speaks()
+    ends = Ends([*gates, watcher])
+    ends.client_says(prompt(2))
+    for number, gate in enumerate(gates):
+        said = b'{"by":%d}' % number
+        gate.verdict.set_result(Admitted(f"0198-{number}", (Send(Side.CLIENT, said),)) if number != 1 else None)
+    await settled()
+    assert ends.client.messages == [{"by": 0}, {"by": 2}]
+    assert [event.turn.id for event in watcher.seen if isinstance(event, TurnStarted)] == ["0198-2"]
 
 
 async def test_an_answer_of_the_client_waits_for_no_request() -> None:
