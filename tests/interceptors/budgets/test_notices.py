@@ -196,6 +196,17 @@ async def test_what_was_reached_before_is_told_right_after_admission_as_a_paragr
         assert text.endswith("\n\n")
 
 
+async def test_of_thresholds_that_are_reached_at_once_the_highest_is_told(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1", thresholds=())) as silent:
+        assert await silent.prompt(2)
+        silent.finish(2, "0.85")
+        await silent.settled()
+    async with house(tmp_path, daily("1")) as made:
+        assert await made.prompt(2)
+        made.finish(2, "0.15")
+        assert [text.partition(" of ")[0] for text in made.texts()] == ["80 %", "100 %"]
+
+
 @pytest.mark.parametrize("why", ["the user has set a price", "the budget is for another model"])
 async def test_nobody_is_told_of_a_cost_that_will_not_be_counted(tmp_path: Path, why: str) -> None:
     price = (lambda _model, _usage, _at: Priced(None, configured=True)) if "price" in why else PRICES.price
