@@ -247,6 +247,13 @@ async def test_a_model_without_a_price_is_refused_where_that_is_wanted(tmp_path:
         assert "nobody-knows-it" in made.texts()[0]
 
 
+async def test_a_budget_that_is_used_up_says_so_also_of_a_model_without_a_price(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0")) as made:
+        made.open(model="nobody-knows-it")
+        assert not await made.prompt(2)
+        assert made.texts()[0].startswith('Not sent to the agent: budget "daily" has too little left.')
+
+
 @pytest.mark.parametrize(("model", "name"), [("default", "default"), (None, "this session's model")])
 async def test_a_model_that_nobody_knows_is_refused_once_a_turn_of_it_had_no_price(
     tmp_path: Path, model: str | None, name: str
