@@ -56,7 +56,7 @@ class Server:
 
     def start(self, *more: str) -> None:
         """With these settings besides those that it always has."""
-        settings = (*self._settings, *more, f"unix_socket_directories={self.directory}")
+        settings = (*self._settings, *more, "unix_socket_directories=")  # the length of a path to one is limited
         options = " ".join(f"-c {setting}" for setting in settings)
         self._pg_ctl("-o", options, "-l", str(self.directory / "log"), "start")
 

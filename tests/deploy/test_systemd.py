@@ -19,11 +19,11 @@ INSTALLED = ("/usr/local/bin/acp-proxy", "%h/.local/bin/acp-proxy")
 @pytest.fixture
 def units(tmp_path: Path) -> Path:
     """As they would stand in /etc/systemd of a machine that has acp-proxy: in `system` and `user`."""
-    ours = str(Path(sys.executable).parent / "acp-proxy")
+    ours = str(Path(sys.executable).parent / "acp-proxy").replace(" ", r"\x20")  # as systemd takes it
     for whose, found in {"system": SYSTEMD.glob("acp-proxy-*"), "user": SYSTEMD.glob("user/*")}.items():
         (tmp_path / whose).mkdir()
         for path in found:
-            text = re.sub("|".join(map(re.escape, INSTALLED)), ours, path.read_text(encoding="utf-8"))
+            text = re.sub("|".join(map(re.escape, INSTALLED)), lambda _: ours, path.read_text(encoding="utf-8"))
             (tmp_path / whose / path.name).write_text(text, encoding="utf-8")
     return tmp_path
 

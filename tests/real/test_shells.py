@@ -39,7 +39,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def environ(home: Path) -> dict[str, str]:
-    return {"HOME": str(home), "PATH": f"{home / 'bin'}:{os.environ['PATH']}", "TERM": "dumb"}
+    return {"HOME": str(home), "PATH": f"{home / 'bin'}:{os.environ['PATH']}", "TERM": "dumb", "LANG": "C.UTF-8"}
 
 
 @pytest.mark.parametrize(("typed", "completed"), TYPED)

@@ -30,7 +30,7 @@ def repository(tmp_path: Path) -> Path:
     trap = f"open({str(tmp_path / 'ran')!r}, 'w')"
     files = {f"{name}.py": trap for name in MODULES}
     files |= dict.fromkeys(SETTINGS, f'[ledger]\nurl = "sqlite:///{tmp_path}/ran"\n')
-    run = f"touch {tmp_path}/ran"
+    run = "touch ../ran"  # Git runs all of these in the repository
     files[".git/HEAD"] = "ref: refs/heads/main\n"
     files[".git/config"] = (
         f'[core]\n\tfsmonitor = "{run}"\n\tsshCommand = "{run}"\n[remote "origin"]\n\turl = "ext::{run}"\n'
