@@ -259,3 +259,14 @@ def test_grants_as_json_are_exact(ledger: BudgetLedger) -> None:
         "by": "alice",
         "reason": "why not",
     }
+
+
+def test_a_grant_is_active_from_its_moment_on_until_just_before_its_end(ledger: BudgetLedger) -> None:
+    made = granted(asked(), budget("5 USD"))
+    moments = (made.at - 1, made.at, made.until - 1, made.until)
+    active = [json.loads(grants.as_json([made], moment))["grants"][0]["active"] for moment in moments]
+    assert active == [False, True, True, False]
+    ledger.append([row(line(cost="5"))])
+    ledger.grant(made)
+    statuses = [checked(ledger, budget("5 USD"), now=moment).status for moment in moments]
+    assert statuses == [ADMITTED if each else REFUSED for each in active]

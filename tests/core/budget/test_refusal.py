@@ -27,6 +27,7 @@ from tests.cases import each_of
 from tests.core.accounts import NOW, account, budget, standing, usd
 
 BERLIN = ZoneInfo("Europe/Berlin")
+MINUTE = 60 * 10**9
 WINDOWS = ["turn", "session", "day", "week", "month", "quarter", "total", "rolling:24h"]
 
 
@@ -61,6 +62,10 @@ def test_figures_are_as_exact_as_the_limit_asks_for(limit: str, spent: int, gran
     assert figures in refusal_text(standing(budget(limit), spent, granted=granted), NOW, UTC)
 
 
+def test_the_least_that_others_hold_is_told() -> None:
+    assert "running turns hold 1," in refusal_text(standing(budget("2 turns"), 1, 1), NOW, UTC)
+
+
 @pytest.mark.parametrize(
     ("limit", "spent", "amount"),
     [
@@ -69,6 +74,8 @@ def test_figures_are_as_exact_as_the_limit_asks_for(limit: str, spent: int, gran
         ("5 USD", usd("5"), "5"),
         ("2000 credits", usd("2000"), "1000"),
         ("5 USD", usd("65"), "100"),
+        ("5 USD", usd("9.99"), "5"),  # so much is missing to what a prompt needs
+        ("5 USD", usd("9.99") + 1, "10"),
         ("0 USD", 0, "0.01"),
         ("2000000 tokens", 2_000_000, "1000000"),
         ("1 turns", 1, "1"),
@@ -110,11 +117,13 @@ def test_the_reset_is_told_in_the_words_of_the_window(window: str, text: str) ->
     assert reset_text(account(budget(window=window)), NOW, UTC) == text
 
 
-@pytest.mark.parametrize(("before", "text"), [(1, "1 min"), (60, "1 min"), (61, "2 min"), (3600, "1 h 0 min")])
+@pytest.mark.parametrize(
+    ("before", "text"), [(1, "1 min"), (MINUTE, "1 min"), (MINUTE + 1, "2 min"), (60 * MINUTE, "1 h 0 min")]
+)
 def test_the_time_to_a_reset_is_rounded_up(before: int, text: str) -> None:
     day = account(budget())
     assert day.bounds.end is not None
-    assert reset_text(day, day.bounds.end - before * 10**9, UTC).endswith(f", in {text}.")
+    assert reset_text(day, day.bounds.end - before, UTC).endswith(f", in {text}.")
 
 
 def test_a_budget_given_as_a_flag_is_raised_by_the_flag() -> None:
@@ -145,6 +154,7 @@ def test_a_warning_says_how_much_is_used_and_what_comes_after_all_of_it() -> Non
         '80 % of budget "daily" is reached. Used: 24.12 of 30 USD. It resets on 2026-11-22 at 00:00 UTC, in 14 h 0 min.'
     )
     assert "will be refused" in warning_text(standing(budget("30 USD"), usd("30")), 100, NOW, UTC)
+    assert "will be refused" not in warning_text(standing(budget("30 USD"), usd("29.99")), 99, NOW, UTC)
     assert "will be refused" not in warning_text(standing(budget("30 USD", mode="warn"), usd("30")), 100, NOW, UTC)
 
 
