@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from msgspec.structs import replace
 
 from acp_proxy.core.acp import count
-from acp_proxy.core.entry import SessionState
+from acp_proxy.core.entry import SessionState, UsageLine
 from acp_proxy.core.events import Counters
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
@@ -256,13 +256,18 @@ class TestSums:
         assert summed(ledger, "day")[NOON // DAY,].usage.total == 4000 * most
 
     def test_the_sums_of_each_group_are_those_of_its_rows(self, ledger: Ledger) -> None:
+        def some(n: int) -> UsageLine:
+            model = "opus" if n % 3 else "haiku"
+            return line(model, f"0.{n}", input=n, cached_read=n, cached_write=n, output=n, thought=n)
+
         given_rows = [
-            row(line("opus" if number % 3 else "haiku", f"0.{number}"), origin=ALICE if number % 2 else BOB)
+            row(some(number), origin=replace(ALICE if number % 2 else BOB, agent="ab"[number // 15]))
             for number in range(1, 30)
         ]
         ledger.append(given_rows)
-        for key, sums in summed(ledger, "user", "model").items():
-            mine = [one for one in given_rows if (one.origin.user, one.entry.model) == key]
+        groups = summed(ledger, "user", "model"), summed(ledger, "user", "model", "host")  # from totals, and from rows
+        for key, sums in (group for found in groups for group in found.items()):
+            mine = [one for one in given_rows if (one.origin.user, one.entry.model) == key[:2]]
             assert sums.rows == sums.turns == len(mine)
             assert sums.usage == sum((one.entry.usage for one in mine), Usage())
             assert sums.costs == (Money(sum(one.entry.costs[0].nano for one in mine), "USD"),)

@@ -94,6 +94,15 @@ def test_the_last_turn_is_read_as_every_row_is(ledger: BudgetLedger) -> None:
 
 
 @ONE_AT_A_TIME
+def test_of_a_session_the_last_rows_are_read_in_the_order_of_time(ledger: BudgetLedger) -> None:
+    rows = [row(at=NOON + number * MINUTE) for number in range(5)]
+    ledger.append(rows)
+    (session,) = ledger.sessions(Query())
+    assert ledger.recent.rows(session, 2) == rows[-2:]
+    assert ledger.recent.last_turn("default", "alice") == rows[-1]
+
+
+@ONE_AT_A_TIME
 def test_a_session_is_found_by_its_id_whoever_has_one_of_it(ledger: BudgetLedger) -> None:
     elsewhere = Origin("another", "alice", "core", "web", "laptop", ALICE.agent, None, None)
     ledger.append([row(session="same", origin=origin) for origin in (ALICE, BOB, elsewhere)])
