@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -91,10 +91,7 @@ def prove(case: Case, url: str, directory: Path, server: Server | None = None) -
         for client in clients:
             if client.stdout:
                 client.stdout.readline()
-        for client in clients:
-            if client.stdin:
-                client.stdin.write("\n")
-                client.stdin.flush()
+        _go_on(clients)
         _observe(case, url, clients, server, outcome)
         for client in clients:
             client.wait(120)
@@ -108,10 +105,13 @@ def prove(case: Case, url: str, directory: Path, server: Server | None = None) -
 def _observe(
     case: Case, url: str, clients: Sequence[subprocess.Popen[str]], server: Server | None, outcome: Outcome
 ) -> None:
-    """Sample until all clients have ended; in the middle kill a third of them, and restart the database."""
+    """Sample until all clients have ended; in the middle kill a third of them, and restart the database.
+
+    However late we look: no client begins its last prompts before all of that has happened.
+    """
     to_kill = [] if case.exact or case.spare else list(clients[::3])
     interruptions = [lambda: _interrupt(url, server)] if case.restart else []
-    watched = accounts(case.cap)[:1]
+    watched, waiting = accounts(case.cap)[:1], True
     with closing(open_ledger(url, journals=())) as ledger:
         while any(client.poll() is None for client in clients):
             standing = _patiently(lambda: ledger.standing(watched, time.time_ns())[0])
@@ -126,11 +126,21 @@ def _observe(
                 to_kill = []
             if interruptions and used > case.cap * HOLD // 2:
                 interruptions.pop()()
+            if waiting and not (to_kill or interruptions):
+                _go_on(clients)
+                waiting = False
             time.sleep(0.002)
     if outcome.most > case.cap * HOLD:
         outcome.faults.append("beyond the cap")
     if to_kill or interruptions:
         outcome.faults.append("it was over before the middle")
+
+
+def _go_on(clients: Sequence[subprocess.Popen[str]]) -> None:
+    for client in clients:
+        if client.stdin:
+            with suppress(BrokenPipeError):  # it was killed
+                os.write(client.stdin.fileno(), b"\n")
 
 
 def _interrupt(url: str, server: Server | None) -> None:
@@ -187,7 +197,9 @@ def client(url: str, directory: str, number: int, prompts: int, cap: int, exact:
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         sys.stdin.readline()
-        for _ in range(prompts):
+        for nth in range(prompts):
+            if nth == prompts * 3 // 4:  # by then more than half of any cap is used
+                sys.stdin.readline()
             turn = uuid7(time.time_ns())
             if _naively(ledger, cap) if naive else _admitted(ledger, turn, cap):
                 os.write(started, f"{turn}\n".encode())
