@@ -151,9 +151,10 @@ def _amount(text: str, unit: str) -> int:
         if nano > 0:
             return nano
         raise UsageError(f"--amount: expected an amount of {unit} above 0, such as 5 or 0.50, not {text!r}")
-    digits = text.replace("_", "").replace(",", "")
-    if re.fullmatch(r"\d{1,18}", digits, re.ASCII) and int(digits):
-        return int(digits)
+    # Who writes 1,5 means no 15: a mark stands before three digits, or nowhere.
+    written = re.fullmatch(r"\d{1,18}|\d{1,3}((,\d{3}){1,5}|(_\d{3}){1,5})", text, re.ASCII)
+    if written and (amount := int(re.sub("[,_]", "", text))):
+        return amount
     such_as = 5 if unit == "turns" else 500_000
     raise UsageError(f"--amount: expected a number of {unit} above 0, such as {such_as}, not {text!r}")
 

@@ -148,7 +148,15 @@ def test_a_grant_is_in_the_unit_of_its_budget(ledger: BudgetLedger) -> None:
     assert granted(asked(amount="2.50"), budget("5 EUR")).amount == usd("2.5")
     assert granted(asked(amount="2.50"), budget("5 EUR")).unit == "EUR"
     assert granted(asked(amount="500_000"), budget("5 tokens")).amount == 500_000
+    assert granted(asked(amount="1,500,000"), budget("5 tokens")).amount == 1_500_000
+    assert granted(asked(amount="1500000"), budget("5 tokens")).amount == 1_500_000
     assert granted(asked(amount="3"), budget("5 turns")).amount == 3
+
+
+@pytest.mark.parametrize("amount", ["1,5", "1_5", "1,50,000", "1,500_000", "1,5000", ",500", "1,", "0,000", ""])
+def test_a_mark_that_parts_no_thousands_is_not_read_as_if_it_were_not_there(amount: str) -> None:
+    with pytest.raises(UsageError, match="--amount: expected a number of tokens above 0, such as 500000, not"):
+        granted(asked(amount=amount), budget("5 tokens"))
 
 
 def test_a_grant_says_who_why_and_until_when() -> None:
