@@ -167,10 +167,6 @@ class Meter:
         changed = account.hear(event.used, event.size) or any(changes)
         if (model := dialects.claude_model(event.meta)) is not None:
             account.hear_model(model)
-        if not event.replayed and (call := dialects.reported_call(event.meta, account.profile)) is not None:
-            told, account.called = account.called, (call.counters.input, call.counters.output)
-            if account.called != told:  # each call sends more than the one before it
-                return late + self._call_seen(account, event, call)
         counters = dialects.cumulative(event.meta) if account.profile.scope == "session" else None
         # A background task's cost may come while a prompt waits. What came before it is the prompt's.
         apart = event.turn is None or (
@@ -185,6 +181,10 @@ class Meter:
                 account.charge(event.cost, counters)
             if counters is not None:
                 account.count(counters)
+            if (call := dialects.reported_call(event.meta, account.profile)) is not None:
+                told, account.called = account.called, (call.counters.input, call.counters.output)
+                if account.called != told:  # each call sends more than the one before it
+                    return late + self._call_seen(account, event, call)
             if apart:
                 rows = self._between_turns(account, event.at, counters if event.turn is None else None)
         if rows or not (changed or account.cost.last != before):

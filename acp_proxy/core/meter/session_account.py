@@ -59,7 +59,7 @@ class SessionAccount:
             self.tokens.begin(at_zero=True)
             self.heard = self.charged_at = self.history = self.before = self.sure = self.told = self.used = None
             self.estimated = self.grounded = self.awaited = False
-            self.calls, self.from_start = 0, True
+            self.calls, self.called, self.from_start = 0, None, True
 
     def reopen(self) -> None:
         """Loaded or resumed. Had by another process before, its counters stand where the agent or the ledger says."""

@@ -21,6 +21,7 @@ from tests.core.story import (
     disjoint,
     inclusive,
     qwen_call,
+    usd,
 )
 
 
@@ -237,6 +238,25 @@ def test_a_call_that_is_told_again_in_other_words_counts_once_also_when_its_turn
     story.report(turn, used=6110, meta=codebuddy_call(6110, 201, 5010))
     assert story.end(turn)[-1].usage == Usage(1100, 5010, 0, 201)
     assert story.report(None, used=6110, meta=again) == []
+
+
+def test_another_session_of_the_same_id_may_begin_with_the_same_call() -> None:
+    story = nameless()
+    for _ in range(2):
+        story.open(model="mock")
+        turn = story.begin()
+        story.report(turn, used=6110, meta=codebuddy_call(6110, 201, 5010))
+        assert story.end(turn)[-1].usage == Usage(1100, 5010, 0, 201)
+
+
+def test_a_cost_that_comes_with_a_call_is_booked_like_any_other() -> None:
+    story = nameless()
+    turn = story.begin()
+    story.report(turn, used=6110, cost="0.5", meta=codebuddy_call(6110, 201, 5010))
+    row = story.end(turn)[-1]
+    assert (row.usage, row.costs, row.cost_source) == (Usage(1100, 5010, 0, 201), (usd("0.5"),), "agent")
+    (between,) = story.report(None, used=6220, cost="0.7", meta=codebuddy_call(6220, 202, 5020))
+    assert (between.usage, between.costs) == (Usage(1200, 5020, 0, 202), (usd("0.2"),))
 
 
 def test_a_call_that_is_told_with_a_context_between_turns_is_work_of_its_own() -> None:
