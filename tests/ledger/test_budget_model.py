@@ -50,17 +50,20 @@ class Model:
 
     limits: dict[str, int] = field(default_factory=lambda: {"each": 40, "all": 60, "opus": 10**6})
     spent: list[tuple[str, int, int, str]] = field(default_factory=list)  # user, start, tokens, model
+    beyond_rows: list[tuple[str, int, int]] = field(default_factory=list)  # account, start, tokens
     open: dict[str, Turn] = field(default_factory=dict)
     grants: list[tuple[str, int, int, int]] = field(default_factory=list)  # budget, tokens, from, until
     overshot: dict[str, int] = field(default_factory=dict)
 
     def used(self, account: Account) -> int:
         whose, which = account.value, account.filter.scope.model
-        return sum(
+        rows = sum(
             tokens
             for user, at, tokens, model in self.spent
             if whose in (None, user) and (not which or model in which) and account.bounds.cover(at)
         )
+        extras = (tokens for key, at, tokens in self.beyond_rows if key == account.key and account.bounds.cover(at))
+        return rows + sum(extras)
 
     def held(self, account: Account, now: int) -> int:
         return sum(turn.held.get(account.key, 0) for turn in self.open.values() if turn.until > now)
@@ -72,12 +75,15 @@ class Model:
         allowed = self.limits[account.budget.name] + self.granted(account.budget.name, now)
         return allowed - self.used(account) - self.held(account, now)
 
-    def book(self, turn: Turn, tokens: int, ended_at: int) -> None:
+    def book(self, turn: Turn, tokens: int, ended_at: int, charges: dict[str, int] | None = None) -> None:
+        """`charges`, by account, where they are more than what the row says."""
+        charges = charges or {}
         del self.open[turn.id]
         self.spent.append((turn.user, turn.at, tokens, "opus"))
+        self.beyond_rows += [(key, turn.at, amount - tokens) for key, amount in charges.items()]
         for account in turn.accounts:  # by the limit that it was admitted under
             beyond = self.used(account) - account.limit - self.granted(account.budget.name, ended_at)
-            if (over := min(tokens, beyond)) > 0:
+            if (over := min(charges.get(account.key, tokens), beyond)) > 0:
                 self.overshot[account.budget.name] = self.overshot.get(account.budget.name, 0) + over
 
 
@@ -164,10 +170,10 @@ class Machine(RuleBasedStateMachine):
 
     @rule(user=st.sampled_from(USERS), size=st.integers(1, 20))
     def crashes(self, user: str, size: int) -> None:
-        """Its process is gone without a word: the turn is booked at what it held."""
+        """Its process is gone without a word: each budget is charged what it held."""
         if turn := self.prompt(user, size, GONE):
             assert self.ledger.settle_dead(self.now) == 1
-            self.model.book(turn, max(turn.held.values()), self.now)
+            self.model.book(turn, min(turn.held.values()), self.now, turn.held)
 
     @rule(id=turns)
     def beats(self, id: str) -> None:

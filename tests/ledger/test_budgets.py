@@ -132,14 +132,14 @@ class TestExpiry:
         assert held(ledger, CAP, NOON + 2 * EXPIRY) == (usd("0.5"), 0)
 
     def test_a_turn_of_a_dead_owner_is_booked_once_at_what_it_held(self, ledger: BudgetLedger, another: Open) -> None:
-        in_credits = account(budget("9 credits", name="credits"))
-        hold(ledger, "a", (CAP, "0.6"), (account(budget("2 USD", name="more")), "0.7"), (in_credits, "3"), owner=GONE)
+        more, in_credits = account(budget("2 USD", name="more")), account(budget("9 credits", name="credits"))
+        hold(ledger, "a", (CAP, "0.6"), (more, "0.7"), (in_credits, "3"), owner=GONE)
         other = another()  # whoever opens a ledger settles
-        assert held(other, CAP) == (usd("0.7"), 0)
+        assert [held(other, each) for each in (CAP, more)] == [(usd("0.6"), 0), (usd("0.7"), 0)]
         assert ledger.settle_dead(NOON) == 0
         (found,) = ledger.rows(Query())
         assert (found.entry.id, found.entry.cost_source, found.entry.model) == ("a", "estimated", "opus")
-        assert found.entry.costs == (Money.of("0.7", "USD"), Money.of("3", "credits"))
+        assert found.entry.costs == (Money.of("0.6", "USD"), Money.of("3", "credits"))
 
     def test_held_tokens_are_booked_as_tokens(self, ledger: BudgetLedger) -> None:
         tokens = account(budget("1000 tokens"))

@@ -54,6 +54,21 @@ def test_its_row_has_what_it_held_of_each_unit_and_says_why(ledger: BudgetLedger
     assert held(ledger, account(budget("9 USD", "total", layer="flag"))) == (usd("0.6"), 0)  # of that process
 
 
+def test_each_budget_is_charged_what_it_held_and_its_row_has_the_least_of_that(ledger: BudgetLedger) -> None:
+    """Else a budget of a month, which holds a hundredth of itself, would use up that of a day."""
+    month = account(budget("2500 USD", "month", "team"))
+    many = account(budget("9999 tokens", name="many"))
+    wants = [(CAP, usd("0.3")), (month, usd("25")), (TOKENS, 300), (many, 900), (TURNS, 1)]
+    turn = OpenTurn("a", ALICE, "s1", NOON, GONE, "opus", "p1")
+    ledger.hold(turn, [(each, HoldSize(size, 1)) for each, size in wants], NOON, NOON + EXPIRY)
+    ledger.settle_dead(NOON)
+    assert booked(ledger).costs == (Money.of("0.3", "USD"),)
+    assert booked(ledger).usage.total == 300
+    assert [held(ledger, each) for each, _ in wants] == [(size, 0) for _, size in wants]
+    assert ledger.rebuild()
+    assert [held(ledger, each) for each, _ in wants] == [(size, 0) for _, size in wants]
+
+
 def test_what_is_held_in_one_unit_leaves_the_other_unknown(ledger: BudgetLedger) -> None:
     hold(ledger, "a", (TOKENS, 300), owner=GONE)
     ledger.settle_dead(NOON)

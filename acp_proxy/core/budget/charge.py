@@ -14,6 +14,9 @@ from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import Bounds
 
+PRESUMED = "the proxy died during the turn: what it held"
+"""The `detail` of a row that says what its turn held, for nobody lived to tell what it used."""
+
 _LOST = frozenset({"crashed", "disconnected"})
 
 
@@ -22,7 +25,8 @@ def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, pro
 
     By the row's start, and by the models that were used, whatever was expected at admission. Costs in other currencies
     and unknown ones add nothing: a ledger reports them beside the sum. Only with `on_unpriced = "estimate"` a row that
-    misses a price is charged at least its turn's `hold`. A lost turn is charged that in any case.
+    misses a price is charged at least its turn's `hold`. A lost turn, and one whose row is only presumed, is charged
+    that in any case.
     """
     if account.unit != "turns" and is_lost(entry):
         return hold
@@ -31,15 +35,22 @@ def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, pro
         case "turns":
             return int(bool(lines) and entry.kind == "turn")
         case "tokens":
-            return sum(line.usage.total for line in lines)
+            known = sum(line.usage.total for line in lines)
+            return max(known, hold) if is_presumed(entry) else known
     known = sum(line.cost.nano for line in lines if line.cost is not None and line.cost.currency == account.unit)
     missing = entry.cost_source != "parent" and any(line.cost is None and line.usage.total for line in lines)
-    return max(known, hold) if missing and account.budget.on_unpriced == "estimate" else known
+    presumed = is_presumed(entry) or (missing and account.budget.on_unpriced == "estimate")
+    return max(known, hold) if presumed else known
 
 
 def is_lost(entry: Entry) -> bool:
     """Whether a turn lost its client or agent before anything was known of it: nobody will tell what it used."""
     return entry.stop_reason in _LOST and not entry.usage.total and not entry.costs
+
+
+def is_presumed(entry: Entry) -> bool:
+    """Whether a row has the least that its turn held of each unit: where a budget held more, it is charged more."""
+    return entry.detail == PRESUMED
 
 
 def is_untold(entry: Entry, unit: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from acp_proxy.core.budget import Account, Standing
-from acp_proxy.core.budget.charge import is_lost
+from acp_proxy.core.budget.charge import PRESUMED, is_lost, is_presumed
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.verdict import Verdict, decide, denies_unpriced
 from acp_proxy.core.entry import Entry, UsageLine
@@ -110,14 +110,18 @@ def end(run: Run, organisation: str, turns: Sequence[str]) -> tuple[list[tuple[A
 
 
 def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: int) -> Row:
-    """The row of a turn whose owner died and left no figure: what it held. `found` is of `OPEN_TURNS`."""
+    """The row of a turn whose owner died and left no figure: what it held. `found` is of `OPEN_TURNS`.
+
+    Each budget held for the same turn, a large one perhaps a hundred times what a small one did. The row counts for
+    all of them, so it has the least; what one held beyond that, `settle` charges it alone.
+    """
     turn, expires_at = open_turn(found)
-    most: dict[str, int] = {}  # by unit: each budget held for the same turn
+    least: dict[str, int] = {}  # by unit
     for amount, unit in holds:
-        most[unit] = max(most.get(unit, 0), amount)
-    most.pop("turns", None)
-    usage = Usage(input=most.pop("tokens", 0))
-    costs: list[Money | None] = [Money(nano, currency) for currency, nano in sorted(most.items())]
+        least[unit] = min(least.get(unit, amount), amount)
+    least.pop("turns", None)
+    usage = Usage(input=least.pop("tokens", 0))
+    costs: list[Money | None] = [Money(nano, currency) for currency, nano in sorted(least.items())]
     costs = costs or [None]
     lines = [UsageLine(turn.model, usage if number == 0 else Usage(), cost) for number, cost in enumerate(costs)]
     entry = Entry(
@@ -130,7 +134,7 @@ def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: in
         lines=tuple(lines),
         usage_source="estimated" if usage.total else "none",
         cost_source="estimated" if costs[0] else "unknown",
-        detail="the proxy died during the turn: what it held",
+        detail=PRESUMED,
     )
     return Row(turn.origin, entry, process=turn.process)
 
@@ -169,10 +173,16 @@ def _counted(entry: Entry, unit: str, estimate: str | None) -> int:
     """What the row charges by itself where it misses something; where it does not, more than any hold."""
     if unit != "turns" and is_lost(entry):
         return 0
+    if unit != "turns" and is_presumed(entry):
+        return entry.usage.total if unit == "tokens" else _costs(entry.lines, unit)
     if estimate is None:
         return 2**63
     models = _models(estimate)
     lines = [line for line in entry.lines if charged(models, line.model)]
     if entry.cost_source == "parent" or not any(line.cost is None and line.usage.total for line in lines):
         return 2**63
-    return sum(line.cost.nano for line in lines if line.cost is not None and line.cost.currency == unit)
+    return _costs(lines, unit)
+
+
+def _costs(lines: Iterable[UsageLine], currency: str) -> int:
+    return sum(line.cost.nano for line in lines if line.cost is not None and line.cost.currency == currency)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy.core.budget.charge import SoFar, charge, charge_so_far
+from acp_proxy.core.budget.charge import PRESUMED, SoFar, charge, charge_so_far
 from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.pricing import Priced
@@ -98,6 +98,16 @@ def test_an_unknown_price_adds_nothing_but_where_it_is_to_be_estimated_by_the_ho
 ) -> None:
     row = replace(ROW, lines=(OPUS, UNPRICED))
     assert charge(account(budget(on_unpriced=on_unpriced)), ORIGIN, row, hold=usd("2")) == usd(charged)
+
+
+@pytest.mark.parametrize(
+    ("limit", "hold", "charged"),
+    [("9 USD", usd("2"), usd("2")), ("9 USD", usd("0.1"), usd("0.75")), ("9 tokens", 500, 500), ("9 turns", 1, 1)],
+)
+def test_of_a_row_that_is_only_presumed_each_account_bears_what_was_held_for_it(
+    limit: str, hold: int, charged: int
+) -> None:
+    assert charge(account(budget(limit)), ORIGIN, replace(ROW, detail=PRESUMED), hold=hold) == charged
 
 
 def test_an_estimate_is_never_below_what_is_known_nor_made_where_nothing_is_missing() -> None:
