@@ -86,10 +86,10 @@ def _also_by(groups: Iterable[Sums]) -> list[str]:
 
 
 def _source(usage_source: object, cost_source: object) -> str:
+    if "estimated" in (usage_source, cost_source):  # a killed turn may have a cost, what it held, and no usage
+        return "estimated"
     if usage_source == "none":
         return "none"
-    if "estimated" in (usage_source, cost_source):
-        return "estimated"
     return "partial" if usage_source == "partial" else "exact"
 
 

@@ -41,7 +41,7 @@ export function flags(sums) {
     { count: sums.unpriced_turns, look: "unknown", says: "without a price" },
     { count: sums.partial_turns, look: "partial", says: "partial" },
     { count: sums.estimated_turns, look: "estimated", says: "estimated" },
-    { count: sums.turns_without_usage, look: "unknown", says: "unknown" },
+    { count: sums.turns_without_usage, look: "unknown", says: "without usage" },
   ];
   return found.filter(({ count }) => count > 0).map(({ count, look, says }) =>
     make("span", { class: "flag" }, make("span", { class: `swatch ${look}` }), `${count.toLocaleString("en-US")} ${says}`),

@@ -8,7 +8,7 @@ import { cleaned, costTexts, counted, decimalsOf, elapsedText, timeText, tokensT
 /** @import { Plot } from "./plot.js" */
 /** @import { About, SessionInFull, Turn } from "./shapes.js" */
 
-const USAGE = { agent: "exact", partial: "partial", estimated: "estimated", none: "unknown" };
+const USAGE = { agent: "exact", partial: "partial", estimated: "estimated", none: "without usage" };
 const COST = { agent: "agent’s own", computed: "computed", estimated: "estimated", parent: "in its parent’s", unknown: "no price" };
 
 /** @type {Plot | null} */
@@ -78,8 +78,19 @@ function turnTable(turns, compacted, omitted, timeZone) {
 /** @param {Turn} turn */
 function sourceText({ usage_source, cost_source }) {
   // Without usage there is nothing to price, whether or not the model has a price.
-  const unknown = usage_source === "none" && cost_source === "unknown";
-  return unknown ? USAGE.none : `${USAGE[usage_source]}, ${COST[cost_source]}`;
+  const nothing = usage_source === "none" && cost_source === "unknown";
+  return nothing ? USAGE.none : `${USAGE[usage_source]}, ${COST[cost_source]}`;
+}
+
+/**
+ * By what is least sure of it, as it is counted in a total.
+ * @param {Turn} turn
+ */
+function lookOf({ unpriced_turns, partial_turns, estimated_turns, turns_without_usage }) {
+  if (unpriced_turns) return "unknown";
+  if (estimated_turns) return "estimated";
+  if (turns_without_usage) return "unknown";
+  return partial_turns ? "partial" : "exact";
 }
 
 /**
@@ -90,11 +101,10 @@ function row(turn, { number, compacted, decimals, timeZone }) {
   const { prompt, cached, completion } = partsOf(turn);
   const started = new Date(turn.started_at);
   const took = elapsedText((Date.parse(turn.ended_at) - started.getTime()) / 1000);
-  const usage = USAGE[turn.usage_source];
   const end = turn.stop_reason && turn.stop_reason !== "end_turn" ? cleaned(turn.stop_reason) : "";
   const unsaid = compacted && turn.kind !== "compaction" ? "compacted" : "";
   const unusual = [turn.kind === "turn" ? "" : turn.kind, unsaid, end].filter(Boolean).join(", ");
-  const few = joined([cleaned(turn.model ?? "unknown"), `${prompt} in`, `${completion} out`, usage]);
+  const few = joined([cleaned(turn.model ?? "unknown"), `${prompt} in`, `${completion} out`, USAGE[turn.usage_source]]);
   return make(
     "tr",
     { class: compacted ? "compaction" : null },
@@ -114,7 +124,7 @@ function row(turn, { number, compacted, decimals, timeZone }) {
     make(
       "td",
       { class: "roomy" },
-      make("span", { class: "flag" }, make("span", { class: `swatch ${usage}` }), sourceText(turn)),
+      make("span", { class: "flag" }, make("span", { class: `swatch ${lookOf(turn)}` }), sourceText(turn)),
     ),
     contextCell(turn),
   );

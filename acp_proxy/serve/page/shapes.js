@@ -68,6 +68,10 @@
  * @property {string | null} stop_reason
  * @property {Tokens} tokens
  * @property {Cost} cost
+ * @property {number} unpriced_turns 0 or 1, as the three that follow
+ * @property {number} partial_turns
+ * @property {number} estimated_turns
+ * @property {number} turns_without_usage
  * @property {UsageSource} usage_source
  * @property {"agent" | "computed" | "estimated" | "parent" | "unknown"} cost_source
  * @property {boolean} at_least

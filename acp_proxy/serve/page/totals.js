@@ -9,9 +9,9 @@ const RANGES = { today: "today", week: "this week", month: "this month", "last-m
 const SOURCES = [
   { name: "exact", look: "exact", says: "the agent reported all of it" },
   { name: "partial", look: "partial", says: "at least this: the agent reported only a part" },
-  { name: "estimated", look: "estimated", says: "a guess, from characters or a context" },
-  { name: "unpriced", look: "unknown", word: "without a price", says: "what was used is known, but not what it costs" },
-  { name: "none", look: "unknown", says: "nothing is known of what was used" },
+  { name: "estimated", look: "estimated", says: "a guess: from characters, from a context, or what a killed turn held" },
+  { name: "unpriced", look: "unknown", word: "without a price", says: "there are tokens, but no price for them" },
+  { name: "none", look: "unknown", word: "without usage", says: "nothing is known of what was used" },
 ];
 
 /**

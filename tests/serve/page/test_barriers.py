@@ -49,7 +49,7 @@ def test_axe_would_find_one_in_the_dark(address: str, open_page: Open) -> None:
 def test_how_sure_figures_are_is_told_in_words(address: str, open_page: Open) -> None:
     page = open_page(f"{address}#/all/agent")
     words = [text.split()[-1] for text in page.locator("#sources li").all_inner_texts()]
-    assert words == ["exact", "partial", "estimated", "price", "unknown"]
+    assert words == ["exact", "partial", "estimated", "price", "usage"]
     looks = page.locator("#sources .swatch").evaluate_all(
         "all => all.map(one => getComputedStyle(one).backgroundImage)"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
@@ -16,7 +17,9 @@ from playwright.sync_api import Page, expect
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.figures import AT_LEAST, cost_text, counted, decimals_of, percent_text, tokens_text
-from tests.ledger.rows import ALICE, BOB, line, row
+from acp_proxy.ledger import open_ledger
+from tests.ledger.holds import CAP, GONE, hold
+from tests.ledger.rows import ALICE, BOB, NOON, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import ZONE, Open
 
@@ -154,9 +157,45 @@ def test_a_session_says_why_its_cost_is_not_known(empty_home: Home, open_page: O
     with empty_home.serving() as served:
         page = open_page(f"{served.address}#/session/{session['key']}", "#session-figures:not([hidden])")
         assert amounts(page, "#session-total") == "?"
-        expect(page.locator("#session-facts .flag")).to_have_text(["1 without a price", "1 unknown"])
-        expect(page.locator("#turn-table .flag")).to_have_text(["exact, no price", "unknown"])
+        expect(page.locator("#session-facts .flag")).to_have_text(["1 without a price", "1 without usage"])
+        expect(page.locator("#turn-table .flag")).to_have_text(["exact, no price", "without usage"])
         page.goto("about:blank")
+
+
+def test_a_turn_is_as_sure_in_its_session_as_in_the_total(empty_home: Home, open_page: Open) -> None:
+    with closing(open_ledger(empty_home.url, journals=())) as ledger:
+        hold(ledger, "killed", (CAP, "0.6"), owner=GONE)
+        ledger.settle_dead(NOON)  # at the money that it held: nobody knows of any tokens
+    at = NOON + 3600 * 10**9
+    nothing = replace(line("opus", None), usage=Usage())
+    others = [
+        row(line("opus", "0.1"), at=at),
+        row(line("opus", "0.1"), at=at + 1, usage_source="partial"),
+        row(line("opus", "0.1"), at=at + 2, usage_source="partial", cost_source="estimated"),
+        row(line("opus", None), at=at + 3, cost_source="unknown"),
+        row(nothing, at=at + 4, usage_source="none", cost_source="unknown"),
+    ]
+    empty_home.append(others)
+    (session,) = empty_home.json("report", "--by", "session")["rows"]
+    with empty_home.serving() as served:
+        page = open_page(f"{served.address}#/all/model")
+        sure = ["1 exact", "1 partial", "2 estimated", "1 without a price", "1 without usage"]
+        expect(page.locator("#sources li")).to_have_text(sure)
+        missed = ["1 without a price", "2 partial", "2 estimated", "2 without usage"]  # a row may miss several things
+        expect(page.locator("#spend-table .flag")).to_have_text(missed)
+        page = open_page(f"{served.address}#/session/{session['key']}", "#session-figures:not([hidden])")
+        expect(page.locator("#session-facts .flag")).to_have_text(missed)
+        turns = {
+            "without usage, estimated": "estimated",
+            "exact, computed": "exact",
+            "partial, computed": "partial",
+            "partial, estimated": "estimated",
+            "exact, no price": "unknown",
+            "without usage": "unknown",
+        }
+        expect(page.locator("#turn-table .flag")).to_have_text([*turns])
+        looks = page.locator("#turn-table .swatch").evaluate_all("all => all.map(one => one.classList[1])")
+        assert looks == [*turns.values()]
 
 
 def test_two_agents_that_end_alike_do_not_look_alike(empty_home: Home, open_page: Open) -> None:
