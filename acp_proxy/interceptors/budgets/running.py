@@ -40,7 +40,7 @@ class Running(Struct):
     standings: tuple[Standing, ...] = ()  # () while the ledger has not told; `held` in them is what others hold
     held: dict[str, int] = field(default_factory=dict)  # in the ledger
     leased: dict[str, int] = field(default_factory=dict)  # of what other turns of this process left
-    charged: Counter[str] = field(default_factory=Counter)
+    charged: Counter[str] = field(default_factory=Counter)  # by rows, of which the ledger may not have told yet
     beside: Counter[str] = field(default_factory=Counter)  # by other turns of this process, since the ledger told
     started: bool = False
     ended: bool = False  # its row is on its way
@@ -62,14 +62,16 @@ class Running(Struct):
             for standing in standings
         )
         self.beside.clear()
+        if not self.ended:  # else a lease is what its rows did not use
+            self.charged.clear()
 
     def with_spend(self, told: Callable[[Scope], Mapping[str, int]] = lambda _: {}) -> Iterator[tuple[Standing, int]]:
-        """How each account stands, and what the turn adds: what was charged, or costs so far of a scope by currency."""
+        """How each account stands, and what the turn adds: by its rows, and by a scope's costs so far, by currency."""
         for standing in self.standings:
             account = standing.account
             meanwhile = self.beside[account.key]
             now = replace(standing, spent=standing.spent + meanwhile) if meanwhile else standing
-            yield now, self.charged[account.key] or told(account.filter.scope).get(account.unit, 0)
+            yield now, self.charged[account.key] + told(account.filter.scope).get(account.unit, 0)
 
     @property
     def may_be_stopped(self) -> bool:
@@ -83,13 +85,18 @@ class Running(Struct):
             account = standing.account
             if not account.budget.stops_turns:
                 continue
-            own, now = self.held.get(account.key, 0), so_far(account)
-            if self.charged[account.key] > now.amount:
-                now = SoFar(self.charged[account.key])
+            own, now = self.held.get(account.key, 0), _with_rows(so_far(account), self.charged[account.key])
             verdict = mid_turn(replace(standing, held=standing.held + own), own, now.amount)
             after = replace(standing, spent=standing.spent + now.amount)
             wanted.setdefault(verdict, Exceeded(verdict, after, now.estimated))
         return wanted.get("cancel") or wanted.get("deny_next_tool")
+
+
+def _with_rows(told: SoFar, rows: int) -> SoFar:
+    """Costs that the agent told are beside those of rows; what its contexts prove may be the same."""
+    if told.estimated and told.amount >= rows:
+        return told
+    return SoFar(rows if told.estimated else told.amount + rows)
 
 
 class Turns:
@@ -137,6 +144,8 @@ class Turns:
     def charge(self, turn: Running, entry: Entry, process: str | None) -> None:
         """Add a row that the turn caused, of which the others hear before the ledger tells them."""
         amounts = turn.charge(entry, process)
+        if entry.id != turn.id:
+            self.costs.set_aside(turn.session, entry.costs)
         for other in self._turns.values():
             if other is not turn:
                 other.beside.update(amounts)

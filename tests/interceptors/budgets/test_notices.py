@@ -16,7 +16,7 @@ from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import DAY, Window
 from acp_proxy.ledger.notices import Subscription
 from tests.core.story import PRICES
-from tests.ends import SESSION, answer, request
+from tests.ends import SESSION, answer, request, update
 from tests.interceptors.budgets.house import SECONDS, House, daily, house, validator
 from tests.ledger.rows import NOON
 
@@ -152,6 +152,28 @@ async def test_what_another_session_of_the_process_has_used_meanwhile_is_part_of
         made.finish(2, "0.25")
         (text,) = made.texts()
         assert text.startswith('50 % of budget "daily" is reached. Used: 0.55 of 1 USD')
+
+
+async def test_what_a_background_task_cost_while_a_prompt_runs_is_counted_once(tmp_path: Path) -> None:
+    """It has a row of its own at once, which the ledger adds up while the turn goes on."""
+    claude = ("@agentclientprotocol/claude-agent-acp", "0.100.0")
+    async with house(tmp_path, daily("0.1", thresholds=(60, 80)), agent=claude, beat=0.01) as made:
+        assert await made.prompt(2)
+        cost, meta = {"amount": 0.05, "currency": "USD"}, {"_claude/origin": {"kind": "task-notification"}}
+        made.ends.agent_says(update("usage_update", used=1000, size=200_000, cost=cost, _meta=meta))
+        await made.settled()
+        made.clock.now += 70 * SECONDS
+        while not made.held():  # until the next beat, after which the loop knows how the budget stands
+            await made.settled()
+        await made.settled()
+        made.finish(2, "0.07")
+        (text,) = made.texts()
+        assert text.startswith('60 % of budget "daily" is reached. Used: 0.07 of 0.1 USD')
+        await made.settled()
+        assert {row.entry.kind: [cost.text for cost in row.entry.costs] for row in made.rows()} == {
+            "autonomous": ["0.05"],
+            "turn": ["0.02"],
+        }
 
 
 async def test_a_threshold_is_noted_at_the_time_at_which_it_was_reached(tmp_path: Path) -> None:

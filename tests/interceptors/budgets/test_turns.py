@@ -10,6 +10,7 @@ from acp_proxy.core.budget.charge import SoFar
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import ContextChanged
 from acp_proxy.core.money import Money
+from acp_proxy.core.scope import Scope
 from acp_proxy.interceptors.budgets.running import Running, Turns
 from tests.core.accounts import budget, usd
 from tests.ledger.holds import CAP, account
@@ -84,6 +85,24 @@ class TestStandings:
         assert [(each.spent, own) for each, own in other.with_spend()] == [(0, usd("0.3"))]
         turn.stand([Standing(CAP, spent=usd("0.3"))])
         assert [(each.spent, own) for each, own in turn.with_spend(lambda _: {"USD": 7})] == [(usd("0.3"), 7)]
+
+    def test_a_row_beside_a_turn_counts_with_what_is_told_of_it_until_the_ledger_says_it(self, turns: Turns) -> None:
+        turn = running("a", account(budget("1 USD", on_exceed="cancel")))
+        begun(turns, turn)
+        cost(turns, "0.6")
+        turns.charge(turn, row(line(cost="0.4"), id="beside", kind="autonomous").entry, None)
+
+        def told(scope: Scope) -> dict[str, int]:
+            return turns.costs.of("s1", scope)
+
+        def used_up(total: str) -> bool:
+            cost(turns, total)
+            assert [each.spent + own for each, own in turn.with_spend(told)] == [usd(total)]
+            return turn.exceeded(lambda of: SoFar(told(of.filter.scope)["USD"])) is not None
+
+        assert [used_up("0.6"), used_up("1"), used_up("1.01")] == [False, False, True]
+        turn.stand([Standing(turn.accounts[0], spent=usd("0.4"))])
+        assert [used_up("0.6"), used_up("1"), used_up("1.01")] == [False, False, True]
 
     @pytest.mark.parametrize(("process", "charged"), [("p1", "0.3"), ("p2", "0"), (None, "0")])
     def test_a_budget_of_a_run_is_charged_for_that_run(self, process: str | None, charged: str) -> None:
