@@ -83,7 +83,7 @@ function sourceText({ usage_source, cost_source }) {
 }
 
 /**
- * By what is least sure of it, as it is counted in a total.
+ * As the bar over all rows counts it.
  * @param {Turn} turn
  */
 function lookOf({ unpriced_turns, partial_turns, estimated_turns, turns_without_usage }) {
