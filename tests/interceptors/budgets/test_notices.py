@@ -205,6 +205,18 @@ async def test_another_process_does_not_tell_it_again(tmp_path: Path) -> None:
             assert other.texts() == []
 
 
+async def test_who_is_refused_leaves_it_to_others_to_tell_what_is_reached(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1", thresholds=())) as silent:
+        assert await silent.prompt(2)
+        silent.finish(2, "1.2")
+        await silent.settled()
+    async with house(tmp_path, daily("1", thresholds=(50,))) as one, house(tmp_path, daily("1")) as other:
+        assert not await one.prompt(2)
+        other.grant("1")
+        assert await other.prompt(2)
+        assert [text[:4] for text in other.texts()] == ["50 %"]
+
+
 async def test_what_was_reached_before_is_told_right_after_admission_as_a_paragraph(tmp_path: Path) -> None:
     async with house(tmp_path, daily("1", thresholds=())) as silent:
         assert await silent.prompt(2)
