@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.budget import Budget, Limit
 from acp_proxy.core.windows import Window
-from tests.ends import prompt
+from tests.ends import prompt, update
 from tests.interceptors.budgets.house import ALICE, Clock, House, daily, house, usd
 
 DAY = 24 * 3600 * 10**9
@@ -137,6 +137,18 @@ async def test_a_budget_for_a_model_counts_only_its_lines(tmp_path: Path) -> Non
     await spend(tmp_path, "0.5", opus)
     assert await goes(tmp_path, opus)
     assert not await goes(tmp_path, replace(opus, scope=replace(opus.scope, model=("*sonnet*",))))
+
+
+async def test_a_budget_for_a_model_is_asked_as_soon_as_the_agent_has_named_the_model_behind_an_alias(
+    tmp_path: Path,
+) -> None:
+    opus = replace(daily("0"), scope=replace(daily().scope, model=("*opus*",)))
+    async with house(tmp_path, opus, agent=("@agentclientprotocol/claude-agent-acp", "0.100.0")) as made:
+        made.open(model="default")
+        assert await made.prompt(2)
+        made.ends.agent_says(update("usage_update", used=7, size=9, _meta={"_claude/model": "claude-opus-5-5"}))
+        made.finish(2, "0.1")
+        assert not await made.prompt(3)
 
 
 async def test_a_budget_for_a_turn_begins_anew_with_each_and_one_for_a_session_with_each_session(

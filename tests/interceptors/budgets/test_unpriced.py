@@ -60,3 +60,14 @@ async def test_a_session_that_is_closed_is_forgotten(tmp_path: Path) -> None:
         made.ends.client_says(request(4, "session/new", cwd="/w"))
         made.ends.agent_says(answer(4, sessionId=SESSION))  # agents use ids again
         assert await made.prompt(5)
+
+
+async def test_the_next_session_with_the_id_of_a_closed_one_does_not_have_its_model(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1", **DENIES)) as made:
+        made.open(model="a-model-without-a-price")
+        assert not await made.prompt(2)
+        made.ends.client_says(request(3, "session/close", sessionId=SESSION))
+        made.ends.agent_says(answer(3))
+        made.ends.client_says(request(4, "session/new", cwd="/w"))
+        made.ends.agent_says(answer(4, sessionId=SESSION))
+        assert await made.prompt(5)
