@@ -213,6 +213,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
                 "turn",
                 "includes_cache",
                 cost="turn",
+                cost_at_end=True,
                 repeats=True,
                 used_is_context=False,
                 often_silent=True,

@@ -17,6 +17,7 @@ CODEX = ("@agentclientprotocol/codex-acp", "2.6.0")
 GOOSE = ("goose", "1.52.0")
 CLAUDE = ("@agentclientprotocol/claude-agent-acp", "0.100.0")
 QWEN = ("qwen-code", "0.24.4")
+AGENTPOOL = ("agentpool", "2.9.18")
 PLAN = update("plan", entries=[])
 USAGE = {"inputTokens": 1000, "outputTokens": 100, "totalTokens": 1100}
 
@@ -148,9 +149,10 @@ async def test_the_agents_own_cost_counts_for_the_models_that_had_it(tmp_path: P
         assert "Used: 0.11 of 0.1 USD. " in made.texts()[-1]
 
 
-async def test_a_cost_that_comes_when_all_is_done_stops_nothing(tmp_path: Path) -> None:
-    """Claude's is in its last update: a cancellation would come too late, and be told and counted for nothing."""
-    async with house(tmp_path, daily("0.1", **STOPPING), agent=CLAUDE) as made:
+@pytest.mark.parametrize("agent", [CLAUDE, AGENTPOOL], ids=["claude", "agentpool"])
+async def test_a_cost_that_comes_when_all_is_done_stops_nothing(tmp_path: Path, agent: tuple[str, str]) -> None:
+    """It is in their last update: a cancellation would come too late, and be told and counted for nothing."""
+    async with house(tmp_path, daily("0.1", **STOPPING), agent=agent) as made:
         assert await made.prompt(2)
         made.ends.agent_says(context(1000), costs("0.5"))
         assert (own(made), made.texts()) == ([], [])
