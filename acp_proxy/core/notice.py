@@ -12,6 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from acp_proxy.core.budget import Account, Layer, Mode, Per, Standing
+from acp_proxy.core.budget.charge import is_presumed
 from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.core.windows import DAY
 
@@ -77,7 +78,7 @@ def stopped(
 
 def unpriced(origin: Origin, entry: Entry) -> Iterator[Notice]:
     """Models of a turn whose price is unknown; each once a day (UTC)."""
-    if not entry.unpriced:
+    if not entry.unpriced or is_presumed(entry):  # tokens that a killed turn held: nobody looked for a price of them
         return
     at = entry.ended_at
     for model in dict.fromkeys(line.model for line in entry.lines if line.cost is None and line.usage.total):

@@ -16,14 +16,14 @@ from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.notice import KINDS, Notice, ledger_is, stopped, threshold_reached
 from acp_proxy.core.windows import DAY
-from acp_proxy.ledger import OpenTurn, open_ledger
+from acp_proxy.ledger import OpenTurn, Query, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.notices import RESULTS, Backlog, Claimed, DeliveryCount, Outbox, Result, Subscription
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.sql import SqlLedger
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
-from tests.ledger.holds import account
+from tests.ledger.holds import GONE, account, hold
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.notify.house import channel, desk
 from tests.notify.receiver import receiving
@@ -118,6 +118,15 @@ class TestWhatIsNoted:
             ("unpriced", "new", "alice", NOON + MINUTE),
             ("unpriced", "new", "alice", NOON + DAY + MINUTE),
         ]
+
+    def test_no_model_of_a_killed_turn_for_nobody_looked_for_the_price_of_what_it_held(
+        self, ledger: BudgetLedger
+    ) -> None:
+        hold(ledger, "a", (account(budget("1000 tokens")), 300), owner=GONE)
+        ledger.settle_dead(NOON)
+        (found,) = ledger.rows(Query())
+        assert (found.entry.usage.total, found.entry.costs) == (300, ())
+        assert noted(ledger) == []
 
     def test_of_models_that_are_made_up_only_some_are_told_a_day(self, ledger: BudgetLedger) -> None:
         ledger.append([row(line(f"{number}" * 10_000, cost=None)) for number in range(100, 150)])
