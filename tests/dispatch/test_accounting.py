@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, TurnEnded, TurnEnding, TurnMetered, TurnStarted, UsageReported
+from acp_proxy.dispatch.accounting import AT_MOST
 from acp_proxy.interceptor import Interceptor
 from tests.ends import Ends, answer, chunk, encoded, prompt, update
 
@@ -127,3 +128,24 @@ def test_one_look_is_called_for_whatever_waits_and_none_for_words_alone() -> Non
         due.pop()()
         ends.agent_says(chunk())
         assert due == []
+
+
+def test_a_context_that_says_more_than_figures_is_looked_into_like_others() -> None:
+    notes = Notes()
+    ends, due = late_ends(notes)
+    ends.client_says(prompt(2))
+    ends.agent_says(update("usage_update", used=5, size=10, _meta={"_claude/model": "claude-opus-5-5"}))
+    due.pop()()
+    assert [event.meta for event in notes.events if isinstance(event, UsageReported)] == [
+        {"_claude/model": "claude-opus-5-5"}
+    ]
+
+
+def test_so_many_lines_wait_and_no_more() -> None:
+    everything = Listens()
+    ends, _ = late_ends(everything)
+    ends.client_says(prompt(2))
+    for number in range(AT_MOST):
+        assert UsageReported not in everything.heard
+        ends.agent_says(update("usage_update", used=number, size=AT_MOST))
+    assert everything.heard.count(UsageReported) == 1
