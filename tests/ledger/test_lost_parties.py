@@ -44,6 +44,12 @@ def test_it_is_charged_once_however_often_its_row_comes(ledger: BudgetLedger) ->
     assert held(ledger, CAP) == (usd("0.4"), 0)
 
 
+def test_of_two_rows_that_come_together_the_one_that_is_written_says_what_it_is_charged(ledger: BudgetLedger) -> None:
+    hold(ledger, "a", (CAP, "0.4"))
+    assert ledger.append([ended("end_turn", line(cost="0.1")), ended("crashed", NOTHING_KNOWN)]) == 1
+    assert held(ledger, CAP) == (usd("0.1"), 0)
+
+
 @pytest.mark.parametrize(
     "row",
     [

@@ -80,7 +80,8 @@ def counting(decided: Iterable[tuple[Account, Decision]]) -> list[Insert]:
 
 def settle(run: Run, rows: Sequence[Row]) -> list[Ended]:
     """End the holds of turns that have their rows now: those that were open until now, by their ids."""
-    by_turn = {(row.origin.organisation, row.entry.id): row for row in rows}
+    # Of several with one id the first, as is written.
+    by_turn = {(row.origin.organisation, row.entry.id): row for row in reversed(rows)}
     ended: list[Ended] = []
     for organisation in sorted({organisation for organisation, _ in by_turn}):
         turns = sorted(turn for of, turn in by_turn if of == organisation)
