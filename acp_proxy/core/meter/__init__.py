@@ -214,7 +214,8 @@ class Meter:
         if after := dialects.compacted_to(event.meta):
             account.shrink(after)
         if event.turn is not None:
-            if account.profile.scope == "call" and (call_id := dialects.call_that_writes(event)) is not None:
+            counts_calls = account.profile.scope == "call" or not account.profile.known  # which may be known later
+            if counts_calls and (call_id := dialects.call_that_writes(event)) is not None:
                 account.notes.see_call(call_id)
             if event.update == "tool_call_update" and account.notes.told_calls:
                 account.notes.calling = account.model  # the next call begins when its tools have ended

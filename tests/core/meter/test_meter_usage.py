@@ -277,6 +277,17 @@ def test_a_turn_in_which_a_call_wrote_that_was_never_told_is_at_least_what_was_t
         assert (row.usage.total, row.usage_source) == (6311, source), parent
 
 
+def test_a_call_that_was_never_told_shows_also_where_the_first_one_wrote_before_the_agent_was_known() -> None:
+    story = nameless()
+    turn = story.begin()
+    story.update(turn, {"codebuddy.ai/modelRequestId": "first"})
+    story.report(turn, used=6110, meta=codebuddy_call(6110, 201, 5010))
+    story.update(turn, {"codebuddy.ai/modelRequestId": "never told"})
+    story.update(turn, {"codebuddy.ai/modelRequestId": "last"})
+    story.report(turn, used=6330, meta=codebuddy_call(6330, 203, 5030))
+    assert story.end(turn, tool_calls=2)[-1].usage_source == "partial"
+
+
 def nameless() -> Story:
     story = Story()
     story.tell(Initialized(story.now(), 1, Implementation(), Implementation(), False))
