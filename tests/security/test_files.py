@@ -114,6 +114,7 @@ def test_another_user_of_the_machine_can_read_nothing() -> None:
         assert [path for path in files if is_readable_by_nobody(path)] == []
         public = home.path / "public"
         public.write_text("of the house")
+        public.chmod(0o644)
         assert is_readable_by_nobody(public)
 
 
