@@ -64,6 +64,7 @@ def pooler(server: Server, directory: Path, connections: int) -> Iterator[int]:
     with TemporaryDirectory(prefix="acp-proxy-pgbouncer-") as readable, log.open("ab") as out:
         Path(readable).chmod(0o755)
         (file := Path(readable) / "pgbouncer.ini").write_text(settings)
+        file.chmod(0o644)
         with subprocess.Popen([*as_somebody(), program, str(file)], stdout=out, stderr=out) as process:
             try:
                 until(lambda: process.poll() is not None or "listening on" in log.read_text(), "PgBouncer listens")
