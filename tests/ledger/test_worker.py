@@ -134,6 +134,13 @@ class TestWork:
         assert ids(path) == ["a", "b", "c", "d"]
         hand_over()
 
+    def test_rows_that_no_journal_keeps_do_not_gather(self, path: Path, warnings: Warnings) -> None:
+        opened = partial(open_ledger, f"sqlite:///{path}", journals=())
+        worker = LedgerWorker(opened, Journal(), warnings, later=lambda *_: pytest.fail("it would be lost meanwhile"))
+        worker.append(row(id="a"))
+        assert worker.close(WAIT) == 0
+        assert ids(path) == ["a"]
+
     def test_a_session_stands_as_after_its_last_row_also_where_the_clock_was_set_back(
         self, make: Make, path: Path
     ) -> None:
@@ -196,6 +203,16 @@ class TestOpenTurns:
         assert worker.close(WAIT) == 0
         assert list(journals.iterdir()) == []
         assert ids(path) == ["a"]
+
+    def test_what_is_known_by_now_takes_the_place_of_what_was_known(
+        self, make: Make, path: Path, journals: Path
+    ) -> None:
+        worker = make(path)
+        for cost in ("0.1", "0.2"):
+            worker.keep_open(row(line(cost=cost), id="a"))
+        worker.append(row(line(cost="0.3"), id="a"))
+        assert worker.close(WAIT) == 0
+        assert list(journals.iterdir()) == []
 
     def test_what_is_known_of_open_turns_leaves_room_for_rows(self, make: Make, path: Path, warnings: Warnings) -> None:
         worker = make(path)
@@ -272,6 +289,20 @@ class TestTrouble:
         assert worker.close(0.01) == 2
         told = [(event, fields["rows"]) for event, fields in warnings.told]
         assert told == [("ledger.rows_left", 1), ("ledger.rows_lost", 1)]
+        may_open.set()
+        assert worker.close(WAIT) == 0
+
+    def test_an_end_without_a_journal_says_nothing_of_rows_that_are_left(self, path: Path, warnings: Warnings) -> None:
+        may_open = threading.Event()
+
+        def opened() -> BudgetLedger:
+            may_open.wait(WAIT)
+            return open_ledger(f"sqlite:///{path}", journals=())
+
+        worker = LedgerWorker(opened, Journal(), warnings)
+        worker.append(row(id="a"))
+        assert worker.close(0.01) == 1
+        assert [(event, fields["rows"]) for event, fields in warnings.told] == [("ledger.rows_lost", 1)]
         may_open.set()
         assert worker.close(WAIT) == 0
 
