@@ -154,16 +154,17 @@ async def test_what_another_session_of_the_process_has_used_meanwhile_is_part_of
         assert text.startswith('50 % of budget "daily" is reached. Used: 0.55 of 1 USD')
 
 
-async def test_what_a_background_task_cost_while_a_prompt_runs_is_counted_once(tmp_path: Path) -> None:
-    """It has a row of its own at once, which the ledger adds up while the turn goes on."""
+@pytest.mark.parametrize("meanwhile", [True, False])
+async def test_what_a_background_task_cost_while_a_prompt_runs_is_counted_once(tmp_path: Path, meanwhile: bool) -> None:
+    """It has a row of its own at once, of which the ledger tells `meanwhile` if the turn is long enough."""
     claude = ("@agentclientprotocol/claude-agent-acp", "0.100.0")
-    async with house(tmp_path, daily("0.1", thresholds=(60, 80)), agent=claude, beat=0.01) as made:
+    async with house(tmp_path, daily("0.1", thresholds=(60, 80)), agent=claude, beat=0.01 if meanwhile else 60) as made:
         assert await made.prompt(2)
         cost, meta = {"amount": 0.05, "currency": "USD"}, {"_claude/origin": {"kind": "task-notification"}}
         made.ends.agent_says(update("usage_update", used=1000, size=200_000, cost=cost, _meta=meta))
         await made.settled()
         made.clock.now += 70 * SECONDS
-        while not made.held():  # until the next beat, after which the loop knows how the budget stands
+        while meanwhile and not made.held():  # until the next beat, after which the loop knows how the budget stands
             await made.settled()
         await made.settled()
         made.finish(2, "0.07")
