@@ -259,7 +259,7 @@ class Meter:
         self, account: SessionAccount, at: int, *, restored: bool = False, done: bool = False
     ) -> ContextChanged:
         state, told = self._state(account), self._rows.so_far(account, at)
-        return ContextChanged(at, account.session, state, restored, least_used(account), done, told)
+        return ContextChanged(at, account.session, state, restored, least_used(account), done, told, account.notes.left)
 
     def _between_turns(self, account: SessionAccount, at: int, now: Counters | None) -> list[Event]:
         """Book what cumulative counters say was used since they were last booked."""

@@ -11,6 +11,7 @@ from acp_proxy.core.usage import NOTHING, Usage
 
 _SUBAGENTS = 1000  # of one turn that are told apart
 _CALLS = 1000  # the same of model calls
+_MODELS = 8  # the same of models that were chosen in its course
 
 
 class Notes(Struct):
@@ -18,6 +19,7 @@ class Notes(Struct):
 
     model: str | None = None  # chosen when it began, or named since by what it used
     switched: bool = False  # another one was chosen meanwhile
+    left: tuple[str, ...] = ()  # in place of these
     reported: bool = False  # a `usage_update` came
     reported_cost: bool = False
     used: bool = False  # ... with a context
@@ -48,6 +50,11 @@ class Notes(Struct):
             self.first_call = reading.usage
         self.largest_call = max(self.largest_call, reading.usage, key=lambda usage: usage.total)
         self.lacking = self.lacking or ("" if reading.whole and reading.certain else reading.detail)
+
+    def leave(self, model: str | None) -> None:
+        self.switched = True
+        if model is not None and model not in self.left and len(self.left) < _MODELS:
+            self.left += (model,)
 
     def see_call(self, call: str) -> None:
         if len(self.writing_calls) < _CALLS:

@@ -227,8 +227,8 @@ class SessionAccount:
         self.used, self.estimated, self.grounded = used, estimated, True
 
     def choose(self, model: str) -> None:
+        self.notes.leave(self.model)
         self.option, self.concrete = model, None
-        self.notes.switched = True
         if self.profile.restarts_on_model:
             self.tokens.begin(at_zero=True)
 

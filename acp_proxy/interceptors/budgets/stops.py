@@ -77,12 +77,17 @@ class Stops:
             return ()
         if not running.may_be_stopped:
             return ()
-        model, least = event.state.model, event.least
-        priced = self._price(model, least, event.at) if least.total else None
+        least = event.least
+        prices = [
+            (model, self._price(model, least, event.at) if least.total else None)
+            for model in (event.state.model, *event.left)
+        ]
 
         def so_far(account: Account) -> SoFar:
+            """Of several models nobody knows which one used it: the least is proven."""
             told = self._turns.costs.of(event.session, account.filter.scope)
-            return charge_so_far(account, told, model, least, priced)
+            charges = [charge_so_far(account, told, model, least, priced) for model, priced in prices]
+            return min(charges, key=lambda charge: charge.amount)
 
         exceeded = running.exceeded(so_far)
         if exceeded is None:

@@ -118,6 +118,18 @@ async def test_a_budget_of_other_models_is_not_concerned(tmp_path: Path) -> None
         assert own(made) == [request(3, "session/set_model", sessionId=SESSION, modelId="claude-opus-5-5")]
 
 
+async def test_of_models_that_a_turn_had_the_cheapest_is_what_its_contexts_prove(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0.1", **STOPPING), agent=CODEX) as made:
+        assert await made.prompt(2)
+        made.ends.agent_says(context(200_000))  # 0.04, and 0.3 by the model that is chosen now
+        made.ends.client_says(request(3, "session/set_model", sessionId=SESSION, modelId="claude-opus-4-1"))
+        made.ends.agent_says(answer(3), context(200_001))
+        assert made.texts() == []
+        made.ends.agent_says(context(200_002))
+        assert own(made)[-1] == CANCEL
+        assert "Used: at least 0.12 of 0.1 USD" in made.texts()[0]
+
+
 async def test_the_agents_own_cost_wins_over_what_its_contexts_prove(tmp_path: Path) -> None:
     async with house(tmp_path, daily("0.1", **STOPPING), agent=GOOSE) as made:
         assert await made.prompt(2)
