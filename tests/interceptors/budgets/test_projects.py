@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,20 @@ async def test_where_no_budget_asks_for_a_project_nobody_waits_for_it(tmp_path: 
     async with house(tmp_path, daily("0"), project_of=search, options={"timeout": 200.0}) as made:
         assert not await made.prompt(2)
         assert not search.may_end.is_set()
+
+
+async def test_a_prompt_whose_agent_goes_while_the_project_is_looked_for_leaves_nothing_held(
+    tmp_path: Path, search: Search
+) -> None:
+    async with house(tmp_path, daily("9", per="project"), project_of=search) as made:
+        made.ends.client_says(prompt(2))
+        await made.settled()
+        made.ends.dispatcher.finish()
+        search.may_end.set()
+        async with asyncio.timeout(30):
+            while not made.decisions():  # which the ledger makes in any case
+                await made.settled()
+        for _ in range(3):
+            await made.settled()
+        with closing(made.ledger()) as ledger:
+            assert ledger.recent.open_turns("default", made.clock.now) == []
