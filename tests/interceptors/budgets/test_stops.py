@@ -109,6 +109,23 @@ async def test_a_session_that_was_closed_and_is_taken_up_again_brings_nothing_of
         assert own(made)[-1] == CANCEL
 
 
+async def test_the_next_session_with_the_id_of_a_deleted_one_is_stopped_by_what_it_costs_itself(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("1", **STOPPING), agent=GOOSE) as made:
+        assert await made.prompt(2)
+        made.finish(2, "0.6")
+        await made.settled()
+        made.ends.client_says(request(3, "session/delete", sessionId=SESSION))
+        made.ends.agent_says(answer(3))
+        made.ends.client_says(request(4, "session/new", cwd="/w"))
+        made.ends.agent_says(answer(4, sessionId=SESSION))
+        await made.settled()
+        assert await made.prompt(5)
+        made.ends.agent_says(costs("0.4"))
+        assert CANCEL not in own(made)
+        made.ends.agent_says(costs("0.41", 2000))
+        assert own(made)[-1] == CANCEL
+
+
 async def test_a_budget_of_other_models_is_not_concerned(tmp_path: Path) -> None:
     budget = daily("0.1", **STOPPING, scope=Scope(model=("claude-sonnet-*",)))
     async with house(tmp_path, budget, agent=CODEX) as made:

@@ -51,6 +51,12 @@ def test_a_turn_that_ran_is_booked_at_what_was_known_of_it_else_at_what_it_held(
     assert held(ledger, CAP) == (usd(spent) + usd("0.02"), 0)
 
 
+def test_more_rows_than_one_transaction_takes_are_taken_over(ledger: BudgetLedger, tmp_path: Path) -> None:
+    left(tmp_path, ledger.url, rows=600)
+    assert recover(ledger, [tmp_path], Warnings()) == 600
+    assert len(list(ledger.rows(Query()))) == 600
+
+
 def test_a_turn_of_which_nothing_is_known_and_that_held_nothing_has_its_row(
     ledger: BudgetLedger, tmp_path: Path
 ) -> None:
