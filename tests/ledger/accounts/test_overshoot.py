@@ -59,7 +59,8 @@ def test_a_turn_of_a_dead_owner_counts_when_it_is_booked(ledger: BudgetLedger, a
     small = account(budget("0.5 USD", name="small"))
     ledger.append([row(line(cost="0.4"))])
     hold(ledger, "a", (CAP, "0.5"), (small, "0.1"), owner=GONE)
-    assert overshot(another()) == {"small": usd("0.4")}
+    ledger.append([row(line(cost="0.3"), id="another")])  # which held nothing
+    assert overshot(another()) == {"small": usd("0.1"), "daily": usd("0.2")}
 
 
 def test_every_budget_of_a_turn_counts_in_its_own_unit(ledger: BudgetLedger) -> None:
