@@ -120,6 +120,10 @@ def test_a_ledger_whose_name_may_be_mistyped_is_not_made(patient: Patient) -> No
         ]
         assert lines[1].endswith(f"{patient.root}/typo.db: expected one that `acp-proxy run` has made")
     assert not (patient.root / "typo.db").exists()
+    out = io.StringIO()
+    options = {"ledger": f"sqlite:///{patient.root}/typo.db"}
+    assert doctor.main(options, patient.environ, out, admin_file=patient.admin_file, rebuild=True) == 1
+    assert "\nFAIL ledger: " in out.getvalue()
 
 
 def test_each_agent_of_the_ledger_is_told_with_how_it_counts(patient: Patient) -> None:

@@ -104,7 +104,7 @@ def _ledger(config: Config, directories: Sequence[Path], now: int, rebuild: bool
             yield from _channels(config, ledger, now)
             yield from _machines(config, ledger, now)
     except NoLedgerError as error:
-        yield Finding("warn", f"ledger: {error}")
+        yield Finding("FAIL" if rebuild else "warn", f"ledger: {error}")
         yield from _journals(directories)
         with closing(open_reader(config.ledger.url, journals=directories)) as empty:
             yield from _budgets(config, empty)
