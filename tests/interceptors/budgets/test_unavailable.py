@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from acp_proxy.core.windows import SECOND
+from acp_proxy.ledger.budgets import EXPIRY
 from tests.ends import SESSION, prompt
 from tests.interceptors.budgets.house import PATIENT, House, daily, house, usd
 
@@ -133,6 +135,21 @@ async def test_local_goes_on_with_what_ended_turns_left_and_not_beyond(tmp_path:
             await made.settled()
         assert made.held() == 0
         assert sorted(cost.text for row in made.rows() for cost in row.entry.costs) == ["0.045", "0.05"]
+
+
+async def test_local_goes_on_with_what_a_long_turn_left_as_well(tmp_path: Path, out_of_time: Asked) -> None:
+    """Its hold would have expired, had the ledger not been told that it goes on."""
+    async with house(tmp_path, daily("1", hold=SMALL, thresholds=()), beat=0.01) as made:
+        await made.settled()
+        assert await made.prompt(2)
+        made.clock.now += EXPIRY + SECOND
+        async with asyncio.timeout(30):
+            while not made.held():  # until the next beat
+                await made.settled()
+        await made.settled()
+        with locked(tmp_path):
+            made.finish(2, "0.05")
+            assert await out_of_time(made, 3)
 
 
 async def test_local_lets_two_prompts_not_take_the_same(tmp_path: Path, out_of_time: Asked) -> None:
