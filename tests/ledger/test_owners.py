@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.ledger import log_warning
 from acp_proxy.ledger.journal.writer import open_journal
@@ -37,6 +38,27 @@ def ended(*user: str) -> Owner:
 
 def test_a_process_of_ours_that_ended_is_gone() -> None:
     assert ended().is_gone
+
+
+def test_a_process_that_lives_is_gone_only_if_it_began_at_another_time() -> None:
+    this = Owner.this()
+    assert [replace(this, started=began).is_gone for began in (this.started, "", "long ago")] == [False, False, True]
+
+
+def test_of_a_user_whose_number_begins_with_ours_nobody_says_that_a_process_is_gone() -> None:
+    dead = ended()
+    assert not replace(dead, host=f"{dead.host}0").is_gone
+    assert replace(dead, host=f"{dead.host} 0123abcd").is_gone  # with the directory of its journal
+
+
+@pytest.mark.parametrize("pid", [0, -1])
+def test_a_number_that_stands_for_a_group_is_no_process(pid: int) -> None:
+    assert replace(Owner.this(), pid=pid).is_gone
+
+
+@pytest.mark.skipif(not Path("/proc/self/ns/pid").is_symlink(), reason="no namespaces of processes are to be seen here")
+def test_containers_that_share_a_name_are_different_hosts() -> None:
+    assert str(Path("/proc/self/ns/pid").readlink()) in Owner.this().host
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.getuid() != 0, reason="only root can be somebody else")

@@ -274,6 +274,13 @@ def test_turns_of_a_title_that_few_sessions_have_are_looked_for_in_these_alone(t
     assert [step for step in plans if "started_at" in step] == []
 
 
+def test_a_turn_of_unknown_cost_comes_after_one_that_cost_nothing_whosever_it_is(ledger: BudgetLedger) -> None:
+    unknown = row(line(cost=None, input=1000))
+    free = row(line(cost="0", input=1), origin=replace(ALICE, organisation="another"))
+    ledger.append([unknown, free])
+    assert [found.entry.id for found in ledger.costliest(Query(), ("USD",), 2)] == [free.entry.id, unknown.entry.id]
+
+
 def test_who_is_given_another_name_while_the_costliest_are_looked_for_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
