@@ -81,7 +81,7 @@ def duration(value: object) -> float:
 
 
 def ledger_url(value: object) -> str:
-    """Only the form is checked here. The URL may hold a password, so no message repeats it."""
+    """Only the form is checked here. The URL may hold a password, so no message repeats it; a mere path holds none."""
     url = path(value)
     scheme, _, rest = url.partition("://")
     if scheme in ("postgresql", "postgres"):
@@ -91,7 +91,8 @@ def ledger_url(value: object) -> str:
             _check_address(url)
         return url
     if scheme != "sqlite" or not rest.startswith("/") or len(rest) < 2:
-        raise ValueError("expected sqlite:///PATH or postgresql://HOST/DATABASE")
+        meant = "" if ":" in url or "@" in url else f", such as sqlite:///{url},"
+        raise ValueError(f"expected sqlite:///PATH{meant} or postgresql://HOST/DATABASE")
     return url
 
 

@@ -52,7 +52,14 @@ A_PRICE = 'expected US dollars per million tokens as a decimal in quotes, such a
             f'[ledger]\nadmission_timeout = "{"9" * 400}s"\n',
             'FILE:2: ledger.admission_timeout: expected a duration such as "250ms" or "2s"',
         ),
-        ('[ledger]\nurl = "/tmp/x"\n', "FILE:2: ledger.url: expected sqlite:///PATH or postgresql://HOST/DATABASE"),
+        (
+            '[ledger]\nurl = "/tmp/x"\n',
+            "FILE:2: ledger.url: expected sqlite:///PATH, such as sqlite:////tmp/x, or postgresql://HOST/DATABASE",
+        ),
+        (
+            '[ledger]\nurl = "me:secret@db/x"\n',
+            "FILE:2: ledger.url: expected sqlite:///PATH or postgresql://HOST/DATABASE",
+        ),
         ('[ledger]\nurl = "sqlite:///"\n', "FILE:2: ledger.url: expected sqlite:///PATH or postgresql://HOST/DATABASE"),
         (
             '[ledger]\nurl = "postgresql://me:a/b@db.example/ledger"\n',
