@@ -101,8 +101,13 @@ def proven(recording: Path) -> Iterator[float]:
     for (_, told), truth in turns:
         made = [Call.of_truth(call, prices) for call in own(truth["calls"])]
         if len(made) > 1:
-            known = [prices.price(state.model, least, BEGIN).cost for least, state in told]
-            yield max((cost.nano for cost in known if cost), default=0) / sum(call.nano for call in made)
+            yield max((_at_least(each, prices) for each in told), default=0) / sum(call.nano for call in made)
+
+
+def _at_least(told: ContextChanged, prices: Prices) -> int:
+    """By the cheapest of the turn's models, as stops go by it."""
+    costs = [prices.price(model, told.least, BEGIN).cost for model in (told.state.model, *told.left)]
+    return min(cost.nano if cost else 0 for cost in costs)
 
 
 def own(calls: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -183,7 +188,7 @@ def _went_on(made: Sequence[Call], stop: Stop | None, on_exceed: OnExceed) -> in
     """How many calls a turn had made in the end."""
     denies = on_exceed == "deny_next_tool"
     told = None if stop is None else stop.asked if denies else stop.told
-    if told is None:
+    if not told:  # what the agent told of tokens places it nowhere before the end
         return len(made)
     sums = itertools.accumulate(call.tokens for call in made)
     proven = next((number for number, tokens in enumerate(sums, 1) if tokens >= told), len(made))

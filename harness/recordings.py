@@ -119,11 +119,11 @@ def told(usage: Usage, agent: str) -> tuple[int, ...]:
     return (usage.input, usage.cached_read, usage.cached_write, usage.output, usage.thought)
 
 
-Told = list[tuple[Usage, SessionState]]
+Told = list[ContextChanged]
 
 
 def told_in(recording: Path) -> list[tuple[str, Told]]:
-    """What each turn was said to have used so far, and the session at that moment; by session, in their order."""
+    """What each turn was said to have used so far; by session, in their order."""
     numbers = itertools.count(1)
     meter = Meter(PRICES, lambda _: f"row{next(numbers)}")
     turns: list[tuple[str, Told]] = []
@@ -138,7 +138,7 @@ def told_in(recording: Path) -> list[tuple[str, Told]]:
         for each in made:
             # What comes while a second prompt waits may be that one's: some agents take both into one turn.
             if isinstance(each, ContextChanged) and each.least.total and len(running[each.session]) == 1:
-                running[each.session][0][1].append((each.least, each.state))
+                running[each.session][0][1].append(each)
     return sorted(turns, key=lambda turn: turn[0])
 
 

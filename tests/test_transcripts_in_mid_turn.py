@@ -75,9 +75,9 @@ def test_no_turn_is_said_to_have_used_more_than_it_did(recording: Path) -> None:
         if (str(recording), truth["text"]) == COMPACTION:
             continue
         tokens, nano = real(truth["calls"])
-        for least, state in told:
-            price = PRICES.price(state.model, least, 0).cost
-            assert least.total <= tokens, truth["text"]
+        for each in told:
+            price = PRICES.price(each.state.model, each.least, 0).cost
+            assert each.least.total <= tokens, truth["text"]
             assert price is None or price.nano <= nano, truth["text"]
 
 
