@@ -45,7 +45,7 @@ def test_its_row_has_what_it_held_of_each_unit_and_says_why(ledger: BudgetLedger
         kind="turn",
         started_at=NOON,
         ended_at=NOON,
-        stop_reason="error",
+        stop_reason="crashed",
         lines=(UsageLine("opus", Usage(input=300), costs[0]), UsageLine("opus", Usage(), costs[1])),
         usage_source="estimated",
         cost_source="estimated",

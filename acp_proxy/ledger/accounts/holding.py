@@ -131,7 +131,7 @@ def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: in
         kind="turn",
         started_at=turn.started_at,
         ended_at=max(turn.started_at, min(now, expires_at - EXPIRY)),
-        stop_reason="error",
+        stop_reason="crashed",
         lines=tuple(lines),
         usage_source="estimated" if usage.total else "none",
         cost_source="estimated" if costs[0] else "unknown",
