@@ -96,6 +96,7 @@ class SessionState(Struct, frozen=True):
     counters: Counters | None = None  # the last cumulative token counters that the agent reported
     model: str | None = None
     title: str | None = None
+    presumed: tuple[Money, ...] = ()  # of `costs` what turns held whose proxy died, since the agent last told its own
 
 
 class Origin(Struct, frozen=True):

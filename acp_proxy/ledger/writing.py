@@ -6,13 +6,15 @@ Everything runs within the caller's transaction. The SQL is what SQLite and Post
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from acp_proxy.core.budget.charge import PRESUMED
 from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
-from acp_proxy.core.money import summed
+from acp_proxy.core.money import Money, summed
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Counters, Usage
 from acp_proxy.decoding import json_decoder
@@ -60,7 +62,7 @@ SELECT context_used, context_size, context_estimated, agent_cost_nano, agent_cos
 FROM session WHERE {OF_SESSION}
 """
 COSTS = """
-SELECT l.cost_nano, l.currency
+SELECT l.cost_nano, l.currency, t.detail
 FROM turn t JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
 WHERE t.org_id = ? AND t.user_id = ? AND t.host = ? AND t.agent = ? AND t.session = ? AND l.cost_nano IS NOT NULL
 ORDER BY t.id, l.position
@@ -199,16 +201,22 @@ def _state_after(entry: Entry) -> SessionState:
 def state_of(found: tuple[Any, ...], costs: list[tuple[Any, ...]]) -> SessionState:
     """From what `STATE` and `COSTS` found."""
     used, size, estimated, nano, currency, counters, model, title = found
+    presumed = takewhile(lambda cost: cost[2] == PRESUMED, reversed(costs))  # later rows know the agent's cost
     return SessionState(
         context_used=used,
         context_size=size,
         context_estimated=bool(estimated),
-        costs=summed(cost for found in costs if (cost := money(*found))),
+        costs=_summed(costs),
+        presumed=_summed(presumed),
         agent_cost=money(nano, currency),
         counters=_counters(counters),
         model=model,
         title=title,
     )
+
+
+def _summed(found: Iterable[tuple[Any, ...]]) -> tuple[Money, ...]:
+    return summed(cost for nano, currency, _ in found if (cost := money(nano, currency)))
 
 
 def _counters(text: str | None) -> Counters | None:

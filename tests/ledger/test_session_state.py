@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from acp_proxy.core.budget.charge import PRESUMED
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Counters
@@ -67,3 +68,18 @@ def test_of_titles_of_one_moment_the_last_stands(ledger: Ledger) -> None:
     for title in ("After", "Between"):
         ledger.note_session(ALICE, "s1", title, NOON + 5 * MINUTE)
         assert titled(ledger) == [title, title.lower()]
+
+
+def test_what_dead_proxies_turns_held_is_told_apart_until_a_later_row_knows_what_the_agent_says(ledger: Ledger) -> None:
+    ledger.append([row(at=NOON, detail=PRESUMED), row(at=NOON + 1)])
+    state = ledger.state_of(ALICE, "s1")
+    assert state is not None
+    assert (state.costs, state.presumed) == ((Money.of("0.02", "USD"),), ())
+    ledger.append([row(at=NOON + 2, detail=PRESUMED), row(at=NOON + 3, detail=PRESUMED)])
+    state = ledger.state_of(ALICE, "s1")
+    assert state is not None
+    assert (state.costs, state.presumed) == ((Money.of("0.04", "USD"),), (Money.of("0.02", "USD"),))
+    ledger.append([row(at=NOON + 4)])
+    state = ledger.state_of(ALICE, "s1")
+    assert state is not None
+    assert state.presumed == ()

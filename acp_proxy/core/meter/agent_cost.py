@@ -22,6 +22,12 @@ class Increase(Struct, frozen=True):
     reported: bool = False  # the agent said something about cost
     baseless: bool = False  # where the counter stood is not known: the turn's price is to be had from its tokens
     carried_over: bool = False  # the first since a load in a new process: may hold spend that nobody reported
+    presumed: tuple[Money, ...] = ()  # booked for that spend already, because its proxy died
+
+    def beyond_presumed(self, amount: Money) -> Money:
+        """What is left to book of spend that nobody reported: the larger of both counts, not both."""
+        held = sum(money.nano for money in self.presumed if money.currency == amount.currency)
+        return Money(max(0, amount.nano - held), amount.currency)
 
 
 class AgentCost:
@@ -38,6 +44,7 @@ class AgentCost:
         "_known",
         "_of_turns",
         "_others",
+        "_presumed",
         "_reported",
         "_restarts",
         "last",
@@ -54,6 +61,7 @@ class AgentCost:
         self._ahead: Money | None = None  # booked from the catalog, and still to come in the agent's cost
         self.pending: tuple[Money, ...] = ()  # reported, and not taken yet
         self._adopted: Money | None = None  # a first value that nothing could be compared with
+        self._presumed: tuple[Money, ...] = ()  # booked for turns of which the first one since a load may tell
         self._first: Money | None = None  # the same once it was taken, for `settle`
         self._booked_for_first: tuple[Money, ...] = ()  # in its place, by tokens and prices
         self._reported = self._baseless = self._carried_over = False
@@ -71,6 +79,7 @@ class AgentCost:
         """A session is opened: at 0, or at what it cost in another process, which somebody must tell."""
         self.last, self._known = None, at_zero
         self._others.clear()
+        self._presumed = ()
         self._first = None
         self._ahead = None  # of a counter that says nothing any more
 
@@ -82,13 +91,13 @@ class AgentCost:
         """The value moved without anything being spent."""
         self.last, self._known = value, True
 
-    def restore(self, value: Money) -> None:
+    def restore(self, value: Money, presumed: tuple[Money, ...] = ()) -> None:
         """What the ledger knows; late is better than never while nothing was taken."""
         if not self._known:
-            self.last, self._known, self._carried_over = value, True, True
+            self.last, self._known, self._carried_over, self._presumed = value, True, True, presumed
         elif (first := self._adopted) is not None and first.currency == value.currency and first.nano >= value.nano:
             self._add(first.minus(value))
-            self._adopted, self._baseless, self._carried_over = None, False, True
+            self._adopted, self._baseless, self._carried_over, self._presumed = None, False, True, presumed
 
     def book_for_first(self, costs: tuple[Money, ...] | None) -> None:
         """What was priced in place of a first value. None: the user's prices stand, whatever it holds."""
@@ -96,14 +105,14 @@ class AgentCost:
         if costs is None:
             self._first = None
 
-    def settle(self, value: Money) -> Money | None:
+    def settle(self, value: Money, presumed: tuple[Money, ...] = ()) -> Money | None:
         """What the first value held beyond what was booked for it, once it is known where the counter stood."""
         first, self._first = self._first, None
         if first is None or any(money.currency != value.currency for money in (first, *self._booked_for_first)):
             return None
         booked = sum(cost.nano for cost in self._booked_for_first)
-        missing = first.nano - value.nano - booked
-        return Money(missing, value.currency) if missing * 100 > booked else None  # 1 % is two price lists, not spend
+        missing = Increase(presumed=presumed).beyond_presumed(Money(first.nano - value.nano - booked, value.currency))
+        return missing if missing.nano * 100 > booked else None  # 1 % is two price lists, not spend
 
     def report(self, value: Money) -> None:
         if not value.nano and self.positive and not self._restarts:
@@ -139,7 +148,9 @@ class AgentCost:
     @property
     def so_far(self) -> Increase:
         """What there is to take."""
-        return Increase(self.pending, self._reported, self._baseless, self._carried_over and bool(self.pending))
+        carried_over = self._carried_over and bool(self.pending)
+        presumed = self._presumed if carried_over else ()
+        return Increase(self.pending, self._reported, self._baseless, carried_over, presumed)
 
     def take(self) -> Increase:
         increase = self.so_far

@@ -92,7 +92,7 @@ class SessionAccount:
         if not forked or self.profile.fork_inherits:
             stood = state.agent_cost or _nothing_like(state.costs)
             if stood is not None:
-                self.cost.restore(stood)
+                self.cost.restore(stood, () if forked else state.presumed)
         if not forked:
             self.tokens.restore(state.counters)
             self.title = self.title or state.title
@@ -104,7 +104,7 @@ class SessionAccount:
         if not self.restorable:
             self._booked = plus(state.costs, self._booked)
             self.title = self.title or state.title
-        return self.tokens.settle(state.counters), self.cost.settle(stood) if stood is not None else None
+        return self.tokens.settle(state.counters), self.cost.settle(stood, state.presumed) if stood else None
 
     def begin_turn(self, turn: Turn, at: int) -> None:
         if not self.open:

@@ -107,13 +107,14 @@ def _carried(
 def _agents(own: Sequence[Share], priced: Sequence[Priced], increase: Increase, carried: Money | None) -> Bill:
     amount, *others = increase.amounts
     unseen = _unseen(amount, carried) if carried is not None else None
-    amount = amount.minus(unseen) if unseen else amount
+    if unseen is not None:
+        amount, unseen = amount.minus(unseen), increase.beyond_presumed(unseen)
     parts = split(amount, weights_of([price.cost for price in priced], [usage for _, usage in own]))
     lines = [
         UsageLine(model, usage, cost, price.row) for (model, usage), cost, price in zip(own, parts, priced, strict=True)
     ]
     lines += [UsageLine(own[0][0], NOTHING, other) for other in others]
-    return Bill(tuple(lines), "agent", unseen=unseen, pays_beside=True)
+    return Bill(tuple(lines), "agent", unseen=unseen if unseen and unseen.nano else None, pays_beside=True)
 
 
 def _unseen(amount: Money, total: Money) -> Money | None:

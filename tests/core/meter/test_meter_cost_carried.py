@@ -113,6 +113,44 @@ def test_a_ledger_that_knows_a_cost_in_another_currency_says_nothing_of_the_firs
     assert story.end(turn, inclusive(100, 10))[-1].costs == ()
 
 
+def test_of_a_turn_whose_proxy_died_the_larger_of_what_it_held_and_what_its_agent_tells_is_booked() -> None:
+    for held, beyond in (("0.01", [usd("0.005624")]), ("0.02", []), ("0.015624", [])):
+        story = Story(CLAUDE)
+        story.open("load", model="claude-opus-5-5")
+        story.restore(replace(known("0.058226", "0.058226"), presumed=(usd(held),)))
+        story.turn(CALL, cost="0.084777")
+        *unseen, own = story.rows
+        assert [row.costs[0] for row in unseen] == beyond
+        assert own.costs == (usd("0.010927"),)
+        assert story.turn(CALL, cost="0.096").costs == (usd("0.011223"),)
+
+
+def test_what_a_turn_held_whose_proxy_died_is_not_taken_from_turns_of_which_nothing_is_known_but_a_cost() -> None:
+    story = Story(OPENCODE)
+    story.open("load", model="nobody/knows")
+    story.restore(replace(known("0.025794", "0.025794"), presumed=(usd("0.01"),)))
+    assert story.turn(inclusive(100, 10), cost="0.02798").costs == (usd("0.002186"),)
+
+
+def test_what_an_agent_tells_between_turns_of_one_whose_proxy_died_is_booked_as_far_as_it_is_more() -> None:
+    for held, beyond in (("0.001", ["0.001186"]), ("0.01", [])):
+        story = Story(OPENCODE)
+        story.open("load")
+        story.restore(replace(known("0.025794", "0.025794"), presumed=(Money.of("7", "EUR"), usd(held))))
+        story.report(None, cost="0.02798")
+        assert [row.costs for row in story.rows] == [(usd(cost),) for cost in beyond]
+        assert story.turn(inclusive(100, 10), cost="0.03").costs == (usd("0.00202"),)
+
+
+def test_a_slow_ledger_adds_nothing_that_a_turn_held_whose_proxy_died() -> None:
+    for held, beyond in (("0.001", [(usd("0.001186"),)]), ("0.01", [])):
+        story = Story(OPENCODE)
+        story.open("load")
+        story.turn(inclusive(100, 10), cost="0.02798")
+        late = story.restore(replace(known("0.025794", "0.025794"), presumed=(usd(held),)))
+        assert [row.costs for row in late] == beyond
+
+
 def test_a_slow_ledger_adds_only_what_the_first_turn_was_not_priced_at() -> None:
     story = Story(CLAUDE)
     story.open("load", model="claude-opus-5-5")
