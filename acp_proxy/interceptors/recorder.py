@@ -37,6 +37,7 @@ from acp_proxy.ledger.worker import LedgerWorker
 LONGEST_TITLE = 200  # characters; some agents make the whole first prompt the title
 LONGEST_NAME = 200  # characters, as in a configuration
 _FLUSH = 0.4  # seconds; the summary is due 0.5 s after the end
+_LATE = 1.5  # seconds that the end itself may take, on a disk or a machine that stands still; interceptors have 2
 _PAUSE = 0.1  # seconds between two notes of what a running turn has cost: some agents tell it a hundred times a second
 
 
@@ -159,8 +160,13 @@ class Recorder(Interceptor):
         try:
             threading.Thread(target=close, name="acp-proxy end", daemon=True).start()
         except RuntimeError:  # no thread can be started
-            close()
-        await closed.wait()
+            self._worker.close(_FLUSH)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LATE):
+                await closed.wait()
+        if not closed.is_set():
+            self._worker.tell_left()
 
     def _row(self, entry: Entry, state: SessionState | None) -> Row:
         if state and state.title and (len(state.title) > LONGEST_TITLE or not self._titles):

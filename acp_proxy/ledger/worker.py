@@ -159,6 +159,10 @@ class LedgerWorker:
         self._hand_over()
         self._thread.stop(timeout)
         self._journal.close()
+        return self.tell_left()
+
+    def tell_left(self) -> int:
+        """Warn of rows that the ledger does not have, as who ends does; how many these are."""
         left, lost = self._backlog.pending, self._backlog.unkept
         if left > lost and not self._thread.has_told("ledger.unavailable"):  # which says how many wait
             self._warn("ledger.rows_left", rows=left - lost, effect="the next command that opens the ledger books them")

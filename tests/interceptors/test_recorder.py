@@ -31,12 +31,16 @@ from acp_proxy.core.events import (
 )
 from acp_proxy.core.money import Money
 from acp_proxy.directories import default_ledger
+from acp_proxy.interceptors import recorder
 from acp_proxy.interceptors.recorder import LONGEST_TITLE, Recorder
 from acp_proxy.ledger import Ledger, Query, Row, SessionInfo, open_ledger
+from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.records import read_journal
 from acp_proxy.ledger.journal.recovery import left
+from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.places import journal_directories, sqlite_url
 from acp_proxy.ledger.worker import LedgerWorker
+from tests.ends import Ends
 from tests.ledger.rows import NOON, Warnings, line, row
 from tests.threads import no_more_threads
 
@@ -109,6 +113,28 @@ async def test_the_row_is_in_the_journal_when_the_event_has_been_seen(environ: d
     [journal] = left(journal_directories(environ))
     assert journal.contents
     assert [found.entry.id for found in journal.contents.rows] == ["a"]
+
+
+async def test_an_end_that_takes_too_long_says_what_the_journal_keeps_and_is_no_failure(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "_FLUSH", 30)
+    monkeypatch.setattr(recorder, "_LATE", 0.01)
+    url, may_open, warnings = sqlite_url(default_ledger(environ)), threading.Event(), Warnings()
+
+    def opened() -> BudgetLedger:
+        may_open.wait(30)
+        return open_ledger(url, journals=())
+
+    worker = LedgerWorker(opened, open_journal(journal_directories(environ), url, warnings), warnings)
+    stuck = Recorder(worker, IDENTITY, lambda _: None)
+    assert list(stuck.on_event(metered(row(id="a").entry))) == []
+    ends = Ends([stuck])
+    await ends.dispatcher.aclose()
+    effect = "the next command that opens the ledger books them"
+    assert (ends.log, warnings.told) == ([], [("ledger.rows_left", {"rows": 1, "effect": effect})])
+    may_open.set()
+    assert await asyncio.to_thread(worker.close, 30) == 0
 
 
 async def test_a_turn_that_has_not_ended_is_in_the_journal_with_what_it_cost_so_far(environ: dict[str, str]) -> None:
