@@ -47,9 +47,10 @@ class Running(Struct):
     stopped: MidTurn = "nothing"
 
     def charge(self, entry: Entry, process: str | None) -> Mapping[str, int]:
-        """Add a row that the turn caused; what it charges."""
+        """Add a row that the turn caused; what it charges. What the turn held, only its own row may."""
+        held = self.held if entry.id == self.id else {}
         amounts = {
-            account.key: charge(account, self.origin, entry, hold=self.held.get(account.key, 0), process=process)
+            account.key: charge(account, self.origin, entry, hold=held.get(account.key, 0), process=process)
             for account in self.accounts
         }
         self.charged.update(amounts)
@@ -144,7 +145,7 @@ class Turns:
     def charge(self, turn: Running, entry: Entry, process: str | None) -> None:
         """Add a row that the turn caused, of which the others hear before the ledger tells them."""
         amounts = turn.charge(entry, process)
-        if entry.id != turn.id:
+        if entry.id != turn.id or self.current(turn.session) is not turn:
             self.costs.set_aside(turn.session, entry.costs)
         for other in self._turns.values():
             if other is not turn:

@@ -104,6 +104,18 @@ class TestStandings:
         turn.stand([Standing(turn.accounts[0], spent=usd("0.4"))])
         assert [used_up("0.6"), used_up("1"), used_up("1.01")] == [False, False, True]
 
+    def test_what_a_turn_cost_that_ended_before_an_older_one_is_not_told_of_that_one_too(self, turns: Turns) -> None:
+        older, newer = running("a"), running("b")
+        begun(turns, older, newer)
+        cost(turns, "0.1")
+        told = cost(turns, "0.4")  # and 0.3 of it are in the row of the newer one, as it was cancelled
+        assert told == {"USD": usd("0.4")}
+        turns.charge(newer, row(line(cost="0.3"), id="b").entry, None)
+        turns.end(newer)
+        assert [(each.spent, own) for each, own in older.with_spend(lambda _: turns.costs.of("s1"))] == [
+            (usd("0.3"), usd("0.1"))
+        ]
+
     @pytest.mark.parametrize(("process", "charged"), [("p1", "0.3"), ("p2", "0"), (None, "0")])
     def test_a_budget_of_a_run_is_charged_for_that_run(self, process: str | None, charged: str) -> None:
         turn = running("a", OF_RUN)
@@ -117,6 +129,12 @@ class TestStandings:
         assert turn.charge(lost, None) == {estimating.key: usd("0.5"), CAP.key: usd("0.5")}
         turn.held.clear()
         assert turn.charge(lost, None) == {estimating.key: 0, CAP.key: 0}
+
+    def test_what_a_turn_held_is_charged_for_its_own_row_alone(self) -> None:
+        estimating = account(budget("1 USD", name="estimating", on_unpriced="estimate"))
+        turn = running("a", estimating)
+        beside = row(line("new", None), id="beside", kind="side").entry
+        assert turn.charge(beside, None) == {estimating.key: 0}
 
     def test_a_budget_that_lets_turns_end_hides_none_that_stops_them(self) -> None:
         patient = account(budget("1 USD", name="patient"))
