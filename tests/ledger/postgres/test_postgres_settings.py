@@ -18,6 +18,7 @@ from acp_proxy.ledger.postgres.errors import first_line
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from acp_proxy.ledger.sqlite.version import STEPS
 from acp_proxy.ledger.statements import Run
+from harness.daemons import until
 from harness.postgres import Server, asked, name_of, running
 from tests.cases import each_of
 from tests.core.accounts import usd
@@ -175,8 +176,8 @@ class TestTimeouts:
 
 
 def until_gone(server: Server, pid: int) -> None:
-    while asked(server.url("postgres"), f"SELECT 1 FROM pg_stat_activity WHERE pid = {pid:d}"):  # noqa: S608  a number
-        pass
+    sql = f"SELECT 1 FROM pg_stat_activity WHERE pid = {pid:d}"  # noqa: S608  a number
+    until(lambda: not asked(server.url("postgres"), sql), "the server ends the connection")
 
 
 class TestRoles:
