@@ -62,8 +62,16 @@ class Rows:
         for row in beside:
             shares += row.shares
         prices = Prices(self._pricer, ended.at, request_context(account, ended, notes, used))
-        told, saved = account.agent_tells_cost, account.profile.saves_cost_at_end
-        bill = turn_bill(parts.own, shares, used, increase, prices, told=told, saved_at_end=saved)
+        bill = turn_bill(
+            parts.own,
+            shares,
+            used,
+            increase,
+            prices,
+            told=account.agent_tells_cost,
+            saved_at_end=account.profile.saves_cost_at_end,
+            hides_cache=account.profile.hides_cache,
+        )
         if bill.ahead is not None:
             account.cost.book_ahead(bill.ahead)
         account.paid_otherwise = bill.instead

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import CostSource, UsageLine
 from acp_proxy.core.meter.agent_cost import Increase, split, weights_of
@@ -45,6 +46,11 @@ class Prices(Struct, frozen=True):
     def of(self, shares: Sequence[Share]) -> list[Priced]:
         return [self.pricer.price(model, usage, self.at, self.context) for model, usage in shares]
 
+    def most_of(self, shares: Sequence[Share]) -> list[Priced]:
+        """Where caches are not told apart: what is written to one may cost more than other input."""
+        written = [(model, replace(usage, input=0, cached_write=usage.input)) for model, usage in shares]
+        return [max(both, key=_nano) for both in zip(self.of(shares), self.of(written), strict=True)]
+
     def beside(self, shares: Sequence[Share]) -> list[Priced]:
         """Of calls with a context of their own, which nobody tells."""
         return [self.pricer.price(model, usage, self.at) for model, usage in shares]
@@ -59,16 +65,19 @@ def turn_bill(
     *,
     told: bool,
     saved_at_end: bool = False,
+    hides_cache: bool = False,
 ) -> Bill:
     """`told`: the agent reports its cost, if not with this turn then with a later one.
 
     `saved_at_end`: what it grew by since a load may be counted from more than it went on from, and be too small.
+    `hides_cache`: it does not tell how much of the input went into a cache or came from there.
     """
     priced = prices.of(own) if used.priceable else [Priced(None)] * len(own)
     configured = any(price.configured and usage.total for price, (_, usage) in zip(priced, own, strict=True))
     doubt = ""
     if increase.amounts and not configured:
-        carried = _carried(beside, used, priced, increase, prices)
+        most = prices.most_of(own) if hides_cache and increase.carried_over else priced
+        carried = _carried(beside, used, most, increase, prices)
         if not (saved_at_end and carried is not None and _lacks(increase.amounts[0], carried)):
             return _agents(own, priced, increase, carried)
         doubt = "the agent's cost went on from an older value"
@@ -142,6 +151,10 @@ def _computed(
             details[price.detail] = None
     source: CostSource = "unknown" if not known else "estimated" if estimated else "computed"
     return tuple(lines), source, "; ".join(details)
+
+
+def _nano(price: Priced) -> int:
+    return -1 if price.cost is None else price.cost.nano
 
 
 def _total(priced: Sequence[Priced]) -> Money | None:

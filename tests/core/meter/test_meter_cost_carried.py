@@ -261,6 +261,16 @@ def test_a_cost_of_goose_goes_on_in_a_new_process_which_repeats_the_last_one_fir
     assert story.metered.state.costs == (usd("0.04511775"),)
 
 
+def test_what_goose_wrote_into_a_cache_after_a_load_is_the_turns_and_only_what_is_more_was_spent_before() -> None:
+    for cost, unseen in (("0.053076", []), ("0.153076", ["0.1"])):  # 6411 tokens written, 201 tokens of output
+        story = Story(GOOSE)
+        story.open("load", model="claude-opus-5-5")
+        story.restore(known("0.017001", "0.017001"))
+        row = story.turn(inclusive(6411, 201), used=6612, cost=cost)
+        assert row.costs == (usd("0.036075"),)
+        assert [cost.text for row in story.rows if row.kind == "autonomous" for cost in row.costs] == unseen
+
+
 def test_a_cost_of_goose_that_no_ledger_knows_goes_on_from_what_it_repeats_at_load() -> None:
     story = Story(GOOSE)
     story.open("load")
