@@ -57,6 +57,9 @@ def turn_usage(
         return reported
     if ended.stop_reason == "error" and not ended.updates and not increase.amounts:
         return TurnUsage(NOTHING, "agent", "failed before it used anything")
+    if reported is not None and reported.repeated and short:  # it says nothing of this one
+        guessed = _cut_short(ended, account, notes, scope, guess)
+        return replace(guessed, repeated=True) if guessed.source == "estimated" else reported
     if reported is not None and (reported.source != "agent" or not short):
         return reported
     if increase.amounts:
@@ -66,7 +69,10 @@ def turn_usage(
         return _cut_short(ended, account, notes, scope, guess)
     if profile.scope == "none" or (account.before is None and (profile.often_silent or not profile.known)):
         return _estimated("the agent reports no usage", guess)
-    return TurnUsage(NOTHING, "none", "the agent reported no usage of this turn")
+    why = "the agent reported no usage of this turn"
+    if notes.contexts and profile.used_in_turn and not account.agent_tells_cost:
+        return _estimated(why, guess)  # calls that had ended before one failed: a new context proves each
+    return TurnUsage(NOTHING, "none", why)
 
 
 def _reported(

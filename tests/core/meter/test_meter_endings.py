@@ -5,6 +5,7 @@ from __future__ import annotations
 from acp_proxy.core.events import Counters
 from acp_proxy.core.usage import NOTHING, Usage
 from tests.core.story import (
+    CALL,
     CODEX,
     GEMINI,
     OPENCODE,
@@ -63,6 +64,27 @@ def test_a_reporting_agent_that_is_silent_about_a_turn_is_not_estimated() -> Non
     story.open()
     row = story.turn(output_chars=80)
     assert (row.usage, row.usage_source) == (NOTHING, "none")
+
+
+def test_calls_that_a_reporting_agent_told_the_contexts_of_before_it_failed_silently_are_estimated() -> None:
+    story = Story(CODEX)
+    story.open(model="mock")
+    story.turn(CALL, used=6612)
+    turn = story.begin(chars=40)
+    for used in (6612, 7060, 7172):  # the first is the one before it again
+        story.report(turn, used=used, size=200_000)
+    row = story.end(turn, tool_calls=2, output_chars=80)[-1]
+    assert (row.usage, row.usage_source) == (Usage(14212, 0, 0, 20), "estimated")
+
+
+def test_a_cancelled_turn_that_repeats_the_usage_of_the_one_before_is_estimated() -> None:
+    story = Story((CODEX[0], "1.10.0"))
+    story.open(model="mock")
+    story.turn(disjoint(1401, 5010, 0, 201), used=6612)
+    row = story.turn(disjoint(1401, 5010, 0, 201), used=6612, stop="cancelled", chars=20, output_chars=60)
+    assert (row.usage, row.usage_source) == (Usage(6617, 0, 0, 15), "estimated")
+    quiet = story.turn(disjoint(1401, 5010, 0, 201), used=6612, stop="cancelled", updates=0)
+    assert (quiet.usage, quiet.detail) == (NOTHING, "the agent repeats the usage of the turn before")
 
 
 def test_a_last_call_is_not_all_of_a_turn_while_another_prompt_waits() -> None:
