@@ -14,6 +14,7 @@ from acp_proxy.ledger import log_warning
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.places import journal_of
+from harness.faults.trial import until
 
 PR_SET_DUMPABLE = 4
 ENDED = f"""
@@ -25,6 +26,14 @@ if len(sys.argv) > 1:  # who may not read our Python's files by then
     ctypes.CDLL(None).prctl({PR_SET_DUMPABLE}, 1)  # as one that this user has started
     owner = Owner.this()
 print(owner.host, owner.pid, owner.started, sep="\\n")
+"""
+
+MAIN_THREAD_ENDS = """
+import ctypes, os, sys, threading
+from acp_proxy.ledger.owners import Owner
+threading.Thread(target=lambda: os._exit(len(sys.stdin.read()))).start()
+print(Owner.this().started, flush=True)
+ctypes.CDLL(None).pthread_exit(None)
 """
 
 
@@ -49,6 +58,21 @@ def test_of_a_user_whose_number_begins_with_ours_nobody_says_that_a_process_is_g
     dead = ended()
     assert not replace(dead, host=f"{dead.host}0").is_gone
     assert replace(dead, host=f"{dead.host} 0123abcd").is_gone  # with the directory of its journal
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of threads")
+def test_a_process_whose_main_thread_ended_lives_until_the_others_have() -> None:
+    """It holds its journal, and may be in the middle of a transaction."""
+    command, pipe = [sys.executable, "-c", MAIN_THREAD_ENDS], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        owner = replace(Owner.this(), pid=process.pid, started=process.stdout.readline().strip())
+        stat = Path(f"/proc/{process.pid}/stat")
+        assert until(lambda: ") Z " in stat.read_text())
+        assert not owner.is_gone
+        process.stdin.close()
+        assert until(lambda: owner.is_gone)
 
 
 @pytest.mark.parametrize("pid", [0, -1])
