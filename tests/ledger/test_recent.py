@@ -298,6 +298,22 @@ def test_who_is_given_another_name_while_the_costliest_are_looked_for_is_left_ou
     assert ([session.origin.user for session, _ in found], count) == (["alice"], 2)
 
 
+def test_a_row_that_is_taken_away_while_the_costliest_are_looked_for_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
+        ledger.append([row(id="a"), row(id="b"), row(id="c")])
+
+    def read(sql: str, values: Sequence[Any]) -> list[Any]:
+        found = connection.execute(sql, values).fetchall()
+        if "GROUP BY" in sql:  # they are chosen, and not read yet
+            connection.execute("DELETE FROM turn WHERE id = 'b'")
+        return found
+
+    with closing(sqlite3.connect(path)) as connection:
+        found = read_costliest(read, Query(), ("USD",), 5, SQLITE)
+    assert [each.entry.id for each in found] == ["a", "c"]
+
+
 @ONE_AT_A_TIME
 def test_rows_are_counted_by_four_weeks_and_by_the_days_in_them(ledger: BudgetLedger) -> None:
     day, four_weeks = 24 * HOUR, 28 * 24 * HOUR
