@@ -105,6 +105,17 @@ def test_rows_in_order_stay_in_order_beside_one_that_is_refused(ledger: BudgetLe
     assert "does not fit" in str(fields["error"])
 
 
+def test_what_a_dead_process_left_takes_no_place_of_what_is_known_since(ledger: BudgetLedger, tmp_path: Path) -> None:
+    before, since = (SessionState(model=model) for model in ("before", "since"))
+    ledger.append([row(at=NOON + 1, state=since)])
+    with closing(open_journal([tmp_path], ledger.url, Warnings())) as journal:
+        journal.write(row(at=NOON, state=before))
+    assert recover(ledger, [tmp_path], Warnings()) == 1
+    found = ledger.state_of(ALICE, "s1")
+    assert found
+    assert found.model == "since"
+
+
 def test_however_old_a_journal_is_its_rows_are_taken_over(ledger: BudgetLedger, tmp_path: Path) -> None:
     os.utime(left(tmp_path, ledger.url, rows=1), (0, 0))
     assert recover(ledger, [tmp_path], Warnings()) == 1
