@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -309,6 +310,35 @@ class TestDamage:
             first.append([row(id="b")])
         assert sorted(ids(path)) == ["a", "b"]
         assert ids_with_log(moved, warnings) == ["before"]
+
+    @pytest.mark.parametrize("moment", [(os, "open"), (sqlite3, "connect")], ids=["locking", "connecting"])
+    def test_rows_in_the_log_of_a_file_that_is_moved_away_while_another_opens_it_are_kept(
+        self, path: Path, warnings: Warnings, monkeypatch: pytest.MonkeyPatch, moment: tuple[ModuleType, str]
+    ) -> None:
+        moved = path.with_name("moved.db")
+        go_on = getattr(*moment)
+
+        def move(*arguments: Any, **options: Any) -> Any:
+            monkeypatch.undo()
+            path.rename(moved)
+            return go_on(*arguments, **options)
+
+        with opened(path) as first:
+            first.append([row(id="before")])
+            monkeypatch.setattr(*moment, move)
+            with pytest.raises(LedgerUnavailableError, match=f"ledger {path}"):
+                SqliteLedger(path)
+            with opened(path, warn=warnings) as again:
+                again.append([row(id="after")])
+        assert ids(path) == ["after"]
+        assert ids_with_log(moved, warnings) == ["before"]
+
+    @pytest.mark.parametrize("name", ["a?mode=memory", "a#b", "a%20b", "é", os.fsdecode(b"\xff")])
+    def test_the_name_of_a_file_may_hold_what_means_something_in_a_uri(self, path: Path, name: str) -> None:
+        with opened(path.with_name(name)) as ledger:
+            ledger.append([row(id="a")])
+        assert path.with_name(name).stat().st_size
+        assert ids(path.with_name(name)) == ["a"]
 
     def test_rows_in_the_log_of_a_file_that_is_moved_away_alone_after_a_kill_are_kept(
         self, path: Path, warnings: Warnings
