@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from acp_proxy.directories import default_ledger
-from acp_proxy.ledger import Query, open_ledger
+from acp_proxy.ledger import Query, Row, open_ledger, open_reader
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import sqlite_url
 from acp_proxy.ledger.sqlite.file import queue_of
@@ -125,7 +125,7 @@ def ledger_is_moved_away(home: Home, chance: random.Random, turns: int = 200) ->
     with home.trial(turns, kept=turns // 3) as first, home.trial(turns, kept=turns // 3) as second:
         for trial in (first, second):
             trial.until_acked(chance.randint(1, turns // 2))
-        assert until(lambda: _log_of(ledger).exists() and _log_of(ledger).stat().st_size)
+        assert until(lambda: _log_of(ledger).exists() and _rows(ledger))  # they may come after the answers
         ledger.rename(moved)
         for trial in (first, second):
             trial.go_on()
@@ -134,8 +134,7 @@ def ledger_is_moved_away(home: Home, chance: random.Random, turns: int = 200) ->
     verdict = home.verdict(first, second)
     for log in ledger.parent.glob("ledger.db.left-*-wal"):  # none where both let go of the file before one began anew
         log.rename(_log_of(moved))
-    with closing(open_ledger(sqlite_url(moved), journals=())) as opened:
-        verdict.moved |= {row.entry.session for row in opened.rows(Query())}
+    verdict.moved |= {row.entry.session for row in _rows(moved)}
     return verdict
 
 
@@ -240,6 +239,11 @@ def _run_first(home: Home, code: str) -> None:
 
 def _log_of(ledger: Path) -> Path:
     return ledger.with_name(f"{ledger.name}-wal")
+
+
+def _rows(ledger: Path) -> list[Row]:
+    with closing(open_reader(sqlite_url(ledger), journals=())) as opened:
+        return list(opened.rows(Query()))
 
 
 def _damaged(path: Path) -> bool:
