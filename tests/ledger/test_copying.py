@@ -111,7 +111,7 @@ def test_a_row_that_the_other_ledger_refuses_is_told_and_bars_no_other(
         pytest.skip("takes whatever a file takes")
     too_long = replace(ALICE, agent=os.urandom(5000).hex())  # for an index of PostgreSQL's
     file.append([row(origin=too_long, at=NOON), row(at=NOON + 1)])
-    copy(file, ledger, titles=True, warn=warnings)
+    assert copy(file, ledger, titles=True, warn=warnings) == Copied(1, 0, 2)
     assert [found.origin for found in ledger.rows(EVERYTHING)] == [ALICE]
     assert warnings.events == ["ledger.row_refused"]
 
