@@ -89,14 +89,14 @@ class Sender:
         if not retry_after:
             return 0.0
         try:
-            seconds = float(retry_after) if "n" not in retry_after else 0.0  # neither nan nor inf
+            seconds = float(retry_after)
         except ValueError:
             try:
                 moment = parsedate_to_datetime(retry_after)
                 seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - self._clock() / SECOND
             except (ValueError, OverflowError):  # the latter for a time zone of any number of hours
                 return 0.0
-        return min(max(seconds, 0.0), _MOST_TO_WAIT)
+        return min(max(0.0, seconds), _MOST_TO_WAIT)  # in this order "nan" is nothing, too
 
 
 def _client(timeout: float) -> httpx2.AsyncClient:

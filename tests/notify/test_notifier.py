@@ -161,6 +161,7 @@ async def test_it_is_given_up_after_eight_tries_within_little_more_than_an_hour(
         ("600", 600),
         ("599.5", 599.5),
         (formatdate(NOON // SECONDS + 600, usegmt=True), 600),
+        ("Sun, 22 Nov 2026 12:00:00 GMT", 3600),
         ("999999999999", 3600),
         ("1e999", 3600),
         ("-5", 36),

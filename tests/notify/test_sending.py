@@ -36,6 +36,15 @@ async def test_a_status_says_whether_it_was_taken_and_whether_to_try_again(
     assert (outcome.result, outcome.error) == (result, error)
 
 
+@pytest.mark.parametrize(("said", "seconds"), [("inf", 3600), ("-inf", 0), ("nan", 0)])
+async def test_a_wait_that_is_hardly_a_number_is_a_length_of_time_all_the_same(said: str, seconds: float) -> None:
+    async with receiving(answer(503, f"Retry-After: {said}")) as receiver:
+        sender = Sender(lambda: NOON)
+        outcome = await sender.send(destination(channel(receiver.url), "default"), notice())
+        await sender.aclose()
+    assert (outcome.result, outcome.wait) == ("retried", seconds)
+
+
 def test_what_the_system_says_of_a_connection_is_told_without_its_number() -> None:
     assert _words(httpx2.ConnectError("[Errno -2] Name or service not known")) == "Name or service not known"
     assert _words(httpx2.ConnectError("All connection attempts failed")) == "All connection attempts failed"
