@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ from acp_proxy.core.entry import SessionState
 from acp_proxy.core.money import Money
 from acp_proxy.core.windows import DAY
 from acp_proxy.directories import default_ledger
-from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, log_warning, open_ledger
+from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, jobs, log_warning, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.writer import Journal, open_journal
 from acp_proxy.ledger.migrations import MIGRATIONS
@@ -45,6 +47,29 @@ def journals(tmp_path: Path) -> Path:
 
 
 Make = Callable[[Path], LedgerWorker]
+
+
+class Away:
+    """A ledger that opens at the try after so many, and when each of them was."""
+
+    def __init__(self, path: Path) -> None:
+        self.url = f"sqlite:///{path}"
+        self.tries = 0
+        self.tried: SimpleQueue[float] = SimpleQueue()
+
+    def opened(self) -> BudgetLedger:
+        self.tried.put(time.monotonic())
+        self.tries -= 1
+        if self.tries >= 0:
+            raise LedgerUnavailableError("away")
+        return open_ledger(self.url, journals=())
+
+
+@pytest.fixture
+def away(path: Path, monkeypatch: pytest.MonkeyPatch) -> Away:
+    """Its second try comes a hundredth of a second after the first."""
+    monkeypatch.setattr(jobs, "_SHORTEST_DELAY", 0.01)
+    return Away(path)
 
 
 @pytest.fixture
@@ -350,6 +375,39 @@ class TestTrouble:
         failed: SimpleQueue[LedgerError] = SimpleQueue()
         make(path).ask(job, failed.put, within=within)
         assert str(failed.get(timeout=WAIT / 2)) == "no"
+
+    @pytest.mark.parametrize("options", [{"within": 0.04}, {"anyway": True}])
+    def test_what_has_no_time_for_another_try_or_nothing_before_it_fails_at_the_first(
+        self, make: Make, path: Path, options: dict[str, Any]
+    ) -> None:
+        tries, failed = list[int](), SimpleQueue[LedgerError]()
+
+        def job(_: BudgetLedger) -> None:
+            tries.append(1)
+            raise LedgerUnavailableError("no")
+
+        make(path).ask(job, failed.put, **options)
+        assert str(failed.get(timeout=WAIT)) == "no"
+        assert tries == [1]
+
+    def test_a_ledger_that_is_away_is_tried_ever_more_seldom_and_at_the_end_again_and_again(
+        self, away: Away, journals: Path, warnings: Warnings
+    ) -> None:
+        worker = LedgerWorker(away.opened, open_journal([journals], away.url, warnings), warnings)
+        away.tries = 12
+        worker.append(row(id="a"))
+        first, *_, last = [away.tried.get(timeout=WAIT) for _ in range(7)]
+        assert last - first > 0.6
+        assert worker.close(3) == 0
+
+    def test_while_somebody_waits_a_ledger_that_is_away_is_tried_again_and_again(
+        self, away: Away, journals: Path, warnings: Warnings
+    ) -> None:
+        worker = LedgerWorker(away.opened, open_journal([journals], away.url, warnings), warnings)
+        away.tries, told = 12, SimpleQueue[object]()
+        worker.ask(lambda _: told.put("done"), told.put, within=5)
+        assert told.get(timeout=WAIT) == "done"
+        worker.close(WAIT)
 
     def test_where_no_thread_can_be_started_what_is_asked_fails_at_once_and_rows_wait(
         self, make: Make, path: Path, warnings: Warnings
