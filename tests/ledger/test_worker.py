@@ -380,13 +380,14 @@ class TestTrouble:
     def test_what_has_no_time_for_another_try_or_nothing_before_it_fails_at_the_first(
         self, make: Make, path: Path, options: dict[str, Any]
     ) -> None:
-        tries, failed = list[int](), SimpleQueue[LedgerError]()
+        worker, tries, failed = make(path), list[int](), SimpleQueue[LedgerError]()
 
         def job(_: BudgetLedger) -> None:
             tries.append(1)
             raise LedgerUnavailableError("no")
 
-        make(path).ask(job, failed.put, **options)
+        assert answer(worker) is None  # it is open
+        worker.ask(job, failed.put, **options)
         assert str(failed.get(timeout=WAIT)) == "no"
         assert tries == [1]
 
