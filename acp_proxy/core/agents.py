@@ -41,7 +41,7 @@ class Profile(Struct, frozen=True):
     names_chosen: bool = False  # its rows name the model that was chosen last, also when the turn ran on another
     # When they come, and from where they count.
     counters_restart: bool = False  # scope session: counters begin at 0 in a new process
-    restarts_on_model: bool = False  # scope session: and whenever another model is chosen
+    restarts_on_model: bool = False  # scope session: and for turns after each `session/set_model`, also to the same one
     repeats: bool = False  # a turn that failed or was cancelled repeats the usage of the one before
     slips: bool = False  # usage comes a turn late after a failure, and a prompt that waited reports the sum of both
     often_silent: bool = False  # it tells what its model's provider tells, and that may be nothing, in all turns

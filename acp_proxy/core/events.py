@@ -98,6 +98,7 @@ class ModelSelected(Struct, frozen=True):
     at: int
     session: str
     model: str
+    again: bool = False  # a `session/set_model` to the one that it had
 
 
 class SessionInfoChanged(Struct, frozen=True):

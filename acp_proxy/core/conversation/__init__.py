@@ -195,7 +195,8 @@ class Conversation:
     def _model_set(self, name: str, wanted: str | None, response: Response, at: int) -> list[Event]:
         if response.error is not None:
             return []
-        return self._sessions.named(name).choose(wanted or acp.model_of(response.result), at)
+        asked = wanted is not None
+        return self._sessions.named(name).choose(wanted or acp.model_of(response.result), at, asked=asked)
 
     def _listed(self, response: Response, at: int) -> list[Event]:
         events: list[Event] = []

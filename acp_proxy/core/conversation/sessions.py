@@ -131,12 +131,13 @@ class Session:
         self.waiting = [prompt for prompt in self.waiting if not prompt.accepted]
         return [PromptDropped(at, self.root.id, prompt.turn) for prompt in absorbed]
 
-    def choose(self, model: str | None, at: int) -> list[Event]:
-        """Its model, where one is named. A subagent's concerns nobody else."""
-        if model is None or model == self.model:
+    def choose(self, model: str | None, at: int, *, asked: bool = False) -> list[Event]:
+        """Its model, where one is named; the same again is news only as the client's wish. A subagent's is nobody's."""
+        again = model == self.model
+        if model is None or (again and not asked):
             return []
         self.model = model
-        return [] if self.child else [ModelSelected(at, self.id, model)]
+        return [] if self.child else [ModelSelected(at, self.id, model, again)]
 
     def rename(self, info: Info, at: int) -> list[Event]:
         self.info = info

@@ -84,7 +84,7 @@ class Meter:
             case SessionOpened():
                 return self._opened(event)
             case ModelSelected():
-                self._account(event.session).choose(event.model)
+                self._account(event.session).choose(event.model, again=event.again)
             case SessionInfoChanged():
                 self._account(event.session).title = event.title
             case Compacted():

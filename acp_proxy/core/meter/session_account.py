@@ -44,6 +44,7 @@ class SessionAccount:
         self.option: str | None = None  # the model as chosen, often an alias
         self.concrete: str | None = None  # ... as usage named it since
         self.title: str | None = None
+        self.restarts = False  # its counters do with the next turn; one that runs goes on with those that it began with
         self.compacted = False  # between turns, and what it used is not booked yet
         self.paid_otherwise = False  # what its agent tells next of the last turn, the user's prices have paid
         self.restorable = True  # nothing was booked here that the ledger's answer would hold too
@@ -109,6 +110,9 @@ class SessionAccount:
     def begin_turn(self, turn: Turn, at: int) -> None:
         if not self.open:
             self.notes = Notes(self.model, calling=self.model)
+            if self.restarts:
+                self.restarts = False
+                self.tokens.begin(at_zero=True)
         self.open.append(turn.id)
         if at == turn.started_at:  # else it was asked for earlier, which only times tell
             self._before[turn.id] = self.before
@@ -226,11 +230,11 @@ class SessionAccount:
         """The context, by a figure of the agent's."""
         self.used, self.estimated, self.grounded = used, estimated, True
 
-    def choose(self, model: str) -> None:
-        self.notes.leave(self.model)
-        self.option, self.concrete = model, None
-        if self.profile.restarts_on_model:
-            self.tokens.begin(at_zero=True)
+    def choose(self, model: str, *, again: bool = False) -> None:
+        if not again:
+            self.notes.leave(self.model)
+            self.option, self.concrete = model, None
+        self.restarts = self.restarts or self.profile.restarts_on_model
 
     def hear_model(self, model: str) -> None:
         """The model by its own name, with what it used."""

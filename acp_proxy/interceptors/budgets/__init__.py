@@ -187,7 +187,7 @@ class Budgets(Interceptor):
             case Initialized():
                 self._voice.meet(event)
                 self._worker.ask(_open, _open_later)
-            case SessionOpened() | ModelSelected():
+            case SessionOpened() | ModelSelected(again=False):
                 self._models.choose(event)
             case SessionClosed(session=session, deleted=deleted):
                 self._models.forget(event)

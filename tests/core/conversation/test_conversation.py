@@ -242,7 +242,8 @@ def test_a_model_is_selected_by_a_successful_request_only() -> None:
     talk.ask("session/set_model", {"sessionId": "s", "modelId": "b"}, 1)
     assert talk.fail(1) == []
     assert talk.call("session/set_model", {"sessionId": "s", "modelId": "b"}, {}) == [ModelSelected(6, "s", "b")]
-    assert talk.call("session/set_model", {"sessionId": "s", "modelId": "b"}, None) == []
+    again = talk.call("session/set_model", {"sessionId": "s", "modelId": "b"}, None)
+    assert again == [ModelSelected(8, "s", "b", again=True)]
 
 
 def test_config_options_select_a_model_when_it_changes() -> None:

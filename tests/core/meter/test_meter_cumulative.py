@@ -121,6 +121,26 @@ def test_hermes_counts_from_zero_after_another_model_is_chosen() -> None:
     assert story.turn(inclusive(300, 30)).usage == Usage(300, 0, 0, 30)
 
 
+def test_hermes_counts_from_zero_after_its_model_is_chosen_again_too() -> None:
+    story = Story(HERMES)
+    story.open(model="mock")
+    story.turn(inclusive(100, 10))
+    story.tell(ModelSelected(story.now(), "s", "mock", again=True))
+    row = story.turn(inclusive(300, 30))
+    assert (row.usage, row.lines[0].model) == (Usage(300, 0, 0, 30), "mock")
+
+
+def test_a_turn_of_hermes_that_runs_goes_on_with_its_counters_while_another_model_is_chosen() -> None:
+    story = Story(HERMES)
+    story.open(model="mock")
+    story.turn(inclusive(100, 10))
+    turn = story.begin()
+    story.tell(ModelSelected(story.now(), "s", "other"))
+    (row,) = story.end(turn, inclusive(300, 30))
+    assert (row.usage, row.lines[0].model) == (Usage(200, 0, 0, 20), "mock")
+    assert story.turn(inclusive(400, 40)).usage == Usage(400, 0, 0, 40)
+
+
 def test_a_crashed_turn_of_a_cumulative_agent_has_what_its_updates_told() -> None:
     story = Story(VIBE)
     story.open()
