@@ -84,6 +84,16 @@ class TestWords:
                 "It is for the last 5h, and comes free as they pass.",
             ),
             (
+                threshold_reached(Standing(account(budget("150 USD", "turn")), usd("150.126")), 100, NOON),
+                '100 % of budget "daily" is used',
+                "Used: 150.13 of 150 USD. It is for each turn by itself.",
+            ),
+            (
+                threshold_reached(Standing(account(budget("5 USD", "total")), usd("4.95123")), 99, NOON),
+                '99 % of budget "daily" is used',
+                "Used: 4.9512 of 5 USD. It does not reset.",
+            ),
+            (
                 REFUSED,
                 'Refused: budget "daily" (user alice) has too little left',
                 "A prompt of alice (team core, project web) to claude-agent-acp was refused. Used: 24.1 of 32 USD, and "
