@@ -184,6 +184,14 @@ class TestLease:
         turns.add(replace(running("c", held="0.05"), ended=True))
         assert turns.lease(CAP.key, NOON) == usd("0.25")
 
+    def test_a_look_at_the_ledger_gives_nothing_back_of_what_an_ended_turn_used(self, turns: Turns) -> None:
+        ended = running("a")
+        begun(turns, ended)
+        turns.charge(ended, row(line(cost="0.2"), id="a").entry, None)
+        turns.end(ended)
+        ended.stand([Standing(CAP, held=usd("0.5"))])  # its row is still on its way
+        assert turns.lease(CAP.key, NOON) == usd("0.3")
+
     def test_what_has_expired_in_the_ledger_is_no_lease(self, turns: Turns) -> None:
         ended = replace(running("a"), ended=True)
         turns.add(ended)
