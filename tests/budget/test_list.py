@@ -272,10 +272,18 @@ def test_a_bar_is_as_full_as_the_budget_is_used_and_held(ledger: BudgetLedger) -
 
 
 def test_a_budget_is_coloured_by_how_much_is_used(ledger: BudgetLedger) -> None:
-    ledger.append([row(line(cost="8"))])
-    limits = [budget(f"{limit} USD", name=f"of-{limit}") for limit in (20, 10, 8)]
-    lines = listing.coloured(standings(ledger, *limits), 120, {}).splitlines()
-    assert [re.findall(r"\x1b\[(\d+)m█", each) for each in lines[1:]] == [["36"], ["33"], ["31"]]
+    (account,) = accounts_of(ledger, [budget("100 tokens")], ME, NOW)
+    found = [Standing(account, spent=percent) for percent in (74, 75, 89, 90, 99, 100)]
+    bars = [re.findall(r"\x1b\[([\d;]+)m(█+)", each) for each in listing.coloured(found, 120, {}).splitlines()[1:]]
+    assert [colour for ((colour, _),) in bars] == ["36", "33", "33", "38;5;208", "38;5;208", "31"]
+    assert [len(bar) for ((_, bar),) in bars][-2:] == [23, 24]  # it is full when nothing is left
+
+
+def test_a_bar_has_no_more_held_than_there_is_room_for(ledger: BudgetLedger) -> None:
+    """As when a limit was lowered while turns run."""
+    (account,) = accounts_of(ledger, [budget("100 tokens")], ME, NOW)
+    bar = listing.coloured([Standing(account, spent=50, held=80)], 120, {"NO_COLOR": "1"}).splitlines()[1]
+    assert [bar.count(sign) for sign in "█▒·"] == [12, 12, 0]
 
 
 def test_names_bring_no_escape_sequences_into_the_terminal(ledger: BudgetLedger) -> None:
