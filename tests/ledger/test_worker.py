@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -121,6 +122,21 @@ class TestWork:
         worker = make(path)
         assert worker.close(WAIT) == 0
         assert not path.exists()
+
+    @pytest.mark.skipif(sys.platform == "darwin", reason="its threads have no clocks of their own")
+    def test_while_there_is_nothing_to_do_it_does_not_wake_up(self, make: Make, path: Path) -> None:
+        """Not once in a fifth of a second of several; what it still has to do it does in those before."""
+        others, worker = set(threading.enumerate()), make(path)
+        assert answer(worker) is None
+        (its,) = set(threading.enumerate()) - others
+        clock = time.pthread_getcpuclockid(its.ident or 0)
+
+        def works() -> bool:
+            before = time.clock_gettime_ns(clock)
+            threading.Event().wait(0.2)
+            return time.clock_gettime_ns(clock) != before
+
+        assert not all(works() for _ in range(50))
 
     def test_what_is_to_be_done_at_first_is_done_once_after_what_it_was_opened_for(
         self, path: Path, warnings: Warnings
@@ -401,6 +417,16 @@ class TestTrouble:
         assert last - first > 0.6
         assert worker.close(3) == 0
 
+    def test_a_ledger_that_is_away_for_hours_is_still_tried_every_few_seconds(
+        self, away: Away, journals: Path, warnings: Warnings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(jobs, "_LONGEST_DELAY", 0.02)
+        worker = LedgerWorker(away.opened, open_journal([journals], away.url, warnings), warnings)
+        away.tries = 14
+        worker.append(row(id="a"))
+        assert len([away.tried.get(timeout=WAIT / 2) for _ in range(14)]) == 14  # doubled on, the last took a minute
+        assert worker.close(WAIT) == 0
+
     def test_while_somebody_waits_a_ledger_that_is_away_is_tried_again_and_again(
         self, away: Away, journals: Path, warnings: Warnings
     ) -> None:
@@ -552,14 +578,16 @@ class TestTrouble:
         ((event, _),) = warnings.told
         assert event == "ledger.failed"
 
-    def test_a_job_that_fails_by_a_mistake_of_ours_does_not_end_the_thread(
+    def test_a_job_that_fails_by_a_mistake_of_ours_does_not_end_the_thread_nor_keep_who_asked_waiting(
         self, make: Make, path: Path, warnings: Warnings
     ) -> None:
-        def mistaken(state: SessionState | None) -> None:
+        def mistaken(_: object) -> None:
             raise ZeroDivisionError("ours")
 
-        worker = make(path)
+        worker, failed = make(path), SimpleQueue[LedgerError]()
         worker.state_of(ALICE, "s1", mistaken)
+        worker.ask(mistaken, failed.put, within=WAIT)
+        assert str(failed.get(timeout=WAIT)) == "the ledger failed"
         worker.append(row(id="a"))
         assert answer(worker)
         assert warnings.told == [("ledger.failed", {"error": "ZeroDivisionError: ours"})]
