@@ -48,6 +48,7 @@ class Profile(Struct, frozen=True):
     # Its cost.
     cost: CostCounter = "none"
     saves_cost_at_end: bool = False  # a cost that goes on does so from an older value after a process that was killed
+    cost_anew: bool = False  # a cost that goes on begins at 0 where the context is cleared: then it tells a `used` of 0
     repriced: bool = False  # the cost of the whole session moves with the model, without a call
     fork_inherits: bool = False  # a fork's cost begins with its parent's
     cost_at_end: bool = False  # its cost comes when all work of the turn is done
@@ -111,7 +112,7 @@ _SILENT_BUT_USED = replace(_SILENT, used_in_turn=True)
 _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
     "@agentclientprotocol/claude-agent-acp": (
         ("0.24.2", _CLAUDE),  # recorded is 0.49.0; up to 0.91.0 a new process was seen to begin at 0
-        ("0.92.0", replace(_CLAUDE, cost="carried", saves_cost_at_end=True)),  # recorded is 0.100.0
+        ("0.92.0", replace(_CLAUDE, cost="carried", saves_cost_at_end=True, cost_anew=True)),  # recorded is 0.100.0
     ),
     "@zed-industries/claude-code-acp": (("0.16.2", _SILENT),),
     "@zed-industries/claude-agent-acp": (("0.23.1", replace(_CLAUDE, slips=True, contexts_a_call=0)),),

@@ -22,6 +22,7 @@ class Increase(Struct, frozen=True):
     reported: bool = False  # the agent said something about cost
     baseless: bool = False  # where the counter stood is not known: the turn's price is to be had from its tokens
     carried_over: bool = False  # the first since a load in a new process: may hold spend that nobody reported
+    doubted: bool = False  # the counter may have begun at 0 meanwhile, and have passed where it stood
     presumed: tuple[Money, ...] = ()  # booked for that spend already, because its proxy died
 
     def beyond_presumed(self, amount: Money) -> Money:
@@ -36,9 +37,11 @@ class AgentCost:
     __slots__ = (
         "_adopted",
         "_ahead",
+        "_anew",
         "_baseless",
         "_booked_for_first",
         "_carried_over",
+        "_doubted",
         "_first",
         "_goes_on",
         "_known",
@@ -56,6 +59,7 @@ class AgentCost:
         self._goes_on = profile.cost == "carried"
         self._of_turns = profile.cost == "turn"  # its last word is what the turn costs
         self._restarts = profile.cost == "restarts"
+        self._anew = profile.cost_anew  # where its context is cleared
         self._others: dict[str, Money] = {}  # the same in currencies that it was told in before
         self._known = True  # where it stood: at `last`, or at 0
         self._ahead: Money | None = None  # booked from the catalog, and still to come in the agent's cost
@@ -64,7 +68,7 @@ class AgentCost:
         self._presumed: tuple[Money, ...] = ()  # booked for turns of which the first one since a load may tell
         self._first: Money | None = None  # the same once it was taken, for `settle`
         self._booked_for_first: tuple[Money, ...] = ()  # in its place, by tokens and prices
-        self._reported = self._baseless = self._carried_over = False
+        self._reported = self._baseless = self._carried_over = self._doubted = False
 
     @property
     def positive(self) -> bool:
@@ -114,6 +118,10 @@ class AgentCost:
         missing = Increase(presumed=presumed).beyond_presumed(Money(first.nano - value.nano - booked, value.currency))
         return missing if missing.nano * 100 > booked else None  # 1 % is two price lists, not spend
 
+    def doubt(self) -> None:
+        """Its context may have been cleared."""
+        self._doubted = self._anew
+
     def report(self, value: Money) -> None:
         if not value.nano and self.positive and not self._restarts:
             return  # a gap in what the agent knows: where a cost stood is not 0, and what is spent now is still to come
@@ -150,11 +158,12 @@ class AgentCost:
         """What there is to take."""
         carried_over = self._carried_over and bool(self.pending)
         presumed = self._presumed if carried_over else ()
-        return Increase(self.pending, self._reported, self._baseless, carried_over, presumed)
+        return Increase(self.pending, self._reported, self._baseless, carried_over, self._doubted, presumed)
 
     def take(self) -> Increase:
         increase = self.so_far
         self._carried_over = self._carried_over and not self._reported
+        self._doubted = self._doubted and not self._reported
         if self._adopted is not None:
             self._first, self._booked_for_first = self._adopted, ()
         self.pending, self._adopted = (), None

@@ -86,7 +86,7 @@ class Rows:
         detail = "; ".join(filter(None, (used.detail, retried, hidden, bill.detail)))
         rows.append(self._row(ended, account, ended.turn.kind, bill.lines, used.source, bill.source, detail, own=True))
         if increase.baseless:
-            booked = () if increase.amounts else summed(cost for row in rows for cost in row.costs)
+            booked = summed(cost for row in rows for cost in row.costs) if bill.source != "agent" else ()
             account.cost.book_for_first(None if bill.by_user else booked)
         return rows
 

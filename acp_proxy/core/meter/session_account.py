@@ -193,6 +193,8 @@ class SessionAccount:
 
     def hear(self, used: int | None, size: int | None) -> bool:
         """Take in a context. 0 is no context but a gap in the agent's knowledge. Whether anything changed."""
+        if used == 0:
+            self.cost.doubt()
         before = (self.used, self.size, self.estimated)
         self.notes.reported = True
         if not self.profile.used_is_context:

@@ -77,10 +77,10 @@ def turn_bill(
     doubt = ""
     if increase.amounts and not configured:
         most = prices.most_of(own) if hides_cache and increase.carried_over else priced
-        carried = _carried(beside, used, most, increase, prices)
-        if not (saved_at_end and carried is not None and _lacks(increase.amounts[0], carried)):
-            return _agents(own, priced, increase, carried)
-        doubt = "the agent's cost went on from an older value"
+        price, anew = _paid(beside, used, most, increase, prices), increase.baseless or increase.doubted
+        if not ((saved_at_end or anew) and price is not None and _lacks(increase.amounts[0], price)):
+            return _agents(own, priced, increase, price if increase.carried_over else None)
+        doubt = "the agent's cost " + ("does not tell all of it" if anew else "went on from an older value")
     to_come = told and not increase.reported and not configured
     if not used.usage.total:
         source: CostSource = "unknown" if used.source == "none" else "agent" if told and beside else "computed"
@@ -104,11 +104,15 @@ def unpaid_lines(shares: Sequence[Share]) -> tuple[UsageLine, ...]:
     return tuple([UsageLine(model, usage) for model, usage in shares])
 
 
-def _carried(
+def _paid(
     beside: Sequence[Share], used: TurnUsage, priced: Sequence[Priced], increase: Increase, prices: Prices
 ) -> Money | None:
-    """What all that the first cost since a load pays for has as its price; None where that is not all known."""
-    if increase.carried_over and used.usage.total and used.source == "agent":  # else its own calls may be more
+    """What all that the first cost since a load pays for has as its price; None where that is not all known.
+
+    Also of one whose counter has begun anew in mid-turn, or may have.
+    """
+    first = increase.carried_over or increase.baseless or increase.doubted
+    if first and used.usage.total and used.source == "agent":  # else its own calls may be more
         return _total([*priced, *prices.beside(beside)])
     return None
 

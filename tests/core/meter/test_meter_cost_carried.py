@@ -375,6 +375,24 @@ def test_a_carried_cost_that_fell_all_the_same_is_only_a_new_baseline() -> None:
     assert story.turn(inclusive(100, 10), cost="0.03").costs == (usd("0.0014"),)
 
 
+def test_where_a_cost_of_claude_began_at_zero_with_a_cleared_context_the_turn_has_the_price_of_its_tokens() -> None:
+    for before, meanwhile, after, cost, source in (
+        ("0.5", "0.510927", "0.021854", "0.032781", "computed"),  # it fell
+        ("0.010927", "0.021854", "0.032781", "0.032781", "computed"),  # it has caught up, and grew by too little
+        ("0.010927", "0.021854", "0.054635", "0.043708", "agent"),  # nothing shows that it began anew
+    ):
+        story = Story(CLAUDE)
+        story.open(model="claude-opus-5-5")
+        story.turn(CALL, cost=before)
+        turn = story.begin()
+        story.report(turn, used=6612, size=1_000_000, cost=meanwhile)
+        story.report(turn, used=0, size=1_000_000)
+        story.report(turn, used=6700, size=1_000_000, cost=after)
+        (row,) = story.end(turn, disjoint(3300, 15030, 903, 603))
+        assert (row.costs, row.cost_source) == ((usd(cost),), source)
+        assert story.turn(CALL, cost=str(Decimal(after) + Decimal("0.01"))).costs == (usd("0.01"),)
+
+
 def test_a_fork_of_opencode_begins_with_its_parents_cost() -> None:
     story = Story(OPENCODE)
     story.open()
