@@ -119,6 +119,22 @@ def test_meta_beside_an_update_is_seen_like_meta_in_it() -> None:
     ]
 
 
+def test_a_notification_of_another_name_is_no_update_whatever_stands_in_it() -> None:
+    watcher = Speaks()
+    ends = Ends([watcher])
+    ends.open_session()
+    ends.client_says(prompt(2))
+    text, figures = (
+        {**told, "method": "_agent/update"} for told in (chunk("four"), update("usage_update", used=5, size=10))
+    )
+    for together in ([chunk("four"), text, figures, chunk("four")], [text], [figures]):
+        ends.agent_says(*together)
+    ends.agent_says(answer(2, stopReason="end_turn"))
+    (ended,) = [event for event in watcher.seen if isinstance(event, TurnEnded)]
+    assert (ended.updates, ended.output_chars) == (2, 8)
+    assert not any(isinstance(event, UsageReported) for event in watcher.seen)
+
+
 def test_an_update_is_forwarded_before_it_is_looked_into() -> None:
     watcher = Speaks(UsageReported)
     due: list[Callable[[], None]] = []
