@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,16 @@ def test_a_full_stderr_that_nobody_reads_takes_no_line_until_it_is_read(monkeypa
         assert set(reader.read(1 << 20)) == {0}
         log("warning", "journal.full")
         assert b" event=journal.full" in reader.read(1 << 20)
+
+
+def test_a_stderr_that_nobody_reads_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What passes through the relay waits while a line does."""
+    with full_pipe() as (_, full), io.TextIOWrapper(full, write_through=True) as stderr:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        log, began = Log(), time.monotonic()
+        for _ in range(100):
+            log("warning", "ledger.unavailable")
+        assert time.monotonic() - began < 5  # a tenth of a second each would be ten
 
 
 def test_a_program_whose_stderr_fails_in_any_way_hears_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
