@@ -119,6 +119,34 @@ def test_meta_beside_an_update_is_seen_like_meta_in_it() -> None:
     ]
 
 
+def test_of_a_context_that_comes_alone_nothing_is_missed_beside_its_figures() -> None:
+    watcher = Speaks()
+    ends = Ends([watcher])
+    ends.open_session(protocol=2)
+    told = update("usage_update", used=5, size=10)
+    beside = {**told, "params": {**told["params"], "_meta": {"x": 1}}}
+    for each in (told, beside, update("usage_update", used=6, size=10, cost=None)):
+        ends.agent_says(each)
+    seen = [event for event in watcher.seen if isinstance(event, UsageReported)]
+    assert [(event.used, dict(event.meta), event.cost_cleared) for event in seen] == [
+        (5, {}, False),
+        (5, {"x": 1}, False),
+        (6, {}, True),
+    ]
+
+
+@pytest.mark.parametrize("session", [None, 7])
+def test_a_context_of_no_session_is_nobodys(session: object) -> None:
+    watcher = Speaks()
+    ends = Ends([watcher])
+    ends.open_session()
+    told = update("usage_update", used=5, size=10)
+    told["params"]["sessionId"] = session
+    ends.agent_says(told)
+    assert not any(isinstance(event, UsageReported) for event in watcher.seen)
+    assert ends.dispatcher.failures == 0
+
+
 def test_a_notification_of_another_name_is_no_update_whatever_stands_in_it() -> None:
     watcher = Speaks()
     ends = Ends([watcher])
