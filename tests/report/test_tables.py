@@ -12,7 +12,7 @@ from acp_proxy.core.entry import SessionState
 from acp_proxy.figures import width_of
 from acp_proxy.ledger import Ledger, Query
 from acp_proxy.report import BY, formats, report, spreadsheet, tables
-from tests.ledger.rows import ALICE, BOB, line, row
+from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.report.house import as_json, found
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jname\x9b31m\u202e\n"
@@ -53,6 +53,45 @@ def test_several_currencies_have_a_column_each(ledger: Ledger) -> None:
         "other      1     100      0%          10    110           3.0000 credits",
         "total      3     300      0%          30    330  $3.0000  3.0000 credits",
     ]
+
+
+@pytest.mark.parametrize(
+    ("by", "lines"),
+    [
+        (
+            "turn",
+            [
+                "started|agent|model|kind|prompt|cached|completion|total|context|USD|credits",
+                "2026-11-21 12:00|claude-agent-acp|opus|turn, cancelled|1,000|10%|50|1,050|15%|$2.0000",
+                "2026-11-21 12:02|codex-acp|haiku|turn|100|0%|10|110|-|3.0000 credits",
+                "2026-11-21 12:01|codex-acp|unknown|autonomous|100|0%|10|110|-|?",
+                "total|1,200|8%|70|1,270|≥ $2.0000|≥ 3.0000 credits",
+            ],
+        ),
+        (
+            "session",
+            [
+                "started|session|agent|turns|prompt|cached|completion|total|context|USD|credits",
+                "2026-11-21 12:00|Fix the tests|claude-agent-acp|1|1,000|10%|50|1,050|15%|$2.0000",
+                "2026-11-21 12:01|s2|codex-acp|1|200|0%|20|220|-|≥ 3.0000 credits",
+                "total|2|1,200|8%|70|1,270|≥ $2.0000|≥ 3.0000 credits",
+            ],
+        ),
+    ],
+)
+def test_a_turn_or_session_is_told_by_what_it_was_and_how_it_ended(ledger: Ledger, by: str, lines: list[str]) -> None:
+    codex = replace(ALICE, agent="@zed-industries/codex-acp")
+    state = SessionState(title="Fix the tests", context_used=150, context_size=1000)
+    used = line("opus", "2", input=900, cached_read=100, output=50)
+    stopped = row(used, context_used=150, context_size=1000, state=state)
+    unasked = row(line(None, None), origin=codex, session="s2", at=NOON + MINUTE, kind="autonomous")
+    rows = [
+        replace(each, entry=replace(each.entry, stop_reason=reason))
+        for each, reason in ((stopped, "cancelled"), (unasked, None))
+    ]
+    other = row(line("haiku", "3", "credits"), origin=codex, session="s2", at=NOON + 2 * MINUTE)
+    table, _, _ = "".join(tables.plain(found(ledger, by, *rows, other))).partition("\n\n")
+    assert [re.sub(" {2,}", "|", each) for each in table.splitlines()] == lines
 
 
 LONG = "a-very-long-name-of-a-model-behind-a-gateway-that-goes-on-and-on"
