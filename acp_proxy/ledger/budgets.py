@@ -99,7 +99,7 @@ class BudgetReader(LedgerReader, Protocol):
     ) -> list[int]:
         """What the last `n` turns of an agent took in `unit`, the latest first; of one model and user where given.
 
-        Without those whose price is unknown; only the last 1000 turns are looked through.
+        Without those of which that is not known; only the last 1000 turns are looked through.
         """
 
     def grants(self, organisation: str, at: int | None = None) -> list[Grant]:

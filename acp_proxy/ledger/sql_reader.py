@@ -130,5 +130,9 @@ def _amount_of(unit: str) -> tuple[str, str]:
         case "turns":
             return "1", "1 = 1"
         case "tokens":
-            return "sum(l.input + l.cached_read + l.cached_write + l.output + l.thought)", "t.usage_source <> 'none'"
+            tokens = "sum(l.input + l.cached_read + l.cached_write + l.output + l.thought)"
+            return (
+                f"nullif({tokens}, 0)",
+                "t.usage_source <> 'none'",
+            )  # no prompt takes 0: it failed, or only cost is told
     return "sum(CASE WHEN l.currency = ? THEN l.cost_nano END)", "t.unpriced = 0"

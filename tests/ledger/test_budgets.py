@@ -413,6 +413,13 @@ class TestRecentCosts:
         assert ledger.recent_costs("default", ALICE.agent, "USD") == []
         assert ledger.recent_costs("default", ALICE.agent, "EUR") == [usd("1")]
 
+    def test_a_turn_whose_tokens_nobody_told_and_one_that_failed_at_once_say_nothing_of_tokens(
+        self, ledger: BudgetLedger
+    ) -> None:
+        ledger.append([row(line(input=0), usage_source="partial"), row(line(cost=None, input=0)), row(line(cost="0"))])
+        assert ledger.recent_costs("default", ALICE.agent, "tokens") == [110]
+        assert sorted(ledger.recent_costs("default", ALICE.agent, "USD")) == [0, usd("0.01")]
+
     def test_only_the_last_thousand_are_looked_through(self, ledger: BudgetLedger) -> None:
         ledger.append([row(line("rare"), at=NOON), *(row(at=NOON + number) for number in range(1, 1000))])
         assert len(ledger.recent_costs("default", ALICE.agent, "USD", model="rare")) == 1
