@@ -54,9 +54,10 @@ def test_its_turns_are_listed_in_the_order_of_time(ledger: BudgetLedger) -> None
 def test_the_last_is_the_one_of_mine_that_was_active_last(ledger: BudgetLedger) -> None:
     rows = (
         row(session="old", at=NOON - 48 * HOUR),
-        row(session="mine", at=NOON),
+        row(session="mine before", at=NOON),
+        row(session="mine", at=NOON + 2 * MINUTE),
         row(session="older but longer", at=NOON - 49 * HOUR),
-        row(session="another's", at=NOON + MINUTE, origin=BOB),
+        row(session="another's", at=NOON + 3 * MINUTE, origin=BOB),
     )
     assert found(ledger, "last", *rows).info.session == "mine"
 
@@ -92,6 +93,20 @@ def test_of_two_with_one_id_the_keys_are_named(ledger: BudgetLedger) -> None:
         assert found(ledger, key).line.turns == 1
 
 
+def test_of_many_with_one_name_a_few_keys_are_named(ledger: BudgetLedger) -> None:
+    ledger.append([turn(session=f"s{number}", title="The same") for number in range(5)])
+    for name, more in (("The same", ""), ("same", ", …")):
+        with pytest.raises(NoSuchSession, match=rf"keys, [0-9a-f]{{16}}(, [0-9a-f]{{16}}){{4}}{more}$"):
+            found(ledger, name)
+        ledger.append([turn(session="s5", title="The same")])
+
+
+def test_an_id_is_found_though_it_is_a_part_of_another_ones_title(ledger: BudgetLedger) -> None:
+    assert (
+        found(ledger, "s-one", turn(session="s-one"), turn(session="s2", title="After s-one")).info.session == "s-one"
+    )
+
+
 def test_a_session_is_found_by_a_part_of_its_title(ledger: BudgetLedger) -> None:
     rows = (turn(title="Fix the failing test"), turn(session="s2", title="Write a test"), turn(session="s3"))
     assert found(ledger, "FAILING", *rows).info.session == "s1"
@@ -106,7 +121,8 @@ def test_what_is_too_short_for_a_key_or_a_title_is_said_to_be(ledger: BudgetLedg
 
 @pytest.mark.parametrize("name", ["s9", "", "ffff", "last"])
 def test_one_that_is_not_there_is_said_in_one_line(ledger: BudgetLedger, name: str) -> None:
-    with pytest.raises(NoSuchSession, match="no session"):
+    told = "in the ledger yet$" if name == "last" else rf"^no session (is called|has the id) '{name}'; "
+    with pytest.raises(NoSuchSession, match=told):
         found(ledger, name)
 
 
@@ -135,6 +151,12 @@ def test_people_get_what_it_is_about_the_plot_and_the_turns(ledger: BudgetLedger
     assert "when     2026-11-21 12:01 to 12:03" in head
     assert plot.splitlines() == ["context", "100% │ ▇", "     │ █", "     │ █", "     │ █", "  0% │▄█"]
     assert [line.split()[0] for line in turns.splitlines()] == ["started", "2026-11-21", "2026-11-21", "total"]
+
+
+def test_its_models_are_named_once_in_the_order_in_which_they_came(ledger: BudgetLedger) -> None:
+    models = (("opus", None), ("haiku",), ("opus",))
+    rows = (row(*map(line, names), at=NOON + number * MINUTE) for number, names in enumerate(models))
+    assert "model    opus, haiku\n" in plain(found(ledger, "s1", *rows), every=True)
 
 
 def test_of_many_turns_the_latest_are_listed_unless_all_are_wanted(ledger: BudgetLedger) -> None:
