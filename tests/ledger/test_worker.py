@@ -156,7 +156,12 @@ class TestWork:
         due: SimpleQueue[tuple[float, Callable[[], object]]] = SimpleQueue()
         url = canonical_url(f"sqlite:///{path}")
         journal = open_journal([journals], url, warnings)
-        opened = partial(open_ledger, url, journals=[journals])
+        opening: SimpleQueue[str] = SimpleQueue()
+
+        def opened() -> BudgetLedger:
+            opening.put(url)
+            return open_ledger(url, journals=[journals])
+
         worker = LedgerWorker(opened, journal, warnings, later=lambda seconds, call: due.put((seconds, call)))
         worker.append(row(id="a"))
         worker.append(row(id="b"))
@@ -164,9 +169,10 @@ class TestWork:
         assert due.empty()
         assert not path.exists()
         hand_over()
+        assert opening.get(timeout=WAIT)
         worker.append(row(line(cost="3"), id="c"))
         not_so_soon, hand_over = due.get_nowait()
-        assert soon < not_so_soon <= 1
+        assert 0 < soon < not_so_soon <= 1
         assert answer(worker)
         assert ids(path) == ["a", "b", "c"]
         worker.append(row(id="d"))
