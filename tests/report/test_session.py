@@ -153,6 +153,33 @@ def test_people_get_what_it_is_about_the_plot_and_the_turns(ledger: BudgetLedger
     assert [line.split()[0] for line in turns.splitlines()] == ["started", "2026-11-21", "2026-11-21", "total"]
 
 
+def test_what_is_not_known_of_a_session_has_no_line(ledger: BudgetLedger) -> None:
+    bare = replace(BOB, agent_version=None, project=None)
+    head, _, _ = plain(found(ledger, "s1", row(line(None, None), origin=bare)), every=False).partition("\n\n")
+    facts = [" ".join(each.split()) for each in head.splitlines()]
+    assert facts[:1] + facts[2:] == [
+        "session s1",
+        "agent claude-agent-acp",
+        "user bob",
+        "when 2026-11-21 12:00 to 12:01",
+        "tokens 110 in 1 turn",
+        "cost ?",
+    ]
+
+
+def test_a_session_of_two_days_says_until_which_one_and_how_full_its_context_is(ledger: BudgetLedger) -> None:
+    text = plain(found(ledger, "s1", turn(100, at=1), turn(200, at=12 * 60)), every=False)
+    assert "when     2026-11-21 12:01 to 2026-11-22 00:01\n" in text
+    assert "project  web\n" in text
+    assert "context  200 of 1,000\n" in text
+
+
+def test_a_terminal_gets_what_a_pipe_gets(ledger: BudgetLedger) -> None:
+    report = found(ledger, "s1", turn(100, at=1), turn(200, at=2))
+    wide = "".join(session_formats.coloured(report, 200, {"NO_COLOR": "1"}, every=False))
+    assert [each.rstrip() for each in wide.splitlines()] == plain(report, every=False).splitlines()
+
+
 def test_its_models_are_named_once_in_the_order_in_which_they_came(ledger: BudgetLedger) -> None:
     models = (("opus", None), ("haiku",), ("opus",))
     rows = (row(*map(line, names), at=NOON + number * MINUTE) for number, names in enumerate(models))
