@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from acp_proxy import times
-from acp_proxy.core.entry import SessionState
+from acp_proxy.core.entry import CostSource, SessionState, UsageSource
 from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Ledger, Query, open_ledger
@@ -84,12 +84,13 @@ def test_days_ascend_and_other_keys_descend_by_cost(ledger: Ledger) -> None:
 def test_currencies_are_never_compared_and_an_unknown_cost_comes_last(ledger: Ledger) -> None:
     rows = [
         row(line("unpriced", None, input=10**6)),
+        row(line("little", None, input=1)),
         row(line("credits", "900", "credits")),
         row(line("small", "1")),
         row(line("big", "2")),
     ]
     by_model = found(ledger, "model", *rows)
-    assert keys(by_model) == ["big", "small", "credits", "unpriced"]
+    assert keys(by_model) == ["big", "small", "credits", "unpriced", "little"]
     assert as_json(by_model)["total"]["cost"] == {"USD": "3", "credits": "900"}
 
 
@@ -119,7 +120,25 @@ def test_what_the_sums_miss_is_counted(ledger: Ledger) -> None:
     assert [one.cost_at_least for one in report(ledger, "day", Query(), times.UTC_ZONE).lines] == [3]
     by_turn = report(ledger, "turn", Query(), times.UTC_ZONE)
     assert sum(one.cost_at_least for one in by_turn.lines) == 3
+    each = as_json(by_turn)["rows"]
+    assert [sum(one[name] for one in each) for name in list(total)[3:]] == [1, 2, 1, 1]
     assert as_json(by_turn)["rows"][-1]["cost"] == {}
+
+
+def test_a_model_that_is_called_as_what_has_no_name_is_one_with_it(ledger: Ledger) -> None:
+    sources: list[tuple[UsageSource, CostSource]] = [
+        ("partial", "unknown"),
+        ("none", "unknown"),
+        ("estimated", "estimated"),
+        ("partial", "agent"),
+    ]
+    rows = [
+        row(line(model, cost), usage_source=usage, cost_source=cost_source)
+        for usage, cost_source in sources
+        for model, cost in ((None, None), ("unknown", "0.5"))
+    ]
+    told = found(ledger, "model", *rows)
+    assert [replace(one, key="total") for one in told.lines] == [told.total]
 
 
 def test_filters_select_rows_and_a_model_only_its_part_of_a_turn(ledger: Ledger) -> None:
