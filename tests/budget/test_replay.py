@@ -181,8 +181,16 @@ def test_people_are_told_of_each_budget_what_it_would_have_said_and_when() -> No
     assert cells["shadow"][-2:] == ["(1)", "2026-11-21 12:04 UTC"]
     assert cells["few"] == ["few", "warn", "day", "$9.00", "3", "1", "2026-11-21 13:01 CET", "0"]
     assert told[-1] == "(…) beyond the limit, but let through: only mode enforce refuses"
-    *_, last = json.loads(simulation.as_json(found))["budgets"]
+    each = json.loads(simulation.as_json(found))["budgets"]
+    assert [(one["refused"], one["let_through"]) for one in each] == [(1, 0), (0, 1), (0, 0)]
+    last = each[-1]
     assert (last["first_warned_at"], last["first_refused_at"]) == ("2026-11-21T12:01:00Z", None)
+
+
+def test_where_nothing_is_refused_that_is_said_and_nothing_else() -> None:
+    for mode in ("enforce", "warn"):
+        summary, _, *table = simulation.plain(played(turns(2), budget("3 USD", mode=mode))).splitlines()
+        assert (summary, len(table)) == ("None of 2 turns would have been refused.", 2)
 
 
 def test_each_threshold_warns_once_a_window() -> None:

@@ -254,3 +254,16 @@ class TestDiscord:
 @given(name=st.text(max_size=300), format=st.sampled_from(FORMATS))
 def test_any_name_at_all_makes_valid_json(name: str, format: Format) -> None:
     assert orjson.loads(body(named(name), format))
+
+
+def test_programs_get_tokens_as_they_are_and_money_in_units() -> None:
+    tokens = threshold_reached(Standing(account(budget("1000 tokens")), 800, held=50), 80, NOON)
+    told = [sent(notice, "json") for notice in (tokens, threshold_reached(STANDING, 80, NOON))]
+    assert [[each[name] for name in ("limit", "spent", "held", "left")] for each in told] == [
+        ["1000", "800", "50", "150"],
+        ["32", "24.1", "1.5", "6.4"],
+    ]
+
+
+def test_discord_makes_no_pictures_of_links() -> None:
+    assert sent(REFUSED, "discord")["flags"] == 4
