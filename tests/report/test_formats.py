@@ -156,3 +156,19 @@ def test_csv_gives_a_spreadsheet_no_formula_and_keeps_names_of_agents(ledger: Le
 @pytest.mark.parametrize("text", ["=1", "+1", "-1", "@SUM(1+1)", "@cmd|' /C calc'!A0", "@a/b(1)", "\uff1d1", " =1"])
 def test_what_a_spreadsheet_would_take_for_a_formula_is_quoted(text: str) -> None:
     assert spreadsheet.spreadsheet_text(text) == f"'{text.strip()}"
+
+
+def test_no_name_of_a_turn_is_a_formula_either(ledger: Ledger) -> None:
+    evil = "=1+1"
+    origin = replace(ALICE, user=evil, team=evil, project=evil, agent=evil, agent_version=evil, client=evil)
+    made = row(line(evil), origin=origin, session=evil, message_id=evil)
+    made = replace(made, entry=replace(made.entry, stop_reason=evil))
+    (only,) = csv.DictReader(io.StringIO("".join(spreadsheet.as_csv(found(ledger, "turn", made)))))
+    names = ["session", "agent", "agent_version", "client", "user", "team", "project", "model"]
+    assert {only[name] for name in (*names, "stop_reason", "message_id")} == {f"'{evil}"}
+
+
+def test_csv_of_many_turns_has_each_once(ledger: Ledger) -> None:
+    rows = [row() for _ in range(250)]
+    read = list(csv.DictReader(io.StringIO("".join(spreadsheet.as_csv(found(ledger, "turn", *rows))))))
+    assert sorted(one["key"] for one in read) == [each.entry.id for each in rows]
