@@ -151,6 +151,7 @@ def test_people_get_what_it_is_about_the_plot_and_the_turns(ledger: BudgetLedger
     assert "when     2026-11-21 12:01 to 12:03" in head
     assert plot.splitlines() == ["context", "100% │ ▇", "     │ █", "     │ █", "     │ █", "  0% │▄█"]
     assert [line.split()[0] for line in turns.splitlines()] == ["started", "2026-11-21", "2026-11-21", "total"]
+    assert "agent" not in turns  # which the head names
 
 
 def test_what_is_not_known_of_a_session_has_no_line(ledger: BudgetLedger) -> None:
@@ -233,6 +234,13 @@ def test_columns_are_painted_by_how_full_the_context_is() -> None:
     points = [Point(NOON, used, 100, False) for used in (10, 75, 90, 96)]
     lines = context_plot(points, 40, lambda style, text: f"<{style}>" if text.strip() else text)
     assert lines[-1].partition("│")[2] == "<bar><yellow><orange><red>"
+
+
+def test_a_plot_marks_where_the_context_was_compacted_and_where_it_is_not_known() -> None:
+    points = [Point(NOON, 100, 100, False), Point(NOON, None, 100, False), Point(NOON, 1, 100, True)]
+    marks, *_, above, lowest = context_plot(points, 80, lambda _, text: text)
+    assert (marks, above, lowest) == ("        ▾  ▾ compacted", "     │█  ", "  0% │█·▁")
+    assert context_plot(points, 12, lambda _, text: text)[0] == "        ▾"
 
 
 def test_more_rows_than_columns_share_them_and_the_fullest_is_seen() -> None:
