@@ -63,10 +63,12 @@ def test_fish_does_not_say_all_values_beside_each(home: Path, typed: str) -> Non
     ],
 )
 def test_zsh_completes(home: Path, begin: str) -> None:
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(home)
-        os.execvpe("zsh", ["zsh", "-f", "-i"], environ(home))  # noqa: S606
+    terminal, its = pty.openpty()  # not pty.fork, of which Python 3.15 warns wherever there are threads
+    command = ["zsh", "-f", "-i"]
+    zsh = subprocess.Popen(
+        command, cwd=home, env=environ(home), stdin=its, stdout=its, stderr=its, start_new_session=True
+    )
+    os.close(its)
     try:
         os.write(terminal, f"PROMPT=; {begin}; print rea''dy\n".encode())
         read_until(terminal, "ready\r\n")
@@ -76,7 +78,7 @@ def test_zsh_completes(home: Path, begin: str) -> None:
             os.write(terminal, b"\x15")  # which empties the line
     finally:
         os.close(terminal)
-        os.waitpid(pid, 0)
+        zsh.wait()
 
 
 def read_until(terminal: int, text: str) -> None:
