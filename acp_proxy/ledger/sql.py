@@ -38,7 +38,7 @@ from acp_proxy.ledger.statements import Run, execute, insertions
 from acp_proxy.ledger.sums import tallies, totals
 from acp_proxy.ledger.sums.reading import read_sums
 from acp_proxy.ledger.sums.tallied import Tallied
-from acp_proxy.ledger.writing import COSTS, NOTE_TITLE, STATE, state_of, title_values
+from acp_proxy.ledger.writing import NOTE_TITLE, STATE, costs_of, state_of, title_values
 
 T = TypeVar("T")
 
@@ -98,7 +98,7 @@ class SqlLedger(SqlReader):
     def state_of(self, origin: Origin, session: str) -> SessionState | None:
         key = key_values(origin, booked(session))
         found = self._read(STATE, key)
-        return state_of(found[0], self._read(COSTS, key)) if found else None
+        return state_of(found[0], self._read(*costs_of(self.dialect, key))) if found else None
 
     def hold(
         self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, until: int, *, unpriced: bool = False

@@ -6,7 +6,6 @@ Everything runs within the caller's transaction. The SQL is what SQLite and Post
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -14,12 +13,13 @@ from msgspec import Struct
 
 from acp_proxy.core.budget.charge import PRESUMED
 from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
-from acp_proxy.core.money import Money, summed
+from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Counters, Usage
 from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.columns import OF_SESSION, key_values
+from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.rows import money
 from acp_proxy.ledger.statements import Run, Statement, execute, insertions
 
@@ -61,11 +61,18 @@ STATE = f"""
 SELECT context_used, context_size, context_estimated, agent_cost_nano, agent_cost_currency, counters, model, title
 FROM session WHERE {OF_SESSION}
 """
-COSTS = """
-SELECT l.cost_nano, l.currency, t.detail
-FROM turn t JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
-WHERE t.org_id = ? AND t.user_id = ? AND t.host = ? AND t.agent = ? AND t.session = ? AND l.cost_nano IS NOT NULL
-ORDER BY t.id, l.position
+_HELD = f"t.detail = '{PRESUMED}' AND t.id > known.turn"
+_COSTS = f"""
+SELECT
+    l.currency, sum(l.cost_nano / {NANO}), sum(l.cost_nano % {NANO}),
+    sum(CASE WHEN {_HELD} THEN l.cost_nano / {NANO} END), sum(CASE WHEN {_HELD} THEN l.cost_nano % {NANO} END)
+FROM (
+    SELECT coalesce(max(id), '') AS turn FROM turn {{by_session}} WHERE {OF_SESSION} AND detail <> '{PRESUMED}'
+) known
+CROSS JOIN turn t {{by_session}} JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
+WHERE t.org_id = ? AND t.user_id = ? AND t.host = ? AND t.agent = ? AND t.session = ?
+    AND l.cost_nano IS NOT NULL AND l.currency IS NOT NULL
+GROUP BY l.currency ORDER BY min(t.id), min(l.position)
 """
 
 
@@ -198,16 +205,24 @@ def _state_after(entry: Entry) -> SessionState:
     return SessionState(context_used=entry.context_used, context_size=entry.context_size, model=entry.model)
 
 
+def costs_of(dialect: Dialect, key: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """What a session has cost: a question, and its values.
+
+    By currency: the units and nano-units of all turns, and those of turns that are booked at what they held, if no
+    later one says what the agent's own cost is.
+    """
+    return _COSTS.format(by_session=dialect.by_session), (*key, *key)
+
+
 def state_of(found: tuple[Any, ...], costs: list[tuple[Any, ...]]) -> SessionState:
-    """From what `STATE` and `COSTS` found."""
+    """From what `STATE` and `costs_of` found."""
     used, size, estimated, nano, currency, counters, model, title = found
-    presumed = takewhile(lambda cost: cost[2] == PRESUMED, reversed(costs))  # later rows know the agent's cost
     return SessionState(
         context_used=used,
         context_size=size,
         context_estimated=bool(estimated),
-        costs=_summed(costs),
-        presumed=_summed(presumed),
+        costs=_amounts([(currency, units, nano) for currency, units, nano, _, _ in costs]),
+        presumed=_amounts([(currency, units, nano) for currency, _, _, units, nano in costs if units is not None]),
         agent_cost=money(nano, currency),
         counters=_counters(counters),
         model=model,
@@ -215,8 +230,8 @@ def state_of(found: tuple[Any, ...], costs: list[tuple[Any, ...]]) -> SessionSta
     )
 
 
-def _summed(found: Iterable[tuple[Any, ...]]) -> tuple[Money, ...]:
-    return summed(cost for nano, currency, _ in found if (cost := money(nano, currency)))
+def _amounts(sums: Iterable[tuple[str, int, int]]) -> tuple[Money, ...]:
+    return tuple([Money(int(units) * NANO + int(nano), currency) for currency, units, nano in sums])
 
 
 def _counters(text: str | None) -> Counters | None:

@@ -19,12 +19,14 @@ from typing import Any
 import pytest
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
+from acp_proxy.ledger.columns import key_values
 from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.rows import read_rows
 from acp_proxy.ledger.sqlite.file import connect, identity, patiently, refuse_old_library, set_aside
 from acp_proxy.ledger.sqlite.ledger import SqliteLedger
 from acp_proxy.ledger.sqlite.reader import SqliteReader
+from acp_proxy.ledger.writing import costs_of
 from tests.core.accounts import budget
 from tests.ledger.holds import GONE, account, hold
 from tests.ledger.processes import Process
@@ -132,6 +134,16 @@ class TestFile:
             assert [found.entry.id for found in read_rows(read, query, SQLITE)] == ["b"]
         assert any("turn_by_session" in step for step in plans)
         assert [step for step in plans if step.startswith("SCAN") or step.endswith("(org_id=?)")] == []
+
+    def test_what_a_session_has_cost_is_found_without_a_look_at_all_turns(self, path: Path) -> None:
+        with opened(path) as ledger:
+            ledger.append([row(id="a"), row(id="b", session="s2")])
+        question, values = costs_of(SQLITE, key_values(ALICE, "s2"))
+        with closing(sqlite3.connect(path)) as connection:
+            plan = [step[3] for step in connection.execute(f"EXPLAIN QUERY PLAN {question}", values)]
+            assert connection.execute(question, values).fetchall() == [("USD", 0, 10**7, None, None)]
+        assert [step for step in plan if step.endswith("(org_id=?)")] == []
+        assert sum("turn_by_session" in step for step in plan) == 2
 
     def test_a_file_that_was_removed_is_made_again(self, path: Path) -> None:
         with opened(path) as ledger:
