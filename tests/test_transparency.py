@@ -90,7 +90,7 @@ async def _play(watching: Dispatcher, recording: Path) -> tuple[list[bytes], lis
                 if isinstance(each, bytes):
                     watching.lines(side, each)
                 else:
-                    watching.part(side, each.data, each.first, each.last)
+                    watching.part(side, each.data, last=each.last)
         if side is Side.CLIENT:
             asked += line.raw
             async with asyncio.timeout(30):

@@ -92,10 +92,10 @@ class Dispatcher:
         self._log("warning", "a line is too long to be looked into", sender=sender.value, bytes=size)
         return True
 
-    def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:  # noqa: ARG002  the lane knows
+    def part(self, sender: Side, data: bytes, *, last: bool) -> None:
         """Forward a piece of such a line; what its two ends say is accounted when it is through."""
         lane = self._to_agent if sender is Side.CLIENT else self._to_client
-        through = lane.piece(data, last)
+        through = lane.piece(data, last=last)
         if through is None:
             return
         (self._traffic.from_client if sender is Side.CLIENT else self._traffic.from_agent).messages += 1

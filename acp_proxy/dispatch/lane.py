@@ -26,7 +26,7 @@ class Lane:
             self.outlet.write(b"\n" + run if self._broken_off else run)
             self._broken_off = not run.endswith(b"\n")
 
-    def piece(self, data: bytes, last: bool) -> LongLine | None:
+    def piece(self, data: bytes, *, last: bool) -> LongLine | None:
         """A piece of a line that is too long to be held; the line's two ends, when it is through."""
         self.outlet.write(data)
         long = self._long = self._long or LongLine()

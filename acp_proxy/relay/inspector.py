@@ -41,7 +41,7 @@ class Inspector(Protocol):
     def gives_up(self, sender: Side, size: int) -> bool:
         """Whether one that may not is forwarded all the same, for so many bytes of it are stored: more than 64 MiB."""
 
-    def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:
+    def part(self, sender: Side, data: bytes, *, last: bool) -> None:
         """A piece of such a line. The last one ends with the newline, or is empty where the stream broke off."""
 
     def ended(self, sender: Side) -> None:

@@ -134,10 +134,9 @@ class Pump:
             return
         size = len(data)
         if data[-1] != NEWLINE or not self._framer.between_lines:
-            if self._framer.streaming and NEWLINE not in data:
-                self._inspector.part(self._sender, data, first=False, last=False)
-            elif size == READ and self._framer.begins(data):
-                self._inspector.part(self._sender, data, first=True, last=False)
+            framer = self._framer
+            if (framer.streaming and NEWLINE not in data) or (size == READ and framer.begins(data)):
+                self._inspector.part(self._sender, data, last=False)
             else:
                 self._cut_apart(data)
         elif glance(data):
@@ -182,4 +181,4 @@ class Pump:
             if isinstance(piece, bytes):
                 self._inspector.lines(self._sender, piece)
             else:
-                self._inspector.part(self._sender, piece.data, piece.first, piece.last)
+                self._inspector.part(self._sender, piece.data, last=piece.last)

@@ -28,7 +28,7 @@ class Forwarding:
     def gives_up(self, sender: Side, size: int) -> bool:
         return True
 
-    def part(self, sender: Side, data: bytes, first: bool, last: bool) -> None:
+    def part(self, sender: Side, data: bytes, *, last: bool) -> None:
         self.lines(sender, data)
 
     def ended(self, sender: Side) -> None:

@@ -119,9 +119,9 @@ def test_lines_that_differ_from_the_one_before_by_their_text_alone_count_too() -
 def test_a_long_line_in_pieces_and_a_last_one_without_its_end_count_as_others_do(side: Side) -> None:
     ends = Ends()
     line = encoded(prompt(2, "x" * 1000) if side is Side.CLIENT else chunk("x" * 1000))
-    ends.dispatcher.part(side, line[:200], True, False)
-    ends.dispatcher.part(side, line[200:900], False, False)
-    ends.dispatcher.part(side, line[900:], False, True)
+    ends.dispatcher.part(side, line[:200], last=False)
+    ends.dispatcher.part(side, line[200:900], last=False)
+    ends.dispatcher.part(side, line[900:], last=True)
     assert counted(ends) == ((1, 0) if side is Side.CLIENT else (0, 1))
     ends.dispatcher.lines(side, line + line[:-1])
     assert sum(counted(ends)) == 3

@@ -21,10 +21,10 @@ def test_nothing_is_written_into_a_line_that_is_half_out() -> None:
     ends.open_session()
     ends.client_says(prompt(2))
     big = encoded(chunk("x" * 100))
-    ends.dispatcher.part(Side.AGENT, big[:50], True, False)
+    ends.dispatcher.part(Side.AGENT, big[:50], last=False)
     ends.dispatcher.finish()
     assert ends.client.data == big[:50]
-    ends.dispatcher.part(Side.AGENT, big[50:], False, True)
+    ends.dispatcher.part(Side.AGENT, big[50:], last=True)
     assert ends.client.data == big + OWN + b"\n"
 
 
@@ -61,8 +61,8 @@ def test_usage_in_the_middle_of_a_long_line_is_seen_up_to_a_mebibyte() -> None:
     ends.open_session()
     for size, seen in ((400_000, {"y": 1}), (1 << 21, None)):
         line = encoded(update("agent_message_chunk", before="x" * (size // 2), _meta={"y": 1}, after="x" * (size // 2)))
-        ends.dispatcher.part(Side.AGENT, line[:300_000], True, False)
-        ends.dispatcher.part(Side.AGENT, line[300_000:], False, True)
+        ends.dispatcher.part(Side.AGENT, line[:300_000], last=False)
+        ends.dispatcher.part(Side.AGENT, line[300_000:], last=True)
         metas = [dict(event.meta) for event in watcher.seen if isinstance(event, UpdateSeen)]
         assert metas == ([seen] if seen else [])
         watcher.seen.clear()
@@ -73,8 +73,8 @@ def test_a_prompt_that_streamed_through_is_a_turn_like_any_other() -> None:
     ends = Ends([watcher])
     ends.open_session()
     line = encoded(prompt(2, "x" * 1000))
-    ends.dispatcher.part(Side.CLIENT, line[:200], True, False)
-    ends.dispatcher.part(Side.CLIENT, line[200:], False, True)
+    ends.dispatcher.part(Side.CLIENT, line[:200], last=False)
+    ends.dispatcher.part(Side.CLIENT, line[200:], last=True)
     ends.agent_says(answer(2, stopReason="end_turn", usage=USED))
     metered: list[Any] = [event for event in watcher.seen if isinstance(event, TurnMetered)]
     assert len(metered) == 1

@@ -25,7 +25,6 @@ class Part(Struct, frozen=True):
     """A piece of a huge line. The `last` one ends with the newline, or is empty when the stream broke off."""
 
     data: bytes
-    first: bool
     last: bool
 
 
@@ -81,15 +80,15 @@ class Framer:
         """The stream ended: the unterminated last line, if any."""
         if self.streaming:
             self.streaming = False
-            return [Part(b"", first=False, last=True)]
+            return [Part(b"", last=True)]
         return [self._take(b"")] if self.held else []
 
     def _pass_on(self, chunk: bytes) -> list[bytes | Part]:
         end = chunk.find(b"\n") + 1
         if not end:
-            return [Part(chunk, first=False, last=False)]
+            return [Part(chunk, last=False)]
         self.streaming, self.between_lines = False, True
-        part = Part(chunk[:end], first=False, last=True)
+        part = Part(chunk[:end], last=True)
         return [part, *self.feed(chunk[end:])] if end < len(chunk) else [part]
 
     def _hold(self, data: bytes) -> list[bytes | Part]:
@@ -117,7 +116,7 @@ class Framer:
     def _let_go(self, pieces: Sequence[bytes]) -> list[bytes | Part]:
         """The huge line, as far as it came; what follows is passed on."""
         self._stored, self.held, self.streaming = None, 0, True
-        return [Part(piece, first=not at, last=False) for at, piece in enumerate(pieces)]
+        return [Part(piece, last=False) for piece in pieces]
 
     def _take(self, end: bytes | memoryview) -> bytes:
         """The line with its end."""

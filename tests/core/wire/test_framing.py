@@ -38,11 +38,10 @@ def test_every_run_ends_with_a_newline_but_for_an_unterminated_last_line(chunks:
 
 
 @given(chunks)
-def test_parts_of_a_line_follow_each_other_from_the_first_to_the_last(chunks: list[bytes]) -> None:
+def test_nothing_comes_between_the_parts_of_a_line(chunks: list[bytes]) -> None:
     within = False
     for piece in through(Framer(lambda _: True, LIMIT), chunks):
         if isinstance(piece, Part):
-            assert piece.first is not within
             assert b"\n" not in piece.data[:-1]
             assert piece.data.endswith(b"\n") <= piece.last
             within = not piece.last
@@ -56,7 +55,7 @@ def test_a_chunk_that_begins_a_huge_line_is_told_at_once_as_feeding_it_would(chu
     framer = Framer(lambda _: may, LIMIT)
     pieces: list[bytes | Part] = []
     for chunk in chunks:
-        pieces += [Part(chunk, first=True, last=False)] if framer.begins(chunk) else framer.feed(chunk)
+        pieces += [Part(chunk, last=False)] if framer.begins(chunk) else framer.feed(chunk)
     assert pieces + framer.finish() == through(Framer(lambda _: may, LIMIT), chunks)
 
 
@@ -83,9 +82,9 @@ def test_a_line_that_nobody_can_store_goes_on_as_soon_as_it_may_and_no_byte_is_l
 def test_a_line_is_stored_up_to_a_limit_and_streams_from_there() -> None:
     framer = Framer(lambda _: False, LIMIT, gives_up=lambda _: True, stored_at_most=20)
     assert [framer.feed(b"0123456789"), framer.feed(b"0123456789")] == [[], []]
-    assert framer.feed(b"x") == [Part(b"01234567890123456789x", first=True, last=False)]
+    assert framer.feed(b"x") == [Part(b"01234567890123456789x", last=False)]
     assert framer.held == 0
-    assert framer.feed(b"y\nz\n") == [Part(b"y\n", first=False, last=True), b"z\n"]
+    assert framer.feed(b"y\nz\n") == [Part(b"y\n", last=True), b"z\n"]
 
 
 @given(chunks)
@@ -132,13 +131,13 @@ def test_a_line_is_held_up_to_what_one_read_brings_and_asked_for_once_by_its_hea
 
 def test_each_huge_line_is_judged_for_itself() -> None:
     framer = Framer(lambda head: head.startswith(b"pass"), LIMIT)
-    assert framer.feed(b"pass 12345") == [Part(b"pass 12345", first=True, last=False)]
-    assert framer.feed(b"67\nhold 12345") == [Part(b"67\n", first=False, last=True)]
-    assert framer.feed(b"67\npass 12345") == [b"hold 1234567\n", Part(b"pass 12345", first=True, last=False)]
+    assert framer.feed(b"pass 12345") == [Part(b"pass 12345", last=False)]
+    assert framer.feed(b"67\nhold 12345") == [Part(b"67\n", last=True)]
+    assert framer.feed(b"67\npass 12345") == [b"hold 1234567\n", Part(b"pass 12345", last=False)]
 
 
 def test_a_stream_that_breaks_off_within_a_huge_line_ends_it_with_an_empty_part() -> None:
     framer = Framer(lambda _: True, LIMIT)
     framer.feed(b"0123456789")
-    assert framer.finish() == [Part(b"", first=False, last=True)]
+    assert framer.finish() == [Part(b"", last=True)]
     assert framer.finish() == []
