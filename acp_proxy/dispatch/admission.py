@@ -42,13 +42,8 @@ class Admission:
         self.methods = frozenset[str]().union(*(methods for _, methods in self._enforcers))
         self.held = 0  # bytes
 
-    @property
-    def idle(self) -> bool:
-        """Nothing waits now."""
-        return not self._behind
-
     def delays(self, session: str | None) -> bool:
-        """Whether a line of this session has to stand in line."""
+        """Whether lines of this session wait, behind a request that does."""
         return session in self._behind
 
     def wanted(self, message: Message) -> bool:

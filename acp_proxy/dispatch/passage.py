@@ -37,7 +37,7 @@ class Passage:
         """Whether a client's line needs more than a glance."""
         if peek.method is None:
             return self.answers(Side.CLIENT, peek.id)
-        if not self.admission.idle and peek.params is not None and self.admission.delays(peek.params.session):
+        if peek.params is not None and self.admission.delays(peek.params.session):
             return True
         return peek.method in self.methods
 
