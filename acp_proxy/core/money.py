@@ -74,7 +74,7 @@ def decimal_text(nano: int) -> str:
 
 
 def budget_text(nano: int, allowed: int) -> str:
-    """Nano-units of a budget that allows so many, in units: rounded for people, finer where that is little."""
+    """Nano-units as text in units, for people: the less a budget allows (in nano-units, too), the finer."""
     decimals = 2 if allowed >= 100 * NANO else 4 if allowed >= NANO // 10 else 9
     return decimal_text(round(nano, decimals - 9))
 

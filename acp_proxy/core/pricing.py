@@ -33,6 +33,8 @@ class Priced(Struct, frozen=True):
 
 
 class Pricer(Protocol):
+    """What the meter asks of models: the catalog answers it. A model is as the agent named it, None if it did not."""
+
     def price(self, model: str | None, usage: Usage, at: int, context: int | None = None) -> Priced:
         """The cost of `usage` at `at` (Unix ns). `context` is the largest context of a single request, in tokens."""
 
@@ -106,6 +108,8 @@ class Peak(Struct, frozen=True):
 
 
 class PriceRow(Struct, frozen=True):
+    """What the catalog, or the user's configuration, knows of one model."""
+
     steps: tuple[Step, ...]  # by `since`, ascending, at least one
     window: int | None = None  # tokens
     peak: Peak | None = None

@@ -17,6 +17,8 @@ _CALLS = 1024  # tool calls of a session that are told apart, the latest ones
 
 
 class Counts(Struct, frozen=True):
+    """What was counted in a session up to a moment, or between two."""
+
     updates: int = 0
     announced: int = 0  # tool calls that an update of their own began
     named: int = 0  # tool calls with an id of their own; some agents never announce them

@@ -23,6 +23,8 @@ def tokens_in(chars: int) -> int:
 
 
 class Estimate(Struct, frozen=True):
+    """Tokens, and in words by what they were estimated."""
+
     usage: Usage
     basis: str
 

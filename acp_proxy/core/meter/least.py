@@ -1,10 +1,10 @@
 """What a turn that runs has used at least, by what its agent told so far: to stop it in time.
 
 What it told of tokens is also what is booked of the turn should its proxy be killed. Where an agent tells none in
-mid-turn, each context that it tells proves a model call that was sent all of it; that is never booked. A token of it
-costs at least what one from the cache does, and one that came since the turn's first call, which no cache can hold,
-what input does. What a call writes, before it is part of the next context, is not known. Only a compaction may look
-like a call more than there was.
+mid-turn, each context that it tells proves a model call that was sent all of it; that is never booked. What such calls
+cost at least: tokens that came since the turn's first call are input, for no cache held them, all others were read from
+a cache. What a call writes, before it is part of the next context, is not known. Only a compaction may look like a call
+more than there was.
 """
 
 from __future__ import annotations

@@ -95,7 +95,10 @@ def read_calls(ended: TurnEnded, notes: Notes) -> Reading:
 
 
 def _one_call(account: SessionAccount, before: Ended | None, now: Ended) -> OneCall | None:
-    """The first turn of one call tells whether the agent's contexts are those of its calls."""
+    """What one call of this turn can have sent; None where nothing tells.
+
+    The first turn of one call tells whether the agent's contexts are those of its calls: kept in `account.sure`.
+    """
     known, told = account.sure, now.context
     if known is None or before is None:
         return None
@@ -116,9 +119,10 @@ def _says_more(before: Ended | None, now: Ended, account: SessionAccount) -> boo
 def _may_be_one(
     usage: Usage, now: Ended, call: OneCall | None, judged: Judged, account: SessionAccount, scope: ScopeGuess
 ) -> bool:
-    """Whether a turn with tools has no more than its last call can have sent. Where nobody can tell, it may.
+    """Whether a turn with tools may tell its last call alone: no more than that can have sent, or nobody can say.
 
-    Half of a call is left for a context that nothing was held against, and for what did not pass.
+    A turn that tells more settles it for the agent: `scope.sums`. Half of a call is left for a context that nothing
+    was held against, and for what did not pass.
     """
     if now.calls == 1 or scope.sums or (judged.cumulative and judged.sure):
         return False
@@ -139,7 +143,8 @@ def _with_caches(
 ) -> Profile:
     """The profile with what is known by now of whether input holds what was cached; the user's word stands.
 
-    More cached than input was cannot be in it. A turn of one call has the context that it ends with.
+    More cached than input was cannot be in it. A turn of one call has the context that it ends with. What is found is
+    kept in `scope`.
     """
     if profile.input is not None or not (cached := (counters.cached_read or 0) + (counters.cached_write or 0)):
         return profile
