@@ -64,7 +64,7 @@ def decode(json: bytes) -> Any:
 
 
 def may_be_object(line: bytes) -> bool:
-    """Whether a line, or one that begins so, may be read as an object by anybody."""
+    """Whether a line that is, or begins with, these bytes may be an object to some reader, however lenient."""
     return line.lstrip(_BLANK_BYTES)[:1] in (b"{", b"")
 
 

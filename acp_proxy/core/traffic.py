@@ -9,7 +9,7 @@ from typing import Literal
 
 from acp_proxy.core.events import Side
 
-# Nanoseconds from the read of a chunk until it was written; the last are above all.
+# Of a histogram, in nanoseconds from the read of a chunk until it was written. One more bucket is above all of them.
 BOUNDS = (10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 10**6, 2_500_000, 5 * 10**6, 10**7, 25 * 10**6, 50 * 10**6)
 
 _ONE_IN = 8  # chunks is timed: to look at the clock twice and to sort what it says takes a tenth of what a ping costs

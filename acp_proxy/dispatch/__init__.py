@@ -83,9 +83,9 @@ class Dispatcher:
         return not self._admission.held and may_stream(sender, head, self._passage.answers, self._admission.methods)
 
     def gives_up(self, sender: Side, size: int) -> bool:
-        """Whether a line that may not stream does so after all, for nobody can hold it: what it says is not known then.
+        """Whether a line that may not stream is forwarded after all, for it is too large to be held.
 
-        Not the client's where prompts are admitted: by its size none gets past a budget.
+        What it says is not known then. So never a client's where prompts are admitted: size is no way past a budget.
         """
         if sender is Side.CLIENT and self._admission.methods:
             return False

@@ -29,7 +29,7 @@ class AgentLines:
         self._burst = Burst(None, "", 0, 0)  # of lines like the one that is known
 
     def glance(self, run: bytes) -> bool:
-        """Whether whole lines are to be forwarded as they are; else they have been. Most of all traffic ends here."""
+        """Whether the pump is to forward whole lines as they are; else they have been. Most traffic ends here."""
         alike = self._alike
         if len(run) >= alike.long:
             self._sifted(run)
@@ -73,7 +73,7 @@ class AgentLines:
         self._looked_into(run, peek_run(run))
 
     def _peeked(self, run: bytes, peeked: list[Peek]) -> None:
-        """Not all of the run are responses that nobody follows."""
+        """The rest of `glance` for a run in which some line has a method."""
         if len(peeked) == 1 and is_usage_update(peeked[0]) and is_one_a_line(run, peeked):
             self._write(run)  # there is mostly something behind it that somebody waits for
             self._flow.messages += 1

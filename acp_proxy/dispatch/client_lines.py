@@ -35,7 +35,7 @@ class ClientLines:
         self._flow = flow
 
     def glance(self, run: bytes) -> bool:
-        """Whether whole lines are to be forwarded as they are; else they have been."""
+        """Whether the pump is to forward whole lines as they are; else they have been."""
         try:
             heads: Sequence[Head | Peek] = decode_heads(run)
         except UNREADABLE:
@@ -53,7 +53,7 @@ class ClientLines:
         self._looked_into(run, peek_run(run))
 
     def _matters(self, run: bytes, heads: Sequence[Head | Peek]) -> bool:
-        """What `glance` says of a run in which something matters, or may."""
+        """The rest of `glance` for a run in which some line matters, or may."""
         method = heads[0].method
         if len(heads) == 1 and method is not None and self._passage.goes_on(method) and is_one_a_line(run, heads):
             self._lane.forward(run)  # before it is read: the agent begins to answer sooner

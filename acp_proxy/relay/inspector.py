@@ -27,22 +27,25 @@ class Inspector(Protocol):
         """Comes first, once, on the running loop."""
 
     def glance(self, sender: Side) -> Callable[[bytes], bool]:
-        """What is called with whole lines as they come, each with its newline, after `attach`.
+        """A function that the pump calls, after `attach`, with whole lines as they come, each with its newline.
 
-        Says whether they are to be forwarded as they are; else it has done with them what `lines` does.
+        True: the pump forwards them as they are. False: the inspector has seen to them, as `lines` does.
         """
 
     def lines(self, sender: Side, run: bytes) -> None:
-        """One or more whole lines with their newlines; only the very last of a stream may lack it."""
+        """See to one or more whole lines with their newlines; only the very last of a stream may lack its own."""
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line longer than 64 KiB may be forwarded as it comes; `head` is its first 64 KiB."""
 
     def gives_up(self, sender: Side, size: int) -> bool:
-        """Whether one that may not is forwarded all the same, for so many bytes of it are stored: more than 64 MiB."""
+        """Whether a line that may not stream is forwarded after all, now that `size` bytes of it are stored.
+
+        Asked when they are more than 64 MiB, and at each piece from then on.
+        """
 
     def part(self, sender: Side, data: bytes, *, last: bool) -> None:
-        """A piece of such a line. The last one ends with the newline, or is empty where the stream broke off."""
+        """A piece of a line that streams. The last ends with the newline, or is empty where the stream broke off."""
 
     def ended(self, sender: Side) -> None:
         """That side's stream ended, after its last line. Not called for a client that outlives the agent."""

@@ -29,7 +29,7 @@ class Outlet:
         self._held_back = 0  # bytes
         self._own = self._owed = 0  # bytes of our own lines that wait, here and elsewhere
         self._answers: Outlet | None = None
-        self._unread = False  # whoever sends what goes out here leaves too much of what we told it unread
+        self._unread = False  # the sender of what goes out here leaves too much of our own lines to it unread
         self._finishing = False
         self._open = True
         self.congested = False  # something waits: the pump that feeds this outlet pauses

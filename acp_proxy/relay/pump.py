@@ -1,7 +1,7 @@
 """One direction of the wire: a pump reads and frames, an outlet writes (`outlet.py`).
 
-Never copies what arrives whole, never sets a timer, and holds no more than one read brings, at a cut what a pipe
-holds, beside what the inspector holds.
+Never copies what arrives whole and never sets a timer. Beside what the inspector holds, it holds no more than one read
+brings, or when the stream is cut, than a pipe does.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ if sys.platform == "linux":  # who has epoll
         def __init__(self, fd: int, *, writes: bool) -> None:
             self._loop = asyncio.get_running_loop()
             self.fd = fd
-            self._poll, self._loss = select.epoll(), select.epoll()  # first: a socket that nobody takes would be closed
+            self._poll, self._loss = select.epoll(), select.epoll()  # first: if refused, `fd` stays open
             self._socket = socket.socket(fileno=fd)
             self._poll.register(fd, select.EPOLLOUT if writes else select.EPOLLIN | select.EPOLLRDHUP)
 

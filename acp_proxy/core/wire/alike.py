@@ -37,10 +37,8 @@ class Alike:
         self.head = self.tail = self._joint = b"\n\n"  # no line begins like this: nothing is alike until `learn`
         self.begin, self.end = 2, -2  # where the words begin, and where they end, counted from the end of a line
         self._words_of = itemgetter(slice(2, -2))  # of a line
-        self._telling, self._tells = (
-            itemgetter(0),
-            b"\n",
-        )  # the byte by which lines of other kinds differ, and this one's
+        self._telling = itemgetter(0)  # of a line the byte by which those of other kinds differ
+        self._tells = b"\n"  # that byte of the line that is known
         self._mixed = False  # the last run that was sifted had other lines in it: the next one will
 
     def learn(self, line: bytes, peek: Peek) -> None:

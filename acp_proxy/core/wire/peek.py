@@ -19,6 +19,8 @@ ABSENT = msgspec.Raw()
 
 
 class Update(msgspec.Struct, gc=False):
+    """Of a `session/update` what a glance needs; what is Raw stays JSON."""
+
     kind: str | None = msgspec.field(name="sessionUpdate", default=None)
     meta: msgspec.Raw = msgspec.field(name="_meta", default=ABSENT)
     content: msgspec.Raw = ABSENT
@@ -54,7 +56,7 @@ _strict = msgspec.json.Decoder(Peek, float_hook=exact)
 _NO_MESSAGE = Peek()
 
 decode_run = _strict.decode_lines
-"""`peek_run` for whoever calls it so often that a call counts; what it raises is UNREADABLE, and means `peek_lines`."""
+"""`peek_run` for whoever calls it so often that a call counts. Raises UNREADABLE: then ask `peek_lines`."""
 
 decode_heads = msgspec.json.Decoder(Head, float_hook=exact).decode_lines
 """The same for whoever does not ask for `params`."""
