@@ -61,6 +61,7 @@ def spawn(agent: list[str]) -> Started:
     agent_stdin, to_agent = os.pipe()
     from_agent, agent_stdout = os.pipe()
     prctl = _prctl()
+    adopts = prctl is not None and prctl(_PR_SET_CHILD_SUBREAPER, 1) == 0  # first: an agent may leave orphans at once
     try:
         if prctl:
             pid = _fork(agent, agent_stdin, agent_stdout, prctl)
@@ -80,7 +81,6 @@ def spawn(agent: list[str]) -> Started:
     finally:
         os.close(agent_stdin)
         os.close(agent_stdout)
-    adopts = prctl is not None and prctl(_PR_SET_CHILD_SUBREAPER, 1) == 0
     from_client, to_client = take_wire()
     return Started(
         pid=pid,

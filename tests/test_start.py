@@ -157,6 +157,37 @@ def test_a_parent_that_ignores_its_children_hides_no_status_and_the_agent_inheri
     assert outcome("run", "--", "no-such-agent", env=home, preexec_fn=ignore)[0] == 127
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing else lets a process adopt")
+def test_what_an_agent_leaves_behind_is_ours_however_soon_that_is(home: dict[str, str]) -> None:
+    """What is done after the start comes too late here: it waits until the agent has ended."""
+    start = """
+import os, sys
+from acp_proxy.start import main
+def hook(event, arguments):
+    if event == "ctypes.call_function" and arguments[1][0] == 36:  # PR_SET_CHILD_SUBREAPER
+        try:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        except ChildProcessError:
+            pass
+sys.addaudithook(hook)
+main(sys.argv[1:])
+"""
+    agent = """
+import os
+relay, (left, leaving) = os.getppid(), os.pipe()
+if not (child := os.fork()):
+    if os.fork():
+        os._exit(0)
+    os.read(left, 1)
+    os.write(1, b"%d" % (os.getppid() == relay))
+    os._exit(0)
+os.waitpid(child, 0)
+os.write(leaving, b".")
+"""
+    command = (sys.executable, "-c", start, "run", "--", *python(agent))
+    assert subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=home).stdout == b"1"
+
+
 def test_an_agent_that_is_not_executable_is_said_so_with_126(home: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "agent").write_text("not a program")
     status, out, err = outcome("run", "--", str(tmp_path / "agent"), env=home)
