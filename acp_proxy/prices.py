@@ -28,6 +28,9 @@ _TITLES = {
     "cached_write": "cached write",
     "cached_write_1h": "1 h write",
 }
+# Of the columns of a list: the model, its context, and these.
+_RIGHT = (False, *[True] * (len(_TITLES) + 1))
+_SPARE = (0, 2, 0, 0, 1, 3, 4)  # the highest goes first where there is no room
 
 
 class Tokens(Struct, frozen=True):
@@ -120,10 +123,6 @@ def cost(
             f"US dollars per million tokens; {'; '.join(notes)}\n" if notes else "US dollars per million tokens\n",
         )
     )
-
-
-_RIGHT = (False, *[True] * (len(_TITLES) + 1))
-_SPARE = (0, 2, 0, 0, 1, 3, 4)  # what of a list goes first where there is no room
 
 
 def _answer(model: str, found: Found | None, quote: Quote | None, priced: Priced | None = None) -> dict[str, Any]:

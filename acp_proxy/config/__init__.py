@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from acp_proxy.config.channels import Channel
     from acp_proxy.core.budget import Budget
 
-__all__ = ["ADMIN_FILE", "AgentCounts", "Config", "ConfigError", "Price", "load", "without_files"]
+__all__ = ["ADMIN_FILE", "AgentCounts", "Config", "ConfigError", "Price", "load", "load_to_answer", "without_files"]
 
 ADMIN_FILE = Path("/etc/acp-proxy/config.toml")
 

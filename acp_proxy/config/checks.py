@@ -64,8 +64,8 @@ def price(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise ValueError(f'expected a decimal in quotes, such as "1.20": write "{value}"')
     whole, point, fraction = value.partition(".") if isinstance(value, str) else ("", "", "")
-    digits = whole + (fraction or ("" if not point else "?"))
-    if not (whole and digits.isascii() and digits.isdigit() and len(digits) <= 18):
+    digits, is_whole = whole + fraction, bool(whole) and bool(fraction or not point)
+    if not (is_whole and digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_AMOUNT):
         raise ValueError('expected US dollars per million tokens as a decimal in quotes, such as "1.20"')
     return str(value)
 

@@ -162,12 +162,14 @@ def cost(rates: Rates, usage: Usage, written_for: CacheWrite = "5m", cached_writ
         write = rates.cached_write_1h if written_for == "1h" else write
         notes.append(f"cache writes at the {'1-hour' if written_for == '1h' else '5-minute'} price")
     total, estimated = 0, False
-    for name, tokens, rate, otherwise in (
-        ("input", usage.input, rates.input, None),
-        ("output", usage.completion, rates.output, None),
-        ("cached_read", usage.cached_read, rates.cached_read, rates.input),
-        ("cached_write", usage.cached_write, write, rates.input),
-        ("cached_write_1h", cached_write_1h, rates.cached_write_1h, rates.input if write is None else write),
+    as_input = (rates.input, "input")
+    as_write = as_input if write is None else (write, "other writes")
+    for name, tokens, rate, (otherwise, kind) in (
+        ("input", usage.input, rates.input, (None, "")),
+        ("output", usage.completion, rates.output, (None, "")),
+        ("cached_read", usage.cached_read, rates.cached_read, as_input),
+        ("cached_write", usage.cached_write, write, as_input),
+        ("cached_write_1h", cached_write_1h, rates.cached_write_1h, as_write),
     ):
         if not tokens:
             continue
@@ -175,9 +177,7 @@ def cost(rates: Rates, usage: Usage, written_for: CacheWrite = "5m", cached_writ
             if otherwise is None:
                 return Priced(None, detail=f"no price for {name}")
             estimated = True
-            notes.append(
-                f"no price for {name}: as {'input' if name != 'cached_write_1h' or write is None else 'other writes'}"
-            )
+            notes.append(f"no price for {name}: as {kind}")
             rate = otherwise
         total += tokens * rate
     money = _money(total, "USD")
