@@ -18,7 +18,9 @@ from typing import Any
 
 import pytest
 
-from acp_proxy.start import HelpWanted, parse
+from acp_proxy import config, start
+from acp_proxy.config.layers import FLAGS as CONFIGURED
+from acp_proxy.start import FLAGS, VALUED, HelpWanted, parse
 from acp_proxy.usage_error import UsageError
 from tests.agents.client import line, python, running
 
@@ -67,6 +69,12 @@ def test_options_may_stand_before_the_agent_with_a_space_or_an_equals_sign(
     arguments: str, options: dict[str, str]
 ) -> None:
     assert parse(arguments.split()) == (options, ["agent"])
+
+
+def test_every_option_of_run_is_one_of_the_configuration() -> None:
+    """They are told twice: the configuration is not imported before the agent runs."""
+    options = {option[2:].replace("-", "_") for option in (*VALUED, *FLAGS)}
+    assert options - {"config"} <= CONFIGURED.keys()
 
 
 def test_everything_after_the_dashes_belongs_to_the_agent() -> None:
@@ -212,6 +220,8 @@ def test_too_few_descriptors_are_told_in_one_line_before_the_agent_is_started(
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="needs the right to mount")
 def test_without_dev_null_no_agent_is_started_and_that_is_told_in_one_line(home: dict[str, str]) -> None:
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount")  # root in a container may not have it
     bare = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev; exec "$@"', "sh", *COMMAND)
     done = subprocess.run([*bare, "run", "--", "true"], env=home, capture_output=True, check=False, timeout=30)
     said = b"acp-proxy: agent not started: /dev/null: No such file or directory\n"
@@ -267,6 +277,10 @@ def test_a_configuration_in_error_is_told_before_the_agent_is_started(
     assert err.count(b"\n") == 1
     assert (how.encode() if how in ("--log-level", "--ledger") else b"nonsense") in err.lower()
     assert not (tmp_path / "started").exists()
+
+
+def test_the_administrators_file_is_looked_for_before_the_agent_runs_where_it_is_read() -> None:
+    assert Path(start.ADMIN_FILE) == config.ADMIN_FILE
 
 
 @pytest.mark.parametrize("option", ["--team=", "--user=a\nb", f"--project={'p' * 300}", "--log= "])
