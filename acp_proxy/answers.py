@@ -70,7 +70,7 @@ def keep(
 
 
 def write(file: str, text: str) -> None:
-    """Put text into a file that nobody else reads, at once or not at all: what is kept can be made anew."""
+    """Write a whole file that only its owner reads; nothing where that fails, for what is kept can be made anew."""
     from pathlib import Path
 
     from acp_proxy.ledger.places import private_directory
@@ -104,7 +104,7 @@ def _still(until: str) -> bool:
 
 
 def _question(argv: Sequence[str], environ: Mapping[str, str]) -> str:
-    """Stands for all that an answer depends on beside files and time: some of it may be a path, or hold a password."""
+    """A digest of all that an answer depends on beside files and time: some of it may be a path, or hold a password."""
     names = sorted(name for name in environ if name in _VARIABLES or name.startswith("ACP_PROXY_"))
     parts = (sys.prefix, _version(), _working_directory(), *argv, "", *(f"{name}={environ[name]}" for name in names))
     return _digest(_END.join(parts))
@@ -124,7 +124,7 @@ def _working_directory() -> str:
 
 
 def place(of: str, environ: Mapping[str, str], suffix: str = "") -> str:
-    """Where what belongs to a text is kept."""
+    """The file that keeps what belongs to a text, such as the answer to a question; its name is a digest of that."""
     home = environ.get("HOME") or os.path.expanduser("~").removeprefix("~")  # noqa: PTH111  as `directories.home`
     state = environ.get("XDG_STATE_HOME", "")
     directory = state if state.startswith("/") else f"{home}/.local/state"

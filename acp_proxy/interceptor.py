@@ -40,11 +40,14 @@ class Interceptor:
     """Does nothing; override what you need."""
 
     admits: frozenset[str] = frozenset()
-    """Methods whose requests wait for `admit`. All others are forwarded without asking."""
+    """Methods of the client whose requests wait for `admit`. All others are forwarded without asking."""
 
     admits_within: float | None = None
-    """Seconds after which it counts as failed and is passed over. None: the relay's admission timeout; `math.inf` for
-    one that bounds itself and must never be passed over, as after a process that was stopped for a while."""
+    """Seconds that `admit` may take; after them it counts as failed, and the request goes on without its word.
+
+    None: the relay's admission timeout. `math.inf`: `admit` bounds itself and is always heard, also where the whole
+    process was stopped for a while.
+    """
 
     hears: frozenset[type[Event]] | None = None
     """Classes of the events that `on_event` is called with. None: all, or none where it is not overridden."""

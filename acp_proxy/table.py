@@ -22,12 +22,16 @@ _STYLES = {"head": "2", "total": "1", "note": "2", "bar": "36", "yellow": "33", 
 
 
 class Column(Struct, frozen=True):
+    """`spare` says in which order columns go where there is no room, the highest first: 0 stays, and what is below 0
+    goes last, when names would be cut to almost nothing.
+    """
+
     title: str
     cells: Sequence[str]  # one a line
     total: str = ""  # the last line has these, where any column has one
     right: bool = True
     name: bool = False  # may be cut to make room
-    spare: int = 0  # the highest goes first where there is no room; 0 stays, what is below goes for names' sake
+    spare: int = 0
     levels: Sequence[str] = ()  # one a line: the style that colours it
     otherwise: str = ""  # a note in its place where there is no room
 

@@ -23,6 +23,8 @@ class ConfigError(Exception):
 
 
 class TomlFile(Struct, frozen=True):
+    """A file that was read: its text, for the places of errors, and the table that the text is."""
+
     path: Path
     text: str
     table: dict[str, Any]
