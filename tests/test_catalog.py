@@ -146,6 +146,7 @@ def test_a_window_hint_wins_over_the_rows_window(catalog: Catalog) -> None:
     assert catalog.window("no-such-model[1m]") is None
     aliased = catalog.with_overrides({"claude-sonnet-5": Price(context=50_000)}, {"sonnet": "claude-sonnet-4-5[1m]"})
     assert aliased.window("sonnet") == 1_000_000
+    assert catalog.with_overrides(aliases={"sonnet": "claude-sonnet-4-5"}).window("sonnet[1m]") == 1_000_000
     assert aliased.window("claude-sonnet-5[1m]") == 50_000
 
 
@@ -179,6 +180,37 @@ def test_a_configured_window_alone_leaves_the_catalogs_price(catalog: Catalog) -
     priced = configured.price("claude-opus-5-5", Usage(input=1_000_000), NOW)
     assert (priced.cost, priced.configured) == (Money.of("4", "USD"), False)
     assert configured.window("claude-opus-5-5") == 123_456
+
+
+@pytest.mark.parametrize(
+    "model", ["claude-opus-5-5-20260101", "claude-opus-5-5/high", "global.anthropic.claude-opus-5-5-v1:0"]
+)
+def test_a_configured_window_alone_is_that_of_an_id_whose_price_stands_under_another_name(
+    model: str, catalog: Catalog
+) -> None:
+    configured = catalog.with_overrides({model: Price(context=123_456)})
+    priced = configured.price(model, Usage(input=1_000_000), NOW)
+    assert (priced.cost, priced.row) == (Money.of("4", "USD"), "anthropic/claude-opus-5-5")
+    assert configured.window(model) == 123_456
+    assert catalog.window(model) != 123_456
+
+
+def test_a_configured_price_without_one_for_cached_tokens_makes_their_cost_an_estimate(catalog: Catalog) -> None:
+    configured = catalog.with_overrides({"big-model": Price("3", "9")})
+    assert not configured.price("big-model", Usage(input=1), NOW).estimated
+    assert configured.price("big-model", Usage(cached_read=1), NOW).estimated
+
+
+def test_a_cost_that_is_unknown_is_no_estimate(catalog: Catalog) -> None:
+    assert catalog.price("gpt-5.6-sol", Usage(input=10**6), NOW).estimated  # of which request it was is not known
+    beyond = catalog.price("gpt-5.6-sol", Usage(input=10**18), NOW)
+    assert (beyond.cost, beyond.estimated) == (None, False)
+
+
+def test_why_a_cost_is_unknown_tells_whether_a_model_was_named(catalog: Catalog) -> None:
+    assert catalog.price("no-such-model", Usage(input=1), NOW).detail == "model unknown"
+    assert catalog.price(None, Usage(input=1), NOW).detail == "no model named"
+    assert not catalog.is_alias(None)
 
 
 def test_a_configured_alias_names_a_model(catalog: Catalog) -> None:

@@ -138,7 +138,7 @@ class Catalog:
         for candidate in models.row_names(model):
             name = self._table.name(candidate)
             own = own or next((key for key in (candidate, name, _without_lab(name)) if key in self._prices), None)
-            if own or name:
+            if name or (own and _rates_of(self._prices[own]) != Rates()):  # a window alone needs a price beside it
                 break
         row = self._table.row(name) if name else None
         if row and window:
@@ -210,11 +210,15 @@ def _without_lab(row: str | None) -> str | None:
 
 def _configured(name: str, price: OwnPrice, row: PriceRow | None) -> Found:
     """The user's rates as a whole, or only a window beside the catalog's rates."""
-    rates = Rates.of(price.input, price.output, price.cached_read, price.cached_write, price.cached_write_1h)
+    rates = _rates_of(price)
     window = price.context or (row.window if row else None)
     if rates == Rates() and row:
         return Found(name, replace(row, window=window))
     return Found(name, PriceRow((Step(None, rates),), window, None, "configuration"), configured=rates != Rates())
+
+
+def _rates_of(price: OwnPrice) -> Rates:
+    return Rates.of(price.input, price.output, price.cached_read, price.cached_write, price.cached_write_1h)
 
 
 def _rates(text: str) -> Rates:

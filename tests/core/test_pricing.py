@@ -52,12 +52,27 @@ def test_tokens_known_to_be_kept_for_an_hour_cost_the_one_hour_price() -> None:
     assert cost(CLAUDE, Usage(), cached_write_1h=1_000_000).cost == usd("8")
 
 
+@pytest.mark.parametrize(
+    ("rates", "price", "detail"),
+    [
+        (Rates.of("4", "20", "0.2", "5"), "5", "no price for cached_write_1h: as other writes"),
+        (Rates.of("4", "20"), "4", "no price for cached_write_1h: as input"),
+    ],
+)
+def test_tokens_kept_for_an_hour_without_a_price_of_their_own_cost_what_other_writes_do(
+    rates: Rates, price: str, detail: str
+) -> None:
+    priced = cost(rates, Usage(), cached_write_1h=1_000_000)
+    assert (priced.cost, priced.estimated, priced.detail) == (usd(price), True, detail)
+
+
 @pytest.mark.parametrize("usage", [Usage(cached_read=1_000_000), Usage(cached_write=1_000_000)])
 def test_cached_tokens_without_a_price_of_their_own_are_estimated_as_input(usage: Usage) -> None:
     priced = cost(Rates.of("3", "9"), usage)
     assert priced.cost == usd("3")
     assert priced.estimated
-    assert "as input" in priced.detail
+    kind = "cached_read" if usage.cached_read else "cached_write"
+    assert priced.detail == f"no price for {kind}: as input"
 
 
 @pytest.mark.parametrize("rates", [Rates(), Rates.of(output="9"), Rates.of(input="3")])
@@ -80,12 +95,22 @@ def test_the_sum_is_rounded_once_half_to_even() -> None:
     assert cost(Rates.of("0.000500000000000001", "0"), Usage(input=1)).cost == Money(1, "USD")
 
 
+@pytest.mark.parametrize(("price", "nano"), [("0.0025", 2), ("0.0035", 4), ("0.0045", 4), ("0.0055", 6)])
+def test_half_a_nano_unit_goes_to_the_even_one(price: str, nano: int) -> None:
+    assert cost(Rates.of(price), Usage(input=1)).cost == Money(nano, "USD")
+
+
 def test_a_cost_that_no_ledger_can_hold_is_unknown() -> None:
     priced = cost(CLAUDE, Usage(output=10**18))
     assert (priced.cost, priced.detail) == (None, "cost out of range")
+    a_nano_unit = Rates.of("0.001")
+    assert cost(a_nano_unit, Usage(input=2**63 - 1)).cost == Money(2**63 - 1, "USD")
+    assert cost(a_nano_unit, Usage(input=2**63)).cost is None
 
 
-@pytest.mark.parametrize("text", ["", "free", "-1", "1e400", "NaN", "Infinity", "0.0000000000000000001", "1,5"])
+@pytest.mark.parametrize(
+    "text", ["", "free", "-1", "1e400", "NaN", "Infinity", "0.0000000000000000001", "-0.000000000000000001", "1,5"]
+)
 def test_what_is_no_price_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a price per million tokens"):
         Rates.of(input=text)
@@ -178,3 +203,9 @@ def test_peak_hours_cost_more_on_working_days(moment: str, factor: int) -> None:
     found = quote(PriceRow((Step(None, CLAUDE),), peak=PEAK), at(moment), None, 0)
     assert found.rates == CLAUDE.times(factor)
     assert ("peak hours" in found.notes) == (factor == 2)
+
+
+def test_peak_hours_begin_with_the_moment_since_which_they_hold() -> None:
+    row = PriceRow((Step(None, CLAUDE),), peak=Peak(at("2026-11-20T02:00:00"), ((1, 4),), 3))
+    assert quote(row, at("2026-11-20T01:59:59"), None, 0).rates == CLAUDE
+    assert quote(row, at("2026-11-20T02:00:00"), None, 0).rates == CLAUDE.times(3)
