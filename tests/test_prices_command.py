@@ -51,6 +51,27 @@ def test_what_is_unknown_is_null_or_empty_and_never_zero(catalog: Catalog, model
     assert (answer["rates"], answer["cost"]) == ({}, {})
 
 
+def test_an_unknown_model_shown_as_json_has_neither_row_nor_rates(catalog: Catalog) -> None:
+    answer = json.loads(prices.show(catalog, "no-such-model", NOW, as_json=True))
+    assert answer.pop("model") == "no-such-model"
+    assert answer == {"resolved": None, "context": None, "rates": {}, "cost": {}, "since": None, "source": None}
+
+
+def test_a_cost_as_json_says_what_had_to_be_assumed(catalog: Catalog) -> None:
+    own = catalog.with_overrides({"big-model": Price("3", "9")})
+    assumed = cost(own, "big-model", Tokens(Usage(input=1_000_000, cached_read=1_000_000)))
+    assert (assumed["cost"], assumed["estimated"]) == ({"USD": "6"}, True)
+    assert assumed["notes"] == ["no price for cached_read: as input"]
+    certain = cost(own, "big-model", Tokens(Usage(input=1_000_000)))
+    assert (certain["cost"], certain["estimated"], certain["notes"]) == ({"USD": "3"}, False, [])
+
+
+def test_tokens_written_for_an_hour_are_part_of_the_one_request(catalog: Catalog) -> None:
+    below, above = (Tokens(Usage(input=60_000), cached_write_1h=amount) for amount in (40_000, 40_001))
+    assert cost(catalog, "claude-haiku-5-5", below)["notes"] == []
+    assert cost(catalog, "claude-haiku-5-5", above)["notes"] == ["price above 100,000 tokens of context"]
+
+
 def test_without_a_context_the_tokens_are_one_request(catalog: Catalog) -> None:
     tokens = Tokens(Usage(input=100_001, output=1_000))
     assert cost(catalog, "claude-haiku-5-5", tokens)["cost"] == {"USD": "0.0525005"}
@@ -80,6 +101,21 @@ def test_a_cost_as_text_shows_how_it_is_made_up(catalog: Catalog) -> None:
         "45,000  cached read   ×  0.2",
         " 5,000  cached write  ×    5",
         "US dollars per million tokens; cache writes at the 5-minute price",
+    ]
+
+
+def test_a_cost_as_text_of_a_price_that_is_partly_unknown_says_so(catalog: Catalog) -> None:
+    own = catalog.with_overrides({"big-model": Price("3")})
+    assert prices.cost(own, "big-model", Tokens(Usage(input=2_000, output=10)), NOW).splitlines() == [
+        "cost unknown  big-model",
+        "2,000  input   ×        3",
+        "   10  output  ×  unknown",
+        "US dollars per million tokens; no price for output",
+    ]
+    assert prices.cost(own, "big-model", Tokens(Usage(input=2_000)), NOW).splitlines() == [
+        "$0.006  big-model",
+        "2,000  input  ×  3",
+        "US dollars per million tokens",
     ]
 
 
@@ -119,10 +155,23 @@ def test_show_tells_a_price_of_the_users_own(catalog: Catalog) -> None:
     assert text.endswith("from configuration\n")
 
 
+def test_show_names_a_model_once_that_is_given_by_its_rows_name(catalog: Catalog) -> None:
+    own = catalog.with_overrides({"my-gateway/big-model": Price("1.20", "6")})
+    assert prices.show(own, "my-gateway/big-model", NOW).splitlines() == [
+        "my-gateway/big-model",
+        "context unknown",
+        "       input  output  cached read  cached write  1 h write",
+        "price    1.2       6            -             -          -",
+        "US dollars per million tokens; thinking costs what output costs",
+        "from configuration",
+    ]
+
+
 def test_an_unknown_model_is_told_with_what_sets_it_and_what_is_similar(catalog: Catalog) -> None:
     text = prices.show(catalog, "gpt-6.1-so", NOW)
     assert text.startswith('gpt-6.1-so: not in the catalog; [prices."gpt-6.1-so"] gives it a price')
     assert "openai/gpt-6.1-sol" in text
+    assert prices.cost(catalog, "gpt-6.1-so", SOL, NOW) == text
     assert '[aliases] "opus" = "…"' in prices.show(catalog, "opus", NOW)
 
 
