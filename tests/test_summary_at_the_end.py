@@ -110,7 +110,7 @@ def test_without_a_turn_nothing_is_said(tmp_path: Path) -> None:
     assert run.end() == (0, "")
 
 
-def test_who_does_not_want_it_is_spared(tmp_path: Path) -> None:
+def test_no_summary_is_written_to_who_wants_none(tmp_path: Path) -> None:
     run = Run(tmp_path, "--no-summary")
     run.prompt()
     assert run.end() == (0, "")

@@ -55,13 +55,13 @@ def expected(recording: Path) -> list[Any]:
 
 
 @each_of(RECORDINGS)
-def test_ids_may_be_strings(recording: Path) -> None:
+def test_ids_that_are_strings_change_no_figure(recording: Path) -> None:
     changed = each_message(lines_of(recording), lambda message: message | with_id(message, "id-"))
     assert figures(rows_of(changed, known_before(recording))) == expected(recording)
 
 
 @each_of(RECORDINGS)
-def test_json_may_be_spelt_otherwise(recording: Path) -> None:
+def test_json_in_another_spelling_changes_no_figure(recording: Path) -> None:
     rows = rows_of(lines_of(recording), known_before(recording), respelt(chance(recording)))
     assert figures(rows) == expected(recording)
 
@@ -113,7 +113,7 @@ def test_an_agent_that_dies_anywhere_is_booked_no_more_than_one_that_lives(recor
 
 
 @each_of(LOADED)
-def test_a_ledger_may_answer_late(recording: Path) -> None:
+def test_a_ledger_that_answers_late_changes_no_sum(recording: Path) -> None:
     known, lines = known_before(recording), lines_of(recording)
     for slow in range(1, len(lines) // 3, 5):
         assert _sums(rows_of(lines, known, slow=slow)) == _sums(metered(recording).rows), f"{slow} lines late"

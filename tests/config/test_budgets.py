@@ -262,7 +262,7 @@ def test_the_budgets_of_all_layers_add_up(machine: Machine) -> None:
     assert (found[2].limit, found[2].mode, found[2].window.name) == (Limit(2_500_000_000, "USD"), "enforce", "total")
 
 
-def test_without_any_there_are_none(machine: Machine) -> None:
+def test_files_without_budgets_make_none(machine: Machine) -> None:
     machine.write("", "")
     assert machine.load().budgets == ()
 

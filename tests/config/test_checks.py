@@ -79,7 +79,7 @@ REFUSED: list[tuple[Check, object]] = [
 
 
 @each_of(TAKEN)
-def test_what_is_within_is_taken(case: tuple[Check, object, object]) -> None:
+def test_values_up_to_their_bounds_are_taken_as_the_program_uses_them(case: tuple[Check, object, object]) -> None:
     check, value, expected = case
     assert check(value) == expected
 

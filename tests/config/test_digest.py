@@ -112,13 +112,13 @@ def test_files_that_judge_otherwise_have_another(root: Path, what: str, by: str)
     assert before[1] != after[1]
 
 
-def test_each_layer_is_by_itself(root: Path) -> None:
+def test_each_files_digest_is_of_that_file_alone(root: Path) -> None:
     assert digests(root, FILE, None)[1] == digests(root)[1] == NOTHING
     assert digests(root, None, FILE)[0] == NOTHING
     assert digests(root, FILE, "share_titles = true")[0] == digests(root, FILE, FILE)[0]
 
 
-def test_flags_are_no_file(root: Path) -> None:
+def test_flags_change_the_digest_of_no_file(root: Path) -> None:
     assert digests(root, FILE, FILE, budget="5", team="web") == digests(root, FILE, FILE)
 
 

@@ -37,7 +37,7 @@ def test_a_threshold_is_the_same_whatever_was_spent_and_whenever_it_was_seen() -
         ("rolling:5h", 5 * HOUR, False),
     ],
 )
-def test_each_window_has_its_own(window: str, later: int, same: bool) -> None:
+def test_each_window_of_a_budget_has_notices_of_its_own(window: str, later: int, same: bool) -> None:
     of = budget(window=window)
     first, second = (replace(standing(of), account=account(of, at=at)) for at in (NOW, NOW + later))
     assert (threshold_reached(first, 80, NOW).id == threshold_reached(second, 80, NOW + later).id) is same

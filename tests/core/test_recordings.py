@@ -96,7 +96,7 @@ def test_a_turn_of_several_model_calls_shows_a_tool_call(recording: str) -> None
             assert ends[turn_id].tool_calls > 0, turn["text"]
 
 
-def test_v2_events_in_order() -> None:
+def test_a_conversation_of_v2_is_told_event_by_event() -> None:
     assert briefly("claude-agent-acp-0.100.0/v2")[:14] == [
         "initialized v2 @agentclientprotocol/claude-agent-acp 0.100.0",
         "opened new default",

@@ -141,7 +141,7 @@ def test_a_context_that_says_more_than_figures_is_looked_into_like_others() -> N
     ]
 
 
-def test_so_many_lines_wait_and_no_more() -> None:
+def test_no_more_than_so_many_lines_wait_to_be_accounted() -> None:
     everything = Listens()
     ends, _ = late_ends(everything)
     ends.client_says(prompt(2))

@@ -65,7 +65,7 @@ async def test_a_notification_is_no_request_whatever_it_is_called() -> None:
     assert ends.agent.messages == [notification("session/prompt", SESSION)]
 
 
-async def test_each_is_asked_of_its_own_requests() -> None:
+async def test_each_interceptor_is_asked_of_the_methods_that_it_admits() -> None:
     prompts, loads = Asked(), Asked("session/load")
     ends = Ends([prompts, loads])
     for each in (prompts, loads):

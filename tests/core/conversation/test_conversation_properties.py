@@ -92,7 +92,7 @@ def check(talk: Talk) -> None:
 
 @SHORT
 @given(st.sampled_from([None, 1, 2]), st.lists(messages, max_size=30))
-def test_any_messages_in_any_order(version: int | None, said: list[tuple[Side, Any]]) -> None:
+def test_any_messages_are_taken_in_any_order(version: int | None, said: list[tuple[Side, Any]]) -> None:
     talk = Talk(version)
     for sender, message in said:
         talk.line(sender, json.dumps(message).encode())
@@ -101,7 +101,7 @@ def test_any_messages_in_any_order(version: int | None, said: list[tuple[Side, A
 
 @SHORT
 @given(st.data())
-def test_a_recording_with_lines_lost_repeated_moved_and_changed(data: st.DataObject) -> None:
+def test_a_recording_is_taken_though_lines_of_it_are_lost_repeated_or_changed(data: st.DataObject) -> None:
     lines = recorded(data.draw(st.sampled_from(RECORDINGS)))
     talk = Talk()
     start = data.draw(st.integers(0, len(lines)))

@@ -70,7 +70,7 @@ def test_calls_of_two_models_are_two_lines() -> None:
     assert [(line.model, line.usage.total) for line in found.lines] == [("mock", 1100), ("haiku", 1010)]
 
 
-def test_what_a_subagent_used_is_in_it() -> None:
+def test_the_turn_so_far_holds_what_a_subagent_used() -> None:
     made = running(QWEN)
     made.calls(qwen_call(1000, 100), qwen_call(700, 70, parent="call-1"))
     found = told(made.story)

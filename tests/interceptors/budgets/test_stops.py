@@ -48,7 +48,7 @@ async def test_contexts_prove_calls_where_the_agent_tells_no_cost(tmp_path: Path
         assert "Used: at least 0.12 of 0.1 USD, as far as can be told while the turn runs." in text
 
 
-async def test_what_was_proven_is_not_booked(tmp_path: Path) -> None:
+async def test_the_cost_that_stopped_a_turn_is_not_what_is_booked_of_it(tmp_path: Path) -> None:
     async with house(tmp_path, daily("0.1", **STOPPING), agent=CODEX) as made:
         assert await made.prompt(2)
         made.ends.agent_says(context(600_000))

@@ -17,7 +17,7 @@ def choose(made: House, model: str) -> None:
     made.ends.agent_says(answer(90))
 
 
-async def test_another_model_may_have_a_price(tmp_path: Path) -> None:
+async def test_after_an_unpriced_turn_prompts_are_refused_until_another_model_is_chosen(tmp_path: Path) -> None:
     async with house(tmp_path, daily("1", **DENIES)) as made:
         made.open(model="default")
         assert await made.prompt(2)
