@@ -14,6 +14,7 @@ class Dialect(Struct, frozen=True):
     pattern: Callable[[str], str]
     serial: bool  # whether those who write come one after the other
     by_session: str  # behind the turns, where those of one session are wanted
+    by_process: str  # and those of one run of the proxy
 
     @property
     def in_title(self) -> str:
@@ -27,6 +28,7 @@ SQLITE = Dialect(
     pattern=lambda pattern: re.sub(r"[\[?]", r"[\g<0>]", pattern),
     serial=True,
     by_session="INDEXED BY turn_by_session",  # it would go through all of them in their order
+    by_process="INDEXED BY turn_by_process",
 )
 POSTGRES = Dialect(
     holds="strpos({}, ?) > 0",
@@ -34,6 +36,7 @@ POSTGRES = Dialect(
     pattern=lambda pattern: re.sub(r"[\\%_]", r"\\\g<0>", pattern).replace("*", "%"),
     serial=False,
     by_session="",
+    by_process="",
 )
 
 

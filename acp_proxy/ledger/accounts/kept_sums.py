@@ -43,7 +43,7 @@ _OF_PROCESSES = tuple((*shape, "process") for shape in _SHAPES)
 _ALL = frozenset((*_SHAPES, *_OF_PROCESSES))
 _NUL = r"\u0000"  # in JSON
 # Where writers do not come one after the other: rows that no sum has yet (`unsummed.py`).
-_UNSUMMED = "unsummed u JOIN turn t ON t.org_id = u.org_id AND t.id = u.turn"
+_UNSUMMED = "unsummed u JOIN turn t ON t.org_id = u.org_id AND t.id = u.turn CROSS JOIN"
 
 
 class Kept(Struct, frozen=True):

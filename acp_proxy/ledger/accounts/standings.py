@@ -1,11 +1,11 @@
 """How accounts stand, asked in one statement: one moment shows a turn as held or as spent, never as both or neither.
 
-Spend comes from sums that are kept, where there are any for all accounts, else from totals and rows.
+Spend comes from sums that are kept, and for accounts that have none from totals and rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -56,7 +56,7 @@ class Question:
         self._by_key: dict[str, list[int]] = {}  # several turns may ask for one account
         for index, account in enumerate(accounts):
             self._by_key.setdefault(account.key, []).append(index)
-        self._quick = together([*chain.from_iterable(map(self._kept_or_spent, range(len(accounts)))), *self._others])
+        self._quick = self._asked(range(len(accounts)))
 
     def ask(self, run: Run, make: Callable[[Run, list[Account]], None] | None = None) -> Found:
         """`make` keeps sums that are missing, where the transaction may write."""
@@ -66,9 +66,10 @@ class Question:
             found, missing = self._ask_for_kept(run)
         if not missing:
             return found
-        accounts = enumerate(self._accounts)
-        spend = (spent(index, account, account.bounds, self._dialect) for index, account in accounts)
-        return self._answer(run(*together([*chain.from_iterable(spend), *self._others])))
+        again = self._answer(run(*self._asked(found.kept)))
+        if again.kept == found.kept:
+            return again
+        return self._answer(run(*self._asked(())))  # some were forgotten in between
 
     def _ask_for_kept(self, run: Run) -> tuple[Found, list[Account]]:
         """With the accounts of which the sum is missing."""
@@ -76,12 +77,16 @@ class Question:
         missing = [index for index, kept in enumerate(self._kept) if kept is not None and index not in found.kept]
         return found, [self._accounts[index] for index in missing]
 
-    def _kept_or_spent(self, index: int) -> Iterator[Asked]:
+    def _asked(self, kept: Container[int]) -> Asked:
+        """With sums that are kept for the accounts at these places alone."""
+        spend = (self._spent(index, kept) for index in range(len(self._accounts)))
+        return together([*chain.from_iterable(spend), *self._others])
+
+    def _spent(self, index: int, where_kept: Container[int]) -> Iterable[Asked]:
         account, kept = self._accounts[index], self._kept[index]
-        if kept is None:
-            yield from spent(index, account, account.bounds, self._dialect)
-        else:
-            yield from kept_sums.read(index, account, kept, self._now, self._dialect)
+        if kept is None or index not in where_kept:
+            return spent(index, account, account.bounds, self._dialect)
+        return kept_sums.read(index, account, kept, self._now, self._dialect)
 
     def _answer(self, found: Iterable[tuple[Any, ...]]) -> Found:
         accounts, by_key = self._accounts, self._by_key

@@ -73,7 +73,8 @@ def spent(index: int, account: Account, bounds: Bounds, dialect: Dialect) -> Ite
         yield spent_in_rows(index, account, bounds, dialect)
         return
     interval = cover(bounds.start, bounds.end)
-    yield _from_totals(index, account, interval, dialect)
+    if interval.ranges:
+        yield _from_totals(index, account, interval, dialect)
     for start, end in interval.edges:
         yield spent_in_rows(index, account, Bounds(start, end), dialect)
 
@@ -94,15 +95,16 @@ def _from_totals(index: int, account: Account, interval: Cover, dialect: Dialect
             sum(CASE WHEN s.kind = 'turn' THEN t.row_count ELSE 0 END), sum(t.{unpriced}),
             sum(CASE WHEN {_untold(account.unit, "s")} THEN t.{those} ELSE 0 END), '', ''
         FROM series s CROSS JOIN (VALUES {bounds}) r CROSS JOIN total t
-        WHERE s.org_id = ? {conditions} AND t.org_id = s.org_id AND t.level = r.column1 AND t.series = s.id
+        WHERE s.org_id = ? {conditions} AND r.column2 < r.column3
+            AND t.org_id = s.org_id AND t.level = r.column1 AND t.series = s.id
             AND t.bucket >= r.column2 AND t.bucket < r.column3
         GROUP BY s.currency
     """
     return sql, [*chain.from_iterable(ranges), organisation_of(account), *values]
 
 
-def spent_in_rows(index: int, account: Account, bounds: Bounds, dialect: Dialect, turns: str = "turn t") -> Asked:
-    """The same from rows alone; `turns` is SQL for those to look at."""
+def spent_in_rows(index: int, account: Account, bounds: Bounds, dialect: Dialect, turns: str = "") -> Asked:
+    """The same from rows alone, or from some of them: `turns` is SQL for these, called t, and how others join them."""
     conditions, values = _conditions(account, dialect, "t", "l")
     for bound, operator in ((bounds.start, ">="), (bounds.end, "<")):
         if bound is not None:
@@ -118,11 +120,20 @@ def spent_in_rows(index: int, account: Account, bounds: Bounds, dialect: Dialect
             sum(l.cost_nano % {NANO}), sum({_TOKENS.format("l")}),
             count(DISTINCT CASE WHEN t.kind = 'turn' THEN t.id END), sum(CASE WHEN {unpriced} THEN 1 ELSE 0 END),
             sum(CASE WHEN {_untold(account.unit, "t")} AND {those} THEN 1 ELSE 0 END), '', ''
-        FROM {turns} JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
-        WHERE t.org_id = ? {conditions}
+        FROM {turns or _turns(account, dialect)} line l
+        WHERE t.org_id = ? {conditions} AND l.org_id = t.org_id AND l.turn = t.id
         {"" if of_turns else "GROUP BY l.currency"}
     """
     return sql, [organisation_of(account), *values]
+
+
+def _turns(account: Account, dialect: Dialect) -> str:
+    """Those of one session or run of the proxy are found by their index: SQLite would begin with all lines."""
+    dimensions = {dimension for dimension, _ in account.filter.where}
+    for dimension, index in (("session", dialect.by_session), ("process", dialect.by_process)):
+        if dimension in dimensions:
+            return f"turn t {index} CROSS JOIN"
+    return "turn t,"
 
 
 def _untold(unit: str, alias: str) -> str:
