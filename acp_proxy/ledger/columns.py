@@ -28,6 +28,7 @@ COLUMNS = {
     "model": "l.model",
     "currency": "l.currency",
 }
+# Whether not all tokens of a turn are known, and whether not all of its cost is; for the name that a turn has in SQL.
 USAGE_UNTOLD = "{0}.usage_source IN ('partial', 'none')"
 COST_UNTOLD = f"{USAGE_UNTOLD} AND {{0}}.cost_source NOT IN ('agent', 'parent')"
 SESSION_KEY = "org_id, user_id, host, agent, session"
@@ -40,6 +41,9 @@ org_id, user_id, team, project, host, agent, agent_version, client,
     session, title, started_at, ended_at, context_used, context_size
 """
 LINES = "JOIN line l ON l.org_id = t.org_id AND l.turn = t.id"
+LINE_TOKENS = "l.input + l.cached_read + l.cached_write + l.output + l.thought"
+# Whether a line has tokens whose price is unknown; those of a "parent" are in what another row costs.
+UNPRICED_LINE = f"l.cost_nano IS NULL AND t.cost_source <> 'parent' AND {LINE_TOKENS} > 0"
 
 # A line of a model that another line of its turn has already, for a cost in another currency. Few turns have any.
 REPEATED = """

@@ -15,10 +15,7 @@ from acp_proxy.ledger.open_turns import OPEN_TURNS, open_turn
 from acp_proxy.ledger.rows import read_contexts, read_last_rows, read_last_turn
 from acp_proxy.ledger.session_keys import beginning_with
 from acp_proxy.ledger.statements import Read
-from acp_proxy.ledger.sums.buckets import LEVELS
-
-DAY = 96  # quarter hours
-FOUR_WEEKS = 28 * DAY
+from acp_proxy.ledger.sums.buckets import A_DAY, DAY_LEVEL, FOUR_WEEKS, LEVELS
 
 _LOOKED_AT = 20  # sessions at a time
 
@@ -129,8 +126,8 @@ class Recent:
                 AND t.bucket >= ? AND t.bucket < ?
             GROUP BY t.bucket
         """
-        first = four_weeks * FOUR_WEEKS // DAY
-        return _counts(self._read(sql, (organisation, LEVELS.index(DAY), first, first + FOUR_WEEKS // DAY)))
+        first = four_weeks * FOUR_WEEKS // A_DAY
+        return _counts(self._read(sql, (organisation, DAY_LEVEL, first, first + FOUR_WEEKS // A_DAY)))
 
 
 def _counts(found: list[tuple[Any, ...]]) -> Mapping[int, int]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn
+from acp_proxy.ledger.columns import LINE_TOKENS
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.recent import Recent
 from acp_proxy.ledger.rows import read_rows
@@ -130,9 +131,6 @@ def _amount_of(unit: str) -> tuple[str, str]:
         case "turns":
             return "1", "1 = 1"
         case "tokens":
-            tokens = "sum(l.input + l.cached_read + l.cached_write + l.output + l.thought)"
-            return (
-                f"nullif({tokens}, 0)",
-                "t.usage_source <> 'none'",
-            )  # no prompt takes 0: it failed, or only cost is told
+            # No prompt takes 0: it failed, or only cost is told.
+            return f"nullif(sum({LINE_TOKENS}), 0)", "t.usage_source <> 'none'"
     return "sum(CASE WHEN l.currency = ? THEN l.cost_nano END)", "t.unpriced = 0"

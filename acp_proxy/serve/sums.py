@@ -11,8 +11,8 @@ from hashlib import blake2b
 from typing import Protocol
 
 from acp_proxy.ledger import Query, Sums
-from acp_proxy.ledger.recent import DAY, FOUR_WEEKS, Recent
-from acp_proxy.ledger.sums.buckets import EVER, QUARTER_HOUR
+from acp_proxy.ledger.recent import Recent
+from acp_proxy.ledger.sums.buckets import A_DAY, EVER, FOUR_WEEKS, QUARTER_HOUR
 from acp_proxy.serve.periods import Interval
 
 _FRESH = 0.2  # seconds for which it is not asked again whether there are new rows
@@ -73,15 +73,15 @@ class KeptSums:
         self._asked_at = now
 
     def _look_into(self, block: int) -> None:
-        first = block * FOUR_WEEKS // DAY
+        first = block * FOUR_WEEKS // A_DAY
         before = self._days.get(block)
         found = self._ledger.recent.rows_by_day(self._organisation, block)
-        for day in range(first, first + FOUR_WEEKS // DAY):
+        for day in range(first, first + FOUR_WEEKS // A_DAY):
             if before is None or found.get(day) != before.get(day):
                 self._changed[day] = self._round
         self._days[block] = found
 
     def _changed_in(self, since: int | None, until: int | None) -> int:
-        first = -EVER if since is None else since // (DAY * QUARTER_HOUR)
-        last = EVER if until is None else (until - 1) // (DAY * QUARTER_HOUR)
+        first = -EVER if since is None else since // (A_DAY * QUARTER_HOUR)
+        last = EVER if until is None else (until - 1) // (A_DAY * QUARTER_HOUR)
         return max((seen for day, seen in self._changed.items() if first <= day <= last), default=0)

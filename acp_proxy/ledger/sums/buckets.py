@@ -6,10 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-QUARTER_HOUR = 900 * 10**9
-LEVELS = (1, 96, 28 * 96)  # quarter hours in a bucket: one, a day, four weeks (UTC)
+QUARTER_HOUR = 900 * 10**9  # ns
+A_DAY = 96  # quarter hours
+FOUR_WEEKS = 28 * A_DAY
+LEVELS = (1, A_DAY, FOUR_WEEKS)  # quarter hours in a bucket, which are counted from 1970 (UTC)
+DAY_LEVEL = LEVELS.index(A_DAY)
 WHOLE = len(LEVELS)  # the level of one bucket, 0: what is read again and again must not grow with the ledger's age
 EVER = 2**62  # beyond every bucket
+
+# SQL for the quarter hour in which a turn, called t, began: rounded down also before 1970.
+QUARTER_OF_TURN = f"t.started_at / {QUARTER_HOUR} - CASE WHEN t.started_at % {QUARTER_HOUR} < 0 THEN 1 ELSE 0 END"
 
 
 class Cover(Struct, frozen=True):

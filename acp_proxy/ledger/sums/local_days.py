@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from acp_proxy.ledger.sums.buckets import LEVELS
+from acp_proxy.ledger.sums.buckets import A_DAY
 
 # SQL for a day, a further condition and a further column -> SQL for keys, currency, counts, earliest, latest, and that.
 Select = Callable[[str, str, str], str]
 
-_DAY = LEVELS[1]
 _COUNTS = tuple(f"c{number}" for number in range(14))
 _NO_TIME = 2**63 - 1
 
@@ -24,8 +23,8 @@ def sums_of_days(select: Select, keys: int, day: int, ahead: int) -> str:
     Takes the values of `select` for days of UTC, then for quarter hours from a day before to a day after, and then
     the first day and the end of days. Earliest and latest may be those of a neighbouring day.
     """
-    hour = f"((t.bucket % {_DAY}) + {_DAY}) % {_DAY}"  # a quarter hour of its day, also before 1970
-    neighbours = f"{hour} >= {_DAY - ahead}" if ahead > 0 else f"{hour} < {-ahead}"
+    hour = f"((t.bucket % {A_DAY}) + {A_DAY}) % {A_DAY}"  # a quarter hour of its day, also before 1970
+    neighbours = f"{hour} >= {A_DAY - ahead}" if ahead > 0 else f"{hour} < {-ahead}"
     names = [f"k{number}" for number in range(keys)]
     columns = ", ".join([*names, "currency", *_COUNTS, "first_at", "last_at", "lines"])
     moved = [f"{name} + side.days" if number == day else name for number, name in enumerate(names)]
@@ -34,7 +33,7 @@ def sums_of_days(select: Select, keys: int, day: int, ahead: int) -> str:
     left = " OR ".join(f"sum({name}) <> 0" for name in ("lines", *_COUNTS))
     return f"""
         WITH whole ({columns}) AS ({select("t.bucket", "", lines)}),
-            part ({columns}) AS ({select(f"(t.bucket - {hour}) / {_DAY}", f"AND {neighbours}", lines)}),
+            part ({columns}) AS ({select(f"(t.bucket - {hour}) / {A_DAY}", f"AND {neighbours}", lines)}),
             side (days, sign) AS (SELECT 0, -1 UNION ALL SELECT {1 if ahead > 0 else -1}, 1)
         SELECT {", ".join([*names, "currency"])}, {", ".join(f"sum({name})" for name in _COUNTS)},
             min(first_at), max(last_at)

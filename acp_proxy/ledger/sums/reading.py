@@ -10,16 +10,14 @@ from typing import Any
 from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Query, Sums
-from acp_proxy.ledger.columns import COLUMNS, COST_UNTOLD, REPEATED, organisations, where_of
+from acp_proxy.ledger.columns import COLUMNS, COST_UNTOLD, REPEATED, UNPRICED_LINE, organisations, where_of
 from acp_proxy.ledger.dialects import Dialect, same
 from acp_proxy.ledger.statements import Read
-from acp_proxy.ledger.sums.buckets import EVER, LEVELS, QUARTER_HOUR, Cover, cover
+from acp_proxy.ledger.sums.buckets import A_DAY, DAY_LEVEL, EVER, QUARTER_HOUR, QUARTER_OF_TURN, Cover, cover
 
 _Turns = tuple[str, str]  # SQL for turns called t, and for a further condition
 
-_QUARTER = f"t.started_at / {QUARTER_HOUR} - CASE WHEN t.started_at % {QUARTER_HOUR} < 0 THEN 1 ELSE 0 END"
 _DAY = r"day(?:[+-]\d{1,2})?"  # and by how many quarter hours it begins before those of UTC
-_A_DAY = LEVELS[1]
 _SERIES = {
     "organisation": "s.org_id",
     "user": "s.user_id",
@@ -32,11 +30,10 @@ _SERIES = {
     "model": "s.model",
     "currency": "s.currency",
 }
-_TOKENS = "l.input + l.cached_read + l.cached_write + l.output + l.thought"
 
 
 def read_sums(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> list[Sums]:
-    """From running totals where they have what is asked for, and from rows only what they have not."""
+    """As `LedgerReader.summed` says."""
     for dimension in by:
         if dimension not in COLUMNS and not _is_time(dimension):
             raise ValueError(f"no dimension of the ledger: {dimension!r}")
@@ -69,7 +66,7 @@ def _totals(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> It
     for organisation in organisations(read, query):
         of_organisation = (organisation, *values)
         for level, first, end in interval.ranges:
-            if level == 1 and ahead:
+            if level == DAY_LEVEL and ahead:
                 found = _local_days(read, query, by, of_organisation, first, end, ahead)
             else:
                 found = read(sql, (*of_organisation, level, first, end))
@@ -109,8 +106,8 @@ def _local_days(
 
     day = next(number for number, dimension in enumerate(by) if _is_time(dimension))
     sql = sums_of_days(partial(_sql_of_totals, query, by), len(by), day, ahead)
-    quarters = max(-EVER, (first - 1) * _A_DAY), min(EVER, (end + 1) * _A_DAY)
-    return read(sql, (*values, 1, first, end, *values, 0, *quarters, first, end))
+    quarters = max(-EVER, (first - 1) * A_DAY), min(EVER, (end + 1) * A_DAY)
+    return read(sql, (*values, DAY_LEVEL, first, end, *values, 0, *quarters, first, end))
 
 
 def _is_time(dimension: str) -> bool:
@@ -124,18 +121,18 @@ def _bucket(dimension: str) -> str:
     if dimension == "quarter_hour":
         return "t.bucket"
     by_quarter = _day_of("t.bucket", dimension)
-    return f"CASE WHEN t.level = 1 THEN t.bucket ELSE {by_quarter} END" if dimension == "day" else by_quarter
+    return f"CASE WHEN t.level = {DAY_LEVEL} THEN t.bucket ELSE {by_quarter} END" if dimension == "day" else by_quarter
 
 
 def _day_of(quarter: str, dimension: str) -> str:
     """SQL for a day, rounded down also before 1970."""
     moved = f"({quarter} + {int(dimension[3:] or 0)})"
-    return f"({moved} - ({moved} % {_A_DAY} + {_A_DAY}) % {_A_DAY}) / {_A_DAY}"
+    return f"({moved} - ({moved} % {A_DAY} + {A_DAY}) % {A_DAY}) / {A_DAY}"
 
 
 def _days(query: Query, ahead: int) -> Cover:
     """Whole days that begin so many quarter hours before those of UTC; what is left at both ends in quarter hours."""
-    day, moved = _A_DAY * QUARTER_HOUR, ahead * QUARTER_HOUR
+    day, moved = A_DAY * QUARTER_HOUR, ahead * QUARTER_HOUR
     first = -EVER if query.since is None else -(-(query.since + moved) // day)
     end = EVER if query.until is None else (query.until + moved) // day
     if first >= end:
@@ -146,7 +143,7 @@ def _days(query: Query, ahead: int) -> Cover:
     if query.until is not None and stop < query.until:
         ends.append(cover(stop, query.until, finest=True))
     ranges = [bounds for each in ends for bounds in each.ranges]
-    return Cover(((1, first, end), *ranges), tuple(edge for each in ends for edge in each.edges))
+    return Cover(((DAY_LEVEL, first, end), *ranges), tuple(edge for each in ends for edge in each.edges))
 
 
 def _counted(
@@ -164,8 +161,7 @@ def _counted(
     # Everything of a turn is counted at its first line; where models are told apart, at the first of each.
     lines = _by_line(query, by)
     counted = f"NOT {REPEATED}" if lines else "l.position = 0"
-    by_line = f"l.cost_nano IS NULL AND {_TOKENS} > 0 AND t.cost_source <> 'parent'"
-    unpriced = by_line if lines else "t.unpriced = 1"
+    unpriced = UNPRICED_LINE if lines else "t.unpriced = 1"
     sql = f"""
         SELECT {", ".join([*groups, "l.currency"])},
             {_count(counted)}, {_count(counted, "t.kind = 'turn'")},
@@ -186,7 +182,7 @@ def _counted(
 
 def _time(dimension: str) -> str:
     """SQL for the key of a row's start."""
-    return f"({_QUARTER})" if dimension == "quarter_hour" else _day_of(f"({_QUARTER})", dimension)
+    return f"({QUARTER_OF_TURN})" if dimension == "quarter_hour" else _day_of(f"({QUARTER_OF_TURN})", dimension)
 
 
 def _count(*conditions: str) -> str:

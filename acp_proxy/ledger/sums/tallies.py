@@ -18,6 +18,7 @@ from acp_proxy.core.digest import digest
 from acp_proxy.core.money import NANO
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Row
+from acp_proxy.ledger.columns import LINE_TOKENS
 from acp_proxy.ledger.statements import Run, Statement, execute, insertions
 from acp_proxy.ledger.sums import labels
 from acp_proxy.ledger.sums.buckets import WHOLE
@@ -100,7 +101,7 @@ ON CONFLICT (org_id, id, slot) DO UPDATE SET
 _CHUNK = 5000
 _TURNS = f"""
 SELECT t.id, t.agent, t.started_at, t.ended_at, t.context_used, t.context_size,
-    l.model, l.input + l.cached_read + l.cached_write + l.output + l.thought, l.cost_nano, l.currency
+    l.model, {LINE_TOKENS}, l.cost_nano, l.currency
 FROM (SELECT * FROM turn WHERE org_id = ? AND id > ? AND kind = 'turn' ORDER BY id LIMIT {_CHUNK}) t
     JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
 ORDER BY t.id, l.position

@@ -17,9 +17,9 @@ from acp_proxy.core.entry import UsageLine
 from acp_proxy.core.money import NANO
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row
-from acp_proxy.ledger.columns import REPEATED
+from acp_proxy.ledger.columns import REPEATED, UNPRICED_LINE
 from acp_proxy.ledger.statements import Run, Statement, execute, insert, insertions
-from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR
+from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR, QUARTER_OF_TURN
 
 # Money is kept as units and nano-units, for the sum of a column must not overflow.
 COUNTS = (
@@ -57,11 +57,10 @@ SERIES = (
 
 _COUNT_ROWS = f"""
 SELECT t.user_id, t.team, t.project, t.agent, l.model, t.kind, t.stop_reason, t.usage_source, t.cost_source, l.currency,
-    t.started_at / {QUARTER_HOUR} - CASE WHEN t.started_at % {QUARTER_HOUR} < 0 THEN 1 ELSE 0 END AS quarter,
+    {QUARTER_OF_TURN} AS quarter,
     sum(CASE WHEN l.position = 0 THEN 1 ELSE 0 END), sum(CASE WHEN {REPEATED} THEN 0 ELSE 1 END),
     sum(CASE WHEN l.position = 0 AND t.unpriced = 1 THEN 1 ELSE 0 END),
-    sum(CASE WHEN l.cost_nano IS NULL AND t.cost_source <> 'parent'
-        AND l.input + l.cached_read + l.cached_write + l.output + l.thought > 0 THEN 1 ELSE 0 END),
+    sum(CASE WHEN {UNPRICED_LINE} THEN 1 ELSE 0 END),
     sum(l.input), sum(l.cached_read), sum(l.cached_write), sum(l.output), sum(l.thought),
     coalesce(sum(l.cost_nano / {NANO}), 0), coalesce(sum(l.cost_nano % {NANO}), 0),
     min(t.started_at), max(t.ended_at)
