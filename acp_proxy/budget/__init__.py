@@ -50,7 +50,7 @@ def exact_text(amount: int, unit: str) -> str:
 
 
 def reset_text(account: Account) -> str:
-    """When it is empty again, in the budget's zone."""
+    """When it resets, in the budget's zone: `24 Nov 00:00 CET`, `never`."""
     if account.bounds.end is None:
         return _NO_END[account.budget.window.name]
     return f"{datetime.fromtimestamp(account.bounds.end // SECOND, zone_info(account.budget.zone)):%d %b %H:%M %Z}"

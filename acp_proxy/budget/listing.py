@@ -1,4 +1,4 @@
-"""How accounts stand, for people and for programs: used, held, left, and when they are empty again."""
+"""How accounts stand, for people and for programs: used, held, left, and when they reset."""
 
 from __future__ import annotations
 

@@ -60,20 +60,16 @@ class Exporter:
         self._process = Process() if process else None
         self._subject = own_subject(config, here())
         shown = config.metrics
-        self._by = (  # what series are told apart by
-            *("agent", "model", "team"),
-            *(("user",) if shown.user_label else ()),
-            *(("project",) if shown.project_label else ()),
-        )
+        self._more = (("user",) if shown.user_label else ()) + (("project",) if shown.project_label else ())
         self._ledger: BudgetLedger | None = None
         self._series: dict[str, Dimensions] = {}
-        self._spend = Spend(self._by)
+        self._spend = Spend(self._more)
         self._counters = b""
 
     def scrape(self, ledger: BudgetLedger) -> bytes:
         """What the ledger says now. Raises LedgerError; then `without_ledger` is the answer."""
         if ledger is not self._ledger:  # another file may have other labels
-            self._ledger, self._series, self._spend = ledger, {}, Spend(self._by)
+            self._ledger, self._series, self._spend = ledger, {}, Spend(self._more)
         families = list(self._families(self._read(ledger)))
         self._counters = exposition(each for each in families if _only_grows(each))
         return self._counters + exposition(each for each in families if not _only_grows(each)) + self._own(up=True)

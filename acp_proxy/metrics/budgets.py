@@ -6,7 +6,7 @@ Of a budget `per` user, team … the one with the least left is shown: where it 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from acp_proxy.config.budgets import FLAG
 from acp_proxy.core.budget import Budget, Layer, Limit, Standing
@@ -19,11 +19,11 @@ from acp_proxy.metrics.readings import Readings
 _DECISIONS = ("allow", "warn", "deny", "cancel", "grant", "shadow_deny", "fail_open", "fail_closed")
 _Names = dict[tuple[Layer, str], str]  # labels by layer and name
 
-_GAUGES = (
-    ("limit", "What a budget allows; grants come on top."),
-    ("granted", "What grants that hold now allow on top of the limit."),
-    ("spent", "What is spent of a budget in its window."),
-    ("held", "What running turns may still take from a budget."),
+_GAUGES: tuple[tuple[str, Callable[[Standing], int], str], ...] = (
+    ("limit", lambda standing: standing.account.limit, "What a budget allows; grants come on top."),
+    ("granted", lambda standing: standing.granted, "What grants that hold now allow on top of the limit."),
+    ("spent", lambda standing: standing.spent, "What is spent of a budget in its window."),
+    ("held", lambda standing: standing.held, "What running turns may still take from a budget."),
 )
 
 
@@ -31,14 +31,14 @@ def budgets(readings: Readings) -> Iterator[Family]:
     """A budget without a series here has no limit on this machine."""
     names = _names(readings.budgets)
     least = _with_least_left(readings.standings, names)
-    for what, says in _GAUGES:
+    for what, amount_of, says in _GAUGES:
         yield Family(
             f"acp_proxy_budget_{what}",
             "gauge",
             says,
             ("budget", "unit"),
             [
-                ((name, standing.account.unit), _nano(_amount(standing, what), standing.account.unit))
+                ((name, standing.account.unit), _nano(amount_of(standing), standing.account.unit))
                 for name, standing in least.items()
             ],
             nano=True,
@@ -53,7 +53,7 @@ def budgets(readings: Readings) -> Iterator[Family]:
     yield Family(
         "acp_proxy_budget_reset_timestamp_seconds",
         "gauge",
-        "When a budget is empty again; none for one that never is, or as time passes.",
+        "When a budget resets; none for one that never does, or only as time passes.",
         ("budget",),
         resets,
         nano=True,
@@ -107,17 +107,6 @@ def _with_least_left(standings: Iterable[Standing], names: _Names) -> dict[str, 
         if name not in least or standing.left < least[name].left:
             least[name] = standing
     return least
-
-
-def _amount(standing: Standing, what: str) -> int:
-    match what:
-        case "limit":
-            return standing.account.limit
-        case "granted":
-            return standing.granted
-        case "spent":
-            return standing.spent
-    return standing.held
 
 
 def _nano(amount: int, unit: str) -> int:

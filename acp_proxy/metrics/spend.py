@@ -15,6 +15,7 @@ from acp_proxy.metrics.exposition import Values, Written, start_of
 from acp_proxy.metrics.labels import Labels
 from acp_proxy.metrics.readings import Readings
 
+_ALWAYS = ("agent", "model", "team")  # labels that tell tokens and costs apart, whatever else does
 TYPES = ("input", "cached_read", "cached_write", "output", "thought")
 STOP_REASONS = (
     "end_turn",
@@ -64,11 +65,12 @@ class _Samples:
 class Spend:
     """For one ledger. Series that can be foreseen are there with 0, so that `increase()` sees what comes first.
 
+    `more` are labels beside agent, model and team: "user", "project". With any of them only what has a row is there.
     What it shows depends on its readings alone, not on those before.
     """
 
-    def __init__(self, by: tuple[str, ...]) -> None:
-        self._by = by
+    def __init__(self, more: tuple[str, ...]) -> None:
+        self._more = more
         self._begin()
 
     def families(self, readings: Readings) -> Iterator[Written]:
@@ -99,9 +101,9 @@ class Spend:
         yield self._without_usage.family(without_usage)
 
     def _begin(self) -> None:
-        of, more = ("agent", "model", "team", *self._by[3:]), self._by[3:]
-        self._tokens = _Samples("tokens_total", _TOKENS, (*of, "source", "type"))
-        self._cost = _Samples("cost_total", _COST, (*of, "currency", "source"), nano=True)
+        by, more = (*_ALWAYS, *self._more), self._more
+        self._tokens = _Samples("tokens_total", _TOKENS, (*by, "source", "type"))
+        self._cost = _Samples("cost_total", _COST, (*by, "currency", "source"), nano=True)
         self._unpriced = _Samples("unpriced_tokens_total", _UNPRICED, ("agent", "model"))
         self._turns = _Samples("turns_total", _TURNS, ("agent", "team", *more, "kind", "stop_reason"))
         self._without_usage = _Samples("turns_without_usage_total", _WITHOUT_USAGE, ("agent",))
@@ -135,7 +137,7 @@ class Spend:
         return any(agent not in self._paid for agent in paid)
 
     def _placed(self, series: Dimensions, labels: Labels) -> _Places:
-        key = tuple([labels.of(name, getattr(series, name)) for name in self._by])
+        key = tuple([labels.of(name, getattr(series, name)) for name in (*_ALWAYS, *self._more)])
         agent, model, team, *more = key
         self._keys[key] = None
         unpriced, without_usage = self._unpriced.place((agent, model)), self._without_usage.place((agent,))
@@ -159,7 +161,7 @@ class Spend:
         return first
 
     def _foresee(self, readings: Readings, expected: Iterable[tuple[str | None, ...]]) -> None:
-        labels, plain = readings.labels, len(self._by) == 3
+        labels, plain = readings.labels, not self._more
         pairs = {(agent, labels.of("team", readings.team)) for agent in readings.agents}
         for agent, team, model in expected:
             key = (labels.of("agent", agent), labels.of("model", model), labels.of("team", team))
@@ -170,13 +172,13 @@ class Spend:
                 self._unpriced.place(key[:2])
         if plain:
             pairs |= {(key[0], key[2]) for key in self._keys}
-        for shown, of in sorted(pairs):
+        for shown, of_team in sorted(pairs):
             self._without_usage.place((shown,))
             if plain:
                 for reason in STOP_REASONS:
-                    self._turns.place((shown, of, "turn", reason))
+                    self._turns.place((shown, of_team, "turn", reason))
                 for kind in _OTHER_KINDS:
-                    self._turns.place((shown, of, kind, "none"))
+                    self._turns.place((shown, of_team, kind, "none"))
 
 
 _TOKENS = (

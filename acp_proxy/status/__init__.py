@@ -32,7 +32,7 @@ FIELDS: Mapping[str, str] = {
     "left": "what is left of it",
     "limit": "its limit",
     "used": "how much of it is used, in percent",
-    "resets": "when it is empty again",
+    "resets": "when it resets",
     "last": "what the last turn cost",
     "last_tokens": "how many tokens it took",
     "agent": "its agent",
