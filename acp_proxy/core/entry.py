@@ -96,7 +96,8 @@ class SessionState(Struct, frozen=True):
     counters: Counters | None = None  # the last cumulative token counters that the agent reported
     model: str | None = None
     title: str | None = None
-    presumed: tuple[Money, ...] = ()  # of `costs` what turns held whose proxy died, since the agent last told its own
+    presumed: tuple[Money, ...] = ()  # of `costs` what is an estimate, or was held, since the agent told its own
+    from_zero: bool = False  # its agent's cost began at 0 where rows see it, and was not told yet
 
 
 class Origin(Struct, frozen=True):

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from acp_proxy.core.budget.charge import PRESUMED
 from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
 from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.session_ids import booked
@@ -61,17 +60,19 @@ STATE = f"""
 SELECT context_used, context_size, context_estimated, agent_cost_nano, agent_cost_currency, counters, model, title
 FROM session WHERE {OF_SESSION}
 """
-_HELD = f"t.detail = '{PRESUMED}' AND t.id > known.turn"
+_PRESUMED = "t.id > told.turn"
 _COSTS = f"""
 SELECT
     l.currency, sum(l.cost_nano / {NANO}), sum(l.cost_nano % {NANO}),
-    sum(CASE WHEN {_HELD} THEN l.cost_nano / {NANO} END), sum(CASE WHEN {_HELD} THEN l.cost_nano % {NANO} END)
+    sum(CASE WHEN {_PRESUMED} THEN l.cost_nano / {NANO} END), sum(CASE WHEN {_PRESUMED} THEN l.cost_nano % {NANO} END)
 FROM (
-    SELECT coalesce(max(id), '') AS turn FROM turn {{by_session}} WHERE {OF_SESSION} AND detail <> '{PRESUMED}'
-) known
-CROSS JOIN turn t {{by_session}} JOIN line l ON l.org_id = t.org_id AND l.turn = t.id
+    SELECT coalesce(max(id), '') AS turn FROM turn {{by_session}}
+    WHERE {OF_SESSION} AND cost_source IN ('agent', 'computed')
+        AND EXISTS (SELECT 1 FROM line p WHERE p.org_id = turn.org_id AND p.turn = turn.id AND p.cost_nano IS NOT NULL)
+) told
+CROSS JOIN turn t {{by_session}} CROSS JOIN line l
 WHERE t.org_id = ? AND t.user_id = ? AND t.host = ? AND t.agent = ? AND t.session = ?
-    AND l.cost_nano IS NOT NULL AND l.currency IS NOT NULL
+    AND l.org_id = t.org_id AND l.turn = t.id AND l.cost_nano IS NOT NULL AND l.currency IS NOT NULL
 GROUP BY l.currency ORDER BY min(t.id), min(l.position)
 """
 
@@ -191,14 +192,20 @@ def _session_values(row: Row) -> tuple[object, ...]:
         state.context_used,
         state.context_size,
         int(state.context_estimated),
-        state.agent_cost.nano if state.agent_cost else None,
-        state.agent_cost.currency if state.agent_cost else None,
+        *_agent_cost_values(state),
         msgspec.json.encode(state.counters).decode() if state.counters else None,
         entry.started_at,
         entry.ended_at,
         None if state.title is None else state.title.casefold(),
         0,
     )
+
+
+def _agent_cost_values(state: SessionState) -> tuple[int | None, str | None]:
+    """One that is still at 0 has no currency."""
+    if state.agent_cost is not None:
+        return state.agent_cost.nano, state.agent_cost.currency
+    return (0, "") if state.from_zero else (None, None)
 
 
 def _state_after(entry: Entry) -> SessionState:
@@ -208,8 +215,8 @@ def _state_after(entry: Entry) -> SessionState:
 def costs_of(dialect: Dialect, key: Sequence[str]) -> tuple[str, Sequence[str]]:
     """What a session has cost: a question, and its values.
 
-    By currency: the units and nano-units of all turns, and those of turns that are booked at what they held, if no
-    later one says what the agent's own cost is.
+    By currency: the units and nano-units of all turns; and those of turns whose cost is an estimate or what they held,
+    if no later one has the agent's own cost, or a price in its place.
     """
     return _COSTS.format(by_session=dialect.by_session), (*key, *key)
 
@@ -223,10 +230,11 @@ def state_of(found: tuple[Any, ...], costs: list[tuple[Any, ...]]) -> SessionSta
         context_estimated=bool(estimated),
         costs=_amounts([(currency, units, nano) for currency, units, nano, _, _ in costs]),
         presumed=_amounts([(currency, units, nano) for currency, _, _, units, nano in costs if units is not None]),
-        agent_cost=money(nano, currency),
+        agent_cost=money(nano, currency) if currency else None,
         counters=_counters(counters),
         model=model,
         title=title,
+        from_zero=currency == "",
     )
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy.core.budget.charge import PRESUMED
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Counters
-from acp_proxy.ledger import Ledger, Query
+from acp_proxy.ledger import Ledger, Query, Row
 from tests.ledger.conftest import ONE_AT_A_TIME
-from tests.ledger.rows import ALICE, MINUTE, NOON, row
+from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 
 pytestmark = ONE_AT_A_TIME
 
@@ -70,16 +69,28 @@ def test_of_titles_of_one_moment_the_last_stands(ledger: Ledger) -> None:
         assert titled(ledger) == [title, title.lower()]
 
 
-def test_what_dead_proxies_turns_held_is_told_apart_until_a_later_row_knows_what_the_agent_says(ledger: Ledger) -> None:
-    ledger.append([row(at=NOON, detail=PRESUMED), row(at=NOON + 1)])
-    state = ledger.state_of(ALICE, "s1")
-    assert state is not None
-    assert (state.costs, state.presumed) == ((Money.of("0.02", "USD"),), ())
-    ledger.append([row(at=NOON + 2, detail=PRESUMED), row(at=NOON + 3, detail=PRESUMED)])
-    state = ledger.state_of(ALICE, "s1")
-    assert state is not None
-    assert (state.costs, state.presumed) == ((Money.of("0.04", "USD"),), (Money.of("0.02", "USD"),))
-    ledger.append([row(at=NOON + 4)])
-    state = ledger.state_of(ALICE, "s1")
-    assert state is not None
-    assert state.presumed == ()
+def test_what_was_presumed_is_told_apart_until_a_later_row_has_a_cost_that_the_agent_told(ledger: Ledger) -> None:
+    def presumed(*rows: Row) -> tuple[Money, ...]:
+        ledger.append(rows)
+        state = ledger.state_of(ALICE, "s1")
+        assert state is not None
+        assert sum(cost.nano for cost in state.costs) > 0
+        return state.presumed
+
+    def estimated() -> Row:
+        return row(line(input=0), cost_source="estimated")
+
+    assert presumed(estimated(), row(cost_source="agent")) == ()
+    assert presumed(estimated(), estimated()) == (Money.of("0.02", "USD"),)
+    nothing_told = row(line(cost=None), cost_source="agent"), row(line(cost=None), cost_source="unknown")
+    assert presumed(*nothing_told) == (Money.of("0.02", "USD"),)
+    assert presumed(row(cost_source="computed")) == ()
+
+
+def test_of_a_cost_that_began_at_zero_that_is_known_until_one_is_told(ledger: Ledger) -> None:
+    ledger.append([row(line(cost=None), state=SessionState(from_zero=True))])
+    assert ledger.state_of(ALICE, "s1") == SessionState(from_zero=True)
+    ledger.append([row(line(cost=None)), row(line(cost=None), state=SessionState())])
+    assert ledger.state_of(ALICE, "s1") == SessionState(model="opus", from_zero=True)
+    ledger.append([row(line(cost=None), state=SessionState(agent_cost=Money.of("3", "USD")))])
+    assert ledger.state_of(ALICE, "s1") == SessionState(model="opus", agent_cost=Money.of("3", "USD"))

@@ -45,6 +45,7 @@ class AgentCost:
         "_first",
         "_goes_on",
         "_known",
+        "_may_go_on",
         "_of_turns",
         "_others",
         "_presumed",
@@ -57,6 +58,7 @@ class AgentCost:
     def __init__(self, profile: Profile) -> None:
         self.last: Money | None = None  # as last reported or restored
         self._goes_on = profile.cost == "carried"
+        self._may_go_on = profile.cost in ("carried", "unknown")
         self._of_turns = profile.cost == "turn"  # its last word is what the turn costs
         self._restarts = profile.cost == "restarts"
         self._anew = profile.cost_anew  # where its context is cleared
@@ -74,6 +76,11 @@ class AgentCost:
     def positive(self) -> bool:
         """Whether the agent knows prices: a cost of 0 says nothing."""
         return self.last is not None and self.last.nano > 0
+
+    @property
+    def from_zero(self) -> bool:
+        """Whether all that it will tell was spent here: it began at 0, and says nothing yet."""
+        return self._may_go_on and self._known and not self.positive
 
     def is_news(self, value: Money) -> bool:
         """Whether it is more than what is known already."""
@@ -96,11 +103,11 @@ class AgentCost:
         self.last, self._known = value, True
 
     def restore(self, value: Money, presumed: tuple[Money, ...] = ()) -> None:
-        """What the ledger knows; late is better than never while nothing was taken."""
+        """What the ledger knows; late is better than never while nothing was taken. 0 is that in any currency."""
         if not self._known:
             self.last, self._known, self._carried_over, self._presumed = value, True, True, presumed
-        elif (first := self._adopted) is not None and first.currency == value.currency and first.nano >= value.nano:
-            self._add(first.minus(value))
+        elif (first := self._adopted) is not None and _is_within(value, first):
+            self._add(Money(first.nano - value.nano, first.currency))
             self._adopted, self._baseless, self._carried_over, self._presumed = None, False, True, presumed
 
     def book_for_first(self, costs: tuple[Money, ...] | None) -> None:
@@ -112,10 +119,12 @@ class AgentCost:
     def settle(self, value: Money, presumed: tuple[Money, ...] = ()) -> Money | None:
         """What the first value held beyond what was booked for it, once it is known where the counter stood."""
         first, self._first = self._first, None
-        if first is None or any(money.currency != value.currency for money in (first, *self._booked_for_first)):
+        if first is None or not _is_within(value, first):
+            return None
+        if any(money.currency != first.currency for money in self._booked_for_first):
             return None
         booked = sum(cost.nano for cost in self._booked_for_first)
-        missing = Increase(presumed=presumed).beyond_presumed(Money(first.nano - value.nano - booked, value.currency))
+        missing = Increase(presumed=presumed).beyond_presumed(Money(first.nano - value.nano - booked, first.currency))
         return missing if missing.nano * 100 > booked else None  # 1 % is two price lists, not spend
 
     def doubt(self) -> None:
@@ -180,6 +189,10 @@ class AgentCost:
         if left.nano:
             self.pending = plus(self.pending, (left,))
         return left.nano > 0 or not amount.nano
+
+
+def _is_within(value: Money, other: Money) -> bool:
+    return other.nano >= value.nano and (not value.nano or value.currency == other.currency)
 
 
 def split(amount: Money, weights: Sequence[int]) -> list[Money]:

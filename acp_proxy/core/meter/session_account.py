@@ -91,7 +91,7 @@ class SessionAccount:
             self.told = self.used if self.grounded else None
         self.option = self.option or state.model
         if not forked or self.profile.fork_inherits:
-            stood = state.agent_cost or _nothing_like(state.costs)
+            stood = _stood(state)
             if stood is not None:
                 self.cost.restore(stood, () if forked else state.presumed)
         if not forked:
@@ -101,7 +101,7 @@ class SessionAccount:
 
     def settle(self, state: SessionState) -> tuple[Counters | None, Money | None]:
         """The ledger's word, when the agent has spoken without it: what its first figures held beyond all rows."""
-        stood = state.agent_cost or _nothing_like(state.costs)
+        stood = _stood(state)
         if not self.restorable:
             self._booked = plus(state.costs, self._booked)
             self.title = self.title or state.title
@@ -269,6 +269,7 @@ class SessionAccount:
             context_estimated=self.estimated,
             costs=plus(self._booked, self.cost.pending),
             agent_cost=self.cost.last if self.cost.positive else None,
+            from_zero=self.cost.from_zero,
             counters=self._counters,
             model=self.model,
             title=self.title,
@@ -283,9 +284,11 @@ class SessionAccount:
         return heard if self.open and self.notes.cumulative is not None and self.tokens.fell(heard) else last
 
 
-def _nothing_like(costs: tuple[Money, ...]) -> Money | None:
-    """Where a cost stood that the agent never reported: at 0 when turns were priced without it.
+def _stood(state: SessionState) -> Money | None:
+    """Where the agent's cost stood: at 0 if it never told one of a session that began here, or was priced without it.
 
-    Of a session that has cost nothing here nobody knows: it may have cost something before there was a ledger.
+    Of another that has cost nothing here nobody knows: it may have cost something before there was a ledger.
     """
-    return Money(0, costs[0].currency) if costs else None
+    if state.agent_cost is not None or not (state.costs or state.from_zero):
+        return state.agent_cost
+    return Money(0, state.costs[0].currency if state.costs else "")

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from msgspec.structs import replace
 
+from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import Counters, ModelCounters, SessionClosed, UsageReported
 from acp_proxy.core.money import Money
 from tests.core.story import (
@@ -74,6 +75,38 @@ def test_what_a_session_cost_before_anybody_metered_it_is_not_booked_after_a_fir
     second.restore(first.metered.state)
     assert second.turn(CALL, cost="20.010927").costs == (usd("0.010927"),)
     assert second.booked() == "0.010927"
+
+
+def test_what_a_first_turn_cost_that_was_cancelled_comes_with_the_next_one_in_another_process() -> None:
+    for agent in (CLAUDE, STRANGER):
+        first = Story(agent, estimate=False)
+        first.open(model="claude-opus-5-5")
+        assert first.turn(stop="cancelled").costs == ()
+        for _ in range(2):  # however many processes follow that hear no cost either
+            later = Story(agent, estimate=False)
+            later.open("load", model="claude-opus-5-5")
+            later.restore(first.metered.state)
+            assert later.turn(stop="cancelled").costs == ()
+        last = Story(agent)
+        last.open("load", model="claude-opus-5-5")
+        last.restore(later.metered.state)
+        last.turn(CALL, cost="0.026551")
+        assert last.booked() == "0.026551"
+
+
+def test_a_ledger_that_is_slower_than_the_first_cost_says_that_it_began_at_zero() -> None:
+    for currency in ("USD", "EUR"):
+        story = Story(OPENCODE)
+        story.open("load")
+        turn = story.begin()
+        story.report(turn, cost=Money.of("0.02798", currency))
+        story.restore(SessionState(from_zero=True))
+        assert story.end(turn, inclusive(100, 10))[-1].costs == (Money.of("0.02798", currency),)
+    story = Story(CLAUDE)
+    story.open("load", model="claude-opus-5-5")
+    story.turn(CALL, cost="0.026551")
+    (late,) = story.restore(SessionState(from_zero=True))
+    assert late.costs == (usd("0.015624"),)
 
 
 def test_the_ledgers_answer_may_come_after_the_first_cost() -> None:
