@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from acp_proxy.config.files import ConfigError, Parse, TomlFile, expanded, parsed, read, user_file
-from acp_proxy.config.layers import Layer, of_environment, of_file, of_flags, outside_of
+from acp_proxy.config.layers import Settings, of_environment, of_file, of_flags, outside_of
 from acp_proxy.config.schema import dotted
 from acp_proxy.config.values import (
     AgentCounts,
@@ -113,18 +113,18 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _defaults(environ: Mapping[str, str]) -> Layer:
+def _defaults(environ: Mapping[str, str]) -> Settings:
     return {
         ("identity", "user"): _login_name(environ),
         ("ledger", "url"): f"sqlite:///{default_ledger(environ)}",
     }
 
 
-def _section(settings: Layer, table: str) -> dict[str, Any]:
+def _section(settings: Settings, table: str) -> dict[str, Any]:
     return {key[1]: value for key, value in settings.items() if key[0] == table and len(key) == 2}
 
 
-def _tables(settings: Layer, *above: str) -> dict[str, dict[str, Any]]:
+def _tables(settings: Settings, *above: str) -> dict[str, dict[str, Any]]:
     """The tables below `above`, by the names that the user chose."""
     tables: dict[str, dict[str, Any]] = {}
     for key, value in settings.items():
@@ -133,14 +133,14 @@ def _tables(settings: Layer, *above: str) -> dict[str, dict[str, Any]]:
     return tables
 
 
-def _keep_the_lowest_budget(settings: Layer, lower: Layer, final: Layer) -> None:
+def _keep_the_lowest_budget(settings: Settings, lower: Settings, final: Settings) -> None:
     """A limit for one run may be lower than the administrator's, never higher."""
     key = ("run", "budget")
     if key in lower and key in final:
         settings[key] = min(lower[key], final[key])
 
 
-def _budgets(own: TomlFile | None, admin: TomlFile | None, settings: Layer, final: Layer) -> tuple[Budget, ...]:
+def _budgets(own: TomlFile | None, admin: TomlFile | None, settings: Settings, final: Settings) -> tuple[Budget, ...]:
     """All that are configured: none replaces another, whatever its name."""
     for_this_run = settings.get(("run", "budget"))
     if for_this_run is None and not any(file and "budget" in file.table for file in (own, admin)):
@@ -189,7 +189,7 @@ def _serve(section: dict[str, Any], environ: Mapping[str, str]) -> Serve:
     return Serve(**section)
 
 
-def _pricing(settings: Layer) -> Pricing:
+def _pricing(settings: Settings) -> Pricing:
     prices = {model: Price(**rates) for model, rates in _tables(settings, "prices").items()}
     return Pricing(**_section(settings, "pricing"), prices=prices)
 

@@ -33,16 +33,17 @@ FLAGS: Mapping[str, Key] = {
     "token_file": ("serve", "token_file"),
 }
 
-Layer = dict[Key, Any]
+Settings = dict[Key, Any]
+"""Values as the program uses them, by key. What stands in arrays of tables is not among them."""
 
 
-def of_file(file: TomlFile | None) -> Layer:
+def of_file(file: TomlFile | None) -> Settings:
     return dict(_settings(file, file.table, ())) if file else {}
 
 
-def of_environment(environ: Mapping[str, str]) -> Layer:
+def of_environment(environ: Mapping[str, str]) -> Settings:
     """`ACP_PROXY_LEDGER__URL` is ledger.url; an empty variable counts as not set."""
-    layer: Layer = {}
+    settings: Settings = {}
     for variable, value in environ.items():
         if variable.startswith(PREFIX) and value:
             key = tuple(part.lower() if part.isupper() else part for part in variable[len(PREFIX) :].split("__"))
@@ -55,21 +56,21 @@ def of_environment(environ: Mapping[str, str]) -> Layer:
             check = check_of(key)
             if check is None and (meant := variable_meant(variable)):
                 raise ConfigError(f"{variable}: unknown key; did you mean {meant}?")
-            layer[key] = _checked(key, of_text(check, value) if check else value, variable)
-    return layer
+            settings[key] = _checked(key, of_text(check, value) if check else value, variable)
+    return settings
 
 
-def of_flags(options: Mapping[str, str]) -> Layer:
-    layer: Layer = {}
+def of_flags(options: Mapping[str, str]) -> Settings:
+    settings: Settings = {}
     for option, key in FLAGS.items():
         if option in options:
             check = check_of(key)
             value = False if option == "no_summary" else of_text(check, options[option]) if check else None
-            layer[key] = _checked(key, value, f"--{option.replace('_', '-')}")
-    return layer
+            settings[key] = _checked(key, value, f"--{option.replace('_', '-')}")
+    return settings
 
 
-def outside_of(final: Layer, lower: Layer) -> Layer:
+def outside_of(final: Settings, lower: Settings) -> Settings:
     """What the administrator left open. A price or an agent that the administrator's file has is final as a whole."""
     closed = {_unit(key) for key in final}
     return {key: value for key, value in lower.items() if _unit(key) not in closed}

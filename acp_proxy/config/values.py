@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 
-from acp_proxy.config.layers import Layer
+from acp_proxy.config.layers import Settings
 
 if TYPE_CHECKING:
     from acp_proxy.config.channels import Channel
@@ -97,5 +97,5 @@ class Config(Struct, frozen=True):
     refusal_style: Literal["message", "error"]
     files: tuple[Path, ...]  # that were read, the administrator's last
     final: frozenset[str]  # keys that the administrator set
-    by_file: Mapping[Literal["admin", "user"], Layer]  # what each file sets, but for its arrays of tables
+    by_file: Mapping[Literal["admin", "user"], Settings]  # what each file sets, but for its arrays of tables
     overruled: tuple[str, ...]  # keys that were set, and do not count for what the administrator set
