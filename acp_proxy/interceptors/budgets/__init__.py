@@ -37,7 +37,7 @@ from acp_proxy.core.scope import Subject
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import SECOND
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
-from acp_proxy.interceptors.budgets.asking import Asking
+from acp_proxy.interceptors.budgets.asking import Asking, in_loop
 from acp_proxy.interceptors.budgets.deciding import Deciding
 from acp_proxy.interceptors.budgets.filing import Filing
 from acp_proxy.interceptors.budgets.models import Models
@@ -232,7 +232,7 @@ class Budgets(Interceptor):
 
         def settled(ledger: BudgetLedger) -> None:
             self._sizes.learn(ledger, running.accounts, running.origin, running.model or entry.model, anew=True)
-            self._pulse.in_loop(loop, lambda: self._turns.forget(running.id))
+            in_loop(loop, lambda: self._turns.forget(running.id))
 
         loop.call_later(_GATHER, self._worker.do, settled)
 

@@ -42,12 +42,10 @@ class Asking:
 
         def work(ledger: BudgetLedger) -> None:
             result = job(ledger)
-            with suppress(RuntimeError):  # the loop has ended in the meantime
-                loop.call_soon_threadsafe(arrived, result)
+            in_loop(loop, lambda: arrived(result))
 
         def failed(_: LedgerError) -> None:
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(arrived, None)
+            in_loop(loop, lambda: arrived(None))
 
         def arrived(result: T | None) -> None:
             if not answer.done():
@@ -69,3 +67,9 @@ class Asking:
         self._failures = 0 if answered else self._failures + 1
         if self._failures >= _FAILURES:  # after the rest one more is enough
             self._rests_until = now + _REST
+
+
+def in_loop(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
+    """From the ledger's thread, where the loop may have ended in the meantime."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(call)

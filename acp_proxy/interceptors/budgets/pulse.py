@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from acp_proxy.core.budget import Standing
+from acp_proxy.interceptors.budgets.asking import in_loop
 from acp_proxy.interceptors.budgets.running import Running, Turns
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
@@ -39,11 +39,6 @@ class Pulse:
             self._timer.cancel()
             self._timer = None
 
-    def in_loop(self, loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
-        """From the ledger's thread, where the loop may have ended in the meantime."""
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(call)
-
     def _due(self) -> None:
         self._timer = None
         turns = list(self._turns)
@@ -58,7 +53,7 @@ class Pulse:
             ledger.beat(organisation, [turn.id for turn in turns], now + EXPIRY)
             accounts = [account for turn in turns for account in turn.accounts]
             standings = ledger.standing(accounts, now)
-            self.in_loop(loop, lambda: _stand(turns, standings, now + EXPIRY))
+            in_loop(loop, lambda: _stand(turns, standings, now + EXPIRY))
 
         self._worker.ask(beat, _missed, anyway=True)  # a row that has to wait is still held for
 
