@@ -1,6 +1,7 @@
 """The proxy's own log: to stderr or a file, never to stdout, which is the wire. Never content of a session.
 
-structlog is imported at the first event that is written, which most runs have not. An update may have taken it away.
+structlog is imported for the first event that is written: most runs have none. An update of what is installed may have
+taken it away by then.
 """
 
 from __future__ import annotations

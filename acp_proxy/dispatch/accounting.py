@@ -124,7 +124,7 @@ class Accounting:
             self._later(self._due)
 
     def ending(self, session: str | None) -> None:
-        """A message is here that ends a turn, or a side is gone: said before what waits is looked into."""
+        """Tell that a message is here that ends a turn, or that a side is gone: before what waits is looked into."""
         if self._waiting:
             self._publish([TurnEnding(self._clock(), session)])
 

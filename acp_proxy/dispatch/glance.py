@@ -105,7 +105,7 @@ def is_usage_update(peek: Peek) -> bool:
 
 
 def folded(waiting: Iterable[Waits]) -> Iterator[Waits]:
-    """What waits, in order, but contexts that only bursts stand between as one: behind these bursts.
+    """What waits, in order; but contexts with nothing other than bursts between them are made one, behind these bursts.
 
     A `usage_update` that says more than figures stays the line that it is.
     """

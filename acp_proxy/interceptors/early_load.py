@@ -1,7 +1,8 @@
 """Loads what the first session will ask for as soon as the agent has started, beside the relay.
 
-A client may open a session hours later, and an update may come before: the process would go on with files of two
-versions, or find none. Before the agent has answered it has the processors; at rest nothing wakes up for this.
+A client may open a session hours later, and acp-proxy may be updated before that: the process would go on with files of
+two versions, or find none. It waits until the agent has answered for the first time, which needs the processors until
+then, and sets no timer, for a relay at rest does not wake up.
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ class Known(Struct, frozen=True):
 
 
 class OneCall(Struct, frozen=True):
-    """Tokens of a prompt. `told`: the agent's own context bounds them, `proven` to be one.
+    """Between `least` and `most` tokens of prompt. `told`: by a context of the agent's, which is a call's if `proven`.
 
-    No call sent less than `floor`, whatever the agent's context is of.
+    No call sent less than `floor`, whatever that context is of.
     """
 
     floor: int
