@@ -195,6 +195,21 @@ def test_a_configured_window_alone_is_that_of_an_id_whose_price_stands_under_ano
     assert catalog.window(model) != 123_456
 
 
+def test_a_configured_window_of_a_model_without_a_price_gives_it_none(catalog: Catalog) -> None:
+    configured = catalog.with_overrides({"big-model": Price(context=123_456)})
+    priced = configured.price("big-model", Usage(input=1), NOW)
+    assert (priced.cost, priced.row, priced.configured) == (None, "big-model", False)
+    assert configured.window("big-model") == 123_456
+
+
+def test_a_configured_price_alone_leaves_the_catalogs_name_and_window(catalog: Catalog) -> None:
+    configured = catalog.with_overrides({"claude-opus-5-5": Price("1", "2"), "big-model": Price("1", "2")})
+    assert configured.price("claude-opus-5-5", Usage(input=1), NOW).row == "anthropic/claude-opus-5-5"
+    assert configured.window("claude-opus-5-5") == catalog.window("claude-opus-5-5")
+    assert configured.price("big-model", Usage(input=1), NOW).row == "big-model"
+    assert configured.window("big-model") is None
+
+
 def test_a_configured_price_without_one_for_cached_tokens_makes_their_cost_an_estimate(catalog: Catalog) -> None:
     configured = catalog.with_overrides({"big-model": Price("3", "9")})
     assert not configured.price("big-model", Usage(input=1), NOW).estimated
