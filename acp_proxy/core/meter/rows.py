@@ -121,9 +121,8 @@ class Rows:
         model = account.model
         cost_source: CostSource = "agent"
         if increase.amounts:
+            # Perhaps 0: then it is in rows that were presumed, and from this one on the ledger knows that it was told.
             first, *others = map(increase.beyond_presumed, increase.amounts)
-            if not (usage.total or first.nano or any(other.nano for other in others)):
-                return None  # all of it is in the row of a turn whose proxy died
             lines = (UsageLine(model, usage, first), *(UsageLine(model, NOTHING, other) for other in others))
         elif usage.total:
             lines, cost_source = computed_lines([(model, usage)], Prices(self._pricer, at, None))

@@ -166,12 +166,12 @@ def test_what_a_turn_held_whose_proxy_died_is_not_taken_from_turns_of_which_noth
 
 
 def test_what_an_agent_tells_between_turns_of_one_whose_proxy_died_is_booked_as_far_as_it_is_more() -> None:
-    for held, beyond in (("0.001", ["0.001186"]), ("0.01", [])):
+    for held, beyond in (("0.001", "0.001186"), ("0.01", "0")):
         story = Story(OPENCODE)
         story.open("load")
         story.restore(replace(known("0.025794", "0.025794"), presumed=(Money.of("7", "EUR"), usd(held))))
         story.report(None, cost="0.02798")
-        assert [row.costs for row in story.rows] == [(usd(cost),) for cost in beyond]
+        assert [(row.costs, row.cost_source) for row in story.rows] == [((usd(beyond),), "agent")]
         assert story.turn(inclusive(100, 10), cost="0.03").costs == (usd("0.00202"),)
 
 
