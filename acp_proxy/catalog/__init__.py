@@ -6,19 +6,20 @@ Read at the first question or by `read`, never while an agent starts, and never 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core import models, pricing
-from acp_proxy.core.pricing import CacheWrite, Peak, Priced, PriceRow, Rates, Step, Tier
+from acp_proxy.core.pricing import CacheWrite, Priced, PriceRow, Rates, Step
 from acp_proxy.core.usage import Usage
-from acp_proxy.decoding import json_decoder
+
+if TYPE_CHECKING:
+    from acp_proxy.catalog.table import Table
 
 
 class OwnPrice(Protocol):
@@ -51,12 +52,10 @@ class Catalog:
 
     def __init__(
         self,
-        table: Table | None = None,
         prices: Mapping[str, OwnPrice] | None = None,
         aliases: Mapping[str, str] | None = None,
         cache_write: CacheWrite = "5m",
     ) -> None:
-        self._given = table
         self._prices = {models.canonical(name.strip()): price for name, price in (prices or {}).items()}
         self._aliases = {name.strip().lower(): model for name, model in (aliases or {}).items()}
         self.cache_write: CacheWrite = cache_write
@@ -74,7 +73,7 @@ class Catalog:
         cache_write: CacheWrite = "5m",
     ) -> Catalog:
         """The user's prices, aliases (reported id → model) and kind of cache write, in place of any before."""
-        return Catalog(self._given, prices, aliases, cache_write)
+        return Catalog(prices, aliases, cache_write)
 
     def read(self) -> None:
         """Read it now: at the first question its file may be another version's."""
@@ -149,58 +148,9 @@ class Catalog:
 
     @cached_property
     def _table(self) -> Table:
-        return self._given or Table.read(Path(__file__).with_name("catalog.json").read_bytes())
+        from acp_proxy.catalog.table import Table
 
-
-_WireTier = tuple[int, str]
-
-
-class Table(msgspec.Struct, frozen=True):
-    """`catalog.json`: a row is [window, index of its source, steps], a step [since, rates, tiers], oldest step first.
-
-    Rates are `input output cached_read cached_write cached_write_1h` in US dollars per million tokens, `-` where
-    unknown; `since` is a UTC date or minute, empty where unknown.
-    """
-
-    date: str
-    sources: list[str]
-    peaks: dict[str, WirePeak]  # by lab
-    aliases: dict[str, str]  # other names of rows
-    rows: dict[str, tuple[int | None, int, list[tuple[str, str, list[_WireTier]]]]]
-
-    @classmethod
-    def read(cls, text: bytes) -> Table:
-        """Raises msgspec.DecodeError."""
-        return json_decoder(cls).decode(text)
-
-    def name(self, name: str) -> str | None:
-        """The row of that name or alias."""
-        return name if name in self.rows else self.aliases.get(name)
-
-    def row(self, name: str) -> PriceRow:
-        window, source, steps = self.rows[name]
-        peak = self.peaks.get(name.partition("/")[0])
-        return PriceRow(
-            tuple(
-                Step(_ns(since), _rates(rates), tuple(Tier(above, _rates(text)) for above, text in tiers))
-                for since, rates, tiers in steps
-            ),
-            window,
-            peak.rule if peak else None,
-            self.sources[source],
-        )
-
-
-class WirePeak(msgspec.Struct, frozen=True):
-    since: str
-    hours: list[tuple[int, int]]
-    factor: int
-    holidays: list[str]
-
-    @property
-    def rule(self) -> Peak:
-        since = _ns(self.since) or 0
-        return Peak(since, tuple(self.hours), self.factor, frozenset(map(date.fromisoformat, self.holidays)))
+        return Table.read(Path(__file__).with_name("catalog.json").read_bytes())
 
 
 def _without_lab(row: str | None) -> str | None:
@@ -219,13 +169,3 @@ def _configured(name: str, price: OwnPrice, row: PriceRow | None) -> Found:
 
 def _rates_of(price: OwnPrice) -> Rates:
     return Rates.of(price.input, price.output, price.cached_read, price.cached_write, price.cached_write_1h)
-
-
-def _rates(text: str) -> Rates:
-    return Rates.of(*(None if rate == "-" else rate for rate in text.split()))
-
-
-def _ns(since: str) -> int | None:
-    if not since:
-        return None
-    return int(datetime.fromisoformat(since).replace(tzinfo=UTC).timestamp()) * 1_000_000_000
