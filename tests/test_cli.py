@@ -112,7 +112,19 @@ def test_the_help_of_each_command_has_an_example_that_can_be_typed() -> None:
                 f"acp-proxy: --limit: expected a number of lines, at least 1, not '{number}'; see acp-proxy "
                 "report --help",
             )
-            for number in ("0", "-1", "many", "1.5", "²", "9" * 5000)
+            for number in ("0", "-1", "many", "1.5", "²")
+        ),
+        *(
+            (
+                (*command, number),
+                f"acp-proxy: {command[-1]}: expected a number of {what} up to 1,000,000,000,000, not '{number}'; see "
+                f"acp-proxy {shown} --help",
+            )
+            for command, what, shown in (
+                (("report", "--limit"), "lines", "report"),
+                (("prices", "cost", "m", "--input"), "tokens", "prices cost"),
+            )
+            for number in ("1000000000001", "9" * 5000)
         ),
         (
             ("prices", "show", "caf\udce9"),

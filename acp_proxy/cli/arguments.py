@@ -18,7 +18,7 @@ from acp_proxy.status import FIELDS
 
 _SAYS = "Relays the Agent Client Protocol, and meters what agents use."
 _MORE = "`acp-proxy COMMAND --help` explains each command, `acp-proxy demo` shows them at work."
-_MOST = 10**12
+_MOST = 10**12  # tokens or lines: whoever types more has slipped
 
 
 def parser() -> argparse.ArgumentParser:
@@ -274,17 +274,19 @@ def _text(given: str) -> str:
 
 
 def _tokens(text: str) -> int:
-    if (number := _number(text)) is None:
-        raise argparse.ArgumentTypeError(f"expected a number of tokens, not {text!r}")
-    return number
+    return _number(text, "tokens")
 
 
 def _lines(text: str) -> int:
-    if not (number := _number(text)):
+    if not (number := _number(text, "lines, at least 1")):
         raise argparse.ArgumentTypeError(f"expected a number of lines, at least 1, not {text!r}")
     return number
 
 
-def _number(text: str) -> int | None:
-    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(_MOST)) and int(text) <= _MOST
-    return int(text) if is_number else None
+def _number(text: str, of: str) -> int:
+    """From 0 on. Raises ArgumentTypeError."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected a number of {of}, not {text!r}")
+    if len(text.lstrip("0")) > len(str(_MOST)) or int(text) > _MOST:
+        raise argparse.ArgumentTypeError(f"expected a number of {of.partition(',')[0]} up to {_MOST:,}, not {text!r}")
+    return int(text)
