@@ -11,11 +11,11 @@ def config_directory(environ: Mapping[str, str]) -> Path:
     if sys.platform == "darwin":
         return home(environ) / "Library" / "Application Support" / "acp-proxy"
     else:  # noqa: RET505  what a type checker for macOS leaves out
-        return _xdg(environ, "XDG_CONFIG_HOME", ".config") / "acp-proxy"
+        return xdg(environ, "XDG_CONFIG_HOME", ".config") / "acp-proxy"
 
 
 def state_directory(environ: Mapping[str, str]) -> Path:
-    return _xdg(environ, "XDG_STATE_HOME", ".local/state") / "acp-proxy"
+    return xdg(environ, "XDG_STATE_HOME", ".local/state") / "acp-proxy"
 
 
 def default_ledger(environ: Mapping[str, str]) -> Path:
@@ -33,6 +33,7 @@ def home(environ: Mapping[str, str]) -> Path:
         return Path("/")
 
 
-def _xdg(environ: Mapping[str, str], variable: str, default: str) -> Path:
+def xdg(environ: Mapping[str, str], variable: str, default: str) -> Path:
+    """What a variable of the XDG Base Directory Specification names, else `default` in the home directory."""
     value = environ.get(variable, "")
     return Path(value) if value.startswith("/") else home(environ) / default  # relative ones are invalid by XDG's rules

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_proxy.directories import home
+from acp_proxy.directories import home, xdg
 from acp_proxy.setup import vaults
 from acp_proxy.setup.agents import Shape
 from acp_proxy.setup.known import Known
@@ -34,8 +34,10 @@ class Editor(Struct, frozen=True):
 
 
 def _zed(environ: Environ) -> tuple[Path, ...]:
-    config = "" if sys.platform == "darwin" else environ.get("XDG_CONFIG_HOME", "")
-    return ((Path(config) if config.startswith("/") else home(environ) / ".config") / "zed/settings.json",)
+    if sys.platform == "darwin":
+        return (home(environ) / ".config/zed/settings.json",)
+    else:  # noqa: RET505  what a type checker for macOS leaves out
+        return (xdg(environ, "XDG_CONFIG_HOME", ".config") / "zed/settings.json",)
 
 
 EDITORS: Mapping[str, Editor] = {

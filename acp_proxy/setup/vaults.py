@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from acp_proxy.directories import home
+from acp_proxy.directories import home, xdg
 
 
 def settings(environ: Mapping[str, str]) -> tuple[Path, ...]:
@@ -34,5 +34,4 @@ def _directory(environ: Mapping[str, str]) -> Path:
     if sys.platform == "darwin":
         return home(environ) / "Library/Application Support/obsidian"
     else:  # noqa: RET505  what a type checker for macOS leaves out
-        config = environ.get("XDG_CONFIG_HOME", "")
-        return (Path(config) if config.startswith("/") else home(environ) / ".config") / "obsidian"
+        return xdg(environ, "XDG_CONFIG_HOME", ".config") / "obsidian"
