@@ -5,10 +5,10 @@ Only ever appended, so that it can be copied from one ledger to another as it is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from acp_proxy.ledger.statements import Read, Run, insert
+from acp_proxy.ledger.statements import Read, Write, insert
 
 _TABLES = ("granted", "announced", "surcharge")
 
@@ -16,7 +16,7 @@ _TABLES = ("granted", "announced", "surcharge")
 class Beside:
     """Of one ledger. Everything raises LedgerError."""
 
-    def __init__(self, read: Read, write: Callable[[Callable[[Run], Any]], Any]) -> None:
+    def __init__(self, read: Read, write: Write) -> None:
         self._read = read
         self._write = write
 

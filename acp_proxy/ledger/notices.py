@@ -7,7 +7,7 @@ that each notice is sent at least once, and only then more than once.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from acp_proxy.core.windows import DAY
 from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.statements import Read, Run, insert
+from acp_proxy.ledger.statements import Read, Run, Write, insert
 
 Result = Literal["sent", "retried", "failed"]
 RESULTS: tuple[Result, ...] = ("sent", "retried", "failed")
@@ -116,7 +116,7 @@ class Backlog(Struct, frozen=True):
 class Outbox:
     """Of one ledger. Times are Unix ns; everything raises LedgerError."""
 
-    def __init__(self, read: Read, write: Callable[[Callable[[Run], Any]], Any], dialect: Dialect) -> None:
+    def __init__(self, read: Read, write: Write, dialect: Dialect) -> None:
         self._read = read
         self._write = write
         self._dialect = dialect

@@ -8,6 +8,7 @@ from typing import Any
 
 Read = Callable[[str, Sequence[Any]], list[Any]]  # SQL and parameters -> all rows, in one short transaction
 Run = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]  # SQL with ?, values -> rows, within one transaction
+Write = Callable[[Callable[[Run], Any]], Any]  # what is to be done in one transaction -> what that returns
 Statement = tuple[str, Sequence[Any]]  # what is made before a transaction, for others wait while it goes on
 
 _MOST_AT_ONCE = 200  # rows of one statement

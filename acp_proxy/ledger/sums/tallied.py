@@ -5,14 +5,14 @@ Nothing that is read here ever falls, but for sessions that are active.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from acp_proxy.core.money import NANO
 from acp_proxy.decoding import json_decoder
-from acp_proxy.ledger.statements import Read, Run
+from acp_proxy.ledger.statements import Read, Run, Write
 from acp_proxy.ledger.sums import labels, tallies
 from acp_proxy.ledger.sums.buckets import WHOLE
 from acp_proxy.ledger.sums.labels import Label
@@ -61,11 +61,7 @@ class Whole(NamedTuple):
 class Tallied:
     """Part of a `BudgetLedger`. All raise LedgerError."""
 
-    def __init__(
-        self,
-        read: Read,
-        write: Callable[[Callable[[Run], None]], None],
-    ) -> None:
+    def __init__(self, read: Read, write: Write) -> None:
         self._read = read
         self._write = write
 
