@@ -14,6 +14,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, **options: Any) -> None:
         super().__init__(prog, allow_abbrev=False, **options)
+        self._asked: Sequence[str] = ()  # the words that are being parsed
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self._in_our_words(message)}; see {self.prog} --help")
@@ -46,8 +47,6 @@ class Parser(argparse.ArgumentParser):
         metavar = self._option_string_actions[name].metavar if name in self._option_string_actions else None
         return f"{name} {metavar}" if metavar else name
 
-    _asked: Sequence[str] = ()
-
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Whatever is left over is complained of here, where the command is known that does not have it."""
         self._asked = args or ()
@@ -70,7 +69,7 @@ class Parser(argparse.ArgumentParser):
                 if before.startswith("-") and before.partition("=")[0] not in self._option_string_actions:
                     raise self._unknown_option(before)
             raise UsageError(f"unknown {word} {value}{self._meant(value, [*choices, *self._option_string_actions])}")
-        name = action.option_strings[0] if action.option_strings else f"{self.prog.split()[-1]}"
+        name = action.option_strings[0] if action.option_strings else self.prog.split()[-1]
         raise UsageError(f"{name}: expected {_listed(choices, 'or')}, not {value!r}")
 
     def _unknown_option(self, option: str) -> UsageError:

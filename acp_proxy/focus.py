@@ -128,7 +128,7 @@ def _rows(
 ) -> Iterator[Row]:
     """One for each currency; the tokens and turns stand in the first of them, so that they add up."""
     shared = {**_ALWAYS, **periods, **_who_columns(key, organisation, seller)}
-    usage, turns = sum((sums.usage for sums in group), Usage()), sum(sums.turns for sums in group)
+    usage, turns = sum((sums.usage for sums in group), NOTHING), sum(sums.turns for sums in group)
     at_least = any(sums.cost_at_least for sums in group)
     found = sorted(summed(cost for sums in group for cost in sums.costs), key=lambda cost: cost.currency)
     costs: Sequence[Money | None] = found or [None]

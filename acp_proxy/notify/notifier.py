@@ -57,10 +57,8 @@ class Notifier:
         self._told_refused = False
 
     @classmethod
-    def of(cls, config: Config, warn: Warn) -> Notifier | None:
-        """None without any `[[notify]]`. Raises ConfigError with one line for a url_file that cannot be used."""
-        if not config.channels:
-            return None
+    def of(cls, config: Config, warn: Warn) -> Notifier:
+        """For every `[[notify]]`. Raises ConfigError with one line for a url_file that cannot be used."""
         organisation = config.identity.organisation
         ledger = partial(open_ledger, config.ledger.url, patience=_PATIENCE, warn=warn)
         return cls(destinations(config.channels, organisation), organisation, ledger, warn)

@@ -53,7 +53,9 @@ class Line(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    by: str
+    """What was asked, and what there is to show of it."""
+
+    by: str  # one of `BY`
     query: Query
     zone: Zone
     lines: Collection[Line]  # there may be millions of turns or sessions: they are not all in memory
@@ -72,7 +74,8 @@ def report(ledger: LedgerReader, by: str, query: Query, zone: Zone, limit: int |
         lines, count = _ranked_lines(ledger, by, query, currencies, rows, limit)
     else:
         every = ordered(by, _lines(ledger, by, query, zone, sums), currencies)
-        lines, count = every if limit is None else every[-limit:] if by in PERIODS else every[:limit], len(every)
+        count = len(every)
+        lines = every if limit is None else every[-limit:] if by in PERIODS else every[:limit]
     return Report(by, query, zone, lines, total, currencies, None if limit is None else max(0, count - len(lines)))
 
 

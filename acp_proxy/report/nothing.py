@@ -14,16 +14,17 @@ _FEW = 5  # names that are listed where none is like the one that was typed
 
 def nothing(ledger: LedgerReader, organisation: str, filters: Sequence[tuple[str, str]], timed_in: Zone | None) -> str:
     """`filters` as they were typed; where a time was typed too, its zone. Raises LedgerError."""
-    others = {str(sums.key[0]): sums for sums in ledger.summed(Query(), ("organisation",))}
-    if not others:
+    by_organisation = {str(sums.key[0]): sums for sums in ledger.summed(Query(), ("organisation",))}
+    if not by_organisation:
         how = "Put `acp-proxy run --` before an agent's command, and work with it."
         return f"Nothing in the ledger yet. {how}\nThe ledger is {clean(ledger.url)}\n"
-    if organisation not in others:
-        theirs = " and ".join(f'"{clean(name)}"' for name in sorted(others))
+    if organisation not in by_organisation:
+        theirs = " and ".join(f'"{clean(name)}"' for name in sorted(by_organisation))
         return f'Nothing in the ledger is of organisation "{clean(organisation)}": it has rows of {theirs}.\n'
     lines = ["Nothing in the ledger matches.", *(f"It has {text}" for text in not_known(ledger, organisation, filters))]
     if timed_in:
-        first, last = (timed_in.local(at) for at in (others[organisation].started_at, others[organisation].ended_at))
+        ours = by_organisation[organisation]
+        first, last = timed_in.local(ours.started_at), timed_in.local(ours.ended_at)
         lines.append(f"It has rows from {first:%Y-%m-%d} to {last:%Y-%m-%d}.")
     return "".join(f"{line}\n" for line in lines)
 

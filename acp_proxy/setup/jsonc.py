@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
@@ -57,7 +57,7 @@ class Member(Struct, frozen=True):
 
 
 class Object(Node, frozen=True):
-    members: tuple[Member, ...] = field(default=())
+    members: tuple[Member, ...] = ()
     trailing_comma: int | None = None
 
     @property
