@@ -36,8 +36,10 @@ class Outcome(Struct):
 
 
 class Replay(Struct, frozen=True):
+    """What all budgets together said to the turns they were asked about."""
+
     turns: int
-    refused: int  # by at least one budget that is enforced
+    refused: int  # turns, by at least one budget that is enforced
     first: int | None  # start of the first of the turns
     outcomes: tuple[Outcome, ...]  # one a budget
 
@@ -83,6 +85,8 @@ class _Spent(Struct):
 
 
 class _Past:
+    """What happened so far: rows begin in the order of their starts, and are settled in that of their ends."""
+
     def __init__(self, budgets: Sequence[Budget]) -> None:
         self.outcomes = {(budget.layer, budget.name): Outcome(budget) for budget in budgets}
         self.turns = self.refused = 0
@@ -96,7 +100,8 @@ class _Past:
         self._lasting: dict[tuple[str | None, ...], Account] = {}
         self._recent: defaultdict[tuple[str | None, ...], deque[int]] = defaultdict(lambda: deque(maxlen=RECENT))
         self._models: dict[tuple[str, ...], str | None] = {}  # the last of each session
-        self._running: list[tuple[int, int, Row, Mapping[str, int], bool]] = []  # a heap by end
+        # A heap: a row's end, a number for rows that end together, the row, what it holds, whether budgets were asked.
+        self._running: list[tuple[int, int, Row, Mapping[str, int], bool]] = []
         self._number = count()
         self._told: set[tuple[str, int]] = set()
 

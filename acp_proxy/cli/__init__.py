@@ -25,7 +25,10 @@ USAGE_STATUS = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit status: 0, 1 where a check failed, 2 for what the user must correct, 3 where a budget says no."""
+    """The exit status: 0, 1 where a check failed, 2 for what the user must correct, 3 where a budget says no.
+
+    130 after Ctrl-C, as a shell has it.
+    """
     _replace_closed()
     make_do(sys.stdout)
     try:

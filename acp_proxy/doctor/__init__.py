@@ -37,6 +37,8 @@ _STRANGER = "unknown agent"  # so begins what a row says whose agent was not in 
 
 
 class Finding(Struct, frozen=True):
+    """One line of the answer."""
+
     verdict: Literal["ok", "warn", "FAIL"]
     text: str
 

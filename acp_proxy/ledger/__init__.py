@@ -138,7 +138,7 @@ class Sums(Struct, frozen=True):
 class LedgerReader(Protocol):
     """Who only looks: reads as `Ledger` does, and imports nothing that writes.
 
-    All raise LedgerError, what is iterated over also on the way, and ValueError for a dimension that there is not.
+    All raise LedgerError, iterators also while they are read, and ValueError for a dimension that there is not.
     """
 
     url: str  # without credentials

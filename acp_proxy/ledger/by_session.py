@@ -53,6 +53,7 @@ def read_sessions(read: Read, query: Query, dialect: Dialect) -> Iterator[Sessio
 
 
 def read_session_sums(read: Read, query: Query, dialect: Dialect) -> Iterator[tuple[SessionInfo, Sums]]:
+    """As `LedgerReader.session_sums` says."""
     for organisation in organisations(read, query):
         wanted = inside(query, organisation)
         turns = turns_of_sessions(query, dialect)

@@ -38,6 +38,7 @@ _Condition = tuple[str, list[Any]]  # SQL that begins with AND, or nothing, and 
 
 
 def read_rows(read: Read, query: Query, dialect: Dialect) -> Iterator[Row]:
+    """As `LedgerReader.rows` says."""
     turns, turn_values = where_of(query, dialect, model=False, of_some=True)
     lines, line_values = _model_condition(query)
     if lines:

@@ -23,6 +23,7 @@ class Point(Struct, frozen=True):
 
 
 def context_of(entry: Entry) -> Context:
+    """As a ledger tells it of this row."""
     return Context(entry.started_at, entry.kind, entry.context_used, entry.context_size)
 
 
@@ -37,7 +38,7 @@ def points(contexts: Iterable[Context]) -> Iterator[Point]:
 
 
 def thinned(found: Iterable[Point], most: int = MOST_POINTS) -> tuple[list[Point], int]:
-    """No more than so many points, each of which stands for that many rows that follow each other: the fullest."""
+    """At most so many points, and how many rows that follow each other each of them stands for: it is the fullest."""
     kept, each = list[Point](), 1
     waiting = list[Point]()
     for point in found:

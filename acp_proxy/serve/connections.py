@@ -18,8 +18,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 LONGEST_HEAD = 5.0  # seconds in which a request must have come
 LONGEST_EXCHANGE = 20.0  # seconds from there to the last byte of its answer
 LARGEST_HEAD = 16 * 1024  # bytes of a request's line and headers
-MOST_UNASKED = 128  # connections that wait for no answer, not yet or no more; of more one is cut
-MOST = 512  # connections, below the 1024 files that a process may commonly have open; of more one that does not read
+MOST_UNASKED = 128  # connections on which no question is open: for the next one that comes, one of them is cut
+# Connections, below the 1024 files that a process may commonly have open: for the next, one that does not read is cut.
+MOST = 512
 MOST_ASKED = 350  # questions that wait for an answer; more are refused, so that there is a connection for `/livez`
 AHEAD = 128 * 1024  # bytes that the system keeps for who does not read: by itself it would take 4 MB, of each
 
@@ -27,6 +28,8 @@ _Everyone = dict["BoundedProtocol", None]  # in the order in which they came, or
 
 
 class BoundedProtocol(H11Protocol):
+    """A connection that has so long for its question, and so long for the answer; and a place among all others."""
+
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._limit: asyncio.TimerHandle | None = None

@@ -17,6 +17,7 @@ class BadQuestionError(Exception):
 
 
 def only(asked: Mapping[str, str], names: Iterable[str] = ()) -> None:
+    """Raises BadQuestionError for a parameter of another name, as all of these do for what they do not take."""
     known = tuple(names)
     for name in asked:
         if name not in known:
@@ -32,6 +33,7 @@ def choice(asked: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str
 
 
 def number(asked: Mapping[str, str], name: str, default: int, most: int) -> int:
+    """From 1 to `most`."""
     value = asked.get(name, str(default))
     if not (value.isascii() and value.isdigit() and len(value) < 10 and 0 < int(value) <= most):
         raise BadQuestionError(f"{name}: expected a number from 1 to {most}")
@@ -39,6 +41,7 @@ def number(asked: Mapping[str, str], name: str, default: int, most: int) -> int:
 
 
 def zone(asked: Mapping[str, str], local: Zone) -> Zone:
+    """What `tz` names, by default `local`."""
     if "tz" not in asked:
         return local
     try:

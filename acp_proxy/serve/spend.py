@@ -25,7 +25,7 @@ MOST_SERIES = 8  # of a chart
 OTHER = "other"
 
 _SOURCES = ("usage_source", "cost_source")
-_KNOWN = ("exact", "partial", "estimated", "unpriced", "none")  # how well a row's tokens, and what they cost
+_KNOWN = ("exact", "partial", "estimated", "unpriced", "none")  # how well a row's tokens and their cost are known
 _SOMETIMES = ("team", "user", "kind")  # worth looking at where there is more than one
 _CARDS = ("today", "week", "month")
 
@@ -49,7 +49,7 @@ class Totals(Struct):
 def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[str, Any]:
     """The answer to one question, as docs/serve.md describes it."""
     version = kept.version()
-    all_time = kept.of(None, None, (*_SOURCES, *_SOMETIMES))  # asked once for both: it changes with every row
+    all_time = kept.of(None, None, (*_SOURCES, *_SOMETIMES))  # for the total and for `also_by`: each row changes it
     ever = Totals()
     ever.add(all_time)
     steps = steps_of(period, zone, now, ever.first)

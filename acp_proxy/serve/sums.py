@@ -1,6 +1,7 @@
-"""Sums of the ledger by day and by month, kept as long as no row was added to them. Says how rows were counted, too.
+"""Sums of the ledger by interval, each kept until rows are added to a day that is in it.
 
-The days that have new rows are found in two steps: which four weeks, and which days of those.
+The days that have new rows are found by how many rows each has: first of which four weeks that changed, then of which
+days in those.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class SqliteConnection:
         return identity(self.path) == self._file
 
     def begin_anew(self, error: LedgerDamagedError) -> None:
-        """Set the file aside."""
+        """Set the damaged file aside, and open a new one."""
         self._connection.close()
         self._set_aside(error, self._file)
         self._reconnect()

@@ -1,4 +1,4 @@
-// Budgets: what is spent, held and left, and when they are empty again.
+// Budgets: what is spent, held and left, and when they reset.
 
 import { bar, byId, joined, make, refill } from "./dom.js";
 import { amountText, cleaned, counted, nano, timeText, tokensText } from "./figures.js";
@@ -37,7 +37,8 @@ function shareOf({ limit, granted }, amount) {
 }
 
 /**
- * Of what is allowed is spent, in whole percents, rounded down as `budget list` does: of two doubles 8.70 is 28 % of 30.
+ * How much of what is allowed is spent, in whole percents, rounded down as `budget list` does. With doubles 8.70 would be
+ * 28 % of 30.
  * @param {Budget} budget
  */
 function percentOf({ limit, granted, spent }) {
