@@ -69,12 +69,13 @@ class Rows:
             increase,
             prices,
             told=account.agent_tells_cost,
+            untold=account.may_tell_cost,
             saved_at_end=account.profile.saves_cost_at_end,
             hides_cache=account.profile.hides_cache,
         )
         if bill.ahead is not None:
             account.cost.book_ahead(bill.ahead)
-        account.paid_otherwise = bill.instead
+        account.paid_otherwise, account.paid_perhaps = bill.instead, bill.perhaps
         note_context(account, ended, notes, used)
         rows = [self._beside_row(ended, account, row, bill, prices) for row in beside]
         if bill.unseen is not None:

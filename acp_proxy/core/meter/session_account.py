@@ -47,6 +47,7 @@ class SessionAccount:
         self.restarts = False  # its counters do with the next turn; one that runs goes on with those that it began with
         self.compacted = False  # between turns, and what it used is not booked yet
         self.paid_otherwise = False  # what its agent tells next of the last turn, the user's prices have paid
+        self.paid_perhaps: Money | None = None  # ... or the catalog's, if it never told a cost before
         self.restorable = True  # nothing was booked here that the ledger's answer would hold too
         self.awaited = False  # ... but it was asked for before anything was
         self._booked: tuple[Money, ...] = ()  # in other processes, too
@@ -118,6 +119,7 @@ class SessionAccount:
             self._before[turn.id] = self.before
         self.here = True
         self.compacted = self.paid_otherwise = False
+        self.paid_perhaps = None
 
     def end_turn(self, turn: Turn, *, behind: bool = False) -> tuple[Notes, Increase]:
         """What was seen during a turn, and what it cost by the agent's word. Nothing, `behind` one that runs."""
@@ -148,6 +150,8 @@ class SessionAccount:
 
     def charge(self, cost: Money, counters: Counters | None) -> None:
         """The agent's cost so far, and the counters that came with it: no call was made while they stand still."""
+        if self.paid_perhaps is not None and self.may_tell_cost and cost.nano:
+            self.cost.book_ahead(self.paid_perhaps)
         moved = counters is None or counters != (self.charged_at or self.heard or self.tokens.last)
         self.charged_at = counters
         if self.profile.repriced and not moved:
@@ -260,6 +264,11 @@ class SessionAccount:
         if self.cost.last is None:
             return self.profile.cost not in ("unknown", "none")
         return self.cost.positive
+
+    @property
+    def may_tell_cost(self) -> bool:
+        """Whether it never told one of all that it cost here, and nobody knows whether it will."""
+        return self.cost.last is None and self.profile.cost == "unknown" and self.from_start
 
     def state(self, window: int | None) -> SessionState:
         """`window` is the context size where the agent says none. What is reported but not booked is included."""

@@ -23,7 +23,8 @@ from acp_proxy.core.usage import NOTHING
 class Bill(Struct, frozen=True):
     """Lines with their costs. `unseen` was spent before the turn, `ahead` is still to come in the agent's cost.
 
-    With `instead` the user's prices stand in place of what the agent has still to tell.
+    `perhaps`: the same of an agent that never told one, and may. With `instead` the user's prices stand in place of
+    what the agent has still to tell.
     """
 
     lines: tuple[UsageLine, ...]
@@ -31,6 +32,7 @@ class Bill(Struct, frozen=True):
     detail: str = ""
     unseen: Money | None = None
     ahead: Money | None = None
+    perhaps: Money | None = None
     pays_beside: bool = False  # the agent's cost holds what subagents and titles cost
     instead: bool = False
     by_user: bool = False  # the user's prices stand, whatever the agent tells
@@ -64,11 +66,13 @@ def turn_bill(
     prices: Prices,
     *,
     told: bool,
+    untold: bool = False,
     saved_at_end: bool = False,
     hides_cache: bool = False,
 ) -> Bill:
     """`told`: the agent reports its cost, if not with this turn then with a later one.
 
+    `untold`: it may do so as well, but never did.
     `saved_at_end`: what it grew by since a load may be counted from more than it went on from, and be too small.
     `hides_cache`: it does not tell how much of the input went into a cache or came from there.
     """
@@ -86,10 +90,13 @@ def turn_bill(
         source: CostSource = "unknown" if used.source == "none" else "agent" if told and beside else "computed"
         return Bill(unpaid_lines(own), source, pays_beside=to_come)
     ahead = _total(priced) if to_come and not increase.baseless else None
+    perhaps = _total(priced) if untold and not configured else None
     lines, source, detail = _computed(own, priced, estimated=used.source == "estimated")
     detail = "; ".join(filter(None, (doubt, detail)))
-    instead = told and configured and not increase.reported
-    return Bill(lines, source, detail, ahead=ahead, pays_beside=to_come, instead=instead, by_user=configured)
+    instead = (told or untold) and configured and not increase.reported
+    return Bill(
+        lines, source, detail, ahead=ahead, perhaps=perhaps, pays_beside=to_come, instead=instead, by_user=configured
+    )
 
 
 def computed_lines(shares: Sequence[Share], prices: Prices) -> tuple[tuple[UsageLine, ...], CostSource]:

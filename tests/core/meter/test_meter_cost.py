@@ -189,6 +189,34 @@ def test_a_turn_of_which_the_agent_told_a_cost_of_zero_by_mistake_is_not_paid_tw
     assert story.booked() == "0.06"
 
 
+def test_a_turn_after_which_a_stranger_told_its_first_cost_is_not_paid_twice() -> None:
+    story = Story(STRANGER)
+    story.open(model="claude-opus-5-5")
+    assert story.turn(CALL).costs == (usd("0.010927"),)
+    (late,) = story.report(cost="0.05")
+    assert (late.kind, late.costs) == ("autonomous", (usd("0.039073"),))
+    assert story.booked() == "0.05"
+
+
+def test_only_the_turn_that_has_just_ended_is_in_a_strangers_first_cost() -> None:
+    """Others may have run on a model whose price it does not know."""
+    story = Story(STRANGER)
+    story.open(model="claude-opus-5-5")
+    story.turn(CALL)
+    story.turn(CALL)
+    story.report(cost="0.05")
+    assert story.booked() == "0.060927"
+
+
+def test_a_stranger_that_tells_a_first_cost_of_zero_does_not_know_what_the_turn_cost() -> None:
+    story = Story(STRANGER)
+    story.open(model="claude-opus-5-5")
+    story.turn(CALL)
+    story.report(cost="0")
+    story.turn(CALL, cost="0.05")
+    assert story.booked() == "0.060927"
+
+
 def test_costs_that_each_come_while_the_next_prompt_runs_are_booked_once() -> None:
     story = Story(CLAUDE)
     story.open(model="claude-opus-5-5")
@@ -209,6 +237,14 @@ def test_a_late_cost_is_not_added_to_the_users_price() -> None:
     (other,) = story.report(cost="2")
     assert (other.kind, other.costs) == ("autonomous", (usd("0.5"),))
     assert story.booked() == "0.500006"
+
+
+def test_a_first_cost_that_comes_late_is_not_added_to_the_users_price() -> None:
+    story = Story(STRANGER, replace(PRICES, configured=frozenset({"mock"})))
+    story.open(model="mock")
+    assert story.turn(inclusive(100, 10)).costs == (usd("0.000002"),)
+    assert story.report(cost="0.5") == []
+    assert story.booked() == "0.000002"
 
 
 def test_the_users_price_of_one_of_a_turns_models_stands_against_the_agents_cost() -> None:
