@@ -1,12 +1,13 @@
-"""What one file says about judging budgets, as a digest: the same for files that mean the same, and of no use for
-anything but comparing. Comments, order and what does not concern budgets are no part of it; nor is a password.
+"""What one file says about judging budgets, as a digest: the same for files that mean the same.
+
+It is of no use but to be compared. Comments, order and what does not concern budgets are no part of it; nor is a
+password.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +15,7 @@ from msgspec.structs import fields
 
 from acp_proxy.config import Config
 from acp_proxy.config.schema import Key
+from acp_proxy.core import digest as digests
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.places import canonical_url, is_postgres
 from acp_proxy.ledger.settings import Layer
@@ -40,11 +42,14 @@ def digest(config: Config, layer: Layer) -> str:
     """Of a file that is not there it is the same as of one that says nothing."""
     settings = {key: _meant(key, value) for key, value in config.by_file[layer].items() if _is_judged(key)}
     budgets = {each.name: _of_budget(each) for each in config.budgets if each.layer == layer}
-    meaning = msgspec.json.encode([sorted(settings.items()), budgets], order="deterministic")
-    return blake2b(meaning, digest_size=16).hexdigest()
+    return _digest_of(sorted(settings.items()), budgets)
 
 
-NOTHING = blake2b(msgspec.json.encode([[], {}]), digest_size=16).hexdigest()
+def _digest_of(settings: Sequence[tuple[Key, Any]], budgets: Mapping[str, Any]) -> str:
+    return digests.digest(msgspec.json.encode([settings, budgets], order="deterministic"), 16)
+
+
+NOTHING = _digest_of([], {})
 """The digest of no file."""
 
 
