@@ -106,6 +106,13 @@ def test_what_an_agent_told_in_part_or_not_at_all_is_at_least_that(ledger: Budge
     ]
 
 
+def test_one_turn_without_a_price_is_enough_to_say_at_least(ledger: BudgetLedger) -> None:
+    ledger.append([row(line(cost="1")), row(line(None, None))])
+    money, turns = told(ledger, budget("5 USD"), budget("9 turns", name="turns"))
+    assert (money["spent"], money["not_counted"], money["at_least"]) == ("1", {"turns": "1"}, True)
+    assert (turns["spent"], turns["at_least"]) == ("2", False)
+
+
 def test_counts_are_decimal_strings_too_and_a_window_without_end_is_null(ledger: BudgetLedger) -> None:
     ledger.append([row(line(input=70, output=30))])
     (tokens, turns) = told(ledger, budget("1000 tokens", "total"), budget("5 turns", "rolling:24h", name="turns"))
