@@ -135,12 +135,12 @@ def running(settings: Sequence[str] = _QUICK) -> Iterator[Server]:
 
 
 @contextmanager
-def replicated(settings: Sequence[str] = _QUICK) -> Iterator[tuple[Server, Server]]:
+def replicated() -> Iterator[tuple[Server, Server]]:
     """A primary and its hot standby, which shows whatever is committed before that is acknowledged."""
     with _place() as first, _place() as second:
-        primary = Server(first, _binaries(), settings)
+        primary = Server(first, _binaries(), _QUICK)
         primary.initialize()
-        standby = Server(second, _binaries(), settings)
+        standby = Server(second, _binaries(), _QUICK)
         standby.follow(primary)
         synchronous = ("synchronous_standby_names=standby", "synchronous_commit=remote_apply")
         with _started(primary, *synchronous), _started(standby):

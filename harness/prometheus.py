@@ -67,21 +67,20 @@ def prometheus(
     *,
     scrape: Sequence[int] = (),
     rules: Sequence[Path] = (),
-    interval: str = "1s",
     alertmanager: int | None = None,
     history: str | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> Iterator[Prometheus]:
     """A server that keeps its files in `directory` and ends with the block.
 
-    `scrape` are ports of 127.0.0.1 that have /metrics, scraped as job "acp-proxy" every `interval`, in which rules
-    are evaluated, too. `history` is OpenMetrics text with timestamps; it is there from the beginning. So is
+    `scrape` are ports of 127.0.0.1 that have /metrics, scraped as job "acp-proxy" each second, in which rules are
+    evaluated, too. `history` is OpenMetrics text with timestamps; it is there from the beginning. So is
     what `backfill` put into `directory`/prometheus before. `more` are sections of its configuration, in place of ours.
     """
     port, data = free_port(), directory / "prometheus"
     data.mkdir(exist_ok=True)
     config = data / "prometheus.json"  # JSON is YAML
-    config.write_text(json.dumps(_config(scrape, rules, interval, alertmanager) | dict(more or {})))
+    config.write_text(json.dumps(_config(scrape, rules, alertmanager) | dict(more or {})))
     if history is not None:
         backfill(history, data)
     command = [
@@ -117,12 +116,12 @@ def promtool(*arguments: str, stdin: str | None = None, within: float = SECONDS)
     return done.stdout
 
 
-def _config(scrape: Sequence[int], rules: Sequence[Path], interval: str, alertmanager: int | None) -> dict[str, Any]:
+def _config(scrape: Sequence[int], rules: Sequence[Path], alertmanager: int | None) -> dict[str, Any]:
     def targets(*ports: int) -> list[dict[str, Any]]:
         return [{"targets": [f"127.0.0.1:{port}" for port in ports]}]
 
     return {
-        "global": {"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": interval},
+        "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(path.resolve()) for path in rules],
         "scrape_configs": [{"job_name": "acp-proxy", "static_configs": targets(*scrape)}] if scrape else [],
         "alerting": {"alertmanagers": [{"static_configs": targets(alertmanager)}] if alertmanager else []},

@@ -46,6 +46,8 @@ IN_PLACE = [path for path in RECORDINGS if str(path) not in MISPLACED]
 
 @dataclass(slots=True)
 class Metered:
+    """What a meter made of a recording; `states` by session, `parents` the sessions that subagents' belong to."""
+
     rows: list[Entry] = field(default_factory=list)
     states: dict[str, SessionState] = field(default_factory=dict)
     reports: list[UsageReported] = field(default_factory=list)

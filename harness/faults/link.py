@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _CHUNK = 65536
 
@@ -33,12 +33,12 @@ class Link:
     def speak(self) -> None:
         self._call(self._flows.set)
 
-    def _call(self, what: object) -> None:
+    def _call(self, what: Callable[[], object]) -> None:
+        """In the link's thread; returns when it is done."""
         done = threading.Event()
 
         def call() -> None:
-            if callable(what):
-                what()
+            what()
             done.set()
 
         self._loop.call_soon_threadsafe(call)

@@ -26,14 +26,14 @@ from harness.faults.parties import AT_ONCE
 from harness.faults.trial import Home, Trial, Verdict, until
 from harness.places import make_writable
 
-NOW = len(MIGRATIONS)
+SCHEMA = len(MIGRATIONS)  # of this version
 HOUR = 3600
 JUMPS = (48 * HOUR, -72 * HOUR, 0, 10 * 365 * 24 * HOUR, 0, -HOUR)  # seconds that the clock is wrong by
 
-READINGS = 50  # of the clock until it jumps: some eight turns. By itself: whoever only looks on may come too late
+# Of the clock until it jumps: some eight turns. It jumps by itself, for whoever looks on may come too late to move it.
+READINGS = 50
 
-# What Python runs before the relay. The client and the agent start without it.
-SITE = f"""
+JUMPING_CLOCK = f"""
 import itertools, time
 true, readings, jumps = time.time_ns, itertools.count(), {(0, *JUMPS)}
 time.time_ns = lambda: true() + jumps[min(next(readings) // {READINGS}, len(jumps) - 1)] * 10**9
@@ -140,7 +140,7 @@ def ledger_is_moved_away(home: Home, chance: random.Random, turns: int = 200) ->
 
 def clock_jumps(home: Home, turns: int = 60) -> Verdict:
     """Of the relay alone, by days and years, in both directions."""
-    _run_first(home, SITE)
+    _run_first(home, JUMPING_CLOCK)
     with home.trial(turns) as trial:
         trial.until_over()
     return home.verdict(trial)
@@ -175,17 +175,17 @@ def newer_version_comes(home: Home, chance: random.Random, turns: int = 80) -> V
     open_ledger(home.url, journals=()).close()
     with home.trial(turns, kept=turns // 2) as trial:
         trial.until_acked(chance.randint(1, 30))
-        booked = set_version(home, NOW + 1)
+        booked = set_version(home, SCHEMA + 1)
         trial.go_on()
         trial.until_warned("written by a newer acp-proxy")
         trial.until_over()
-        assert set_version(home, NOW) == booked, "an older version wrote on"
+        assert set_version(home, SCHEMA) == booked, "an older version wrote on"
     return home.verdict(trial)
 
 
 def newer_ledger_is_there(home: Home, turns: int = 60) -> tuple[Verdict, subprocess.CompletedProcess[str]]:
     """From the start; and what `report` says meanwhile."""
-    set_version(home, NOW + 1)
+    set_version(home, SCHEMA + 1)
     with home.trial(turns, kept=turns // 2) as trial:
         trial.until_warned("ledger.unavailable")  # else the relay may be at its end before it has tried the ledger
         trial.go_on()
@@ -193,7 +193,7 @@ def newer_ledger_is_there(home: Home, turns: int = 60) -> tuple[Verdict, subproc
     report = subprocess.run(
         [sys.executable, "-m", "acp_proxy", "report"], env=home.environ, capture_output=True, text=True, check=False
     )
-    set_version(home, NOW)
+    set_version(home, SCHEMA)
     return home.verdict(trial), report
 
 
@@ -231,6 +231,7 @@ def limited(trial: Trial, what: int, most: int) -> Iterator[None]:
 
 
 def _run_first(home: Home, code: str) -> None:
+    """In the relay's Python, before anything else: the client's and the agent's look for no such code (`-S`)."""
     site = home.path / "site"
     site.mkdir()
     (site / "sitecustomize.py").write_text(code)

@@ -18,6 +18,7 @@ from catalog.writing import decimal_text, written
 HISTORY_FROM = datetime(2026, 7, 1, tzinfo=UTC)  # older prices are of no use: a settled row is never priced again
 REGIONAL = Decimal("1.1")
 
+# As the catalog names its sources.
 GENAI = f"genai-prices {version('genai-prices')}"
 MODEL_PRICES = f"model-prices {version('model-prices')}"
 

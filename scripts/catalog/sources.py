@@ -16,8 +16,8 @@ from acp_proxy.core.models import canonical
 
 FIELDS = ("input", "output", "cached_read", "cached_write", "cached_write_1h")
 
-# Labs and gateways that are taken, by the name that the catalog gives them.
-GENAI = {
+# Labs and gateways that are taken from each: its own name for one -> the catalog's.
+GENAI_LABS = {
     "anthropic": "anthropic",
     "openai": "openai",
     "google": "google",
@@ -37,7 +37,7 @@ GENAI = {
     "aws": "bedrock",
     "zhipuai": "zhipuai",
 }
-MODEL_PRICES = {
+MODEL_PRICES_LABS = {
     "anthropic": "anthropic",
     "openai": "openai",
     "google": "google",
@@ -105,7 +105,7 @@ class Row:
 def genai_rows() -> dict[str, Row]:
     rows = {}
     for provider in data.providers:
-        lab = GENAI.get(provider.id, "")
+        lab = GENAI_LABS.get(provider.id, "")
         for model in provider.models if lab else ():
             if lab == "openrouter" and model.id.partition("/")[0] not in OPENROUTER_LABS:
                 continue
@@ -122,20 +122,20 @@ def model_prices_rows() -> tuple[dict[str, Row], dict[str, Any]]:
     snapshot = json.loads((files("model_prices") / "snapshot.json").read_bytes())
     rows = {}
     for provider, listed in snapshot["prices"].items():
-        lab = MODEL_PRICES.get(provider, "")
+        lab = MODEL_PRICES_LABS.get(provider, "")
         for model, modes in listed.items() if lab else ():
             rows[_name(lab, model)] = Row(tuple(_recorded_step(entry) for entry in modes["standard"] if entry["rates"]))
     for provider, bases in snapshot["bases"].items():  # the lab's name of a model, and the id that its API serves it as
-        lab = MODEL_PRICES.get(provider, "")
+        lab = MODEL_PRICES_LABS.get(provider, "")
         for base, served_as in bases.items() if lab else ():
             name, row = _name(lab, base), rows.get(_name(lab, served_as))
             if name not in rows and row:
                 rows[_name(lab, served_as)] = replace(row, also=row.also | {name})
     for other, served_as in snapshot["aliases"]["models"].items():
         provider, _, model = served_as.partition("/")
-        name = _name(MODEL_PRICES.get(provider, ""), model)
+        name = _name(MODEL_PRICES_LABS.get(provider, ""), model)
         if name in rows:
-            rows[name] = replace(rows[name], also=rows[name].also | {_name(MODEL_PRICES[provider], other)})
+            rows[name] = replace(rows[name], also=rows[name].also | {_name(MODEL_PRICES_LABS[provider], other)})
     return rows, snapshot
 
 
