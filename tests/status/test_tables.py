@@ -45,7 +45,9 @@ names = st.text("abc ü.'#", min_size=1, max_size=4)
 
 
 @given(st.dictionaries(names, st.integers() | st.booleans() | names | st.floats(allow_nan=False, width=16), max_size=3))
-def test_whatever_the_values_are(tmp_path_factory: pytest.TempPathFactory, table: dict[str, object]) -> None:
+def test_a_table_that_was_kept_is_the_one_that_was_parsed_whatever_its_values(
+    tmp_path_factory: pytest.TempPathFactory, table: dict[str, object]
+) -> None:
     parse = keeping({"HOME": str(tmp_path_factory.mktemp("home"))})
     text = "".join(f'"{name}" = {_toml(value)}\n' for name, value in table.items())
     assert repr(parse(FILE, text)) == repr(parse(FILE, text)) == repr(table)

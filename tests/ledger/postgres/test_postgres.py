@@ -290,7 +290,7 @@ def test_a_command_that_only_looks_says_that_a_new_database_has_nothing_yet(empt
         assert found.stderr.count("\n") == 1
 
 
-def test_commands_read_it(empty: str) -> None:
+def test_a_command_reports_from_a_database(empty: str) -> None:
     with closing(open_ledger(empty, journals=())) as ledger:
         ledger.append([row()])
     command = [sys.executable, "-m", "acp_proxy", "report", "--ledger", empty, "--json"]
