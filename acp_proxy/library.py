@@ -55,9 +55,10 @@ class Relay:
         log_level: Literal["debug", "info", "warning", "error"] = "warning",
         grace: float = relay.GRACE,
     ) -> None:
-        """`grace` is in seconds, from the client's last byte to SIGTERM, and on to SIGKILL.
+        """`cwd` and `env` are the agent's, by default this process's. `client` is the relay's to close once that is entered.
 
-        Raises ConfigError for a ledger URL that is none.
+        `log_level` counts where no `config` tells one. `grace` is in seconds, from the client's last byte to SIGTERM,
+        and on to SIGKILL. Raises ConfigError for a ledger URL that is none.
         """
         if not command or isinstance(command, str):
             raise ValueError(f"expected the agent's command as a list of words, not {command!r}")
