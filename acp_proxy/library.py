@@ -22,7 +22,7 @@ from acp_proxy import relay
 from acp_proxy.config import Config, without_files
 from acp_proxy.core.traffic import Traffic
 from acp_proxy.interceptor import Interceptor
-from acp_proxy.log import Log
+from acp_proxy.log import LEVELS, Log
 from acp_proxy.spawn import Started, not_started, take_wire
 from acp_proxy.usages import OnUsagesChange, Usage, Usages
 from acp_proxy.wiring import wired
@@ -55,13 +55,15 @@ class Relay:
         log_level: Literal["debug", "info", "warning", "error"] = "warning",
         grace: float = relay.GRACE,
     ) -> None:
-        """`cwd` and `env` are the agent's, by default this process's. `client` is the relay's to close once that is entered.
+        """`cwd` and `env` are the agent's, by default this process's. The relay closes `client`, once it is entered.
 
         `log_level` counts where no `config` tells one. `grace` is in seconds, from the client's last byte to SIGTERM,
-        and on to SIGKILL. Raises ConfigError for a ledger URL that is none.
+        and on to SIGKILL. Raises ValueError, and ConfigError for a ledger URL that is none.
         """
         if not command or isinstance(command, str):
             raise ValueError(f"expected the agent's command as a list of words, not {command!r}")
+        if log_level not in LEVELS:
+            raise ValueError(f"expected {', '.join(LEVELS)} as log_level, not {log_level!r}")
         self._command = list(command)
         self._client = client
         self._cwd, self._env = cwd, env

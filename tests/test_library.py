@@ -252,13 +252,15 @@ async def test_who_waits_without_having_entered_is_told_so() -> None:
         await acp_proxy.Relay(AGENT).wait()
 
 
-def test_a_command_and_a_ledger_must_be_ones() -> None:
+def test_a_command_a_ledger_and_a_log_level_must_be_ones() -> None:
     with pytest.raises(ValueError, match="expected the agent's command"):
         acp_proxy.Relay([])
     with pytest.raises(ValueError, match="as a list of words, not 'my-agent --acp'"):
         acp_proxy.Relay("my-agent --acp")
     with pytest.raises(config.ConfigError, match="--ledger: expected sqlite:///PATH"):
         acp_proxy.Relay(AGENT, ledger="mysql://db")
+    with pytest.raises(ValueError, match="expected debug, info, warning, error as log_level, not 'loud'"):
+        acp_proxy.Relay(AGENT, log_level="loud")  # type: ignore[arg-type]
 
 
 async def test_environment_and_directory_are_the_agents(tmp_path: Path) -> None:
