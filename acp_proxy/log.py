@@ -88,7 +88,7 @@ def _logger_on(stream: TextIO) -> Any:
 
 
 class _Plain:
-    """Writes such lines without any other module, with more of them escaped."""
+    """Writes the same lines without structlog; it escapes more of them."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -177,7 +177,7 @@ def _prctl() -> Callable[[int, int], int] | None:
 
 
 def not_started(command: str, error: OSError) -> NotStarted:
-    """What an agent's `command` that the system refuses with `error` is called, by the shell's two numbers."""
+    """What to raise where the system refuses an agent's `command` with `error`: 127 or 126, as a shell says it."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         hint = "; its arguments must be words of their own" if " " in command else ""
         return NotStarted(127, f"agent not found: {command}{hint}")

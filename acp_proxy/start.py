@@ -161,7 +161,7 @@ def _may_be_wrong(options: Mapping[str, str]) -> bool:
 
 
 def _is_plain(name: str) -> bool:
-    """Nothing can be wrong with it; of what is longer or stranger the configuration knows."""
+    """Whether nothing can be wrong with it: what is longer or stranger the configuration has to judge."""
     return name.strip() != "" and name.isascii() and name.isprintable() and len(name) < 100
 
 

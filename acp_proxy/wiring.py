@@ -143,7 +143,7 @@ def _load_the_rest(config: Config, catalog: Catalog) -> None:
 
 
 def _note_settings(config: Config, ledger: BudgetLedger) -> None:
-    """By which files this machine judges; in the worker's thread."""
+    """Keep in the ledger by which files this machine judges; in the worker's thread."""
     from acp_proxy.config.digest import FORM, digest
     from acp_proxy.ledger.settings import LAYERS, Settings
 

@@ -21,6 +21,8 @@ ADMITTED, REFUSED = 0, 3  # exit statuses
 
 
 class Answer(Struct, frozen=True):
+    """An exit status, and lines for people."""
+
     status: int
     text: str
 

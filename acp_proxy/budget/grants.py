@@ -57,6 +57,7 @@ def granted(asked: Asked, budgets: Sequence[Budget], own: Subject, now: int) -> 
 
 
 def confirmation(grant: Grant, budget: Budget, zone: Zone) -> str:
+    """One line on what was granted, to whom and until when."""
     whose = "" if budget.per is None else f" ({f'{budget.per} {grant.value}' if grant.value else f'each {budget.per}'})"
     more = with_unit(grant.amount, Limit(grant.amount, grant.unit))
     until = f"{zone.local(grant.until):%Y-%m-%d %H:%M %Z}".rstrip()  # not every zone has a name

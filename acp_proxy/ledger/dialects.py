@@ -9,6 +9,8 @@ from msgspec import Struct
 
 
 class Dialect(Struct, frozen=True):
+    """What a statement that both understand has in it where they differ."""
+
     holds: str  # whether a column, to be filled in, holds a text
     glob: str  # the operator that compares with what `pattern` makes of one with `*`
     pattern: Callable[[str], str]

@@ -28,11 +28,15 @@ _SHORTEST_DELAY, _LONGEST_DELAY = 0.05, 5.0  # seconds between two tries
 
 
 class Append(Struct, frozen=True):
+    """A row that the ledger is to have."""
+
     row: Row
     slot: int | None  # where the journal has it
 
 
 class Note(Struct, frozen=True):
+    """A session's title, as of `at` (Unix ns)."""
+
     origin: Origin
     session: str
     title: str
@@ -40,6 +44,8 @@ class Note(Struct, frozen=True):
 
 
 class Ask(Struct, frozen=True):
+    """What the ledger knows of a session; `reply` is called in the worker's thread."""
+
     origin: Origin
     session: str
     reply: Callable[[SessionState | None], None]
@@ -59,6 +65,8 @@ class Do(Struct, frozen=True):
 
 
 class Stop(Struct, frozen=True):
+    """The end, by `deadline` (of `time.monotonic`) whatever is left."""
+
     deadline: float
 
 

@@ -244,5 +244,6 @@ MIGRATIONS: tuple[Step, ...] = (
 
 
 def refuse_newer(version: int) -> None:
+    """Raises LedgerError for a ledger that has steps which are not known here."""
     if version > len(MIGRATIONS):
         raise LedgerError(f"written by a newer acp-proxy (version {version}, known up to {len(MIGRATIONS)}): update it")

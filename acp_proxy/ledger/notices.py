@@ -232,4 +232,5 @@ def values_of(notice: Notice) -> tuple[object, ...]:
 
 
 def count(run: Run, organisation: str, name: str, result: Result, number: int = 1) -> None:
+    """Add attempts to send through a channel of this name, by what became of them."""
     insert(run, "delivery_count", [(organisation, name, result, number)], _COUNT)

@@ -20,6 +20,8 @@ FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 
 
 class Address(Struct, frozen=True):
+    """A ledger's URL, taken apart."""
+
     url: str  # canonical: however it is spelt, the same ledger has the same
     dsns: tuple[str, ...]  # what the driver is given, for one host after the other
     pooled: bool = False  # behind PgBouncer: no prepared statement outlives its transaction

@@ -24,6 +24,8 @@ _GROWS = re.compile(rb"^# TYPE \S+ (counter|histogram)$", re.MULTILINE)
 
 
 class Family(Struct, frozen=True):
+    """`says` is the text of its HELP; a sample has a value for each of `labels`."""
+
     name: str
     kind: Literal["counter", "gauge"]
     says: str
@@ -51,6 +53,8 @@ class Buckets(Struct, frozen=True):
 
 
 class Histogram(Struct, frozen=True):
+    """As `Family`. Each of `bounds` has a bucket, also an empty one; so has each other bound of what was counted."""
+
     name: str
     says: str
     labels: tuple[str, ...]
@@ -62,6 +66,7 @@ AnyFamily = Family | Written | Histogram
 
 
 def exposition(families: Iterable[AnyFamily]) -> bytes:
+    """Families as text, in their order; nothing for none."""
     lines: list[str] = []
     for family in families:
         match family:

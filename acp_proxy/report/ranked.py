@@ -116,6 +116,7 @@ def ranked_turns(
     in_memory: int = _IN_MEMORY,
     most: int | None = None,
 ) -> Ranked[T]:
+    """In a report's order, each as `made` makes it. All are read when this is called. Raises LedgerError."""
     origins: dict[Origin, int] = {}
 
     def record(row: Row) -> _Record:
@@ -140,6 +141,8 @@ def ranked_sessions(
     made: Callable[[SessionInfo, Sums], T],
     most: int | None = None,
 ) -> Ranked[T]:
+    """The same for sessions with their sums."""
+
     def record(one: tuple[SessionInfo, Sums]) -> _Record:
         session, sums = one
         key = session_key(session.origin, session.session)

@@ -27,6 +27,8 @@ class NoSuchSession(Exception):  # noqa: N818  it is a user's mistake, told in o
 
 
 class SessionReport(Struct, frozen=True):
+    """One session as people are shown it."""
+
     line: Line  # as in a report by session, of all rows whenever they were
     info: SessionInfo
     turns: Report  # by turn, in the order of time; the latest of them, where no more were wanted

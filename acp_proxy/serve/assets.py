@@ -23,6 +23,8 @@ _NO_PAGE = b"<!doctype html><html lang=en><meta charset=utf-8><title>acp-proxy</
 
 
 class Asset(Struct, frozen=True):
+    """A file as it is sent, plain or gzipped; `etag` has its quotation marks."""
+
     body: bytes
     zipped: bytes
     type: str

@@ -86,6 +86,7 @@ def _items(node: object, key: str) -> Iterable[tuple[str, Object]]:
 
 
 def root(text: str) -> Object:
+    """The object that the settings are. Raises CannotEditError."""
     try:
         node = parse(text)
     except NotJsonError as error:
@@ -96,6 +97,7 @@ def root(text: str) -> Object:
 
 
 def inner(node: Object, key: str) -> Object | None:
+    """The object under a key, None where nothing is. Raises CannotEditError for anything else."""
     found = node.get(key)
     if found is not None and not isinstance(found, Object):
         raise CannotEditError(f"expected {key} to be an object")

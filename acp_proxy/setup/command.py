@@ -19,6 +19,8 @@ from acp_proxy.setup.showing import diff
 
 
 class Asked(Struct, frozen=True):
+    """What was typed."""
+
     editor: str
     agent: str | None = None
     dry_run: bool = False

@@ -20,6 +20,8 @@ Environ = Mapping[str, str]
 
 
 class Editor(Struct, frozen=True):
+    """An editor whose settings can be edited."""
+
     name: str
     title: str
     files: Callable[[Environ], tuple[Path, ...]]

@@ -9,6 +9,8 @@ from msgspec import Struct
 
 
 class Known(Struct, frozen=True):
+    """An agent, by the commands that start it."""
+
     name: str  # as `--agent` takes it
     title: str
     command: tuple[str, ...]  # starts it also where only its runtime is installed

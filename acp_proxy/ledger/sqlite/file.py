@@ -132,6 +132,7 @@ def _connect(path: Path, patience: float, cache: int | None) -> sqlite3.Connecti
 
 
 def empty() -> sqlite3.Connection:
+    """A ledger in memory, without any row."""
     from acp_proxy.ledger.sqlite.schema import migrate
 
     connection = sqlite3.connect(":memory:", isolation_level=None)
@@ -247,6 +248,7 @@ def was_ledger(path: Path) -> bool:
 
 
 def queue_of(path: Path) -> Path:
+    """The file beside a ledger's on which writers queue (`turnstile.py`)."""
     return path.with_name(f"{path.name}-queue")
 
 

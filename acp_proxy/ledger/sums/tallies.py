@@ -256,6 +256,7 @@ def is_new_report(run: Run, organisation: str, process: str, sequence: int, now:
 
 
 def count(run: Run, organisation: str, counts: Iterable[Tally]) -> None:
+    """Add what somebody has counted for an organisation."""
     tallies = Tallies()
     for each in counts:
         tallies.count(organisation, each.family, each.labels, each.number, slot=each.slot, nano=each.nano)
@@ -263,9 +264,11 @@ def count(run: Run, organisation: str, counts: Iterable[Tally]) -> None:
 
 
 def bounded(named: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    """The same labels, with `OTHER` for those that are too long."""
     return tuple(OTHER if label is not None and len(label) > labels.LONGEST else label for label in named)
 
 
 @lru_cache(maxsize=1024)  # the same few with each row
 def tally_id(family: str, named: tuple[str | None, ...]) -> str:
+    """The key of a family's tally with these labels."""
     return digest(json.dumps([family, named]).encode(), 12)
