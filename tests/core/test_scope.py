@@ -29,6 +29,8 @@ from tests.core.accounts import ALICE, budget
         ("a*b*c", "a-c-b", False),
         ("ab*b", "ab", False),  # one b is not both
         ("*a*a", "a", False),
+        ("*ab*ba*", "aba", False),
+        ("*a*b*", "aba", True),  # the first a, not the last
         ("*a*", "ab", True),
         ("gpt-6.1*", "gpt-601", False),  # a dot is a dot
         ("sonnet[1m]", "sonnet[1m]", True),  # and brackets are brackets

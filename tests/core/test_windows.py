@@ -247,6 +247,7 @@ def test_a_window_is_written_as_it_is_read(text: str) -> None:
     [
         *("", "Day", "days", "30d", "24h", "rolling", "rolling:", "rolling:h", "rolling:24", "rolling:7d"),
         *("rolling:0h", "rolling:-1h", "rolling:1.5h", "rolling:24hh", "rolling: 24h", "rolling:²h", "rolling:87601h"),
+        f"rolling:{'9' * 5000}h",
     ],
 )
 def test_any_other_word_is_refused_with_what_was_expected(text: str) -> None:
