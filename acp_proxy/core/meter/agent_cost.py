@@ -115,6 +115,8 @@ class AgentCost:
         self._booked_for_first = costs or ()
         if costs is None:
             self._first = None
+        elif costs and self._first is not None:
+            self._first = self.last  # a turn has all of its price, also what was told of it after the first value
 
     def settle(self, value: Money, presumed: tuple[Money, ...] = ()) -> Money | None:
         """What the first value held beyond what was booked for it, once it is known where the counter stood."""

@@ -194,6 +194,17 @@ def test_a_slow_ledger_adds_only_what_the_first_turn_was_not_priced_at() -> None
     assert story.metered.state.costs == (usd("0.084777"),)
 
 
+def test_a_slow_ledger_adds_all_that_was_spent_before_a_turn_of_which_the_agent_told_twice() -> None:
+    story = Story(CLAUDE)
+    story.open("load", model="claude-opus-5-5")
+    turn = story.begin()
+    for cost in ("0.08", "0.084777"):
+        story.report(turn, cost=cost)
+    assert story.end(turn, CALL)[-1].costs == (usd("0.010927"),)
+    (late,) = story.restore(known("0.058226", "0.058226"))
+    assert late.costs == (usd("0.015624"),)
+
+
 def test_a_slow_ledger_adds_nothing_that_was_booked_beside_the_first_turn() -> None:
     story = Story(CLAUDE)
     story.open("load", model="claude-opus-5-5")
