@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Budget, account_of
 from acp_proxy.core.entry import Origin
-from acp_proxy.core.scope import DIMENSIONS, Subject
+from acp_proxy.core.scope import DIMENSIONS, Dimension, Subject
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import LedgerReader, Query
 from acp_proxy.times import zone_info
 
 _NO_TURN = ""
+_UNCHOSEN: tuple[Dimension, ...] = ("model",)  # of who has not prompted yet
 
 
 def accounts_of(ledger: LedgerReader, budgets: Iterable[Budget], own: Subject, now: int) -> list[Account]:
@@ -41,7 +42,7 @@ def _subjects(ledger: LedgerReader, budget: Budget, own: Subject, now: int) -> l
         return [own]
     found = {subject.of(budget.per) or "": subject for subject in _seen(ledger, budget, own)}
     mine = own.of(budget.per)
-    if mine and _may_match(budget, own):
+    if mine and budget.may_match(own, _UNCHOSEN):
         found.setdefault(mine, own)
     return [found[value] for value in sorted(found)]
 
@@ -63,7 +64,7 @@ def _last_sessions(ledger: LedgerReader, budget: Budget, own: Subject, now: int)
     recent = Query(since=now - DAY, where=(("organisation", own.organisation),))
     for session in sorted(ledger.sessions(recent), key=lambda session: session.ended_at):
         subject = _subject(session.origin, session.session)
-        if _may_match(budget, subject):
+        if budget.may_match(subject, _UNCHOSEN):
             last[subject.user, subject.host, subject.agent] = subject
     return list(last.values()) or [own]
 
@@ -72,8 +73,3 @@ def _subject(origin: Origin, session: str) -> Subject:
     return Subject(
         origin.organisation, origin.user, origin.team, origin.project, origin.host, origin.agent, session=session
     )
-
-
-def _may_match(budget: Budget, subject: Subject) -> bool:
-    """Whether it matches with some model: none is chosen yet."""
-    return replace(budget, scope=replace(budget.scope, model=())).matches(subject)

@@ -12,7 +12,7 @@ from acp_proxy.core.budget import Budget, Standing, accounts_for
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.refusal import refusal_text
 from acp_proxy.core.budget.verdict import Verdict, decide, denies_unpriced
-from acp_proxy.core.scope import DIMENSIONS, Dimension, Subject
+from acp_proxy.core.scope import Dimension, Subject
 from acp_proxy.figures import clean
 from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.times import zone_info
@@ -79,7 +79,7 @@ def _unasked(budgets: Iterable[Budget], subject: Subject) -> str:
     lines = "".join(
         f"Not asked: budget {clean(budget.name)}, which depends on {' and '.join(f'--{name}' for name in missing)}.\n"
         for budget in budgets
-        if (missing := _missing(budget, subject)) and _may_match(budget, subject, missing)
+        if (missing := _missing(budget, subject)) and budget.may_match(subject, missing)
     )
     return f"\n{lines}" if lines else ""
 
@@ -88,11 +88,3 @@ def _missing(budget: Budget, subject: Subject) -> list[Dimension]:
     """What is to be known before it can be said whether the budget is about a prompt; to be in no team is known."""
     unknown: tuple[Dimension, ...] = ("agent", "model")
     return [name for name in unknown if not subject.of(name) and (budget.scope.of(name) or budget.per == name)]
-
-
-def _may_match(budget: Budget, subject: Subject, missing: Sequence[Dimension]) -> bool:
-    """Whether it matches by all that is known; only what is `missing` may still be anything."""
-    known = [name for name in DIMENSIONS if name not in missing]
-    if budget.per in known and subject.of(budget.per) is None:
-        return False
-    return all(budget.scope.accepts(name, subject.of(name)) for name in known)

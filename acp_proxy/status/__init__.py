@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.config import Config
 from acp_proxy.core.budget import Account, Standing, account_of
-from acp_proxy.core.scope import Subject
+from acp_proxy.core.scope import Dimension, Subject
 from acp_proxy.ledger import Query, Row
 from acp_proxy.report import Line, line_of
 from acp_proxy.times import Zone, begin_of, zone_info
@@ -40,6 +39,8 @@ FIELDS: Mapping[str, str] = {
     "context": "how full its context was, in percent",
 }
 """What a format may name in braces."""
+
+_UNKNOWN: tuple[Dimension, ...] = ("agent", "model")  # of the next prompt
 
 
 class Status(Struct, frozen=True):
@@ -91,12 +92,11 @@ def _accounts(ledger: BudgetReader, config: Config, own: Subject, now: int) -> l
     met = [
         budget
         for budget in config.budgets
-        if budget.window.name not in ("turn", "session")
-        and replace(budget, per=None, scope=replace(budget.scope, agent=(), model=())).matches(own)
+        if budget.window.name not in ("turn", "session") and budget.may_match(own, _UNKNOWN)
     ]
     accounts = accounts_of(ledger, [budget for budget in met if budget.per == "agent"], own, now)
     for budget in met:
-        if budget.layer != "flag" and (budget.per is None or (budget.per != "agent" and own.of(budget.per))):
+        if budget.layer != "flag" and budget.per != "agent":
             accounts.append(account_of(budget, own, now, zone_info(budget.zone), ""))
     return accounts
 

@@ -5,7 +5,7 @@ Only arithmetic: rows and holds are a ledger's, whether a prompt may go is `core
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import tzinfo
 from typing import Literal
 
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.compact import compact
 from acp_proxy.core.money import Money
-from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Scope, Subject
+from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Dimension, Scope, Subject
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.windows import HOUR, Bounds, Window
 
@@ -64,6 +64,12 @@ class Budget(Struct, frozen=True):
         if self.per is not None and subject.of(self.per) is None:
             return False
         return all(self.scope.accepts(dimension, subject.of(dimension)) for dimension in DIMENSIONS)
+
+    def may_match(self, subject: Subject, unknown: Collection[Dimension]) -> bool:
+        """The same by all that is known of the subject: what is `unknown` may still be anything."""
+        if self.per is not None and self.per not in unknown and subject.of(self.per) is None:
+            return False
+        return all(name in unknown or self.scope.accepts(name, subject.of(name)) for name in DIMENSIONS)
 
 
 class Filter(Struct, frozen=True):

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from acp_proxy.core.budget import Standing
-from acp_proxy.core.scope import Scope
+from acp_proxy.core.budget import Per, Standing
+from acp_proxy.core.scope import Dimension, Scope, Subject
 from acp_proxy.core.windows import HOUR, Bounds
 from tests.core.accounts import ALICE, NOW, account, accounts, budget, instant, limit, standing, usd
 
@@ -37,6 +37,23 @@ def test_accounts_of_one_budget_differ_by_the_value_it_is_per_and_by_nothing_els
 def test_who_is_in_no_team_has_no_budget_per_team() -> None:
     assert accounts(budget(per="team"), budget(per="project"), subject=replace(ALICE, team=None, project=None)) == ()
     assert len(accounts(budget(per="team"), budget(per="project"))) == 2
+
+
+def test_a_budget_may_match_whatever_a_value_is_that_is_not_known() -> None:
+    model: tuple[Dimension, ...] = ("model",)
+    of_alice, per_team = budget(scope=Scope(user=("alice",), model=("opus",))), budget(per="team")
+    assert not of_alice.matches(replace(ALICE, model=None))
+    assert of_alice.may_match(replace(ALICE, model=None), model)
+    assert not of_alice.may_match(replace(BOB, model=None), model)
+    assert not per_team.may_match(replace(ALICE, team=None), model)
+    assert per_team.may_match(replace(ALICE, team=None), (*model, "team"))
+
+
+@given(st.sampled_from([ALICE, BOB, replace(ALICE, team=None, model=None)]), st.sampled_from([None, "team", "agent"]))
+def test_where_all_is_known_a_budget_may_match_whom_it_matches(subject: Subject, per: Per | None) -> None:
+    for scope in (Scope(), Scope(user=("a*",)), Scope(team=("core",)), Scope(model=("*",))):
+        one = budget(scope=scope, per=per)
+        assert one.may_match(subject, ()) is one.matches(subject)
 
 
 def test_an_account_counts_the_rows_of_its_organisation_value_and_scope() -> None:
