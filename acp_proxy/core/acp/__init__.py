@@ -21,6 +21,7 @@ from acp_proxy.core.acp.counting import (
 )
 from acp_proxy.core.acp.names import (
     AGENT_METHODS,
+    ARCHIVE,
     CANCELLED,
     CLIENT_METHODS,
     CLOSE,
@@ -42,6 +43,7 @@ from acp_proxy.core.acp.names import (
     SESSION_UPDATE,
     SET_CONFIG_OPTION,
     SET_MODEL,
+    SET_TITLE,
     STATE_UPDATE,
     SUBAGENT_UPDATE,
     THOUGHT_UPDATES,
@@ -71,6 +73,7 @@ from acp_proxy.core.acp.reading import (
     session_of,
     state_of,
     subagent_of,
+    titled,
     tool_call_of,
     update_of,
     wanted_model,
@@ -86,6 +89,7 @@ from acp_proxy.core.acp.writing import (
 
 __all__ = [
     "AGENT_METHODS",
+    "ARCHIVE",
     "CANCELLED",
     "CLIENT_METHODS",
     "CLOSE",
@@ -107,6 +111,7 @@ __all__ = [
     "SESSION_UPDATE",
     "SET_CONFIG_OPTION",
     "SET_MODEL",
+    "SET_TITLE",
     "STATE_UPDATE",
     "SUBAGENT_UPDATE",
     "THOUGHT_UPDATES",
@@ -155,6 +160,7 @@ __all__ = [
     "state_of",
     "subagent_of",
     "text",
+    "titled",
     "tool_call_of",
     "tool_chars",
     "update_chars",

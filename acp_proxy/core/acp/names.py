@@ -10,9 +10,11 @@ INITIALIZE = "initialize"
 PROMPT = "session/prompt"
 CANCEL = "session/cancel"
 CLOSE = "session/close"
+ARCHIVE = "session/archive"  # closes it, too
 DELETE = "session/delete"
 LIST = "session/list"
 SET_MODEL = "session/set_model"
+SET_TITLE = "session/set_title"
 SET_CONFIG_OPTION = "session/set_config_option"
 SESSION_UPDATE = "session/update"
 REQUEST_PERMISSION = "session/request_permission"
@@ -29,7 +31,9 @@ OPENINGS: Mapping[str, Opening] = {
     "session/fork": "fork",
 }
 
-CLIENT_METHODS = frozenset({INITIALIZE, PROMPT, CLOSE, DELETE, LIST, SET_MODEL, SET_CONFIG_OPTION, *OPENINGS})
+CLIENT_METHODS = frozenset(
+    {INITIALIZE, PROMPT, CLOSE, ARCHIVE, DELETE, LIST, SET_MODEL, SET_TITLE, SET_CONFIG_OPTION, *OPENINGS}
+)
 """What a client sends that is read; all other methods of its pass unread."""
 
 AGENT_METHODS = frozenset({SESSION_UPDATE, REQUEST_PERMISSION})

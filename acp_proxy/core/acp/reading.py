@@ -105,6 +105,12 @@ def listed_sessions(result: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             yield session, entry
 
 
+def titled(result: Any) -> dict[str, Any]:
+    """What a `session/set_title` has changed: the title as the agent keeps it."""
+    title = text(mapping(result).get("title"))
+    return {} if title is None else {"title": title}
+
+
 def info_after(info: Info, fields: Mapping[str, Any], version: int) -> Info:
     """The state after a `session_info_update`: null clears, what is left out stays.
 

@@ -141,7 +141,9 @@ class Conversation:
                 self._ask(request, partial(self._model_set, name, acp.wanted_model(request.params)))
             case acp.SET_CONFIG_OPTION:
                 self._ask(request, partial(self._model_set, name, None))
-            case acp.CLOSE | acp.DELETE:
+            case acp.SET_TITLE:
+                self._ask(request, partial(self._titled, name))
+            case acp.CLOSE | acp.ARCHIVE | acp.DELETE:
                 deleted = request.method == acp.DELETE
                 self._ask(request, partial(self._closed, name, deleted), partial(self._closing_ends, name), name)
         return []
@@ -201,13 +203,18 @@ class Conversation:
     def _listed(self, response: Response, at: int) -> list[Event]:
         events: list[Event] = []
         for name, entry in acp.listed_sessions(response.result):
-            session = self._sessions.get(name)
-            if session is None:
-                continue
-            info = acp.info_after(session.info, entry, self._turns.version)
-            if info != session.info:
-                events += session.rename(info, at)
+            events += self._called(name, entry, at)
         return events
+
+    def _titled(self, name: str, response: Response, at: int) -> list[Event]:
+        return self._called(name, acp.titled(response.result), at)
+
+    def _called(self, name: str, fields: dict[str, Any], at: int) -> list[Event]:
+        session = self._sessions.get(name)
+        if session is None:
+            return []
+        info = acp.info_after(session.info, fields, self._turns.version)
+        return [] if info == session.info else session.rename(info, at)
 
     def _closed(self, name: str, deleted: bool, response: Response, at: int) -> list[Event]:
         if response.error is not None:

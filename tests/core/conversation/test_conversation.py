@@ -148,7 +148,9 @@ def test_a_session_that_fails_to_open_is_not_opened(how: str) -> None:
     assert not the(UpdateSeen, talk.update("agent_message_chunk", "t", _meta={"a": 1})).replayed
 
 
-@pytest.mark.parametrize(("method", "deleted"), [("session/close", False), ("session/delete", True)])
+@pytest.mark.parametrize(
+    ("method", "deleted"), [("session/close", False), ("session/archive", False), ("session/delete", True)]
+)
 def test_a_session_is_closed_when_the_agent_agrees(method: str, deleted: bool) -> None:
     talk = Talk()
     talk.open("s")
@@ -301,6 +303,19 @@ def test_a_list_renames_sessions_that_are_known() -> None:
     events = talk.call("session/list", {}, {"sessions": sessions})
     assert [(event.session, event.title) for event in events if isinstance(event, SessionInfoChanged)] == [("s", "new")]
     assert talk.call("session/list", {}, {"sessions": sessions}) == []
+
+
+def test_a_title_that_the_user_sets_is_the_one_that_the_agent_keeps() -> None:
+    talk = Talk()
+    talk.open("s")
+    ask = {"sessionId": "s", "title": " mine "}
+    changed = the(SessionInfoChanged, talk.call("session/set_title", ask, {"title": "mine"}))
+    assert (changed.session, changed.title) == ("s", "mine")
+    assert talk.call("session/set_title", ask, {"title": "mine"}) == []
+    assert talk.call("session/set_title", ask, {}) == []
+    talk.ask("session/set_title", ask, 1)
+    assert talk.fail(1) == []
+    assert talk.call("session/set_title", {"sessionId": "x", "title": "other"}, {"title": "other"}) == []
 
 
 # -- usage updates

@@ -280,11 +280,12 @@ def test_a_closed_session_has_no_turn_of_v2_left_when_the_agent_took_its_prompt(
     assert talk.turns == [("t1", "cancelled" if accepted else "error")]
 
 
-def test_closing_a_session_ends_its_run() -> None:
+@pytest.mark.parametrize("how", ["close", "archive"])
+def test_closing_a_session_ends_its_run(how: str) -> None:
     talk = Talk(2)
     talk.prompt(1)
     talk.state("running")
-    talk.call("session/close", {"sessionId": "s"}, {})
+    talk.call(f"session/{how}", {"sessionId": "s"}, {})
     talk.state("idle")
     assert talk.turns == [("t1", "cancelled")]
 
