@@ -69,7 +69,7 @@ def plain_parts(first: Part, more: Iterable[Part], notes: Sequence[str]) -> Iter
 def coloured_parts(
     first: Part, more: Iterable[Part], notes: Sequence[str], width: int, environ: Mapping[str, str]
 ) -> Iterator[str]:
-    """The same for a terminal; longer cells are cut."""
+    """`plain_parts` for a terminal; longer cells are cut."""
     columns = first.columns
     shown, widths, bar = _fitted(columns, width, first.bars is not None)
     if _needed(widths) > width:  # no table fits

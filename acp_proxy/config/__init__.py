@@ -52,7 +52,7 @@ def load(
 def load_to_answer(
     options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: Path = ADMIN_FILE, parse: Parse = parsed
 ) -> Config:
-    """The same for a command that answers from a ledger: from no other one than the option names. Raises ConfigError.
+    """`load` for a command that answers from a ledger: from no other one than the option names. Raises ConfigError.
 
     A relay only meters where the administrator wants it.
     """

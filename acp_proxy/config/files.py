@@ -35,7 +35,7 @@ class TomlFile(Struct, frozen=True):
         return f"{self.path}:{line}" if line else str(self.path)
 
     def where_nth(self, index: int, key: tuple[str, ...]) -> str:
-        """The same for a key of the table at `index` of an array of tables; `key` begins with the array's name."""
+        """`where` for a key of the table at `index` of an array of tables; `key` begins with the array's name."""
         lines = self.text.splitlines()
         starts = [n for n, line in enumerate(lines) if line.lstrip().startswith("[[") and _path_of(line) == key[:1]]
         if index >= len(starts):  # an array in one value

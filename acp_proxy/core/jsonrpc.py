@@ -115,7 +115,7 @@ class Pairing(Generic[T]):
         return self._find(answers, id) is not None
 
     def take(self, answers: Side, id: Any) -> T | None:
-        """The same, and forget it."""
+        """What `peek` tells, and forget it."""
         key = self._find(answers, id)
         if key is None:
             return None

@@ -113,7 +113,7 @@ class Admission:
 
 
 def _sound(verdict: Refusal | Admitted | None) -> Refusal | Admitted | None:
-    """The same. Raises TypeError for what cannot be carried out as a whole: others' code may return anything."""
+    """The verdict. Raises TypeError for what cannot be carried out as a whole: others' code may return anything."""
     match verdict:
         case None:
             return None

@@ -174,7 +174,7 @@ class Recorder(Interceptor):
         return Row(self.origin_of(entry.session), entry, state, self._process)
 
     async def origin_when_known(self, session: str, within: float) -> Origin:
-        """The same, when the session's project has been found, or after so many seconds without it."""
+        """`origin_of`, when the session's project has been found, or after so many seconds without it."""
         if (found := self._finding.get(session)) is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(within):

@@ -196,7 +196,7 @@ def _process(pid: int) -> Process | None:
 
 
 def table_of_ps(pids: set[int] | None) -> dict[int, Process]:
-    """The same where there is no /proc, as on macOS. Empty where ps cannot be started."""
+    """`process_table` where there is no /proc, as on macOS. Empty where ps cannot be started."""
     if pids is not None and not pids:
         return {}
     which = ["-A"] if pids is None else ["-p", ",".join(map(str, pids))]

@@ -22,7 +22,7 @@ def text_length(content: Any) -> int:
 
 
 def chars_in(content: bytes) -> int:
-    """The same of a block's JSON, mostly without decoding it."""
+    """`text_length` of a block's JSON, mostly without decoding it."""
     begin, end = len(_BEFORE), len(content) - len(_BEHIND)
     if content[:begin] == _BEFORE and content[end:] == _BEHIND and content.find(b'"', begin) == end:
         return chars_between(content[begin:end])

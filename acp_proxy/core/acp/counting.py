@@ -120,7 +120,7 @@ def context_of(fields: Mapping[str, Any]) -> tuple[int | None, int | None]:
 
 
 def count_in(json: bytes) -> int | None:
-    """The same of the JSON of one of them; None also for what is no plain number."""
+    """A number of tokens from its JSON; None also for a number that is not written plainly."""
     return count(int(json)) if len(json) <= _DIGITS and json.isdigit() else None
 
 
@@ -138,7 +138,7 @@ def cost_of(fields: Mapping[str, Any]) -> Money | None:
 
 
 def cost_in(json: bytes) -> Money | None:
-    """The same of the JSON of its `cost`."""
+    """What `cost_of` reads, from the JSON of `cost`."""
     return cost_of({"cost": decode(json)})
 
 

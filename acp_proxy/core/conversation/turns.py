@@ -69,7 +69,7 @@ class SessionCounts:
             self._announced += updates if kind == "tool_call" else 0
 
     def count_tool(self, kind: str, call: str | None, input_chars: int, output_chars: int) -> None:
-        """The same where the tool call is named: what several updates repeat of one call counts once."""
+        """`count` where the tool call is named: what several updates repeat of one call counts once."""
         if call is None:
             self.count(kind, input_chars + output_chars)
             return

@@ -44,7 +44,7 @@ class Updates:
         return events
 
     def told(self, name: str, size: int, told: Sequence[tuple[int, bytes | None]], at: int) -> list[Event]:
-        """The same of so many `usage_update`s: `used`, and the JSON of `cost`, of each; `size` of all of them."""
+        """`events` of so many `usage_update`s: `used`, and the JSON of `cost`, of each; `size` of all of them."""
         session = self._sessions.named(name)
         replayed = self._sessions.replays(session)
         if not replayed:

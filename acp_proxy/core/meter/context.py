@@ -38,7 +38,7 @@ def request_context(account: SessionAccount, ended: TurnEnded, notes: Notes, use
 
 
 def context_so_far(account: SessionAccount, usage: Usage) -> int | None:
-    """The same in mid-turn, when `usage` is known of it: no more than that."""
+    """`request_context` in mid-turn, when of the turn no more is known than `usage`."""
     notes = account.notes
     if notes.most_used is None:
         return None

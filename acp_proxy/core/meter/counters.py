@@ -124,7 +124,7 @@ class Cumulative:
         return _difference(self.last, now)
 
     def advance(self, now: Counters) -> Counters | None:
-        """The same, and from now on they stand there.
+        """What came `since` the last time; from now on they stand at `now`.
 
         Nothing but zeros is a gap in what the agent knows, unless its session begins: after a load it is not at 0.
         """

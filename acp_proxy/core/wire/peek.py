@@ -44,7 +44,7 @@ class Peek(msgspec.Struct, gc=False):
 
 
 class Head(msgspec.Struct, gc=False):
-    """The same without `params`."""
+    """A `Peek` without `params`."""
 
     id: Any = None
     method: str | None = None
@@ -59,7 +59,7 @@ decode_run = _strict.decode_lines
 """`peek_run` for whoever calls it so often that a call counts. Raises UNREADABLE: then ask `peek_lines`."""
 
 decode_heads = msgspec.json.Decoder(Head, float_hook=exact).decode_lines
-"""The same for whoever does not ask for `params`."""
+"""`decode_run` for whoever does not ask for `params`."""
 
 
 def peek_run(run: bytes) -> list[Peek]:
