@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from acp_proxy.usage_error import UsageError as UsageError
+from acp_proxy.usage_error import UsageError
 
 
 class Parser(argparse.ArgumentParser):

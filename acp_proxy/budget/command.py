@@ -18,7 +18,6 @@ from acp_proxy import table
 from acp_proxy.budget import listing
 from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.budget.own import own_subject
-from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config, load, load_to_answer
 from acp_proxy.config.files import expanded, read
 from acp_proxy.core.budget import Per, Standing
@@ -26,6 +25,7 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Query, Tell, open_or_make, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
 from acp_proxy.times import Zone
+from acp_proxy.usage_error import UsageError
 
 NO_BUDGETS = "No budget is configured: a [[budget]] with a name, a window and a limit makes one.\n"
 

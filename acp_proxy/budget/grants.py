@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from acp_proxy import times
 from acp_proxy.budget import exact_text, with_unit
-from acp_proxy.command_line import UsageError
 from acp_proxy.core.budget import Budget, Limit
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import Subject
@@ -20,6 +19,7 @@ from acp_proxy.ledger.budgets import Grant
 from acp_proxy.report.formats import as_json_text
 from acp_proxy.table import Column
 from acp_proxy.times import Zone, rfc3339
+from acp_proxy.usage_error import UsageError
 
 EACH = "*"  # as the value of --for-user …: each of them has it
 _MOST = 2**63 - 1  # what a ledger column holds

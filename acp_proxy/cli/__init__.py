@@ -16,10 +16,10 @@ from acp_proxy.charset import make_do
 from acp_proxy.cli import options
 from acp_proxy.cli.arguments import parser
 from acp_proxy.cli.commands import COMMANDS
-from acp_proxy.command_line import UsageError
 from acp_proxy.config import ConfigError
 from acp_proxy.figures import clean
 from acp_proxy.ledger import LedgerError
+from acp_proxy.usage_error import UsageError
 
 USAGE_STATUS = 2
 

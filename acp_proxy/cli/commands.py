@@ -11,12 +11,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from acp_proxy.cli import options
-from acp_proxy.command_line import UsageError
 from acp_proxy.config import load_to_answer
 from acp_proxy.core.usage import Usage
 from acp_proxy.figures import clean, counted
 from acp_proxy.ledger import Query, open_ledger, open_reader
 from acp_proxy.report import FILTERS, Report, formats, query, report, tables
+from acp_proxy.usage_error import UsageError
 
 
 def _nothing(_: argparse.Namespace) -> int:

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterator
 
 from acp_proxy import times
-from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config, load_to_answer
 from acp_proxy.figures import clean
 from acp_proxy.ledger import Tell
+from acp_proxy.usage_error import UsageError
 
 
 def config(arguments: argparse.Namespace) -> Config:

@@ -6,12 +6,12 @@ import os
 from contextlib import closing, suppress
 from pathlib import Path
 
-from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config
 from acp_proxy.configured import catalog_of
 from acp_proxy.ledger import LedgerError, Tell, open_or_make
 from acp_proxy.metrics import Exporter
 from acp_proxy.metrics.exposition import counters_of
+from acp_proxy.usage_error import UsageError
 
 _MODE = 0o644  # node_exporter is another user
 

@@ -7,13 +7,13 @@ import os
 import socket
 from collections.abc import Sequence
 
-from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config
 from acp_proxy.config.channels import Channel
 from acp_proxy.core.notice import a_test
 from acp_proxy.figures import aligned, clean
 from acp_proxy.notify.destinations import Destination, destinations
 from acp_proxy.notify.sending import Outcome, Sender
+from acp_proxy.usage_error import UsageError
 
 
 def test(config: Config, name: str | None, now: int) -> tuple[int, str]:

@@ -14,7 +14,6 @@ from typing import NoReturn, TextIO
 
 import uvicorn
 
-from acp_proxy.command_line import UsageError
 from acp_proxy.config import Config
 from acp_proxy.ledger import LedgerUnavailableError
 from acp_proxy.ledger.places import is_postgres
@@ -22,6 +21,7 @@ from acp_proxy.serve.connections import AHEAD, LARGEST_HEAD, MOST, BoundedProtoc
 from acp_proxy.serve.guard import Guard, Policy
 from acp_proxy.serve.site import Site
 from acp_proxy.serve.systemd import telling
+from acp_proxy.usage_error import UsageError
 
 _OTHERS = stat.S_IWGRP | stat.S_IRWXO  # a group may read: so a container's secret is handed to its user
 _LARGEST_TOKEN = 4096  # bytes
