@@ -132,7 +132,10 @@ class Session:
         return [PromptDropped(at, self.root.id, prompt.turn) for prompt in absorbed]
 
     def choose(self, model: str | None, at: int, *, asked: bool = False) -> list[Event]:
-        """Its model, where one is named; the same again is news only as the client's wish. A subagent's is nobody's."""
+        """Its model from now on, if one is named. The one that it had is news only where the client `asked` for it.
+
+        A subagent's model is told to nobody.
+        """
         again = model == self.model
         if model is None or (again and not asked):
             return []
