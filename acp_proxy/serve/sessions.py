@@ -16,7 +16,7 @@ from acp_proxy.ledger import Query, Row, SessionInfo
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.session_keys import KEY_LENGTH
 from acp_proxy.report import Line, line_of, session_key, turn_line
-from acp_proxy.report.context import Point, points, thinned
+from acp_proxy.report.context import Point, context_of, points, thinned
 from acp_proxy.report.formats import described, figures
 from acp_proxy.serve.questions import BadQuestionError
 from acp_proxy.times import SECOND, milliseconds
@@ -65,11 +65,12 @@ class RecentSessions:
         sums = next(iter(self._ledger.summed(Query.of_session(session), ())), None)
         total = line_of(key, sums) if sums else Line(key)
         omitted = max(0, sums.rows - len(turns)) if sums else 0
+        after = points(context_of(row.entry) for row in turns)
         return {
             "key": key,
             **_about(session),
             "total": {**figures(total), "at_least": total.cost_at_least > 0},
-            "turns": [_turn(turn_line(row)) for row in turns],
+            "turns": [_turn(row, point) for row, point in zip(turns, after, strict=True)],
             "omitted": omitted,
             "context": self._context(session) if omitted else None,
         }
@@ -149,6 +150,6 @@ def _point(point: Point) -> dict[str, Any]:
     return {"started_at": at, "context_used": used, "context_size": size, "compacted": point.compacted}
 
 
-def _turn(turn: Line) -> dict[str, Any]:
-    compaction = isinstance(turn.about, Row) and turn.about.entry.kind == "compaction"
-    return {**described(turn), "at_least": turn.cost_at_least > 0, "compaction": compaction}
+def _turn(row: Row, after: Point) -> dict[str, Any]:
+    turn = turn_line(row)
+    return {**described(turn), "at_least": turn.cost_at_least > 0, "compacted": after.compacted}

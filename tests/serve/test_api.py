@@ -204,7 +204,8 @@ def test_a_session_has_its_turns(home: Home, served: Served) -> None:
             each for each in reported if all(each[name] == session[name] for name in ("session", "agent", "user"))
         ]
         assert sorted(turns, key=str) == sorted(expected, key=str)
-        assert [turn["compaction"] for turn in found["turns"]] == [turn["kind"] == "compaction" for turn in turns]
+        in_terminal = home.json("session", session["key"])["turns"]
+        assert [turn["compacted"] for turn in found["turns"]] == [turn["compacted"] for turn in in_terminal]
         assert found["total"]["cost"] == session["cost"]
         assert found["omitted"] == 0
         assert found["context"] is None

@@ -8,11 +8,11 @@ import { colour, plot } from "./plot.js";
 
 /**
  * @param {HTMLElement} container
- * @param {{points: (Turn | Point)[], compacted: boolean[], each: number}} shown `each`: how many rows a point stands for
+ * @param {{points: (Turn | Point)[], each: number}} shown `each`: how many rows a point stands for
  * @param {string} timeZone
  * @param {{left: number, top: number}} [pointer]
  */
-export function drawContext(container, { points, compacted, each }, timeZone, pointer) {
+export function drawContext(container, { points, each }, timeZone, pointer) {
   const size = Math.max(0, ...points.map(({ context_size }) => context_size ?? 0));
   const most = Math.max(...points.map(({ context_used }) => context_used ?? 0));
   const after = each > 1 ? `${counted(points.length, "point")} of ${each} rows each` : `each of ${counted(points.length, "row")}`;
@@ -26,22 +26,8 @@ export function drawContext(container, { points, compacted, each }, timeZone, po
     name: (index) => String(index * each + 1),
     figure: tokensText,
     note: (index) => noteOn(points[index], index * each, timeZone),
-    behind: (chart) => drawMarks(chart, size, points, compacted),
+    behind: (chart) => drawMarks(chart, size, points),
     pointer,
-  });
-}
-
-/**
- * Where the context was compacted: a row that says so, and one after which it is less than half of what it was.
- * @param {Turn[]} turns
- * @returns {boolean[]}
- */
-export function compactions(turns) {
-  let before = 0;
-  return turns.map(({ compaction, context_used: used }) => {
-    const halved = used !== null && used * 2 < before;
-    before = used ?? before;
-    return compaction || halved;
   });
 }
 
@@ -57,9 +43,8 @@ export function contextText({ context_used: used, context_size: size }) {
  * @param {any} chart
  * @param {number} size
  * @param {(Turn | Point)[]} points
- * @param {boolean[]} compacted
  */
-function drawMarks(chart, size, points, compacted) {
+function drawMarks(chart, size, points) {
   const { ctx, bbox } = chart;
   const ratio = devicePixelRatio;
   ctx.save();
@@ -68,10 +53,10 @@ function drawMarks(chart, size, points, compacted) {
     const y = chart.valToPos(Number(threshold) * size, "y", true);
     stroke(ctx, colour(String(level)), [], [bbox.left, y, bbox.left + bbox.width, y]);
   }
-  const apart = compacted.filter(Boolean).length * 6 * ratio < bbox.width; // else they would hide all else
+  const apart = points.filter(({ compacted }) => compacted).length * 6 * ratio < bbox.width; // else they would hide all else
   points.forEach((point, index) => {
     const x = chart.valToPos(index, "x", true);
-    if (compacted[index] && apart) stroke(ctx, colour("text"), [4 * ratio, 4 * ratio], [x, bbox.top, x, bbox.top + bbox.height]);
+    if (point.compacted && apart) stroke(ctx, colour("text"), [4 * ratio, 4 * ratio], [x, bbox.top, x, bbox.top + bbox.height]);
     if (point.context_used === null) return;
     ctx.fillStyle = colour(point.context_size ? contextLevel(point.context_used, point.context_size) : "normal");
     ctx.beginPath();

@@ -1,7 +1,7 @@
 // One session: its figures, its context from turn to turn, its turns.
 
 import { contextCell, costCell, flags, nameOf, partsOf } from "./cells.js";
-import { compactions, contextText, drawContext } from "./context-plot.js";
+import { contextText, drawContext } from "./context-plot.js";
 import { byId, joined, make, refill, table } from "./dom.js";
 import { cleaned, costTexts, counted, decimalsOf, elapsedText, timeText, tokensText } from "./figures.js";
 
@@ -29,15 +29,12 @@ export function showSession(session, timeZone) {
   byId("session-omitted").textContent = omitted ? `${counted(omitted, "earlier row")} not listed.` : "";
   const pointer = drawn?.pointer();
   drawn?.takeAway();
-  const compacted = compactions(turns);
-  const shown = context
-    ? { points: context.points, compacted: context.points.map((point) => point.compacted), each: context.rows_each }
-    : { points: turns, compacted, each: 1 };
+  const shown = context ? { points: context.points, each: context.rows_each } : { points: turns, each: 1 };
   const known = shown.points.some(({ context_used }) => context_used !== null);
   byId("context").hidden = !known;
   byId("context-thinned").textContent = shown.each > 1 ? `Each point is the fullest of ${shown.each} rows.` : "";
   drawn = known ? drawContext(byId("context-plot"), shown, timeZone, pointer) : null;
-  refill(byId("turn-table"), turnTable(turns, compacted, omitted, timeZone));
+  refill(byId("turn-table"), turnTable(turns, omitted, timeZone));
 }
 
 /**
@@ -52,11 +49,10 @@ function aboutOf(session, timeZone) {
 
 /**
  * @param {Turn[]} turns
- * @param {boolean[]} compacted
  * @param {number} omitted
  * @param {string} timeZone
  */
-function turnTable(turns, compacted, omitted, timeZone) {
+function turnTable(turns, omitted, timeZone) {
   const decimals = decimalsOf(turns.map(({ cost }) => cost));
   const columns = [
     { title: "turn", look: "name" },
@@ -69,9 +65,7 @@ function turnTable(turns, compacted, omitted, timeZone) {
     { title: "source", look: "roomy" },
     { title: "context", look: "context" },
   ];
-  const rows = turns.map((turn, index) =>
-    row(turn, { number: omitted + index + 1, compacted: compacted[index], decimals, timeZone }),
-  );
+  const rows = turns.map((turn, index) => row(turn, { number: omitted + index + 1, decimals, timeZone }));
   return table("Turns of the session", columns, rows);
 }
 
@@ -95,19 +89,19 @@ function lookOf({ unpriced_turns, partial_turns, estimated_turns, turns_without_
 
 /**
  * @param {Turn} turn
- * @param {{number: number, compacted: boolean, decimals: number, timeZone: string}} how
+ * @param {{number: number, decimals: number, timeZone: string}} how
  */
-function row(turn, { number, compacted, decimals, timeZone }) {
+function row(turn, { number, decimals, timeZone }) {
   const { prompt, cached, completion } = partsOf(turn);
   const started = new Date(turn.started_at);
   const took = elapsedText((Date.parse(turn.ended_at) - started.getTime()) / 1000);
   const end = turn.stop_reason && turn.stop_reason !== "end_turn" ? cleaned(turn.stop_reason) : "";
-  const unsaid = compacted && turn.kind !== "compaction" ? "compacted" : "";
+  const unsaid = turn.compacted && turn.kind !== "compaction" ? "compacted" : "";
   const unusual = [turn.kind === "turn" ? "" : turn.kind, unsaid, end].filter(Boolean).join(", ");
   const few = joined([cleaned(turn.model ?? "unknown"), `${prompt} in`, `${completion} out`, USAGE[turn.usage_source]]);
   return make(
     "tr",
-    { class: compacted ? "compaction" : null },
+    { class: turn.compacted ? "compaction" : null },
     make(
       "th",
       { scope: "row", class: "name" },

@@ -77,7 +77,7 @@
  * @property {boolean} at_least
  * @property {number | null} context_used
  * @property {number | null} context_size
- * @property {boolean} compaction
+ * @property {boolean} compacted whether there is less of the context than there was
  */
 
 /**
