@@ -13,6 +13,8 @@ from acp_proxy.ledger.rows import CHUNK, read_by_ids
 from acp_proxy.ledger.statements import Read
 
 _TOKENS = "sum(l.input) + sum(l.cached_read) + sum(l.cached_write) + sum(l.output) + sum(l.thought)"
+# PostgreSQL knows how many rows are between two times, but not between two pairs: it would read all lines each time.
+_BETWEEN = "AND t.started_at >= ? AND t.started_at <= ?"
 
 _Place = tuple[tuple[tuple[bool, int], ...], str, str]  # by cost and tokens, the most first; then its id; whose it is
 _Span = tuple[int, str, int, str]  # after such a start and id, up to such ones
@@ -40,8 +42,9 @@ def _places(
         turns, some = turns_of_sessions(query, dialect)
         parts = ((*among, organisation) for among, _ in parts_of_sessions(read, organisation, query, dialect))
     else:
-        turns, some = "turn t", "AND (t.started_at, t.id) > (?, ?) AND (t.started_at, t.id) <= (?, ?)"
-        parts = ((organisation, *span) for span in _spans(read, organisation, query, dialect))
+        turns, some = "turn t", f"AND (t.started_at, t.id) > (?, ?) AND (t.started_at, t.id) <= (?, ?) {_BETWEEN}"
+        spans = _spans(read, organisation, query, dialect)
+        parts = ((organisation, *span, span[0], span[2]) for span in spans)
     amounts = [*("sum(CASE WHEN l.currency = ? THEN l.cost_nano END)" for _ in currencies), _TOKENS]
     sql = f"""
         SELECT t.id, {", ".join(amounts)} FROM {turns} CROSS JOIN line l

@@ -8,8 +8,10 @@ import secrets
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
@@ -18,12 +20,15 @@ from msgspec.structs import replace
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
 from acp_proxy.ledger.accounts.kept_sums import ANEW
 from acp_proxy.ledger.budgets import EXPIRY, Grant
+from acp_proxy.ledger.costliest import read_costliest
+from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.journal.recovery import append_all
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import canonical_url
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from acp_proxy.ledger.postgres.transactions import Transactions
 from acp_proxy.ledger.postgres_address import Address
+from acp_proxy.ledger.rows import CHUNK
 from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.ledger.sums.reading import _sql_of_totals
@@ -97,6 +102,28 @@ class TestSchema:
             asked = _sql_of_totals(Query(), (), "")
             plan = ledger._read(f"EXPLAIN {asked}", ("default", 0, NOON // QUARTER_HOUR - 4, NOON // QUARTER_HOUR))
             assert "total_by_bucket on total" in str(plan)
+
+    def test_a_part_of_the_turns_is_known_to_be_small_when_the_costliest_are_looked_for(
+        self, postgres: Server, empty: str
+    ) -> None:
+        questions = list[tuple[str, Sequence[Any]]]()
+
+        def read(sql: str, values: Sequence[Any]) -> list[Any]:
+            questions.append((sql, values))
+            return ledger._read(sql, values)
+
+        with closing(PostgresLedger(empty)) as ledger:
+            ledger.append([row()])
+            changes = {"turn": "'id', id || n, 'started_at', started_at + n", "line": "'turn', turn || n"}
+            for table, changed in changes.items():
+                copy = f"(jsonb_populate_record({table}, jsonb_build_object({changed}))).*"
+                copies = f"SELECT {copy} FROM {table}, generate_series(1, {10 * CHUNK}) n"  # noqa: S608
+                postgres.execute(name_of(empty), f"INSERT INTO {table} {copies}; ANALYZE {table}")
+            read_costliest(read, Query(), ("USD",), 1, POSTGRES)
+            parts = [each for each in questions if "GROUP BY" in each[0]]
+            plan = str(ledger._read(f"EXPLAIN {parts[5][0]}", parts[5][1]))
+        assert len(parts) == 11
+        assert [int(rows) <= CHUNK for rows in re.findall(r" on turn t .*?rows=(\d+)", plan)] == [True]
 
     def test_every_key_but_the_version_leads_with_the_organisation(self, empty: str) -> None:
         open_ledger(empty, journals=()).close()
