@@ -145,6 +145,22 @@ async def test_after_one_that_was_sent_the_next_failure_pauses_as_the_first_did(
             assert len(receiver.requests) == 2 * number
 
 
+async def test_the_pause_after_a_failure_holds_for_whoever_else_serves_the_ledger(tmp_path: Path) -> None:
+    async with (
+        receiving(answer(500)) as receiver,
+        desk(tmp_path, channel(receiver.url)) as made,
+        desk(tmp_path, channel(receiver.url)) as other,
+    ):
+        made.note(notice())
+        await made.round()
+        other.clock.passes(20)
+        await other.round()
+        assert len(receiver.requests) == 1
+        other.clock.passes(SOON - 20)
+        await other.round()
+        assert other.counts() == {"retried": 1, "sent": 1}
+
+
 async def test_it_is_given_up_after_eight_tries_within_little_more_than_an_hour(tmp_path: Path) -> None:
     async with receiving(*[answer(500)] * 20) as receiver, desk(tmp_path, channel(receiver.url)) as made:
         made.note(notice())
@@ -296,6 +312,32 @@ class TestOutages:
                 made.clock.passes(5)
             assert [body["detail"] for body in receiver.bodies] == ["away", "away", "back"]
             assert made.counts() == {"retried": 1, "sent": 2}
+
+    async def test_who_cannot_be_told_of_one_is_tried_after_a_pause_and_then_told_all_at_once(
+        self, tmp_path: Path
+    ) -> None:
+        async with receiving(answer(500)) as receiver, desk(tmp_path, channel(receiver.url)) as made:
+            (tmp_path / "ledger.db").mkdir()
+            while not receiver.requests:
+                await made.round()
+                made.clock.passes(5)
+            (tmp_path / "ledger.db").rmdir()
+            for _ in range(3):
+                await made.round()
+                made.clock.passes(5)
+            assert len(receiver.requests) == 1
+            made.clock.passes(SOON)
+            await made.round()
+            assert [body["detail"] for body in receiver.bodies] == ["away", "away", "back"]
+
+    async def test_who_cannot_be_told_of_one_is_tried_eight_times(self, tmp_path: Path) -> None:
+        async with receiving(*[answer(500)] * 20) as receiver, desk(tmp_path, channel(receiver.url)) as made:
+            (tmp_path / "ledger.db").mkdir()
+            for _ in range(90 * 4):
+                await made.round()
+                made.clock.passes(15)
+            assert len(receiver.requests) == 8
+            assert made.warnings.events.count("notify.failed") == 1
 
 
 class TestSecrets:
