@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from acp_proxy.core.budget import Account, Limit
-from acp_proxy.core.money import NANO, Money, decimal_text
+from acp_proxy.core.money import NANO, Money
 from acp_proxy.figures import cost_text, counted, tokens_text
 from acp_proxy.times import SECOND, zone_info
 
@@ -42,11 +42,6 @@ def with_unit(amount: int, limit: Limit) -> str:
     if limit.is_money:
         return amount_text(amount, limit)
     return counted(amount, "turn") if limit.unit == "turns" else f"{tokens_text(amount)} tokens"
-
-
-def exact_text(amount: int, unit: str) -> str:
-    """Decimal text for programs, of a count too."""
-    return decimal_text(amount) if Limit(amount, unit).is_money else str(amount)
 
 
 def reset_text(account: Account) -> str:

@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from msgspec import Struct
 
 from acp_proxy import times
-from acp_proxy.budget import exact_text, with_unit
+from acp_proxy.budget import with_unit
 from acp_proxy.core.budget import Budget, Limit
-from acp_proxy.core.money import Money
+from acp_proxy.core.money import Money, exact_text, is_money
 from acp_proxy.core.scope import Subject
 from acp_proxy.figures import clean
 from acp_proxy.ids import uuid7
@@ -147,7 +147,7 @@ def _value(budget: Budget, values: Mapping[str, str], own: Subject) -> str | Non
 
 
 def _amount(text: str, unit: str) -> int:
-    if Limit(0, unit).is_money:
+    if is_money(unit):
         nano = Money.of(text, unit).nano if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII) else 0
         if nano > 0:
             return nano

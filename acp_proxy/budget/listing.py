@@ -8,10 +8,10 @@ from itertools import groupby
 from msgspec.structs import replace
 
 from acp_proxy import table
-from acp_proxy.budget import amount_text, exact_text, reset_text, whose, with_unit
+from acp_proxy.budget import amount_text, reset_text, whose, with_unit
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.refusal import uncounted_text
-from acp_proxy.core.money import summed
+from acp_proxy.core.money import exact_text, summed
 from acp_proxy.figures import AT_LEAST, clean, counted
 from acp_proxy.report.formats import as_json_text
 from acp_proxy.table import Column

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 NANO = 1_000_000_000
+COUNTED = ("tokens", "turns")  # the units of budgets that are no currency
 _MOST = 2**63 - 1  # what a ledger column holds
 _DIGITS = 12  # before the decimal point, of anything that fits it
 
@@ -71,6 +72,16 @@ def decimal_text(nano: int) -> str:
     units, rest = divmod(abs(nano), NANO)
     fraction = f"{rest:09d}".rstrip("0")
     return f"{sign}{units}.{fraction}" if fraction else f"{sign}{units}"
+
+
+def is_money(unit: str) -> bool:
+    """Whether amounts in a budget's unit are nano-units of the currency that it names; else it counts."""
+    return unit not in COUNTED
+
+
+def exact_text(amount: int, unit: str) -> str:
+    """An amount in a budget's unit as exact decimal text, of a count too."""
+    return decimal_text(amount) if is_money(unit) else str(amount)
 
 
 def budget_text(nano: int, allowed: int) -> str:

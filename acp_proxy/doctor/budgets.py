@@ -10,7 +10,7 @@ from acp_proxy.config.schema import Key, dotted
 from acp_proxy.config.values import Pricing
 from acp_proxy.core.budget import Budget
 from acp_proxy.core.budget.hold_size import HoldSize
-from acp_proxy.core.money import decimal_text
+from acp_proxy.core.money import decimal_text, exact_text
 from acp_proxy.core.scope import DIMENSIONS, Dimension, fits
 from acp_proxy.ledger import LedgerReader, Query
 
@@ -41,7 +41,7 @@ def _amounts(budget: Budget, currencies: set[str]) -> Iterator[str]:
     if not limit.amount:
         yield "a limit of 0 refuses everything"
     elif limit.amount < floor:
-        least = decimal_text(floor) if limit.is_money else str(floor)
+        least = exact_text(floor, limit.unit)
         yield f"its limit is below {least} {limit.unit}, the least that a prompt holds: it refuses everything"
     if limit.is_money and currencies and limit.unit not in currencies:
         yield f"it counts {limit.unit}, and the ledger has only {', '.join(sorted(currencies))}"

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from acp_proxy.config.budgets import FLAG
-from acp_proxy.core.budget import Budget, Layer, Limit, Standing
-from acp_proxy.core.money import NANO
+from acp_proxy.core.budget import Budget, Layer, Standing
+from acp_proxy.core.money import COUNTED, NANO, is_money
 from acp_proxy.ledger.notices import RESULTS
 from acp_proxy.ledger.sums.tallies import OTHER
 from acp_proxy.metrics.exposition import Family, Values
@@ -75,7 +75,7 @@ def _overshoots(readings: Readings, names: _Names) -> Family:
     amounts: Counter[Values] = Counter(
         {(names[budget.layer, budget.name], budget.limit.unit): 0 for budget in readings.budgets}
     )
-    units = {unit for _, unit in amounts} | {"tokens", "turns"}
+    units = {unit for _, unit in amounts} | {*COUNTED}
     for each in readings.overshoots:
         unit = each.unit if each.unit in units else readings.labels.of("currency", each.unit)
         amounts[names.get((each.layer, each.budget), OTHER), unit] += _nano(each.amount, each.unit)
@@ -110,4 +110,4 @@ def _with_least_left(standings: Iterable[Standing], names: _Names) -> dict[str, 
 
 
 def _nano(amount: int, unit: str) -> int:
-    return amount if Limit(amount, unit).is_money else amount * NANO
+    return amount if is_money(unit) else amount * NANO

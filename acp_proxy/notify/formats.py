@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from acp_proxy.config.channels import Format
-from acp_proxy.core.money import decimal_text
+from acp_proxy.core.money import exact_text
 from acp_proxy.core.notice import Notice
 from acp_proxy.notify import texts
 from acp_proxy.times import rfc3339
@@ -127,9 +127,7 @@ def _fitted(text: str, most: int, escapes: Mapping[str, str] = _NOTHING) -> str:
 
 
 def _decimal(notice: Notice, amount: int | None) -> str | None:
-    if amount is None:
-        return None
-    return str(amount) if notice.unit in ("tokens", "turns") else decimal_text(amount)
+    return None if amount is None else exact_text(amount, notice.unit or "")
 
 
 _FORMATS: Mapping[Format, Callable[[Notice], dict[str, Any]]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from acp_proxy import times
-from acp_proxy.core.money import budget_text
+from acp_proxy.core.money import budget_text, is_money
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.windows import SECOND
 from acp_proxy.figures import clean
@@ -104,9 +104,7 @@ def _consequence(notice: Notice) -> str:
 def _amount(notice: Notice, amount: int | None) -> str:
     if amount is None:
         return "?"
-    if notice.unit in ("tokens", "turns"):
-        return f"{amount:,}"
-    return budget_text(amount, notice.limit or 0)
+    return budget_text(amount, notice.limit or 0) if is_money(notice.unit or "") else f"{amount:,}"
 
 
 def _reset(notice: Notice) -> str:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.compact import compact
-from acp_proxy.core.money import Money
+from acp_proxy.core.money import COUNTED, Money
 from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Dimension, Scope, Subject
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.windows import HOUR, Bounds, Window
@@ -34,7 +34,7 @@ class Limit(Struct, frozen=True):
 
     @property
     def is_money(self) -> bool:
-        return self.unit not in ("tokens", "turns")
+        return self.unit not in COUNTED
 
 
 class Budget(Struct, frozen=True):

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.hold_size import HoldSize
-from acp_proxy.core.money import budget_text, decimal_text
+from acp_proxy.core.money import budget_text, exact_text
 from acp_proxy.core.windows import SECOND
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -146,7 +146,7 @@ def _grant(standing: Standing) -> str:
     least = max(-(-budget.limit.amount // 2), HoldSize.of(budget).floor - standing.left)
     power = 10 ** (len(str(least)) - 1)
     amount = next(step * power for step in (1, 2, 5, 10) if step * power >= least)
-    return decimal_text(amount) if budget.limit.is_money else str(amount)
+    return exact_text(amount, budget.limit.unit)
 
 
 def _quoted(name: str) -> str:
