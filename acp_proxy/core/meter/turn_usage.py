@@ -62,12 +62,16 @@ def turn_usage(
         return replace(guessed, repeated=True) if guessed.source == "estimated" else reported
     if reported is not None and (reported.source != "agent" or not short):
         return reported
+    tells_none = profile.scope == "none" or (account.before is None and (profile.often_silent or not profile.known))
     if increase.amounts:
-        why = _why(ended) if short else ""
-        return TurnUsage(NOTHING, "partial", joined(why, "the agent tells its cost, not its tokens"))
+        only_cost = "the agent tells its cost, not its tokens"
+        guessed = _estimated(only_cost, guess) if tells_none and not short else None
+        if guessed is not None and guessed.usage.total:
+            return guessed
+        return TurnUsage(NOTHING, "partial", joined(_why(ended) if short else "", only_cost))
     if short:
         return _cut_short(ended, account, notes, scope, guess)
-    if profile.scope == "none" or (account.before is None and (profile.often_silent or not profile.known)):
+    if tells_none:
         return _estimated("the agent reports no usage", guess)
     why = "the agent reported no usage of this turn"
     if notes.contexts and profile.used_in_turn and not account.agent_tells_cost:

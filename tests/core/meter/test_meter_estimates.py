@@ -180,6 +180,32 @@ def test_each_context_that_a_silent_agent_tells_in_a_turn_is_one_call_of_it() ->
     assert "by the context of each call" in row.detail
 
 
+def test_the_tokens_of_an_agent_that_tells_its_contexts_and_its_cost_alone_are_estimated() -> None:
+    """As NOOA does: a budget in tokens would never end of what costs money and counts nothing."""
+    story = Story(STRANGER)
+    story.open(model="mock")
+    row = story.turn(used=6110, cost="0.25", output_chars=400)
+    assert (row.usage, row.usage_source) == (Usage(6110, 0, 0, 100, 0), "estimated")
+    assert (row.costs, row.cost_source) == ((usd("0.25"),), "agent")
+    assert row.detail == "the agent tells its cost, not its tokens: as one call with the context that it told"
+
+
+def test_a_cost_is_all_that_is_known_of_a_turn_that_was_cut_short_or_may_not_be_guessed() -> None:
+    for estimate, stop in ((True, "cancelled"), (False, "end_turn")):
+        story = Story(STRANGER, estimate=estimate)
+        story.open(model="mock")
+        row = story.turn(used=6110, cost="0.25", output_chars=400, stop=stop)
+        assert (row.usage, row.usage_source, row.costs) == (NOTHING, "partial", (usd("0.25"),))
+
+
+def test_a_stranger_that_has_told_usage_once_and_now_only_its_cost_is_not_guessed_at() -> None:
+    story = Story(STRANGER)
+    story.open(model="mock")
+    story.turn(inclusive(3000, 50), used=3000, cost="0.1", output_chars=200)
+    row = story.turn(used=3300, cost="0.25", output_chars=400)
+    assert (row.usage, row.usage_source, row.costs) == (NOTHING, "partial", (usd("0.15"),))
+
+
 def test_a_context_that_is_repeated_from_before_the_turn_is_no_call() -> None:
     story = Story(ZED_CODEX)
     story.open()
