@@ -65,9 +65,8 @@ def turn_usage(
     tells_none = profile.scope == "none" or (account.before is None and (profile.often_silent or not profile.known))
     if increase.amounts:
         only_cost = "the agent tells its cost, not its tokens"
-        guessed = _estimated(only_cost, guess) if tells_none and not short else None
-        if guessed is not None and guessed.usage.total:
-            return guessed
+        if tells_none and not short and (estimated := _estimated(only_cost, guess)).usage.total:
+            return estimated
         return TurnUsage(NOTHING, "partial", joined(_why(ended) if short else "", only_cost))
     if short:
         return _cut_short(ended, account, notes, scope, guess)
