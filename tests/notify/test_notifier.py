@@ -9,14 +9,17 @@ import logging
 from contextlib import suppress
 from email.utils import formatdate
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from msgspec.structs import replace
 
 from acp_proxy.config.channels import Secret
 from acp_proxy.core.windows import DAY
+from acp_proxy.notify.destinations import destinations
+from acp_proxy.notify.notifier import Notifier
 from harness.ports import free_port
-from tests.ledger.rows import NOON
+from tests.ledger.rows import NOON, Warnings
 from tests.notify.house import SECONDS, channel, desk, notice
 from tests.notify.receiver import DRIP, HANG, answer, receiving
 
@@ -177,6 +180,8 @@ async def test_it_is_given_up_after_eight_tries_within_little_more_than_an_hour(
         ("600", 600),
         ("599.5", 599.5),
         (formatdate(NOON // SECONDS + 600, usegmt=True), 600),
+        ("Sat, 21 Nov 2026 14:10:00 +0200", 600),
+        ("Sat, 21 Nov 2026 12:10:00 -0000", 600),
         ("Sun, 22 Nov 2026 12:00:00 GMT", 3600),
         ("999999999999", 3600),
         ("1e999", 3600),
@@ -384,6 +389,17 @@ async def test_it_runs_until_it_is_cancelled_and_then_ends_at_once(tmp_path: Pat
             with suppress(asyncio.CancelledError):
                 await running
         assert running.cancelled()
+
+
+async def test_a_fault_of_ours_ends_nothing_and_is_told_without_its_text() -> None:
+    def broken() -> NoReturn:
+        raise RuntimeError("https://hooks.example/verysecret")
+
+    warnings = Warnings()
+    notifier = Notifier(destinations([channel("http://127.0.0.1:9/")], "default"), "default", broken, warnings)
+    await notifier.guarded(notifier.watch)
+    await notifier.aclose()
+    assert warnings.told == [("notify.broken", {"error": "RuntimeError"})]
 
 
 async def test_what_is_a_day_old_is_not_sent(tmp_path: Path) -> None:
