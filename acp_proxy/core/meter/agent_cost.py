@@ -126,8 +126,10 @@ class AgentCost:
         if any(money.currency != first.currency for money in self._booked_for_first):
             return None
         booked = sum(cost.nano for cost in self._booked_for_first)
-        missing = Increase(presumed=presumed).beyond_presumed(Money(first.nano - value.nano - booked, first.currency))
-        return missing if missing.nano * 100 > booked else None  # 1 % is two price lists, not spend
+        missing = Money(first.nano - value.nano - booked, first.currency)
+        if missing.nano * 100 <= booked:
+            return None  # 1 % is two price lists, not spend
+        return Increase(presumed=presumed).beyond_presumed(missing)
 
     def doubt(self) -> None:
         """Its context may have been cleared."""
