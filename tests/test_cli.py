@@ -126,6 +126,7 @@ def test_the_help_of_each_command_has_an_example_that_can_be_typed() -> None:
             )
             for number in ("1000000000001", "9" * 5000)
         ),
+        (("prices", "show", " "), "acp-proxy: MODEL: expected a model's name; see acp-proxy prices show --help"),
         (
             ("prices", "show", "caf\udce9"),
             "acp-proxy: MODEL: expected text in UTF-8; see acp-proxy prices show --help",

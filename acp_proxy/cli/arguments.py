@@ -219,7 +219,7 @@ def _add_prices(command: argparse.ArgumentParser) -> None:
     shown = _action(actions, "show", "what a model id resolves to, and its prices", "prices show claude-sonnet-5")
     priced = _action(actions, "cost", "what tokens cost", "prices cost claude-sonnet-5 --input 1200 --output 800")
     for action in (shown, priced):
-        action.add_argument("model", metavar="MODEL", type=_text, help="as an agent reports it")
+        action.add_argument("model", metavar="MODEL", type=_model, help="as an agent reports it")
     for name, says in (
         ("input", "input tokens, except those read from or written to a cache"),
         ("output", "output tokens, except thinking"),
@@ -264,8 +264,10 @@ def _action(actions: argparse._SubParsersAction[Any], name: str, says: str, exam
     return made
 
 
-def _text(given: str) -> str:
-    """JSON has no place for other bytes."""
+def _model(given: str) -> str:
+    """Text that JSON has a place for: not all that a command line can hold is."""
+    if not given.strip():
+        raise argparse.ArgumentTypeError("expected a model's name")
     try:
         given.encode()
     except UnicodeEncodeError:
