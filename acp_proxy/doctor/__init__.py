@@ -27,7 +27,7 @@ from acp_proxy.doctor.budgets import budget_troubles, in_words
 from acp_proxy.doctor.channels import channel_troubles
 from acp_proxy.doctor.machines import machines_that_differ
 from acp_proxy.figures import clean, counted
-from acp_proxy.ledger import Ledger, LedgerError, LedgerReader, NoLedgerError, Query, Sums, open_ledger, open_reader
+from acp_proxy.ledger import LedgerError, LedgerReader, NoLedgerError, Query, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.recovery import left
 from acp_proxy.ledger.places import is_postgres, journal_directories, network_file_system, sqlite_path
@@ -170,17 +170,16 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-def _agents(ledger: Ledger, config: Config) -> Iterator[Finding]:
+def _agents(ledger: BudgetLedger, config: Config) -> Iterator[Finding]:
     """How each agent that the ledger knows is counted."""
     overrides = profiles_of(config)
-    for seen in sorted(ledger.summed(Query(), ("agent", "agent_version")), key=lambda sums: list(map(str, sums.key))):
-        name, version = str(seen.key[0]), None if seen.key[1] is None else str(seen.key[1])
+    for name, version, ended_at in sorted(ledger.recent.agents(), key=lambda seen: (seen[0], str(seen[1]))):
         profile = profile_of(name, version, overrides)
         called = f"agent: {name} {version or '(no version)'}"
         if profile.known:
             yield Finding("ok", f"{called}: {how_it_counts(profile)}")
             continue
-        latest = _latest(ledger, seen)
+        latest = _latest(ledger, name, version, ended_at)
         if latest is not None and latest.usage_source == "agent" and not latest.detail.startswith(_STRANGER):
             yield Finding("ok", f"{called}: not in the table by its name, but by what else it says, and counted so")
         else:
@@ -209,11 +208,10 @@ def _machines(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Findin
         yield Finding("ok", f"machine: the administrator's file means the same on {same}")
 
 
-def _latest(ledger: Ledger, seen: Sums) -> Entry | None:
+def _latest(ledger: LedgerReader, name: str, version: str | None, ended_at: int) -> Entry | None:
     """The agent's last row of which it told the tokens, else the last that says why it was counted as it was."""
-    name, version = (None if value is None else str(value) for value in seen.key)
     told = explained = None
-    for row in ledger.rows(Query(since=seen.ended_at - DAY, where=(("agent", name), ("agent_version", version)))):
+    for row in ledger.rows(Query(since=ended_at - DAY, where=(("agent", name), ("agent_version", version)))):
         told = row.entry if row.entry.usage_source == "agent" and row.entry.usage.total else told
         explained = row.entry if row.entry.detail else explained
     return told or explained

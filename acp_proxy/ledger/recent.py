@@ -15,12 +15,17 @@ from acp_proxy.ledger.open_turns import OPEN_TURNS, open_turn
 from acp_proxy.ledger.rows import read_contexts, read_last_rows, read_last_turn
 from acp_proxy.ledger.session_keys import beginning_with
 from acp_proxy.ledger.statements import Read
-from acp_proxy.ledger.sums.buckets import A_DAY, DAY_LEVEL, FOUR_WEEKS, LEVELS
+from acp_proxy.ledger.sums.buckets import A_DAY, DAY_LEVEL, FOUR_WEEKS, LEVELS, WHOLE
 
 _LOOKED_AT = 20  # sessions at a time
 
 _ORDER = ("ended_at", "user_id", "host", "agent", "session")
 _ONE = f"SELECT {SESSION} FROM session WHERE {OF_SESSION}"
+# Of any row, whatever its session.
+_LAST_END = f"""
+SELECT max(t.last_at) FROM series s CROSS JOIN total t
+WHERE s.org_id = ? AND s.user_id = ? AND t.org_id = s.org_id AND t.level = {WHOLE} AND t.series = s.id
+"""
 
 
 class Recent:
@@ -37,8 +42,9 @@ class Recent:
         before: SessionInfo | None = None,
         find: str | None = None,
         user: str | None = None,
+        ended: tuple[int | None, int | None] = (None, None),
     ) -> list[SessionInfo]:
-        """The last ones by the end of their last row, or those that come `before` one.
+        """The last ones by the end of their last row, or those that come `before` one. `ended` is from when to when.
 
         `find` is a part of their title, user or project, in any case; of users and projects only ASCII has cases.
         """
@@ -47,6 +53,10 @@ class Recent:
             conditions += f" AND ({', '.join(_ORDER)}) < ({', '.join('?' * len(_ORDER))})"
             origin = before.origin
             values += [before.ended_at, origin.user, origin.host, origin.agent, before.session]
+        for bound, operator in zip(ended, (">=", "<="), strict=True):
+            if bound is not None:
+                conditions += f" AND ended_at {operator} ?"
+                values.append(bound)
         if find is not None:
             folded, typed = ("s.title_folded", "lower(s.user_id)", "lower(s.project)"), ("s.user_id", "s.project")
             conditions += f" AND ({' OR '.join(map(self._dialect.holds.format, folded + typed))})"
@@ -75,6 +85,10 @@ class Recent:
                 if found := self.session(origin, session):
                     yield found
 
+    def agents(self) -> list[tuple[str, str | None, int]]:
+        """Each agent in the versions that its sessions had last, and when a row of these ended last (Unix ns)."""
+        return self._read("SELECT agent, agent_version, max(ended_at) FROM session GROUP BY 1, 2", ())
+
     def _owners(self) -> Iterator[tuple[str, str, str, str]]:
         """Organisations, users, hosts and agents that have sessions, each found by a step in an index."""
         columns = "org_id, user_id, host, agent"
@@ -85,28 +99,30 @@ class Recent:
             yield last
 
     def last_turn(self, organisation: str, user: str) -> Row | None:
-        """The user's turn that began last."""
+        """The user's turn that began last. Of a team's sessions those that ended later, all of others, are not read."""
         if not self._read("SELECT 1 FROM session WHERE org_id = ? AND user_id = ? LIMIT 1", (organisation, user)):
-            return None  # who is new would have all sessions of a team looked through
+            return None
+        ended: tuple[int | None, int | None] = (None, self._read(_LAST_END, (organisation, user))[0][0])
         last: Row | None = None
         before: SessionInfo | None = None
-        while some := self.sessions(organisation, _LOOKED_AT, before, user=user):
+        # The first one alone: who has few of a team's sessions would have all of them looked through for more.
+        while some := self.sessions(organisation, 1 if last is None else _LOOKED_AT, before, None, user, ended):
             for session in some:
-                if last is not None and session.ended_at < last.entry.started_at:
-                    return last
-                turn = read_last_turn(self._read, session)
+                turn = read_last_turn(self._read, session, self._dialect)
                 if turn and (last is None or turn.entry.started_at > last.entry.started_at):
                     last = turn
             before = some[-1]
+            if last is not None:  # one that ended before this began has none that began later
+                ended = (last.entry.started_at, None)
         return last
 
     def rows(self, session: SessionInfo, most: int) -> list[Row]:
         """The last ones of a session, of whatever kind, in the order of time."""
-        return read_last_rows(self._read, session, most)
+        return read_last_rows(self._read, session, most, self._dialect)
 
     def contexts(self, session: SessionInfo) -> Iterator[Context]:
         """After each row of a session."""
-        return read_contexts(self._read, session)
+        return read_contexts(self._read, session, self._dialect)
 
     def open_turns(self, organisation: str, at: int) -> list[OpenTurn]:
         """Those that a budget holds for at a time (Unix ns), the oldest first."""

@@ -127,16 +127,16 @@ def _rows_of(chunks: Iterator[_Chunk]) -> Iterator[Row]:
             yield _row(list(group), origins)
 
 
-def read_last_turn(read: Read, session: SessionInfo) -> Row | None:
+def read_last_turn(read: Read, session: SessionInfo, dialect: Dialect) -> Row | None:
     """Of one session; None where it has none of that kind."""
-    return next(iter(read_last_rows(read, session, 1, "AND kind = 'turn'")), None)
+    return next(iter(read_last_rows(read, session, 1, dialect, "AND kind = 'turn'")), None)
 
 
-def read_last_rows(read: Read, session: SessionInfo, most: int, also: str = "") -> list[Row]:
+def read_last_rows(read: Read, session: SessionInfo, most: int, dialect: Dialect, also: str = "") -> list[Row]:
     """Of one session in the order of time, found by ids, which ascend with the time of their start."""
     sql = f"""
         SELECT {_ROW} FROM (
-            SELECT * FROM turn
+            SELECT * FROM turn {dialect.by_session}
             WHERE {OF_SESSION} {also}
             ORDER BY id DESC LIMIT {most}
         ) t {LINES}
@@ -153,10 +153,10 @@ def read_some(read: Read, organisation: str, ids: Sequence[str]) -> list[Row]:
     return [replace(row, process=processes[row.entry.id]) for row in _rows_of(iter([chunk]))]
 
 
-def read_contexts(read: Read, session: SessionInfo) -> Iterator[Context]:
+def read_contexts(read: Read, session: SessionInfo, dialect: Dialect) -> Iterator[Context]:
     """After each row of a session, in the order of their ids."""
     sql = f"""
-        SELECT id, started_at, kind, context_used, context_size FROM turn
+        SELECT id, started_at, kind, context_used, context_size FROM turn {dialect.by_session}
         WHERE {OF_SESSION} AND id > ?
         ORDER BY id LIMIT {CHUNK}
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -58,6 +59,54 @@ def test_who_has_no_session_has_none_of_others_looked_through(tmp_path: Path) ->
         assert Recent(read, SQLITE).last_turn("default", "nobody") is None
     assert plans
     assert [step for step in plans if "(org_id=? AND user_id=?" not in step] == []
+
+
+def test_a_session_of_long_ago_is_read_without_a_look_at_later_turns(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
+        ledger.append([row(id="a"), row(id="b", session="s2")])
+        session = next(iter(ledger.sessions(Query())))
+    plans = list[str]()
+
+    def read(sql: str, values: Sequence[Any]) -> list[Any]:
+        plans.extend(step[3] for step in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values))
+        return connection.execute(sql, values).fetchall()
+
+    with closing(sqlite3.connect(path)) as connection:
+        recent = Recent(read, SQLITE)
+        assert [found.entry.id for found in recent.rows(session, 5)] == ["a"]
+        assert [context.at for context in recent.contexts(session)] == [NOON]
+        assert recent.last_turn("default", "alice") is not None
+    assert [step for step in plans if step.startswith("SEARCH turn ") and "turn_by_session" not in step] == []
+    assert [step for step in plans if step.endswith("(org_id=?)")] == []
+
+
+def test_who_has_few_of_a_teams_sessions_has_those_of_others_not_looked_through(tmp_path: Path) -> None:
+    taken = []
+    for others in (50, 500):
+        path, steps = tmp_path / f"{others}.db", list[None]()
+        moments = [NOON + number * HOUR for number in range(-others, others) if number]
+        with closing(open_ledger(f"sqlite:///{path}", journals=())) as ledger:
+            ledger.append([row(id="a"), *(row(session=f"at {at}", origin=BOB, at=at) for at in moments)])
+        with closing(sqlite3.connect(path)) as connection:
+            recent = Recent(lambda sql, values: connection.execute(sql, values).fetchall(), SQLITE)
+            connection.set_progress_handler(partial(steps.append, None), 1)
+            last = recent.last_turn("default", "alice")
+        assert last is not None
+        assert last.entry.id == "a"
+        taken.append(len(steps))
+    assert taken[0] == pytest.approx(taken[1], rel=0.2)
+
+
+@ONE_AT_A_TIME
+def test_an_agent_is_known_by_the_versions_that_its_sessions_had_last(ledger: BudgetLedger) -> None:
+    newer, nameless = replace(ALICE, agent_version="0.200.0"), replace(BOB, agent="other", agent_version=None)
+    ledger.append([row(), row(session="s2"), row(origin=newer, session="s2", at=NOON + HOUR), row(origin=nameless)])
+    assert sorted(ledger.recent.agents(), key=str) == [
+        (ALICE.agent, "0.100.0", NOON + MINUTE),
+        (ALICE.agent, "0.200.0", NOON + HOUR + MINUTE),
+        ("other", None, NOON + MINUTE),
+    ]
 
 
 @ONE_AT_A_TIME
