@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import closing, suppress
+from glob import escape
 from pathlib import Path
 
 from acp_proxy.config import Config
@@ -14,6 +16,7 @@ from acp_proxy.metrics.exposition import counters_of
 from acp_proxy.usage_error import UsageError
 
 _MODE = 0o644  # node_exporter is another user
+_LEFT = 60.0  # seconds after which a file that is not finished never will be
 
 
 def scraped(config: Config, tell: Tell | None) -> bytes:
@@ -59,6 +62,15 @@ def write(path: Path, text: bytes) -> None:
     finally:
         with suppress(OSError):
             unfinished.unlink()
+    _clear(path)
+
+
+def _clear(path: Path) -> None:
+    """Remove what others left that were killed while they wrote."""
+    for left in path.parent.glob(f".{escape(path.name)}.*.new"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _LEFT:
+                left.unlink()
 
 
 def _exporter(config: Config) -> Exporter:

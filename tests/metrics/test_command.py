@@ -59,12 +59,18 @@ def test_mistakes_are_one_line_that_names_the_file_and_leave_nothing(config: Con
     assert not [found.name for found in tmp_path.iterdir() if found.name.endswith(".new")]
 
 
-def test_what_a_killed_process_of_the_same_id_left_is_not_in_the_way(tmp_path: Path) -> None:
-    """In a container it mostly is the same one."""
-    file = tmp_path / "acp.prom"
-    (tmp_path / f".acp.prom.{os.getpid()}.new").write_text("half of")
+def test_what_a_killed_process_left_is_not_in_the_way_and_gone_later(tmp_path: Path) -> None:
+    """Also one of the same id: in a container it mostly is the same one."""
+    file, left, others = (tmp_path / name for name in ("[acp].prom", f".[acp].prom.{os.getpid()}.new", ".a.prom.1.new"))
+    for unfinished in (left, others):
+        unfinished.write_text("half of")
     write(file, b"new")
     assert file.read_bytes() == b"new"
+    assert left.exists()  # it may be written just now
+    for unfinished in (left, others):
+        os.utime(unfinished, (0, 0))
+    write(file, b"newer")
+    assert sorted(found.name for found in tmp_path.iterdir()) == [others.name, file.name]
 
 
 def test_of_a_ledger_that_cannot_be_read_the_file_says_so_and_keeps_what_only_grows(
