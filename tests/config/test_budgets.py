@@ -139,6 +139,14 @@ def test_a_mistake_names_file_line_key_and_what_was_expected(tmp_path: Path, lin
     assert str(caught.value) == f"{tmp_path}/config.toml:{expected}"
 
 
+def test_a_hold_is_in_the_unit_of_its_limit(tmp_path: Path) -> None:
+    counted = '[[budget]]\nname = "runs"\nwindow = "day"\nlimit = { tokens = 9 }\n'
+    assert [budget.hold for budget in budgets(tmp_path, f"{counted}hold = 5\n")] == [5]
+    with pytest.raises(ConfigError) as caught:
+        budgets(tmp_path, f'{counted}hold = "5"\n')
+    assert str(caught.value) == f'{tmp_path}/config.toml:5: budget.hold: expected "auto" or a number of tokens'
+
+
 _AMOUNT = 'expected an amount from 0, such as "30" or "0.50"'
 _LIMIT = 'expected { amount = "30", currency = "USD" }, { tokens = 2_000_000 } or { turns = 200 }'
 

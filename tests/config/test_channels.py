@@ -135,7 +135,16 @@ def test_channels_of_both_files_add_up_whatever_their_names(tmp_path: Path) -> N
     admin.write_text(ONE)
     user.write_text('[[notify]]\nurl = "http://127.0.0.1/"\n')
     found = load({"config": str(user)}, {"HOME": str(tmp_path)}, admin_file=admin).channels
-    assert [(channel.layer, channel.name) for channel in found] == [("admin", "json"), ("user", "json")]
+    assert [(channel.layer, channel.name, channel.url.text) for channel in found] == [
+        ("admin", "json", URL),
+        ("user", "json", "http://127.0.0.1/"),
+    ]
+
+
+def test_a_channel_of_the_administrators_needs_no_file_of_the_users(tmp_path: Path) -> None:
+    admin = tmp_path / "admin.toml"
+    admin.write_text(ONE)
+    assert load({}, {"HOME": str(tmp_path)}, admin_file=admin).channels == (Channel("json", "admin", Secret(URL)),)
 
 
 def test_no_url_and_no_secret_is_in_what_a_configuration_looks_like(tmp_path: Path) -> None:

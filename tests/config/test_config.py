@@ -126,6 +126,12 @@ def test_a_tilde_before_a_name_is_that_users_home_and_else_a_name_like_others(ma
     assert config.ledger.url == f"sqlite:///{Path.cwd()}/~nobody-is-called-so/l.db"
 
 
+@pytest.mark.parametrize("option", [{}, {"token_file": "~/token"}])
+def test_a_token_file_may_be_named_from_home(machine: Machine, option: dict[str, str]) -> None:
+    machine.user('[serve]\ntoken_file = "~/token"\n' if not option else "")
+    assert machine.load(option).serve.token_file == machine.home / "token"
+
+
 def test_the_directories_of_xdg_are_followed_when_they_are_absolute(machine: Machine, tmp_path: Path) -> None:
     write(tmp_path / "xdg/acp-proxy/config.toml", "share_titles = true\n")
     config = machine.load({}, {"XDG_CONFIG_HOME": str(tmp_path / "xdg"), "XDG_STATE_HOME": str(tmp_path / "state")})
