@@ -420,6 +420,26 @@ def test_settings_that_are_written_between_the_look_and_the_change_are_left_alon
     assert machine.kept == []
 
 
+def test_a_second_setup_that_cannot_write_leaves_the_undo_of_the_first(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS)
+    machine.setup("zed")
+    once = path.read_bytes()
+    original = Original(machine.home / ".local/state/acp-proxy/setup", path)
+    change = set_up(EDITORS["zed"], SettingsFile(path), original, "claude", str(machine.home))
+    path.write_text("theirs")
+    with pytest.raises(SettingsError, match="was changed by another program meanwhile"):
+        change.make()
+    path.write_bytes(once)
+    machine.setup("zed", undo=True)
+    assert path.read_text() == SETTINGS
+
+
+def test_what_stands_where_a_directory_should_is_named(machine: Machine) -> None:
+    (machine.home / ".config").write_text("in the way")
+    expected = "~/.config/zed/settings.json: cannot be read: not a directory, nothing was done"
+    assert machine.refusal("zed") == expected
+
+
 def test_an_unknown_agent_is_one_line_with_those_that_are_known(machine: Machine) -> None:
     machine.write("zed", SETTINGS)
     expected = "--agent: Zed has no 'clod'; expected one of Mine, claude, codex, gemini, goose, opencode, qwen"
