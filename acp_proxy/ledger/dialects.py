@@ -15,6 +15,7 @@ class Dialect(Struct, frozen=True):
     glob: str  # the operator that compares with what `pattern` makes of one with `*`
     pattern: Callable[[str], str]
     serial: bool  # whether those who write come one after the other
+    remote: bool  # whether each question is a journey: few that read more are better than many
     by_session: str  # behind the turns, where those of one session are wanted
     by_process: str  # and those of one run of the proxy
 
@@ -29,6 +30,7 @@ SQLITE = Dialect(
     glob="GLOB",
     pattern=lambda pattern: re.sub(r"[\[?]", r"[\g<0>]", pattern),
     serial=True,
+    remote=False,
     by_session="INDEXED BY turn_by_session",  # it would go through all of them in their order
     by_process="INDEXED BY turn_by_process",
 )
@@ -37,6 +39,7 @@ POSTGRES = Dialect(
     glob="LIKE",
     pattern=lambda pattern: re.sub(r"[\\%_]", r"\\\g<0>", pattern).replace("*", "%"),
     serial=False,
+    remote=True,
     by_session="",
     by_process="",
 )

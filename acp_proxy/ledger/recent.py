@@ -9,7 +9,7 @@ from typing import Any
 
 from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import Context, OpenTurn, Query, Row, SessionInfo
-from acp_proxy.ledger.columns import OF_SESSION, SESSION, key_values, organisations, session_info
+from acp_proxy.ledger.columns import OF_SESSION, SESSION, SESSION_KEY, key_values, organisations, session_info
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.open_turns import OPEN_TURNS, open_turn
 from acp_proxy.ledger.rows import read_contexts, read_last_rows, read_last_turn
@@ -73,7 +73,11 @@ class Recent:
         return session_info(found[0]) if found else None
 
     def named(self, session: str) -> Iterator[SessionInfo]:
-        """Those of an agent's id, of whomever: one step for each user, host and agent, of which there are few."""
+        """Those of an agent's id, of whomever: a step for each user, host and agent, unless each step is a journey."""
+        if self._dialect.remote:
+            sql = f"SELECT {SESSION} FROM session WHERE session = ? ORDER BY {SESSION_KEY}"
+            yield from map(session_info, self._read(sql, (session,)))
+            return
         for owner in self._owners():
             yield from map(session_info, self._read(_ONE, (*owner, session)))
 

@@ -28,6 +28,7 @@ from acp_proxy.ledger.places import canonical_url
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from acp_proxy.ledger.postgres.transactions import Transactions
 from acp_proxy.ledger.postgres_address import Address
+from acp_proxy.ledger.recent import Recent
 from acp_proxy.ledger.rows import CHUNK
 from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
@@ -124,6 +125,18 @@ class TestSchema:
             plan = str(ledger._read(f"EXPLAIN {parts[5][0]}", parts[5][1]))
         assert len(parts) == 11
         assert [int(rows) <= CHUNK for rows in re.findall(r" on turn t .*?rows=(\d+)", plan)] == [True]
+
+    def test_a_session_is_found_by_its_id_in_one_journey_however_many_users_there_are(self, empty: str) -> None:
+        answers = list[list[Any]]()
+
+        def read(sql: str, values: Sequence[Any]) -> list[Any]:
+            answers.append(ledger._read(sql, values))
+            return answers[-1]
+
+        with closing(PostgresLedger(empty)) as ledger:
+            ledger.append([row(session=f"s{n % 10}", origin=replace(ALICE, user=f"user {n}")) for n in range(30)])
+            found = [session.origin.user for session in Recent(read, POSTGRES).named("s7")]
+        assert (found, len(answers)) == (["user 17", "user 27", "user 7"], 1)
 
     def test_every_key_but_the_version_leads_with_the_organisation(self, empty: str) -> None:
         open_ledger(empty, journals=()).close()
