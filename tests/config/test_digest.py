@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.config import load
-from acp_proxy.config.digest import NOTHING, digest
+from acp_proxy.config.digest import FORM, NOTHING, digest
 
 FILE = """
 [identity]
@@ -75,6 +75,13 @@ def digests(root: Path, admin: str | None = None, user: str | None = None, **opt
             path.write_text(text)
     config = load(options, {"HOME": str(root), "USER": "alice"}, admin_file=admin_file)
     return digest(config, "admin"), digest(config, "user")
+
+
+def test_a_file_has_one_digest_as_long_as_its_form_is_the_same(root: Path) -> None:
+    """Machines with other versions compare theirs: where this changes, FORM has to."""
+    with_window = FILE.replace('input = "1.20"', 'input = "1.20"\ncontext = 200_000')
+    assert FORM == 1
+    assert digests(root, with_window)[0] == "0205e01aecaa4856e2b34e753c69aec4"
 
 
 def test_files_that_mean_the_same_have_the_same_digest(root: Path) -> None:
