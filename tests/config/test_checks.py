@@ -60,7 +60,6 @@ REFUSED: list[tuple[Check, object]] = [
     (checks.ledger_url, "postgresql://host:port/db"),
     (checks.amount, "1" * 19),
     (checks.amount, "٣"),  # a digit, and no ASCII
-    (checks.amount, "9223372036"),
     (checks.amount, "9223372036.85477581"),
     (checks.amount, True),
     (checks.count, -1),
