@@ -39,6 +39,7 @@ TELL_IN_MID_TURN = {
     "goose-anthropic-1.52.0",
     "goose-openai-1.52.0",
     "mistral-vibe-3.0.2",
+    "nooa-0.0.10",
     "openhands-1.16.0",
     "qwen-code-0.10.1",
     "qwen-code-0.24.4",

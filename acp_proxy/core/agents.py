@@ -290,6 +290,13 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
     ),
     "openclaw-acp": (("2026.9.2", replace(_SILENT, used_includes_output=False)),),  # its context once, as turns end
     "pi-acp": (("0.0.34", _SILENT_BUT_USED),),
+    # It tells the context of each call, and the cost where its provider does.
+    "nooa-acp": (
+        (
+            "0.0.10",
+            Profile("none", cost="restarts", used_in_turn=True, contexts_a_call=1, unreported="all but contexts"),
+        ),
+    ),
     "Kimi Code CLI": (  # 1 is the older Kimi CLI; seen were 0.43.1, 1.51.0, and from 2.0.2 on
         ("0.10.0", replace(_SILENT, used_after_turn=True)),
         ("1.0.0", _SILENT),

@@ -44,6 +44,7 @@ from acp_proxy.core.agents import UNKNOWN, ProfileOverride, how_it_counts, profi
         ("box-agent", "0.9.7", "turn"),
         ("agentpool", "2.9.18", "turn"),
         ("openclaw-acp", "2026.9.2", "none"),
+        ("nooa-acp", "0.0.10", "none"),
         ("@zed-industries/claude-code-acp", "0.16.2", "none"),
         ("crow-cli", "0.1.48", "last_call"),
         ("dirac", "0.4.19", "none"),
