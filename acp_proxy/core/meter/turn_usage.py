@@ -64,10 +64,11 @@ def turn_usage(
         return reported
     tells_none = profile.scope == "none" or (account.before is None and (profile.often_silent or not profile.known))
     if increase.amounts:
-        only_cost = "the agent tells its cost, not its tokens"
-        if tells_none and not short and (estimated := _estimated(only_cost, guess)).usage.total:
+        why = joined(_why(ended) if short else "", "the agent tells its cost, not its tokens")
+        proven = profile.scope == "none" and notes.contexts  # others may tell of it later
+        if ((tells_none and not short) or proven) and (estimated := _estimated(why, guess)).usage.total:
             return estimated
-        return TurnUsage(NOTHING, "partial", joined(_why(ended) if short else "", only_cost))
+        return TurnUsage(NOTHING, "partial", why)
     if short:
         return _cut_short(ended, account, notes, scope, guess)
     if tells_none:

@@ -17,6 +17,7 @@ from tests.core.story import (
     HERMES,
     KIMI,
     NANOCODER,
+    NOOA,
     OPENHANDS,
     STRANGER,
     ZED_CODEX,
@@ -196,6 +197,16 @@ def test_a_cost_is_all_that_is_known_of_a_turn_that_was_cut_short_or_may_not_be_
         story.open(model="mock")
         row = story.turn(used=6110, cost="0.25", output_chars=400, stop=stop)
         assert (row.usage, row.usage_source, row.costs) == (NOTHING, "partial", (usd("0.25"),))
+
+
+def test_contexts_of_an_agent_that_never_tells_usage_prove_calls_of_a_turn_that_was_cut_short_and_cost() -> None:
+    story = Story(NOOA)
+    story.open(model="mock")
+    turn = story.begin()
+    story.report(turn, used=6110, cost="0.25")
+    story.report(turn, used=6220, cost="0.5")
+    (row,) = story.end(turn, stop="cancelled")
+    assert (row.usage, row.usage_source, row.costs) == (Usage(12330), "estimated", (usd("0.5"),))
 
 
 def test_a_stranger_that_has_told_usage_once_and_now_only_its_cost_is_not_guessed_at() -> None:
