@@ -16,6 +16,7 @@ class Dialect(Struct, frozen=True):
     pattern: Callable[[str], str]
     serial: bool  # whether those who write come one after the other
     remote: bool  # whether each question is a journey: few that read more are better than many
+    ranges_joined: bool  # whether several ranges of an index are read best as a table that is joined with another one
     by_session: str  # behind the turns, where those of one session are wanted
     by_process: str  # and those of one run of the proxy
 
@@ -31,6 +32,7 @@ SQLITE = Dialect(
     pattern=lambda pattern: re.sub(r"[\[?]", r"[\g<0>]", pattern),
     serial=True,
     remote=False,
+    ranges_joined=True,
     by_session="INDEXED BY turn_by_session",  # it would go through all of them in their order
     by_process="INDEXED BY turn_by_process",
 )
@@ -40,6 +42,7 @@ POSTGRES = Dialect(
     pattern=lambda pattern: re.sub(r"[\\%_]", r"\\\g<0>", pattern).replace("*", "%"),
     serial=False,
     remote=True,
+    ranges_joined=False,  # it cannot tell how large they are, and would rather read all
     by_session="",
     by_process="",
 )

@@ -89,15 +89,19 @@ def _from_totals(index: int, account: Account, interval: Cover, dialect: Dialect
     conditions, values = _conditions(account, dialect, "s", "s")
     unpriced, those = ("unpriced_lines", "line_count") if account.filter.scope.model else ("unpriced_rows", "row_count")
     ranges = [*interval.ranges, *[(0, 0, 0)] * (_MOST_RANGES - len(interval.ranges))]
-    bounds = ", ".join(["(CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))"] * _MOST_RANGES)
+    if dialect.ranges_joined:
+        bounds = ", ".join(["(CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))"] * _MOST_RANGES)
+        totals = f"(VALUES {bounds}) r CROSS JOIN total t"
+        within = "r.column2 < r.column3 AND t.level = r.column1 AND t.bucket >= r.column2 AND t.bucket < r.column3"
+    else:
+        totals = "total t"
+        within = " OR ".join(["(t.level = ? AND t.bucket >= ? AND t.bucket < ?)"] * _MOST_RANGES)
     sql = f"""
         SELECT 'spent', '{index}', s.currency, sum(t.units), sum(t.nano), sum({_TOKENS.format("t")}),
             sum(CASE WHEN s.kind = 'turn' THEN t.row_count ELSE 0 END), sum(t.{unpriced}),
             sum(CASE WHEN {_untold(account.unit, "s")} THEN t.{those} ELSE 0 END), '', ''
-        FROM series s CROSS JOIN (VALUES {bounds}) r CROSS JOIN total t
-        WHERE s.org_id = ? {conditions} AND r.column2 < r.column3
-            AND t.org_id = s.org_id AND t.level = r.column1 AND t.series = s.id
-            AND t.bucket >= r.column2 AND t.bucket < r.column3
+        FROM series s CROSS JOIN {totals}
+        WHERE ({within}) AND s.org_id = ? {conditions} AND t.org_id = s.org_id AND t.series = s.id
         GROUP BY s.currency
     """
     return sql, [*chain.from_iterable(ranges), organisation_of(account), *values]

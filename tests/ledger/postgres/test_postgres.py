@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
 from acp_proxy.ledger.accounts.kept_sums import ANEW
+from acp_proxy.ledger.accounts.summing import spent, together
 from acp_proxy.ledger.budgets import EXPIRY, Grant
 from acp_proxy.ledger.costliest import read_costliest
 from acp_proxy.ledger.dialects import POSTGRES
@@ -34,9 +35,9 @@ from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.ledger.sums.reading import _sql_of_totals
 from harness.postgres import Server, asked, name_of, running
-from tests.core.accounts import usd
+from tests.core.accounts import budget, usd
 from tests.ledger.conftest import TABLES
-from tests.ledger.holds import CAP, GONE, held, hold
+from tests.ledger.holds import CAP, GONE, account, held, hold
 from tests.ledger.processes import Process
 from tests.ledger.rows import ALICE, NOON, Warnings, line, row
 
@@ -103,6 +104,20 @@ class TestSchema:
             asked = _sql_of_totals(Query(), (), "")
             plan = ledger._read(f"EXPLAIN {asked}", ("default", 0, NOON // QUARTER_HOUR - 4, NOON // QUARTER_HOUR))
             assert "total_by_bucket on total" in str(plan)
+
+    @pytest.mark.parametrize("window", ["day", "month", "rolling:24h"])
+    def test_what_a_window_has_spent_is_found_without_reading_all_totals(
+        self, postgres: Server, empty: str, window: str
+    ) -> None:
+        of = account(budget("9 USD", window))
+        question, values = together(spent(0, of, of.bounds, POSTGRES))
+        with closing(PostgresLedger(empty)) as ledger:
+            ledger.append([row(line(f"model {number}")) for number in range(100)])
+            more = "SELECT org_id, level, series, bucket - n" + ", 1" * 13 + " FROM total, generate_series(1, 300) n"
+            postgres.execute(name_of(empty), f"INSERT INTO total {more} WHERE level < 3; ANALYZE")
+            plan = str(ledger._read(f"EXPLAIN {question}", values))
+        assert "total_by_bucket" in plan
+        assert "Seq Scan on total" not in plan
 
     def test_a_part_of_the_turns_is_known_to_be_small_when_the_costliest_are_looked_for(
         self, postgres: Server, empty: str
