@@ -75,6 +75,10 @@ A_PRICE = 'expected US dollars per million tokens as a decimal in quotes, such a
             f"FILE:2: prices.x.output: {A_PRICE}",
         ),
         (
+            'share_titles = true\nprices."a=b".input = "x=y"\n',
+            f'FILE:2: prices."a=b".input: {A_PRICE}',
+        ),
+        (
             '[prices.x]\ninput = "1e3"\n',
             f"FILE:2: prices.x.input: {A_PRICE}",
         ),
