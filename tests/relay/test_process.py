@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from acp_proxy.relay.process import AgentProcess, descendants, process_table, table_of_ps
+from acp_proxy.relay.process import AgentProcess, Process, descendants, process_table, table_of_ps
 from tests.agents.client import LIMIT, alive, eventually, python
 from tests.agents.loops import LOOPS, Loop, on
 
@@ -175,6 +175,12 @@ def test_descendants_come_parents_first_and_strangers_not_at_all() -> None:
         os.kill(grandchild, signal.SIGKILL)
         family.kill()
         other.kill()
+
+
+def test_each_descendant_comes_once_though_the_table_goes_round() -> None:
+    """It is read process by process, and a pid that is used anew meanwhile may be its own descendants' child."""
+    ring = {pid: Process(pid, parent, 1, 0, dead=False) for pid, parent in ((2, 4), (3, 2), (4, 3))}
+    assert [each.pid for each in descendants(ring, [2, 3])] == [2, 3, 4]
 
 
 def test_the_table_of_proc_and_that_of_ps_agree() -> None:
