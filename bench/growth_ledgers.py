@@ -16,6 +16,7 @@ from pathlib import Path
 
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import load
+from acp_proxy.core.budget import Account
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.ids import uuid7
 from acp_proxy.ledger import OpenTurn, Row, log_warning, open_ledger
@@ -24,7 +25,7 @@ from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.metrics import Exporter
 from acp_proxy.report import session_key
-from bench.accounts import HOLD, accounts
+from bench.accounts import HOLD, accounts, new_accounts
 from bench.ledgers import LEDGER, ledger_of, row_of
 
 Costs = dict[str, float]  # "cpu ms", "ms", of a command "MB", or what else a figure is called
@@ -39,6 +40,7 @@ COMMANDS = {
     "session ID": ["session", "{id}"],
     "session KEY": ["session", "{key}"],
     "status": ["status", "--format", "{now}"],
+    "budget list": ["budget", "list", "--config", "{budgets}"],
     "metrics": ["metrics"],
 }
 ONCE = {  # they take seconds
@@ -46,6 +48,21 @@ ONCE = {  # they take seconds
     "report of all, by session": ["report", "--by", "session", "--csv"],
     "report of all, by turn": ["report", "--by", "turn", "--csv"],
 }
+BUDGETS = """
+[[budget]]
+name = "day"
+window = "day"
+per = "user"
+limit = { amount = "1000", currency = "USD" }
+[[budget]]
+name = "month"
+window = "month"
+limit = { amount = "10000", currency = "USD" }
+[[budget]]
+name = "session"
+window = "session"
+limit = { tokens = 100_000_000 }
+"""
 _GREATEST = {"report of all, by session": 1_000_000, "report of all, by turn": 1_000_000}  # turns; more take minutes
 _TIMES = 3
 _LEFT = 100  # rows in the journal of a process that is gone
@@ -65,7 +82,9 @@ def measured(home: Path, url: str) -> dict[str, Costs]:
     """By what was asked of the ledger at `url`, which is the one that commands find in `home`."""
     with closing(open_ledger(url, journals=())) as ledger:
         old = ledger.recent.sessions("default", 500)[-1]
-    words = {"{id}": old.session, "{key}": session_key(old.origin, old.session)}
+    budgets = home / "budgets.toml"
+    budgets.write_text(f'[ledger]\nurl = "{url}"\n{BUDGETS}', encoding="utf-8")
+    words = {"{id}": old.session, "{key}": session_key(old.origin, old.session), "{budgets}": str(budgets)}
     found = {
         name: command_cost(home, [words.get(word, word) for word in command]) for name, command in COMMANDS.items()
     }
@@ -108,11 +127,15 @@ def inside(home: Path, url: str) -> dict[str, Costs]:
         rows = iter([_row(now, chance) for _ in range(_REPEATED)])
         owner, wanted = Owner.this(), [(account, HoldSize(HOLD, 1)) for account in accounts(10**6)]
 
-        def hold() -> None:
+        def hold(wanted: Sequence[tuple[Account, HoldSize]]) -> None:
             at = time.time_ns()
             ledger.hold(OpenTurn(uuid7(at), _row(now, chance).origin, "s", at, owner), wanted, at, at + EXPIRY)
 
-        found["admission: a hold on two budgets"] = _median(hold)
+        def hold_first() -> None:
+            hold([(account, HoldSize(HOLD, 1)) for account in new_accounts(10**6, str(uuid7(time.time_ns())))])
+
+        found["admission: a hold on two budgets"] = _median(lambda: hold(wanted))
+        found["admission: the first hold of a session, and of a run"] = _median(hold_first)
         found["a turn's row"] = _median(lambda: ledger.append([next(rows)]))
         environ = {"HOME": str(home), "USER": "alice"}
         exporter = Exporter(load({"ledger": url}, environ, admin_file=Path("/nowhere")), Catalog.load(), journals=())

@@ -142,7 +142,10 @@ class Duplex:
 
 
 class Huge:
-    """One line of many MB from the agent, and one to it: rate, delay of the first byte, memory over the idle one."""
+    """One line of many MB from the agent, and one to it: rate, delay of the first byte, memory over the idle one.
+
+    The first byte twice: after a pause, in which other relays had the processor, and right behind other long lines.
+    """
 
     def __init__(self, megabytes: int) -> None:
         self._size = megabytes << 20
@@ -153,9 +156,11 @@ class Huge:
         text = b'{"type":"text","text":"bench noop"}'
         params = b'{"sessionId":"%s","prompt":[%s,%s]}' % (SESSION.encode(), text, image)
         up = self._measured(peer, b'{"jsonrpc":"2.0","id":"big","method":"session/prompt","params":%s}\n' % params)
+        again = self._measured(peer, peer.prompt(f"big size={self._size}"))
         return {
             "down MB/s": down[0],
             "down first byte ms": down[1],
+            "down again first byte ms": again[1],
             "down peak MB": down[2],
             "up MB/s": up[0],
             "up peak MB": up[2],
