@@ -173,6 +173,18 @@ def test_acpx_and_obsidian_get_agents_under_the_names_that_they_know(machine: Ma
     }
 
 
+def test_an_agent_is_added_behind_those_of_a_list(machine: Machine) -> None:
+    mine = '{"id": "mine", "displayName": "Mine", "command": "agent", "args": []}'
+    path = machine.write("obsidian", f'{{"customAgents": [{mine}]}}\n')
+    machine.setup("obsidian", "goose")
+    first, added = json.loads(path.read_text())["customAgents"]
+    assert first == json.loads(mine)
+    assert (added["command"], added["args"][:3]) == ("acp-proxy", ["run", "--", "goose"])
+    assert path.read_text().startswith(f'{{"customAgents": [{mine},')
+    machine.setup("obsidian", undo=True)
+    assert path.read_text() == f'{{"customAgents": [{mine}]}}\n'
+
+
 def test_agents_that_stay_outside_are_named(machine: Machine) -> None:
     machine.write("zed", SETTINGS.replace("}}}", '}, "claude-acp": {"type": "registry"}, "gemini": {}}}'))
     outside = f"Not behind it, as the settings do not say what starts them: claude-acp, gemini; {OFFER}.\n"
