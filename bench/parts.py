@@ -67,6 +67,7 @@ PARTS = {
     "duplex": Part(_ALL, traffic.Duplex()),
     "1 MB": Part(_ALL, traffic.Huge(1)),
     "16 MB": Part(_ALL, traffic.Huge(16), batches=20),
+    "16 MB behind 1 MB": Part(_ALL, traffic.Huge(16, behind=1), batches=20),
     "100 MB": Part(_ALL, traffic.Huge(100), batches=2, warm_up=1),
     "rest": Part(RELAYS, afresh=spawned.rest, batches=1),
     "stall": Part(RELAYS, afresh=spawned.stall, batches=1),

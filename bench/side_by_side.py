@@ -35,7 +35,7 @@ FIGURES = (
     Figure("rate of a 1 MB line", "1 MB", "down MB/s", "rate"),
     Figure("rate of a 16 MB line", "16 MB", "down MB/s", "rate"),
     Figure("rate of a 100 MB line", "100 MB", "down MB/s", "rate"),
-    Figure("first byte of a 16 MB line, behind another", "16 MB", "down again first byte ms"),
+    Figure("first byte of a 16 MB line, behind one of 1 MB", "16 MB behind 1 MB", "down first byte ms"),
     Figure("first byte of a 16 MB line, after a pause", "16 MB", "down first byte ms"),
     Figure("start, agent that boots 300 ms", "start", "start ms"),
 )

@@ -144,23 +144,24 @@ class Duplex:
 class Huge:
     """One line of many MB from the agent, and one to it: rate, delay of the first byte, memory over the idle one.
 
-    The first byte twice: after a pause, in which other relays had the processor, and right behind other long lines.
+    `behind` such lines of another size, or after a pause in which other relays had the processor.
     """
 
-    def __init__(self, megabytes: int) -> None:
+    def __init__(self, megabytes: int, *, behind: int = 0) -> None:
         self._size = megabytes << 20
+        self._before = Huge(behind) if behind else None
 
     def __call__(self, peer: Peer) -> Figures:
+        if self._before:
+            self._before(peer)
         down = self._measured(peer, peer.prompt(f"big size={self._size}"))
         image = b'{"type":"image","mimeType":"image/png","data":"' + b"A" * self._size + b'"}'
         text = b'{"type":"text","text":"bench noop"}'
         params = b'{"sessionId":"%s","prompt":[%s,%s]}' % (SESSION.encode(), text, image)
         up = self._measured(peer, b'{"jsonrpc":"2.0","id":"big","method":"session/prompt","params":%s}\n' % params)
-        again = self._measured(peer, peer.prompt(f"big size={self._size}"))
         return {
             "down MB/s": down[0],
             "down first byte ms": down[1],
-            "down again first byte ms": again[1],
             "down peak MB": down[2],
             "up MB/s": up[0],
             "up peak MB": up[2],
