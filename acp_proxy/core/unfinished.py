@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from acp_proxy.core.entry import Entry, UsageLine
+from acp_proxy.core.entry import Entry, SessionState, UsageLine
 from acp_proxy.core.events import (
     ContextChanged,
     Event,
     PromptDropped,
     SessionClosed,
+    SessionOpened,
     ToldSoFar,
     Turn,
     TurnMetered,
@@ -30,6 +31,16 @@ class Unfinished:
         self._open: dict[str, list[Turn]] = {}  # by session, oldest first
         self._costs = Costs()
         self._known: dict[str, _Known] = {}  # by session: what there is of its oldest turn
+        self._new: set[str] = set()  # sessions that began here, before a turn of theirs has ended
+
+    def state_of(self, event: Event) -> SessionState | None:
+        """What is known with a row of its session: whoever goes on with it would book the same again, or nothing."""
+        match event:
+            case ContextChanged(state=state):
+                return state
+            case TurnStarted(session=session) if session in self._new:
+                return SessionState(from_zero=True)
+        return None
 
     def on_event(self, event: Event) -> Entry | None:
         """The row of a turn of which something is known by now that was not known before."""
@@ -45,6 +56,7 @@ class Unfinished:
                 if running := self._open.get(session):
                     return self._news(running[0], event)
             case TurnMetered(entry=entry):
+                self._new.discard(entry.session)
                 self._costs.hear(event)
                 if not self._forget(entry.session, entry.id):
                     self._costs.set_aside(entry.session, entry.costs)
@@ -53,8 +65,11 @@ class Unfinished:
                 if any(each.id == turn.id for each in turns):  # what its session costs is another's
                     self._forget(session, turn.id)
                     return _row(turn, at, _UNKNOWN)
+            case SessionOpened(how="new", session=session):
+                self._new.add(session)
             case SessionClosed(session=session, deleted=True) if session not in self._open:
                 self._costs.forget([session])
+                self._new.discard(session)
             case _:
                 pass
         return None

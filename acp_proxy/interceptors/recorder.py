@@ -110,6 +110,7 @@ class Recorder(Interceptor):
             case SessionRequested(_, "load" | "resume", session):
                 self._ask(session)
             case SessionOpened():
+                self._unfinished.on_event(event)
                 self._open(event)
             case SessionInfoChanged(at, session, str(title)) if self._titles:
                 self._worker.note_session(self._origin, session, title[:LONGEST_TITLE], at)
@@ -130,9 +131,7 @@ class Recorder(Interceptor):
         unfinished = self._unfinished.on_event(event)
         if unfinished is None:
             return
-        # With where the agent's counters stand: else who goes on with the session books the same again.
-        state = event.state if isinstance(event, ContextChanged) else None
-        self._worker.keep_open(self._row(unfinished, state))
+        self._worker.keep_open(self._row(unfinished, self._unfinished.state_of(event)))
         if self._later is not None and not self._pausing and isinstance(event, ContextChanged):
             self._pausing = True
             self._later(_PAUSE, self._go_on)

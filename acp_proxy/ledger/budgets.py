@@ -132,8 +132,11 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
         unless their journal still waits to be read; after `open_turns.ABANDONED` those of others.
         """
 
-    def book_held(self, organisation: str, turn: str, now: int) -> bool:
-        """Book a turn whose owner is known to be dead at what it held; whether it held anything."""
+    def book_held(self, organisation: str, turn: str, now: int, *, from_zero: bool) -> bool:
+        """Book a turn whose owner is known to be dead at what it held; whether it held anything.
+
+        `from_zero`: it was the first of a session that began with it, as `SessionState` has it.
+        """
 
     def grant(self, grant: Grant) -> None:
         """Add a grant; one whose id is there is skipped."""

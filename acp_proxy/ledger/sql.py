@@ -15,6 +15,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from acp_proxy.core.budget import Account
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.verdict import decide
@@ -150,17 +152,19 @@ class SqlLedger(SqlReader):
             self._book(each, now)
         return len(dead)
 
-    def book_held(self, organisation: str, turn: str, now: int) -> bool:
-        """Book a turn at what it holds; whether it holds anything."""
+    def book_held(self, organisation: str, turn: str, now: int, *, from_zero: bool) -> bool:
         where = "WHERE org_id = ? AND turn = ?"
         found = self._read(f"{OPEN_TURNS} {where}", (organisation, turn))
-        return bool(found) and self._book(found[0], now)
+        return bool(found) and self._book(found[0], now, from_zero=from_zero)
 
-    def _book(self, found: tuple[Any, ...], now: int) -> bool:
+    def _book(self, found: tuple[Any, ...], now: int, *, from_zero: bool = False) -> bool:
         turn, _ = open_turn(found)
         holds = self._read(holding.HOLDS_OF_TURN, (turn.origin.organisation, turn.id))
         if holds:  # else it was settled or released meanwhile, or held nothing of anything
-            append_all(self, [holding.last_known(found, holds, now)], self._warn)
+            row = holding.last_known(found, holds, now)
+            if from_zero:
+                row = replace(row, state=SessionState(model=row.entry.model, from_zero=True))
+            append_all(self, [row], self._warn)
         self.release(turn.origin.organisation, turn.id)  # also of a row that is refused: it would come up at each start
         return bool(holds)
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from acp_proxy.core.budget import Account
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Entry, SessionState
-from acp_proxy.core.events import ContextChanged, Counters, Event, Turn, TurnMetered, TurnStarted
+from acp_proxy.core.events import Counters, Event, Turn, TurnMetered, TurnStarted
 from acp_proxy.core.money import Money
 from acp_proxy.core.unfinished import Unfinished
 from acp_proxy.core.usage import NOTHING, Usage
@@ -77,7 +77,7 @@ class Proxy(Story):
         rows = super().tell(event)
         for each in (event, *self.events[before:]):
             if (unfinished := self.unfinished.on_event(each)) is not None:
-                row = Row(origin, unfinished, each.state if isinstance(each, ContextChanged) else None)
+                row = Row(origin, unfinished, self.unfinished.state_of(each))
                 self.slots[unfinished.id] = self.journal.write_open(row, self.slots.get(unfinished.id))
             if isinstance(each, TurnMetered):
                 self.session.ledger.append([Row(origin, each.entry, each.state)], in_order=True)
@@ -111,13 +111,15 @@ class Session:
     unsure: int = 0  # all that was ever booked of turns that told nothing
     beside: int = 0  # what the larger budget counts beyond the smaller
     loaded: bool = False  # and nothing was told since
+    older: int = 0  # what it had cost before there was a ledger
 
     def __post_init__(self) -> None:
         self.origin = replace(ALICE, organisation=f"org {next(numbers)}", agent=self.agent[0])
         own = [account(each.budget, self.origin) for each in (SMALL, LARGE)]
         self.holds: list[tuple[Account, int]] = [(own[0], self.smaller), (own[1], self.smaller + self.more)]
         self.proxy = Proxy(self)
-        self.proxy.open(model=MODEL)
+        self.proxy.open("load" if self.older else "new", model=MODEL)
+        self.stands = self.told = self.older
 
     @property
     def spent(self) -> tuple[int, int]:
@@ -281,3 +283,14 @@ def test_budgets_have_never_counted_less_than_was_spent_nor_more_than_turns_held
         assert large == small + session.beside
 
     counts()
+
+
+@pytest.mark.parametrize("agent", [CLAUDE, OPENCODE])
+def test_what_a_session_had_cost_before_its_ledger_is_not_booked_behind_a_first_turn_that_was_killed(
+    ledger: BudgetLedger, tmp_path: Path, agent: tuple[str, str]
+) -> None:
+    session = Session(agent, ledger, tmp_path, TENTH, 0, older=500 * TENTH)
+    session.proxy.restore(None)
+    session.take(("is killed", SHORT, 0))
+    session.take(("turns", [4000], 0))
+    assert session.spent[0] == TENTH + price(4000)

@@ -296,8 +296,9 @@ class SessionAccount:
 def _stood(state: SessionState) -> Money | None:
     """Where the agent's cost stood: at 0 if it never told one of a session that began here, or was priced without it.
 
-    Of another that has cost nothing here nobody knows: it may have cost something before there was a ledger.
+    Of another nobody knows: it may have cost something before there was a ledger. What is presumed to have been spent
+    says nothing of that.
     """
-    if state.agent_cost is not None or not (state.costs or state.from_zero):
+    if state.agent_cost is not None or not (state.from_zero or state.costs != state.presumed):
         return state.agent_cost
     return Money(0, state.costs[0].currency if state.costs else "")

@@ -109,7 +109,8 @@ def _recover_one(ledger: BudgetLedger, path: Path, warn: Warn) -> int:
 def _end(ledger: BudgetLedger, row: Row, warn: Warn) -> None:
     """Book a turn that its process did not live to end: at what was known of it, else at what it held."""
     known = row.entry.usage.total or row.entry.costs
-    if known or not ledger.book_held(row.origin.organisation, row.entry.id, time.time_ns()):
+    from_zero = row.state is not None and row.state.from_zero
+    if known or not ledger.book_held(row.origin.organisation, row.entry.id, time.time_ns(), from_zero=from_zero):
         append_all(ledger, [row], warn)
 
 
