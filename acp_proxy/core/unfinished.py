@@ -20,6 +20,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.so_far import Costs
 from acp_proxy.core.usage import NOTHING
 
+_FROM_ZERO = SessionState(from_zero=True)
 _UNKNOWN = ToldSoFar((UsageLine(None, NOTHING),), "unknown")
 _Known = tuple[dict[str, int], ToldSoFar | None]  # costs in nano-units by currency, and tokens
 
@@ -35,12 +36,9 @@ class Unfinished:
 
     def state_of(self, event: Event) -> SessionState | None:
         """What is known with a row of its session: whoever goes on with it would book the same again, or nothing."""
-        match event:
-            case ContextChanged(state=state):
-                return state
-            case TurnStarted(session=session) if session in self._new:
-                return SessionState(from_zero=True)
-        return None
+        if isinstance(event, TurnStarted):
+            return _FROM_ZERO if event.session in self._new else None
+        return event.state if isinstance(event, ContextChanged) else None
 
     def on_event(self, event: Event) -> Entry | None:
         """The row of a turn of which something is known by now that was not known before."""
