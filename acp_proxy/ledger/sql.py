@@ -29,7 +29,7 @@ from acp_proxy.ledger.accounts.summing import organisation_of
 from acp_proxy.ledger.appending import Appending
 from acp_proxy.ledger.beside import Beside
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
-from acp_proxy.ledger.columns import key_values
+from acp_proxy.ledger.columns import OF_SESSION, key_values
 from acp_proxy.ledger.journal.recovery import append_all, recover
 from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
 from acp_proxy.ledger.open_turns import OPEN_TURNS, dead_turns, open_turn
@@ -162,11 +162,16 @@ class SqlLedger(SqlReader):
         holds = self._read(holding.HOLDS_OF_TURN, (turn.origin.organisation, turn.id))
         if holds:  # else it was settled or released meanwhile, or held nothing of anything
             row = holding.last_known(found, holds, now)
-            if from_zero:
+            if from_zero and not self._said_since(turn):
                 row = replace(row, state=SessionState(model=row.entry.model, from_zero=True))
             append_all(self, [row], self._warn)
         self.release(turn.origin.organisation, turn.id)  # also of a row that is refused: it would come up at each start
         return bool(holds)
+
+    def _said_since(self, turn: OpenTurn) -> bool:
+        """Whether its session has a row that ended after it began, as where its prompt waited behind another."""
+        sql = f"SELECT 1 FROM session WHERE {OF_SESSION} AND ended_at > ?"
+        return bool(self._read(sql, (*key_values(turn.origin, turn.session), turn.started_at)))
 
     def grant(self, grant: Grant) -> None:
         values = [getattr(grant, name) for name in _GRANT_FIELDS]

@@ -294,3 +294,17 @@ def test_what_a_session_had_cost_before_its_ledger_is_not_booked_behind_a_first_
     session.take(("is killed", SHORT, 0))
     session.take(("turns", [4000], 0))
     assert session.spent[0] == TENTH + price(4000)
+
+
+@pytest.mark.parametrize("agent", [CLAUDE, OPENCODE, STRANGER])
+def test_what_a_sessions_first_turn_cost_is_not_booked_again_where_the_one_that_waited_behind_it_was_killed(
+    ledger: BudgetLedger, tmp_path: Path, agent: tuple[str, str]
+) -> None:
+    session = Session(agent, ledger, tmp_path, TENTH, 0)
+    first, second = session.proxy.prompt(), session.proxy.prompt()
+    session.call(first, [60_000], 1)
+    session.proxy.end(first, Counters(60_000, 6000, 66_000))
+    ledger.beat(session.origin.organisation, [second.id], session.proxy.now() + EXPIRY)
+    session.load()
+    session.take(("turns", [4000], 0))
+    assert session.spent[0] == session.stands + TENTH
