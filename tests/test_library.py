@@ -335,6 +335,7 @@ def test_costs_add_up_by_currency() -> None:
 
 def test_the_names_are_those_that_are_promised_and_no_others() -> None:
     assert all(getattr(acp_proxy, name) for name in acp_proxy.__all__)
+    assert set(acp_proxy.__all__) <= set(dir(acp_proxy))  # what a prompt of Python completes
     with pytest.raises(AttributeError, match="has no attribute 'Proxy'"):
         _ = acp_proxy.Proxy
 
