@@ -103,9 +103,13 @@ class AgentCost:
         self.last, self._known = value, True
 
     def restore(self, value: Money, presumed: tuple[Money, ...] = ()) -> None:
-        """What the ledger knows; late is better than never while nothing was taken. 0 is that in any currency."""
+        """What the ledger knows; late is better than never while nothing was taken. 0 is that in any currency.
+
+        Of no currency, it is where a cost begins that was not told yet, as in a new session.
+        """
         if not self._known:
-            self.last, self._known, self._carried_over, self._presumed = value, True, True, presumed
+            self.last = value if value.currency else None
+            self._known, self._carried_over, self._presumed = True, True, presumed
         elif (first := self._adopted) is not None and _is_within(value, first):
             self._add(Money(first.nano - value.nano, first.currency))
             self._adopted, self._baseless, self._carried_over, self._presumed = None, False, True, presumed

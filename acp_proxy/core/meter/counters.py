@@ -103,17 +103,18 @@ class Cumulative:
         """Whether they stand lower than before, and not at nothing."""
         return self.last is not None and not _is_nothing(now) and not covers(now, self.last)
 
-    def restore(self, counters: Counters | None) -> None:
-        """What the ledger knows, unless the agent itself has said where it stands."""
+    def restore(self, counters: Counters | None, *, from_zero: bool) -> None:
+        """What the ledger knows, unless the agent itself has said where it stands. None: at 0, or nobody knows."""
         if not self.known and counters is not None:
             self.stand_at(counters)
+        self.known = self.known or from_zero
 
-    def settle(self, counters: Counters | None) -> Counters | None:
+    def settle(self, counters: Counters | None, *, from_zero: bool) -> Counters | None:
         """What the first ones held that nobody could tell, once it is known where they stood."""
         first, self._first = self._first, None
-        if first is None or counters is None or not covers(first, counters):
-            return None
-        return _difference(counters, first)
+        if counters is None:
+            return first if from_zero else None
+        return _difference(counters, first) if first is not None and covers(first, counters) else None
 
     def since(self, now: Counters) -> Counters | None:
         """What came since the last time, all of it after a restart. None when it is not known where they stood."""

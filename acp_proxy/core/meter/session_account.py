@@ -96,7 +96,7 @@ class SessionAccount:
             if stood is not None:
                 self.cost.restore(stood, () if forked else state.presumed)
         if not forked:
-            self.tokens.restore(state.counters)
+            self.tokens.restore(state.counters, from_zero=state.from_zero)
             self.title = self.title or state.title
             self._booked = state.costs
 
@@ -106,7 +106,8 @@ class SessionAccount:
         if not self.restorable:
             self._booked = plus(state.costs, self._booked)
             self.title = self.title or state.title
-        return self.tokens.settle(state.counters), self.cost.settle(stood, state.presumed) if stood else None
+        counters = self.tokens.settle(state.counters, from_zero=state.from_zero)
+        return counters, self.cost.settle(stood, state.presumed) if stood else None
 
     def begin_turn(self, turn: Turn, at: int) -> None:
         if not self.open:
@@ -294,11 +295,13 @@ class SessionAccount:
 
 
 def _stood(state: SessionState) -> Money | None:
-    """Where the agent's cost stood: at 0 if it never told one of a session that began here, or was priced without it.
+    """Where the agent's cost stood: at 0 of no currency if it told nothing yet of a session that began here.
 
-    Of another nobody knows: it may have cost something before there was a ledger. What is presumed to have been spent
-    says nothing of that.
+    At 0, too, if turns were priced without it. Of another nobody knows: it may have cost something before there was a
+    ledger. What is presumed to have been spent says nothing of that.
     """
-    if state.agent_cost is not None or not (state.from_zero or state.costs != state.presumed):
+    if state.agent_cost is not None:
         return state.agent_cost
-    return Money(0, state.costs[0].currency if state.costs else "")
+    if state.costs != state.presumed:
+        return Money(0, state.costs[0].currency)
+    return Money(0, "") if state.from_zero else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from decimal import Decimal
 
 from msgspec.structs import replace
@@ -92,6 +93,20 @@ def test_what_a_first_turn_cost_that_was_cancelled_comes_with_the_next_one_in_an
         last.restore(later.metered.state)
         last.turn(CALL, cost="0.026551")
         assert last.booked() == "0.026551"
+
+
+def test_a_cost_that_was_not_told_yet_is_still_to_come_in_another_process() -> None:
+    """What is cancelled there is in it, and so is what had a price before it came."""
+    held = (usd("0.01"),)
+    began = SessionState(from_zero=True), SessionState(from_zero=True, costs=held, presumed=held)
+    for agent, state, late in itertools.product((CLAUDE, OPENCODE), began, (False, True)):
+        story = Story(agent)
+        story.open("load", model="claude-opus-5-5")
+        story.restore(state)
+        assert story.turn(stop="cancelled", output_chars=4000).costs == ()
+        story.turn(CALL, cost=None if late else "0.05")
+        story.report(cost="0.05")
+        assert story.booked() == ("0.04" if state.presumed else "0.05")
 
 
 def test_a_ledger_that_is_slower_than_the_first_cost_says_that_it_began_at_zero() -> None:

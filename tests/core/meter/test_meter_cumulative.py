@@ -49,6 +49,22 @@ def test_zeros_between_counters_of_a_session_are_a_gap_and_no_restart() -> None:
     assert story.turn(inclusive(3330, 421, 1030, 43)).usage == Usage(1200, 520, 0, 192, 22)
 
 
+def test_counters_that_persist_go_on_from_zero_if_the_sessions_first_process_was_told_none() -> None:
+    first = Story(OPENHANDS)
+    first.open()
+    first.turn(stop="cancelled")
+    for slowly in (False, True):
+        second = Story(OPENHANDS)
+        second.open("load")
+        if not slowly:
+            second.restore(first.metered.state)
+        turn = second.begin()
+        second.update(turn, openhands(20940, 2378, 5540))
+        rows = second.end(turn)
+        rows += second.restore(first.metered.state) if slowly else []
+        assert rows[-1].usage == Usage(15400, 5540, 0, 2378)
+
+
 def test_counters_that_persist_go_on_from_what_the_ledger_knows() -> None:
     first = Story(VIBE)
     first.open()
