@@ -268,8 +268,8 @@ class SessionAccount:
 
     @property
     def may_tell_cost(self) -> bool:
-        """Whether it never told one of all that it cost here, and nobody knows whether it will."""
-        return self.cost.last is None and self.profile.cost == "unknown" and self.from_start
+        """Whether it never told one of all that it cost, which was booked, and nobody knows whether it will."""
+        return self.cost.last is None and self.profile.cost == "unknown" and self.cost.from_zero
 
     def state(self, window: int | None) -> SessionState:
         """`window` is the context size where the agent says none. What is reported but not booked is included."""

@@ -109,6 +109,15 @@ def test_a_cost_that_was_not_told_yet_is_still_to_come_in_another_process() -> N
         assert story.booked() == ("0.04" if state.presumed else "0.05")
 
 
+def test_a_turn_after_which_a_stranger_told_its_first_cost_is_not_paid_twice_in_another_process_either() -> None:
+    story = Story(STRANGER)
+    story.open("load", model="claude-opus-5-5")
+    story.restore(SessionState(from_zero=True))
+    assert story.turn(CALL).costs == (usd("0.010927"),)
+    story.report(cost="0.05")
+    assert story.booked() == "0.05"
+
+
 def test_a_ledger_that_is_slower_than_the_first_cost_says_that_it_began_at_zero() -> None:
     for currency in ("USD", "EUR"):
         story = Story(OPENCODE)
