@@ -208,10 +208,12 @@ def zone(value: object) -> str:
 
 
 def hold(value: object) -> Amount:
-    """`auto`, or as the limit: the decimal of an amount of money, or a whole number."""
+    """`auto`, or in the limit's unit: the decimal of an amount of money, or a whole number."""
     if value == "auto":
         return "auto"
-    size = amount(value) if isinstance(value, str) else count(value)
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        raise ValueError(f'expected "auto", an amount in quotes or a whole number, not {kind_of(value)}')
+    size = count(value) if isinstance(value, int) else amount(value)
     if size == 0:
         raise ValueError('expected "auto", or what a turn may cost, above 0')
     return size

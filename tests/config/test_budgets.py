@@ -128,7 +128,12 @@ def _with(line: str) -> str:
             'scope = "core"',
             '10: budget.scope: expected { team = "core" } or the like; of user, team, project, agent and model',
         ),
-        ("hold = 0.5", "10: budget.hold: expected a whole number such as 200, not a number"),
+        ("hold = 0.5", '10: budget.hold: expected an amount as a decimal in quotes, such as "30": write "0.5"'),
+        ("hold = true", '10: budget.hold: expected "auto", an amount in quotes or a whole number, not true or false'),
+        (
+            'hold = { amount = "1", currency = "USD" }',
+            '10: budget.hold: expected "auto", an amount in quotes or a whole number, not a table',
+        ),
         ("hold = 5", '10: budget.hold: expected "auto" or an amount of USD in quotes, such as "0.50"'),
         ('hold = "0"', '10: budget.hold: expected "auto", or what a turn may cost, above 0'),
     ],
