@@ -175,12 +175,13 @@ class Standing(Struct, frozen=True):
     def crossed(self, before: int, after: int) -> tuple[int, ...]:
         """Thresholds that spend reached on its way from `before` to `after`, ascending; none in shadow mode.
 
-        Whether one was announced already is the ledger's to say, under `Account.notice_key`.
+        Where nothing is allowed the first spend reaches all of them. Whether one was announced already is the ledger's
+        to say, under `Account.notice_key`.
         """
         if self.account.budget.mode == "shadow":
             return ()
         allowed, before, after = self.allowed, before * 100, after * 100
-        return tuple([each for each in self.account.budget.thresholds if before < each * allowed <= after])
+        return tuple([each for each in self.account.budget.thresholds if before < (each * allowed or 1) <= after])
 
 
 def _where(budget: Budget, subject: Subject, turn: str) -> Iterator[tuple[str, str]]:

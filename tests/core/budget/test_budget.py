@@ -174,7 +174,13 @@ def test_percent_of_what_is_allowed_is_rounded_down(spent: str, granted: str, pe
 def test_of_a_limit_of_0_all_is_spent() -> None:
     nothing = standing(budget("0 USD"))
     assert (nothing.percent, nothing.left) == (100, 0)
-    assert nothing.crossed(0, usd("1")) == ()
+
+
+def test_the_first_spend_reaches_all_thresholds_of_a_limit_of_0() -> None:
+    nothing = standing(budget("0 tokens", mode="warn"))
+    assert nothing.crossed(0, 0) == ()
+    assert nothing.crossed(0, 1) == (50, 80, 90, 100)
+    assert nothing.crossed(1, 2) == ()
 
 
 @pytest.mark.parametrize(
