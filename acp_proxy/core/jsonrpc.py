@@ -1,6 +1,7 @@
 """JSON-RPC 2.0 messages read off lines, and the pairing of requests with responses. Reading never raises.
 
-A line that is no single message is None. Only what is looked at is decoded; the line itself is what gets forwarded.
+A line that is no single message is None, or a batch. Only what is looked at is decoded; the line itself is what gets
+forwarded.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ class Response(Struct, frozen=True):
 
 Message = Request | Notification | Response
 
+BATCH = "[{"
+"""Stands for the method of a line that may be an array of messages."""
+
 
 def parse(line: bytes) -> Message | None:
     """The message of a line, or None for anything else: not JSON, an array, neither method nor id.
@@ -61,6 +65,18 @@ def decode(json: bytes) -> Any:
         return _decode(json)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return _decode_leniently(json)
+
+
+def parse_batch(line: bytes) -> list[Message]:
+    """The messages of a line that is an array of them; what else stands in it is left out."""
+    values = decode(line) if may_be_batch(line) else None
+    return [message for each in values if (message := message_of(each))] if isinstance(values, list) else []
+
+
+def may_be_batch(line: bytes) -> bool:
+    """Whether a line is an array that begins with an object, from its first bytes. Many a log begins with `[`."""
+    start = line.lstrip(_BLANK_BYTES)
+    return start[:1] == b"[" and start[1:].lstrip()[:1] == b"{"
 
 
 def may_be_object(line: bytes) -> bool:

@@ -8,7 +8,7 @@ from acp_proxy.core import acp
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import Side
-from acp_proxy.core.jsonrpc import Request, Response, parse
+from acp_proxy.core.jsonrpc import Request, Response, parse, parse_batch
 from acp_proxy.core.wire.peek import Peek, peek_line
 from acp_proxy.dispatch.accounting import Accounting
 from acp_proxy.dispatch.admission import Admission, Decided
@@ -54,6 +54,8 @@ class Passage:
             self._accounting.prompt(line)
         elif (message := parse(line)) is not None:
             self._accounting.message(Side.CLIENT, message, len(line))
+        else:
+            self._read_batch(Side.CLIENT, line)
 
     def line(self, sender: Side, line: bytes) -> None:
         """One line that matters now."""
@@ -65,6 +67,7 @@ class Passage:
             return
         self._accounting.flush()  # what is decided here depends on what came before
         if message is None:
+            self._read_batch(sender, line)
             self._lane(sender).forward(line)
         elif sender is Side.CLIENT and self.admission.wanted(message):
             self.admission.hold(message, line)
@@ -79,6 +82,16 @@ class Passage:
         else:
             self._lane(sender).forward(line)
             self._accounting.message(sender, message, len(line))
+
+    def _read_batch(self, sender: Side, line: bytes) -> None:
+        """An array of messages is read and never kept: ACP has none, and agents on its SDKs refuse them whole."""
+        messages = parse_batch(line)
+        for message in messages:
+            if (session := self._conversation.ending(sender, message)) is not None:
+                self._accounting.ending(session)
+            self._accounting.message(sender, message, len(line) // len(messages))
+        if sender is Side.CLIENT:
+            self._conversation.batched(messages)
 
     def _permission(self, request: Request, line: bytes) -> None:
         """The client is asked, or where permission is denied for now the agent is answered."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from acp_proxy.core.events import Opening
+from acp_proxy.core.jsonrpc import BATCH
 
 INITIALIZE = "initialize"
 PROMPT = "session/prompt"
@@ -32,11 +33,11 @@ OPENINGS: Mapping[str, Opening] = {
 }
 
 CLIENT_METHODS = frozenset(
-    {INITIALIZE, PROMPT, CLOSE, ARCHIVE, DELETE, LIST, SET_MODEL, SET_TITLE, SET_CONFIG_OPTION, *OPENINGS}
+    {INITIALIZE, PROMPT, CLOSE, ARCHIVE, DELETE, LIST, SET_MODEL, SET_TITLE, SET_CONFIG_OPTION, *OPENINGS, BATCH}
 )
 """What a client sends that is read; all other methods of its pass unread."""
 
-AGENT_METHODS = frozenset({SESSION_UPDATE, REQUEST_PERMISSION})
+AGENT_METHODS = frozenset({SESSION_UPDATE, REQUEST_PERMISSION, BATCH})
 """What an agent sends that is read."""
 
 OUTPUT_UPDATES = frozenset({"agent_message_chunk", "agent_message"})

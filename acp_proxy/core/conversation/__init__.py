@@ -238,6 +238,18 @@ class Conversation:
             if session.run is not None:
                 yield session, session.run
 
+    def batched(self, messages: Sequence[Message]) -> None:
+        """The client sent these as one array: an agent that takes none answers with one error, of no id."""
+        ids = [message.id for message in messages if isinstance(message, Request)]
+        if ids:
+            self._asked.add(Side.AGENT, None, _Asked(partial(self._batch_refused, ids)))
+
+    def _batch_refused(self, ids: Sequence[Any], response: Response, at: int) -> list[Event]:
+        if response.error is None:
+            return []
+        refusals = [Response(id, None, response.error) for id in ids]
+        return [each for refusal in refusals for each in self.receive(Side.AGENT, refusal, at, 0)]
+
     # -- what an agent asks for
 
     def _permission_requested(self, request: Request, at: int) -> list[Event]:

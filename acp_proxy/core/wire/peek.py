@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from acp_proxy.core.jsonrpc import Notification, Request, Response, exact, may_be_object, parse
+from acp_proxy.core.jsonrpc import BATCH, Notification, Request, Response, exact, may_be_batch, may_be_object, parse
 
 ABSENT = msgspec.Raw()
 
@@ -36,7 +36,10 @@ class Params(msgspec.Struct, gc=False):
 
 
 class Peek(msgspec.Struct, gc=False):
-    """Everything is None or absent for a line that is not a JSON object with `params` of the expected shape."""
+    """Everything is None or absent for a line that is not a JSON object with `params` of the expected shape.
+
+    But of an array of messages the method is `BATCH`.
+    """
 
     id: Any = None
     method: str | None = None
@@ -90,7 +93,7 @@ def peek_line(line: bytes) -> Peek:
     except UNREADABLE:
         pass
     if not may_be_object(line):  # an agent's log, say: reading it in full takes 15 us
-        return _NO_MESSAGE
+        return Peek(method=BATCH) if may_be_batch(line) else _NO_MESSAGE
     # Params of another shape, half a surrogate pair, or no message at all: rare enough to be parsed in full.
     match parse(line):
         case Request(id=id, method=method):
