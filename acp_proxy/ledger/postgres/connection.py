@@ -13,6 +13,8 @@ from uuid import uuid4
 import asyncpg
 
 from acp_proxy.ledger import LedgerError
+from acp_proxy.ledger.postgres.errors import first_line
+from acp_proxy.ledger.postgres.passfile import password_for
 from acp_proxy.ledger.postgres_address import FILES, Address
 
 if TYPE_CHECKING:
@@ -60,14 +62,21 @@ async def connect(address: Address, seconds: float, *, pooled: bool) -> Connecti
 
 async def _connect_one(address: Address, dsn: str, seconds: float, *, pooled: bool) -> Connection:
     _check_files(address)
-    connection = await asyncpg.connect(
-        dsn,
-        timeout=max(seconds, 0.01),
-        connection_class=Connection,
-        statement_cache_size=0 if pooled else _STATEMENTS,
-        server_settings={"application_name": "acp-proxy"},
-        ssl=ssl.create_default_context() if address.system_roots else None,
-    )
+    password, why_none = password_for(dsn, os.environ)
+    try:
+        connection = await asyncpg.connect(
+            dsn,
+            password=password,
+            timeout=max(seconds, 0.01),
+            connection_class=Connection,
+            statement_cache_size=0 if pooled else _STATEMENTS,
+            server_settings={"application_name": "acp-proxy"},
+            ssl=ssl.create_default_context() if address.system_roots else None,
+        )
+    except asyncpg.InvalidPasswordError as error:
+        if not why_none:
+            raise
+        raise LedgerError(f"ledger {address.url}: {first_line(error, address.user)}: {why_none}") from error
     if trouble := _trouble(connection):
         connection.terminate()
         raise LedgerError(f"ledger {address.url}: {trouble}")

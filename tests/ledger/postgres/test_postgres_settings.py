@@ -280,6 +280,25 @@ class TestPasswords:
             ledger.append([row()])
             assert len(list(ledger.rows(Query()))) == 2
 
+    def test_it_may_hold_what_its_file_escapes(self, url: str, tmp_path: Path) -> None:
+        with closing(PostgresLedger(url.replace("alice@", "owner@"))) as owner:
+            owner._write(lambda run: run(r"ALTER ROLE alice PASSWORD 'a:b\c'", ()))
+        file = tmp_path / "pgpass"
+        file.touch(0o600)
+        file.write_text(r"*:*:*:alice:a\:b\\c")
+        open_ledger(url, journals=()).close()
+
+    def test_a_line_says_why_there_was_none(self, url: str, tmp_path: Path) -> None:
+        file = tmp_path / "pgpass"
+        with pytest.raises(LedgerError, match=rf": no password is given, expected one in {file} or PGPASSWORD$"):
+            open_ledger(url, journals=())
+        file.touch(0o640)
+        file.write_text("*:*:*:alice:old\n")
+        with pytest.raises(LedgerError, match=rf": {file} is not used, because others may read it: expected mode 600$"):
+            open_ledger(url, journals=())
+        file.chmod(0o600)
+        open_ledger(url, journals=()).close()
+
 
 def test_a_server_that_is_too_old_is_refused() -> None:
     with (
