@@ -247,7 +247,7 @@ class Conversation:
     def _batch_refused(self, ids: Sequence[Any], response: Response, at: int) -> list[Event]:
         if response.error is None:
             return []
-        refusals = [Response(id, None, response.error) for id in ids]
+        refusals = [Response(asked, None, response.error) for asked in ids]
         return [each for refusal in refusals for each in self.receive(Side.AGENT, refusal, at, 0)]
 
     # -- what an agent asks for
