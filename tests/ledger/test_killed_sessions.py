@@ -308,3 +308,16 @@ def test_what_a_sessions_first_turn_cost_is_not_booked_again_where_the_one_that_
     session.load()
     session.take(("turns", [4000], 0))
     assert session.spent[0] == session.stands + TENTH
+
+
+@pytest.mark.parametrize("agent", [CLAUDE, OPENCODE, STRANGER])
+def test_what_a_killed_turn_had_told_is_not_booked_again_where_one_that_waited_behind_it_was_killed_with_it(
+    ledger: BudgetLedger, tmp_path: Path, agent: tuple[str, str]
+) -> None:
+    session = Session(agent, ledger, tmp_path, TENTH, 0)
+    first, second = session.proxy.prompt(), session.proxy.prompt()
+    session.call(first, [60_000], 1)
+    ledger.beat(session.origin.organisation, [first.id, second.id], session.proxy.now() + EXPIRY)
+    session.load()
+    session.take(("turns", [4000], 0))
+    assert session.spent[0] == session.stands + TENTH

@@ -98,7 +98,8 @@ def _recover_one(ledger: BudgetLedger, path: Path, warn: Warn) -> int:
         if contents.ledger != ledger.url:
             return 0
         append_all(ledger, contents.rows, warn)
-        for row in contents.open:
+        # What a turn held is booked up to when it was last held for: of its session an earlier row would say nothing.
+        for row in sorted(contents.open, key=_is_known, reverse=True):
             _end(ledger, row, warn)
         if contents.torn:
             warn("journal.torn", path=str(path), skipped=contents.torn, recovered=len(contents.rows))
@@ -108,10 +109,13 @@ def _recover_one(ledger: BudgetLedger, path: Path, warn: Warn) -> int:
 
 def _end(ledger: BudgetLedger, row: Row, warn: Warn) -> None:
     """Book a turn that its process did not live to end: at what was known of it, else at what it held."""
-    known = row.entry.usage.total or row.entry.costs
-    from_zero = row.state is not None and row.state.from_zero
-    if known or not ledger.book_held(row.origin.organisation, row.entry.id, time.time_ns(), from_zero=from_zero):
+    origin, from_zero = row.origin, row.state is not None and row.state.from_zero
+    if _is_known(row) or not ledger.book_held(origin.organisation, row.entry.id, time.time_ns(), from_zero=from_zero):
         append_all(ledger, [row], warn)
+
+
+def _is_known(row: Row) -> bool:
+    return bool(row.entry.usage.total or row.entry.costs)
 
 
 def _dispose(path: Path, contents: Contents, warn: Warn) -> None:
