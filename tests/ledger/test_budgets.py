@@ -285,6 +285,25 @@ class TestStandings:
             ledger.append([row(line(cost=None), id=amount, at=at)])
         assert held(ledger, of) == (usd("7"), 0)
 
+    @pytest.mark.parametrize("models", [("opus",), ("op*",), ("opus", "haiku"), ("*",)])
+    @pytest.mark.parametrize("of", [{"window": "total"}, {"zone": "Asia/Kathmandu"}, {"window": "rolling:9h"}])
+    def test_a_turn_of_several_models_is_one_turn_of_those_in_scope(
+        self, ledger: BudgetLedger, of: dict[str, str], models: tuple[str, ...]
+    ) -> None:
+        """Also at both ends of a window, wherever it cuts the days and hours of UTC, and of time."""
+        now = NOON + 7 * MINUTE
+        one = account(budget("99 turns", scope=Scope(model=models), **of), at=now)
+        first, last = -(2**63), 2**63 - 1 - MINUTE
+        start, end = one.bounds.start or first, one.bounds.end or last
+        times = [start, start + 1, start + 15 * MINUTE, NOON - 1, now, end - 15 * MINUTE, end - 1, end]
+        times += [first, first + 24 * HOUR, NOON - 24 * HOUR, last - 24 * HOUR, last]
+        several = [line("opera"), line("opus"), line("opus", "1", "EUR"), line("haiku"), line(None)]
+        rows = [row(*several[number:], *several[:number], at=at) for at in times for number in range(5)]
+        rows += [row(*several, at=NOON, kind="side"), row(*several, at=NOON, origin=replace(ALICE, organisation="b"))]
+        rows += [row(each, at=NOON) for each in several]
+        ledger.append(rows)
+        assert held(ledger, one, now) == (sum(charge(one, each.origin, each.entry) for each in rows), 0)
+
     def test_sums_beyond_a_column_are_exact(self, ledger: BudgetLedger) -> None:
         most = Money(2**63 - 1, "USD").text
         ledger.append([row(line(cost=most)), row(line(cost=most)), row(line(cost="0.000000003"))])

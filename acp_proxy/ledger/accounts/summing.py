@@ -5,7 +5,7 @@ From running totals where they tell its dimensions apart, else from rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -66,10 +66,9 @@ def spent(index: int, account: Account, bounds: Bounds, dialect: Dialect) -> Ite
     """
     if bounds.start is not None and bounds.start == bounds.end:
         return
-    by_model = bool(account.filter.scope.model)
     told_apart = {dimension for dimension, _ in account.filter.where} <= _IN_TOTALS
     # A turn of two models in scope is one turn: totals by model would count it twice.
-    if not told_apart or (by_model and account.unit == "turns"):
+    if not told_apart or (account.unit == "turns" and _may_be_several(account.filter.scope.model)):
         yield spent_in_rows(index, account, bounds, dialect)
         return
     interval = cover(bounds.start, bounds.end)
@@ -77,6 +76,10 @@ def spent(index: int, account: Account, bounds: Bounds, dialect: Dialect) -> Ite
         yield _from_totals(index, account, interval, dialect)
     for start, end in interval.edges:
         yield spent_in_rows(index, account, Bounds(start, end), dialect)
+
+
+def _may_be_several(models: Sequence[str]) -> bool:
+    return len(models) > 1 or any("*" in model for model in models)
 
 
 def together(parts: Iterable[Asked]) -> Asked:
@@ -98,7 +101,7 @@ def _from_totals(index: int, account: Account, interval: Cover, dialect: Dialect
         within = " OR ".join(["(t.level = ? AND t.bucket >= ? AND t.bucket < ?)"] * _MOST_RANGES)
     sql = f"""
         SELECT 'spent', '{index}', s.currency, sum(t.units), sum(t.nano), sum({_TOKENS.format("t")}),
-            sum(CASE WHEN s.kind = 'turn' THEN t.row_count ELSE 0 END), sum(t.{unpriced}),
+            sum(CASE WHEN s.kind = 'turn' THEN t.{those} ELSE 0 END), sum(t.{unpriced}),
             sum(CASE WHEN {_untold(account.unit, "s")} THEN t.{those} ELSE 0 END), '', ''
         FROM series s CROSS JOIN {totals}
         WHERE ({within}) AND s.org_id = ? {conditions} AND t.org_id = s.org_id AND t.series = s.id

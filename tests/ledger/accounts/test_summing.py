@@ -59,6 +59,12 @@ def test_a_session_or_a_run_is_added_up_without_a_look_at_all_lines(
     assert [step for step in plan if step.startswith("SCAN") or step.endswith("(org_id=?)")] == []
 
 
+def test_turns_of_one_model_are_counted_without_a_look_at_lines() -> None:
+    """A first hold would have others wait for as long as it takes to read them all."""
+    (asked,) = spent(0, account(budget("9 turns", "total", scope=Scope(model=("opus",)))), Bounds(), SQLITE)
+    assert "line l" not in asked[0]
+
+
 def test_what_moves_in_a_quarter_of_an_hour_has_no_totals_looked_through() -> None:
     kept = kept_of(of := account(budget("9 USD", "rolling:24h"), at=NOON + MINUTE))
     assert kept is not None
