@@ -198,7 +198,15 @@ def window(value: object) -> Window:
     try:
         return Window.parse(name)
     except ValueError as error:
-        raise ValueError(f"{error}{suggestion(name, WINDOWS)}") from None
+        raise ValueError(f"{error}{_in_hours(name) or suggestion(name, WINDOWS)}") from None
+
+
+def _in_hours(window: str) -> str:
+    """`; did you mean "rolling:168h"?` for `rolling:7d`, else nothing."""
+    days = window.removeprefix("rolling:").removesuffix("d")
+    if window != f"rolling:{days}d" or not (days.isascii() and days.isdigit() and 0 < len(days) < _LONGEST_NUMBER):
+        return ""
+    return f'; did you mean "rolling:{int(days) * 24}h"?'
 
 
 def zone(value: object) -> str:

@@ -95,6 +95,11 @@ def _settings(file: TomlFile, table: Mapping[str, Any], above: Key) -> Iterator[
 def _checked(key: Key, value: object, source: TomlFile | str) -> Any:
     """The value as the program uses it. `source` is a file, or the name of a variable or flag."""
     check = check_of(key)
+    if isinstance(value, dict) and "*" in pattern_of(key) and (check is None or key[0] == "aliases"):
+        # Many models have a dot in their name: TOML takes what follows it for a table.
+        key = _deepest(key, value)
+        meant = dotted((key[0], ".".join(key[1:])))
+        raise ConfigError(f"{_prefix(key, source)}: expected quotes around a name with a dot, as in {meant}")
     if check is None:
         problem = f"expected a table, [{dotted(key)}]" if children(key) else unknown(key)
         raise ConfigError(f"{_prefix(key, source)}: {problem}")
@@ -102,6 +107,16 @@ def _checked(key: Key, value: object, source: TomlFile | str) -> Any:
         return check(value)
     except ValueError as error:
         raise ConfigError(f"{_prefix(key, source)}: {error}") from None
+
+
+def _deepest(key: Key, value: object) -> Key:
+    """`prices.glm-5.2.1` for what TOML has below `prices.glm-5.2`: all parts of the name that it took apart."""
+    while isinstance(value, dict) and len(value) == 1:
+        ((name, inner),) = value.items()
+        if key[0] != "aliases" and not isinstance(inner, dict):
+            break
+        key, value = (*key, name), inner
+    return key
 
 
 def _prefix(key: Key, source: TomlFile | str) -> str:

@@ -24,6 +24,23 @@ A_PRICE = 'expected US dollars per million tokens as a decimal in quotes, such a
             '[agents."a b"]\nscop = "turn"\n',
             'FILE:2: agents."a b".scop: unknown key; did you mean agents."a b".scope?',
         ),
+        (
+            '[prices.gpt-5.1]\ninput = "1"\n',
+            'FILE:1: prices.gpt-5.1: expected quotes around a name with a dot, as in prices."gpt-5.1"',
+        ),
+        (
+            '[prices.glm-5.2.1]\ninput = "1"\noutput = "2"\n',
+            'FILE:1: prices.glm-5.2.1: expected quotes around a name with a dot, as in prices."glm-5.2.1"',
+        ),
+        (
+            '[agents.my.agent]\nscope = "turn"\n',
+            'FILE:1: agents.my.agent: expected quotes around a name with a dot, as in agents."my.agent"',
+        ),
+        (
+            '[aliases]\ngpt-5.1 = "gpt-6"\n',
+            'FILE:2: aliases.gpt-5.1: expected quotes around a name with a dot, as in aliases."gpt-5.1"',
+        ),
+        ('[prices.x]\ninput = { usd = "1" }\n', f"FILE:2: prices.x.input: {A_PRICE}"),
         ('[run]\n\nsummary = "no"\n', "FILE:3: run.summary: expected true or false, not text"),
         ("[identity]\nuser = 3\n", "FILE:2: identity.user: expected text in quotes, not a number"),
         ('[identity]\nuser = " "\n', "FILE:2: identity.user: expected 1 to 200 printable characters"),
