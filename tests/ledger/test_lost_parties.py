@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from acp_proxy.core.budget.charge import charge
+from acp_proxy.core.entry import UsageLine
+from acp_proxy.core.money import Money
+from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import BudgetLedger
@@ -29,6 +32,19 @@ def test_it_is_charged_what_it_held_and_its_row_stays_unknown(ledger: BudgetLedg
     assert held(ledger, TURNS) == (1, 0)
     assert charge(CAP, ALICE, row.entry, hold=usd("0.4")) == usd("0.4")
     assert charge(TURNS, ALICE, row.entry, hold=1) == 1
+
+
+@pytest.mark.parametrize("stop_reason", ["disconnected", "crashed"])
+def test_it_is_charged_the_tokens_that_it_held_where_only_its_cost_was_told(
+    ledger: BudgetLedger, stop_reason: str
+) -> None:
+    hold(ledger, "a", (CAP, "0.4"), (TOKENS, 300), (TURNS, 1))
+    row = ended(stop_reason, UsageLine("opus", Usage(), Money.of("0.1", "USD")))
+    ledger.append([row])
+    assert held(ledger, CAP) == (usd("0.1"), 0)
+    assert held(ledger, TOKENS) == (300, 0)
+    assert held(ledger, TURNS) == (1, 0)
+    assert charge(TOKENS, ALICE, row.entry, hold=300) == 300
 
 
 def test_what_it_was_charged_in_one_unit_is_nothing_in_another(ledger: BudgetLedger) -> None:

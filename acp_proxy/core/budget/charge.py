@@ -28,7 +28,7 @@ def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, pro
     misses a price is charged at least its turn's `hold`. A lost turn, and one whose row is only presumed, is charged
     that in any case.
     """
-    if account.unit != "turns" and is_lost(entry):
+    if is_lost(entry, account.unit):
         return hold
     lines = _lines(account, origin, entry, process)
     match account.unit:
@@ -43,9 +43,14 @@ def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, pro
     return max(known, hold) if presumed else known
 
 
-def is_lost(entry: Entry) -> bool:
-    """Whether a turn lost its client or agent before anything was known of it: nobody will tell what it used."""
-    return entry.stop_reason in _LOST and not entry.usage.total and not entry.costs
+def is_lost(entry: Entry, unit: str) -> bool:
+    """Whether a turn lost its client or agent before anything was known of it in a unit: nobody will tell it.
+
+    Of a cost the tokens are not known. Tokens without a price are `on_unpriced`'s.
+    """
+    if unit == "turns" or entry.stop_reason not in _LOST or entry.usage.total:
+        return False
+    return unit == "tokens" or not entry.costs
 
 
 def is_presumed(entry: Entry) -> bool:

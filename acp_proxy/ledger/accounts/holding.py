@@ -172,7 +172,7 @@ def _models(text: str) -> Sequence[str]:
 
 def _counted(entry: Entry, unit: str, estimate: str | None) -> int:
     """What the row charges by itself where it misses something; where it does not, more than any hold."""
-    if unit != "turns" and is_lost(entry):
+    if is_lost(entry, unit):
         return 0
     if unit != "turns" and is_presumed(entry):
         return entry.usage.total if unit == "tokens" else _costs(entry.lines, unit)
