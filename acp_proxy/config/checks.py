@@ -140,7 +140,7 @@ def amount(value: object) -> int:
     decimals = len(digits) - len(str(value).partition(".")[0])
     nano = rounded(int(digits) * NANO, 10**decimals)
     if nano >= _AMOUNTS:
-        raise ValueError("expected an amount below 9,223,372,036")
+        raise ValueError("expected an amount of at most 9,223,372,036")
     return nano
 
 

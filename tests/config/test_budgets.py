@@ -179,7 +179,7 @@ _LIMIT = 'expected { amount = "30", currency = "USD" }, { tokens = 2_000_000 } o
         ),
         (
             '{ amount = "99999999999", currency = "USD" }',
-            "budget.limit.amount: expected an amount below 9,223,372,036",
+            "budget.limit.amount: expected an amount of at most 9,223,372,036",
         ),
         (
             '{ amount = "5", currency = "usd" }',
