@@ -8,7 +8,10 @@ from acp_proxy import start
 
 
 def main() -> int:
-    return start.main(sys.argv[1:])
+    try:
+        return start.main(sys.argv[1:])
+    except KeyboardInterrupt:  # Ctrl-C while a command is still imported; `run` leaves the signal to the system
+        return 130
 
 
 if __name__ == "__main__":

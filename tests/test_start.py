@@ -48,6 +48,39 @@ def outcome(*arguments: str, env: dict[str, str], **options: Any) -> tuple[int, 
     return done.returncode, done.stdout, done.stderr
 
 
+# Ctrl-C, as somebody types it who need not wait for a prompt with `status` in it.
+
+AT_AN_IMPORT = """
+import os, signal, sys
+
+class Interrupted:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == os.environ["INTERRUPTED_AT"]:
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupted)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "module"),
+    [
+        ("report", "acp_proxy.light"),
+        ("report", "acp_proxy.cli"),
+        ("report", "acp_proxy.report"),
+        ("status", "acp_proxy.answers"),
+        ("status", "acp_proxy.status.command"),
+    ],
+)
+def test_who_is_interrupted_while_it_is_imported_says_nothing(
+    home: dict[str, str], tmp_path: Path, command: str, module: str
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(AT_AN_IMPORT)
+    environ = home | {"PYTHONPATH": f"{tmp_path}:{home['PYTHONPATH']}", "INTERRUPTED_AT": module}
+    assert outcome(command, env=environ) == (130, b"", b"")
+
+
 # Reading the command line.
 
 
