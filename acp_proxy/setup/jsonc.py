@@ -146,7 +146,6 @@ class _Reader:
         return self._at - 1
 
     def _string(self) -> Scalar:
-        self.peek()
         found = _STRING.match(self._text, self._at)
         if not found:
             raise self.error("text in double quotes")
@@ -160,7 +159,7 @@ class _Reader:
 
     def _scalar(self, found: re.Match[str]) -> Scalar:
         try:
-            value = json.loads(found[0], strict=False)
+            value = json.loads(found[0])
         except ValueError:
             raise self.error("a value") from None
         self._at = found.end()

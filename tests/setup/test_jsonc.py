@@ -83,6 +83,7 @@ def test_what_python_writes_is_read_as_python_reads_it(value: object) -> None:
         ("[1,,2]", 1, "a value"),
         ("/* no end", 1, "a value"),
         ("[" * 100_000, 1, "no more than 200 levels"),
+        ('{"a":' * 100_000, 1, "no more than 200 levels"),
         ("1" * 100_000, 1, "a value"),
     ],
 )

@@ -136,6 +136,27 @@ def test_obsidian_s_own_agents_and_those_of_the_user_are_found(
     assert all(agent.wrapped for agent in agents(behind(text, OBSIDIAN), OBSIDIAN))
 
 
+@pytest.mark.parametrize(
+    ("shape", "entry"),
+    [
+        (ZED, '{"command": "npx", "args": ["-y", "agent", "--", "--acp"]}'),
+        (ACPX, '{"argv": ["npx", "agent", "--", "--acp"]}'),
+        (ACPX, '{"command": "env A=1 -- agent"}'),
+        (ZED, '{"command": "acp-proxy", "args": ["run", "--"]}'),
+        (ACPX, '{"argv": ["acp-proxy", "run"]}'),
+        (ACPX, '{"argv": []}'),
+    ],
+)
+def test_what_is_not_started_by_acp_proxy_is_not_taken_out(shape: Shape, entry: str) -> None:
+    text = f'{{"{shape.at[0]}": {{"mine": {entry}}}}}'
+    assert out(text, shape) == text
+
+
+def test_each_of_several_lines_for_a_shell_is_taken_out_by_itself() -> None:
+    text = '{"agents": {"a": {"command": "x -- y"}, /* b -- c */ "b": {"command": "z"}}}'
+    assert out(behind(text, ACPX), ACPX) == text
+
+
 def test_only_the_named_agents_change() -> None:
     text = '{"agent_servers": {"a": {"command": "x", "args": []}, "b": {"command": "y", "args": []}}}'
     after = wrapped(text, ZED, ["b"], HOME)
@@ -149,6 +170,11 @@ def test_a_home_directory_that_the_editor_would_fill_in_is_filled_in() -> None:
         after
         == '{"agent_servers": {"a": {"command": "acp-proxy", "args": ["run", "--", "/home/alice/bin/agent", "~/x"]}}}'
     )
+
+
+def test_a_home_directory_is_written_in_its_own_letters() -> None:
+    text = '{"agent_servers": {"a": {"command": "~/agent", "args": []}}}'
+    assert '"/home/jürgen/agent"' in wrapped(text, ZED, ["a"], "/home/jürgen")
 
 
 def test_a_command_is_copied_as_it_is_spelt() -> None:
@@ -228,9 +254,16 @@ def test_settings_that_make_no_sense_are_refused_or_stay_readable(settings: obje
             assert isinstance(plain(parse(after)), dict)
 
 
-@pytest.mark.parametrize("args", ["null", '"--acp"', "[1]", '["--acp", null]', "{}"])
+@pytest.mark.parametrize("args", ["null", '"--acp"', "[1]", '["--acp", null]', '["--acp", []]', "{}"])
 def test_an_agent_whose_arguments_are_no_words_is_left_alone(args: str) -> None:
     text = f'{{"agent_servers": {{"odd": {{"command": "agent", "args": {args}}}}}}}'
+    assert behind(text) == text
+    assert [agent.command for agent in agents(text, ZED)] == [None]
+
+
+@pytest.mark.parametrize("command", ["null", "5", "[]", '" "'])
+def test_an_agent_whose_command_is_no_text_is_left_alone(command: str) -> None:
+    text = f'{{"agent_servers": {{"odd": {{"command": {command}, "args": []}}}}}}'
     assert behind(text) == text
     assert [agent.command for agent in agents(text, ZED)] == [None]
 
