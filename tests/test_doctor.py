@@ -27,7 +27,7 @@ from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.settings import Settings
 from tests.ends import Ends, answer, prompt, request
-from tests.ledger.rows import ALICE, Warnings, row
+from tests.ledger.rows import ALICE, MINUTE, NOON, Warnings, line, row
 
 
 class Patient:
@@ -72,6 +72,7 @@ def test_a_new_machine_is_in_order(patient: Patient) -> None:
     status, lines = patient.examined()
     assert status == 0
     assert [line.partition(":")[0] for line in lines] == ["ok   config", "ok   ledger", "ok   journal", "ok   catalog"]
+    assert lines[0] == "ok   config: no file, all defaults"
     assert str(patient.state / "ledger.db") in lines[1]
     assert lines[2] == f"ok   journal: {patient.state}/journal, 0 in use"
 
@@ -141,6 +142,46 @@ def test_each_agent_of_the_ledger_is_told_with_how_it_counts(patient: Patient) -
     assert second.endswith('(unknown agent: looked like a session\'s counter); [agents."new-agent"] decides')
 
 
+def test_an_agent_that_once_told_no_version_is_told_with_those_that_it_told(patient: Patient) -> None:
+    agents = [replace(ALICE, agent="gemini-cli", agent_version=version) for version in ("2", None, "10")]
+    with closing(open_ledger(patient.url, journals=())) as ledger:
+        ledger.append([row(origin=agent, session=str(number)) for number, agent in enumerate(agents)])
+    assert [line.split(": ")[1] for line in patient.lines("agent")] == [
+        *("gemini-cli 10", "gemini-cli 2", "gemini-cli (no version)")
+    ]
+
+
+def test_an_unknown_agent_is_judged_by_the_last_turn_of_which_it_told_the_tokens(patient: Patient) -> None:
+    silent = row(line(None, None, input=0), at=NOON + 2 * MINUTE, usage_source="none", detail="nothing reported")
+    empty = row(line(None, None, input=0), at=NOON + 4 * MINUTE)
+    assert said_of(patient, row(at=NOON), silent, empty).startswith("ok   agent: new 1: not in the table by its name")
+
+
+def test_why_an_unknown_agent_is_counted_as_it_is_was_said_with_the_last_turn_that_says_it(patient: Patient) -> None:
+    rows = [
+        row(line(None, None, input=0), at=NOON + number * MINUTE, usage_source="none", detail=why)
+        for number, why in enumerate(["first reason", "last reason", ""])
+    ]
+    said = said_of(patient, *rows)
+    assert said.startswith("warn agent: new 1: not in the table")
+    assert said.endswith('(last reason); [agents."new"] decides')
+
+
+def test_an_unknown_agent_of_which_nothing_is_known_is_a_warning_without_a_reason(patient: Patient) -> None:
+    said = said_of(patient, row(line(None, None, input=0), usage_source="none"))
+    assert said.startswith("warn agent: new 1: not in the table")
+    assert said.endswith('; [agents."new"] decides')
+    assert "(" not in said.partition("; ")[0]
+
+
+def said_of(patient: Patient, *rows: Row) -> str:
+    """The line about an agent that nobody has described, and whose turns these are."""
+    with closing(open_ledger(patient.url, journals=())) as ledger:
+        ledger.append([replace(each, origin=replace(ALICE, agent="new", agent_version="1")) for each in rows])
+    (said,) = patient.lines("agent")
+    return said
+
+
 @pytest.mark.parametrize(("title", "verdict"), [("Pydantic ACP", "ok"), ("My own", "warn")])
 def test_an_agent_that_is_known_by_its_title_is_not_called_unknown(patient: Patient, title: str, verdict: str) -> None:
     ends = Ends([metered := Metered()])
@@ -190,6 +231,14 @@ def test_a_budget_in_order_is_told_in_words(patient: Patient) -> None:
     assert patient.lines("budget") == ['ok   budget: "daily" (user): 30 USD, day for each user, Europe/Berlin, enforce']
 
 
+def test_a_budget_of_tokens_is_told_in_words_and_is_in_order_beside_costs_in_money(patient: Patient) -> None:
+    with closing(open_ledger(patient.url, journals=())) as ledger:
+        ledger.append([row()])
+    limit = "limit = { tokens = 1_500_000 }"
+    patient.configure(f'[[budget]]\nname = "all"\nwindow = "month"\ntimezone = "UTC"\n{limit}\n')
+    assert patient.lines("budget") == ['ok   budget: "all" (user): 1,500,000 tokens, month, UTC, enforce']
+
+
 def test_a_budget_that_admits_one_least_prompt_is_in_order(patient: Patient) -> None:
     patient.configure(BUDGET.replace('"30"', '"0.01"'))
     assert patient.lines("budget") == [
@@ -226,6 +275,10 @@ def test_an_administrators_budget_that_users_can_get_around_is_a_warning(patient
         "identity.organisation and identity.user and ledger.url are not set in the administrator's file, "
         "and so the user's to choose"
     )
+    patient.admin_file.write_text(BUDGET.replace("per =", 'scope = { team = "core" }\nper ='))
+    assert "identity.organisation and identity.team and identity.user and ledger.url" in patient.lines("budget")[0]
+    patient.admin_file.write_text(f'{BUDGET}mode = "warn"\n')
+    assert patient.lines("budget")[0].startswith("ok   budget")  # who gets around it gets around nothing
     identity = '[identity]\norganisation = "o"\nuser = "alice"\n'
     patient.admin_file.write_text(f'{identity}[ledger]\nurl = "{patient.url}"\n{BUDGET}')
     assert patient.lines("budget")[0].startswith("ok   budget")
@@ -254,6 +307,16 @@ def test_rows_that_wait_for_another_ledger_are_pointed_at(patient: Patient) -> N
         f"warn journal: {path} has 2 rows for sqlite:////elsewhere/ledger.db: "
         "`acp-proxy doctor --ledger URL` takes them over"
     )
+
+
+def test_a_journal_of_the_dead_that_owes_no_rows_is_no_trouble(patient: Patient) -> None:
+    directory = patient.state / "journal"
+    journal = open_journal([directory], "sqlite:////elsewhere/ledger.db", Warnings())
+    assert journal.path
+    left = journal.path.read_bytes()  # by a proxy that was killed before its first turn
+    journal.close()
+    journal.path.write_bytes(left)
+    assert patient.lines("journal") == [f"ok   journal: {directory}, 0 in use"]
 
 
 def test_a_file_that_is_no_journal_is_pointed_at(patient: Patient) -> None:
@@ -373,14 +436,41 @@ def rebuilt(patient: Patient) -> str:
     return next(line for line in out.getvalue().splitlines() if line[5:].startswith("totals"))
 
 
-def test_a_ledger_that_was_damaged_and_moved_aside_is_told_as_long_as_it_is_there(patient: Patient) -> None:
+def test_a_ledger_that_is_found_to_be_damaged_is_told_with_what_is_wrong_and_where_it_was_moved(
+    patient: Patient,
+) -> None:
+    damage(patient)
+    status, lines = patient.examined()
+    (aside,) = patient.state.glob("*.corrupt-*Z")
+    (told,) = [line for line in lines if line.startswith("warn ledger: damaged: error ")]
+    assert told.endswith(f", moved_to {aside}")
+    assert (status, lines[1][:12]) == (0, "ok   ledger:")
+
+
+def damage(patient: Patient) -> None:
+    """Makes a ledger, and all of it but its head zeros."""
     open_ledger(patient.url, journals=()).close()
     with (patient.state / "ledger.db").open("r+b") as file:
         file.seek(4096)
         file.write(bytes(65536))
+
+
+def test_a_ledger_that_was_damaged_and_moved_aside_is_told_as_long_as_it_is_there(patient: Patient) -> None:
+    damage(patient)
     open_ledger(patient.url, journals=(), warn=Warnings()).close()  # whoever is first tells of it, and may not be read
     (aside,) = patient.state.glob("*.corrupt-*")
     (told,) = patient.lines(f"ledger: {aside} was damaged")
     assert told.startswith("warn ")
     aside.unlink()
     assert patient.lines("ledger: /") == patient.lines("ledger")
+
+
+def test_a_channel_that_cannot_post_is_a_warning_and_the_next_is_still_examined(patient: Patient) -> None:
+    patient.configure(
+        '[[notify]]\nname = "gone"\nurl_file = "/nowhere/webhook"\n'
+        '[[notify]]\nname = "leads"\nurl = "https://hooks.example.com/secret"\n'
+    )
+    assert patient.lines("notify") == [
+        'warn notify: "gone" (user): json; notify "gone": url_file /nowhere/webhook: no such file or directory',
+        'ok   notify: "leads" (user): json to hooks.example.com, everything',
+    ]

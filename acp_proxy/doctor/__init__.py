@@ -165,7 +165,7 @@ def _is_there(path: Path) -> bool:
     """Raises OSError where that cannot be told; from Python 3.14 on `exists` does not."""
     try:
         path.stat()
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return False
     return True
 

@@ -87,7 +87,7 @@ def test_doctor_says_where_a_channel_posts_and_what_it_wants(tmp_path: Path) -> 
 
 def test_doctor_says_that_nothing_is_sent_where_nobody_serves(tmp_path: Path) -> None:
     doctor = Doctor(tmp_path, SLACK)
-    doctor.note(notice(1, doctor.now - 2 * MINUTE), notice(2, doctor.now))
+    doctor.note(notice(1, doctor.now - 2 * MINUTE), notice(2, doctor.now - MINUTE // 2))
     assert doctor.says()[0][1] == [
         "1 notice of the last day unsent: only `acp-proxy serve` sends, and none seems to run"
     ]
@@ -107,6 +107,15 @@ def test_doctor_says_what_fails(tmp_path: Path) -> None:
         "1 notice to be tried again (HTTP 500)",
         "1 notice of the last day given up (HTTP 404); `acp-proxy notify test` tries it",
     ]
+
+
+def test_doctor_says_that_a_channel_rests_while_it_is_tried_again(tmp_path: Path) -> None:
+    doctor = Doctor(tmp_path, SLACK)
+    doctor.note(*(notice(number, doctor.now - 2 * MINUTE) for number in range(2)))
+    doctor.try_in_vain("retried", "HTTP 500")
+    rests, again = doctor.says()[0][1]
+    assert rests.startswith("1 notice of the last day unsent: after a failure `acp-proxy serve` waits")
+    assert again == "1 notice to be tried again (HTTP 500)"
 
 
 def test_doctor_names_a_file_that_it_cannot_read(tmp_path: Path) -> None:
