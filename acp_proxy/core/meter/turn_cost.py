@@ -77,7 +77,8 @@ def turn_bill(
     `hides_cache`: it does not tell how much of the input went into a cache or came from there.
     """
     priced = prices.of(own) if used.priceable else [Priced(None)] * len(own)
-    configured = any(price.configured and usage.total for price, (_, usage) in zip(priced, own, strict=True))
+    # Where the turn's own calls are not told, all that is known of it is beside them.
+    configured = _by_user(own, priced) if used.usage.total else _by_user(beside, prices.beside(beside))
     doubt = ""
     if increase.amounts and not configured:
         most = prices.most_of(own) if hides_cache and increase.carried_over else priced
@@ -86,14 +87,15 @@ def turn_bill(
             return _agents(own, priced, increase, price if increase.carried_over else None)
         doubt = "the agent's cost " + ("does not tell all of it" if anew else "went on from an older value")
     to_come = told and not increase.reported and not configured
+    instead = (told or untold) and configured and not increase.reported
     if not used.usage.total:
-        source: CostSource = "unknown" if used.source == "none" else "agent" if told and beside else "computed"
-        return Bill(unpaid_lines(own), source, pays_beside=to_come)
+        by_agent = told and beside and not configured
+        source: CostSource = "unknown" if used.source == "none" else "agent" if by_agent else "computed"
+        return Bill(unpaid_lines(own), source, pays_beside=to_come, instead=instead, by_user=configured)
     ahead = _total(priced) if to_come and not increase.baseless else None
     perhaps = _total(priced) if untold and not configured else None
     lines, source, detail = _computed(own, priced, estimated=used.source == "estimated")
     detail = "; ".join(filter(None, (doubt, detail)))
-    instead = (told or untold) and configured and not increase.reported
     return Bill(
         lines, source, detail, ahead=ahead, perhaps=perhaps, pays_beside=to_come, instead=instead, by_user=configured
     )
@@ -109,6 +111,10 @@ def computed_lines(shares: Sequence[Share], prices: Prices) -> tuple[tuple[Usage
 def unpaid_lines(shares: Sequence[Share]) -> tuple[UsageLine, ...]:
     """Lines whose cost is in another row."""
     return tuple([UsageLine(model, usage) for model, usage in shares])
+
+
+def _by_user(shares: Sequence[Share], priced: Sequence[Priced]) -> bool:
+    return any(price.configured and usage.total for price, (_, usage) in zip(priced, shares, strict=True))
 
 
 def _paid(

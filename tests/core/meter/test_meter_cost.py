@@ -255,6 +255,21 @@ def test_the_users_price_of_one_of_a_turns_models_stands_against_the_agents_cost
     assert (row.costs, row.cost_source) == ((usd("0.004001"),), "computed")
 
 
+def test_the_users_price_is_that_of_what_a_turn_without_tokens_of_its_own_caused() -> None:
+    """What a compaction cost, which its agent tells with the turn after it; and what stands beside a turn cut short."""
+    story = Story(CLAUDE, replace(PRICES, configured=frozenset({"claude-opus-5-5"})))
+    story.open(model="claude-opus-5-5")
+    story.turn(CALL, cost="0.5")
+    beside = (ModelCounters("claude-opus-5-5", CALL),)
+    for stop, cost in (("end_turn", None), ("cancelled", "1.5")):
+        row = story.turn(disjoint(0), stop=stop, cost=cost, model_usage=beside)
+        side = story.rows[-2]
+        assert (side.kind, side.costs, side.cost_source) == ("side", (usd("0.010927"),), "computed")
+        assert (row.costs, row.cost_source) == ((), "computed")
+    assert story.turn(CALL, cost="2").costs == (usd("0.010927"),)
+    assert story.booked() == "0.043708"
+
+
 def test_a_late_cost_pays_only_what_was_not_booked_ahead() -> None:
     story = Story(STRANGER)
     story.open(model="claude-opus-5-5")
