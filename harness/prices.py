@@ -31,6 +31,9 @@ class FixedPrices(Struct, frozen=True):
     def is_alias(self, model: str | None) -> bool:
         return model in ("auto", "default", "opus")
 
+    def concrete(self, model: str | None) -> str | None:
+        return None if self.is_alias(model) else model
+
 
 PRICES = FixedPrices(
     {"claude-opus-5-5": (4000, 200, 5000, 20000), "haiku": (1000, 50, 1250, 5000), "mock": (10, 1, 10, 100)}

@@ -64,7 +64,7 @@ class Ends:
         self.traffic = Traffic()
         self.dispatcher = Dispatcher(
             Conversation(lambda _: f"turn-{next(ids)}"),
-            Meter(Catalog.load(), lambda _: f"extra-{next(ids)}", aliases=aliases),
+            Meter(Catalog(aliases=aliases), lambda _: f"extra-{next(ids)}", aliases=aliases),
             interceptors,
             clock=clock or (lambda: next(ticks)),
             log=lambda level, event, **fields: self.log.append((level, event, fields)),

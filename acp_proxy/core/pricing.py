@@ -44,6 +44,9 @@ class Pricer(Protocol):
     def is_alias(self, model: str | None) -> bool:
         """Whether the id names no fixed model (`default`, `auto`, bare `sonnet` ...)."""
 
+    def concrete(self, model: str | None) -> str | None:
+        """The fixed model that an id names; None where that is not known."""
+
 
 class Rates(Struct, frozen=True):
     """Prices per token in 10**-24 units, None where unknown. Thinking costs what output costs."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import CostSource, Entry, Kind, UsageLine, UsageSource
 from acp_proxy.core.events import ToldSoFar, TurnEnded
@@ -107,7 +108,8 @@ class Rows:
         if bill.pays_beside and not increase.amounts:
             return None
         hidden = _HIDDEN if _overpriced(account, bill) else ""
-        return ToldSoFar(bill.lines, bill.source, "; ".join(filter(None, (used.detail, hidden, bill.detail))))
+        detail = "; ".join(filter(None, (used.detail, hidden, bill.detail)))
+        return ToldSoFar(self._named(bill.lines), bill.source, detail)
 
     def between_turns(
         self,
@@ -136,7 +138,7 @@ class Rows:
             started_at=at,
             ended_at=at,
             stop_reason=None,
-            lines=lines,
+            lines=self._named(lines),
             usage_source="agent" if usage.total else "none",
             cost_source=cost_source,
             detail=why,
@@ -198,7 +200,7 @@ class Rows:
             started_at=min(turn.started_at, ended.at),  # a clock that was set back meanwhile is right now
             ended_at=ended.at,
             stop_reason=ended.stop_reason if own else None,
-            lines=lines,
+            lines=self._named(lines),
             usage_source=usage_source,
             cost_source=cost_source,
             detail=detail,
@@ -209,6 +211,11 @@ class Rows:
 
     def _concrete(self, model: str | None, account: SessionAccount) -> str | None:
         return account.model if model is None or self._pricer.is_alias(model) else model
+
+    def _named(self, lines: tuple[UsageLine, ...]) -> tuple[UsageLine, ...]:
+        """By the models that aliases stand for, where that is known: a budget for a model is asked for these."""
+        named = [(line, self._pricer.concrete(line.model)) for line in lines]
+        return tuple([line if model in (None, line.model) else replace(line, model=model) for line, model in named])
 
     def _size(self, account: SessionAccount) -> int | None:
         return account.size or self._pricer.window(account.model)

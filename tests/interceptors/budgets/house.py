@@ -79,6 +79,7 @@ class House:
     at_first: Callable[[BudgetLedger], object] | None = None
     agent: tuple[str, str] = ("someone", "1")
     project_of: Callable[[Path], str] | None = None
+    aliases: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         self.warnings = Warnings()
@@ -86,7 +87,7 @@ class House:
         self.worker = LedgerWorker.at(
             self.url, self.environ, self.warnings, self.at_first, clock=lambda: self.clock.now
         )
-        catalog = Catalog.load()
+        catalog = Catalog(aliases=self.aliases)
         rules = Rules(
             self.budgets,
             concrete=catalog.concrete,
@@ -101,7 +102,7 @@ class House:
             process=rules.process,
         )
         self.enforcer = Budgets(rules, self.worker, self.recorder, uuid7, clock=self.clock, beat=self.beat)
-        self.ends = Ends([self.recorder, self.enforcer], clock=self.clock, later=self.later)
+        self.ends = Ends([self.recorder, self.enforcer], clock=self.clock, later=self.later, aliases=self.aliases)
 
     @property
     def url(self) -> str:

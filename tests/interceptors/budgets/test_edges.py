@@ -139,6 +139,18 @@ async def test_a_budget_for_a_model_counts_only_its_lines(tmp_path: Path) -> Non
     assert not await goes(tmp_path, replace(opus, scope=replace(opus.scope, model=("*sonnet*",))))
 
 
+async def test_a_budget_for_a_model_is_charged_what_was_used_under_an_alias_of_it(tmp_path: Path) -> None:
+    opus = replace(daily("0.05"), scope=replace(daily().scope, model=("*opus*",)))
+    async with house(tmp_path, opus, aliases={"default": "anthropic/claude-opus-5-5"}) as made:
+        made.open(model="default")
+        assert await made.prompt(2)
+        made.finish(2, usage={"inputTokens": 12_000, "outputTokens": 100, "totalTokens": 12_100})
+        await made.settled()
+        assert not await made.prompt(3)
+        (row,) = made.rows()
+        assert [line.model for line in row.entry.lines] == ["claude-opus-5-5"]
+
+
 async def test_a_budget_for_a_model_is_asked_as_soon_as_the_agent_has_named_the_model_behind_an_alias(
     tmp_path: Path,
 ) -> None:
