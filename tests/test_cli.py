@@ -236,6 +236,9 @@ def test_a_limit_leaves_lines_out_and_says_how_many_but_nothing_of_the_total(mac
     *lines, total, empty, note = machine.answer("report", "--by", "turn", "--limit", "1").splitlines()
     assert [*lines, total] == [*every.splitlines()[:2], every.splitlines()[-1]]
     assert (empty, note) == ("", "Not shown: 2 more, which are in the total.")
+    assert machine.answer("report", "--limit", "2", "--by", "turn").endswith(
+        "\nNot shown: 1 more, which is in the total.\n"
+    )
     assert machine.answer("report", "--by", "turn", "--limit", "3") == every
     as_json = json.loads(machine.answer("report", "--by", "turn", "--limit", "1", "--json"))
     assert (len(as_json["rows"]), as_json["omitted"], as_json["total"]["turns"]) == (1, 2, 3)

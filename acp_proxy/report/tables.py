@@ -64,7 +64,8 @@ def _bars(sizes: Sequence[int], longest: int) -> Bars:
 def _notes(report: Report) -> list[str]:
     if not report.omitted:
         return notes(report.total)
-    return [f"Not shown: {report.omitted:,} more, which are in the total.", *notes(report.total)]
+    are = "is" if report.omitted == 1 else "are"
+    return [f"Not shown: {report.omitted:,} more, which {are} in the total.", *notes(report.total)]
 
 
 def notes(total: Line) -> list[str]:
