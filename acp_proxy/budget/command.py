@@ -20,8 +20,9 @@ from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.budget.own import own_subject
 from acp_proxy.config import Config, load, load_to_answer
 from acp_proxy.config.files import expanded, read
-from acp_proxy.core.budget import Per, Standing
+from acp_proxy.core.budget import Account, Per, Standing
 from acp_proxy.core.usage import Usage
+from acp_proxy.core.windows import Bounds
 from acp_proxy.ledger import Query, Tell, open_or_make, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
 from acp_proxy.times import Zone
@@ -143,8 +144,15 @@ def _simulate(ledger: BudgetReader, arguments: argparse.Namespace, config: Confi
     if not budgets and not arguments.json:
         return 0, NO_BUDGETS
     organisation = (("organisation", config.identity.organisation),)
-    rows = ledger.rows(Query(since=reaches_back(budgets, arguments.since), where=organisation))
-    found = replay(rows, budgets, arguments.since)
+    begin = reaches_back(budgets, arguments.since)
+
+    def spent_before(account: Account) -> int:
+        if begin is None or account.bounds.start is not None or account.budget.window.name == "turn":
+            return 0
+        (standing,) = ledger.standing([replace(account, bounds=Bounds(end=begin))], place.now)
+        return standing.spent
+
+    found = replay(ledger.rows(Query(since=begin, where=organisation)), budgets, arguments.since, spent_before)
     if arguments.json:
         return 0, simulation.as_json(found)
     if place.width is None:

@@ -6,7 +6,7 @@ Arithmetic over rows that are given; no ledger is read or changed. Prices stay a
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import count
 
@@ -44,12 +44,18 @@ class Replay(Struct, frozen=True):
     outcomes: tuple[Outcome, ...]  # one a budget
 
 
-def replay(rows: Iterable[Row], budgets: Sequence[Budget], since: int | None = None) -> Replay:
+def replay(
+    rows: Iterable[Row],
+    budgets: Sequence[Budget],
+    since: int | None = None,
+    spent_before: Callable[[Account], int] = lambda _: 0,
+) -> Replay:
     """`rows` by their start. Those before `since` (Unix ns) count as spent, and nobody is asked about them.
 
-    A refused turn adds nothing. What others spend meanwhile is held as a running proxy would hold it.
+    A refused turn adds nothing. What others spend meanwhile is held as a running proxy would hold it. `spent_before`
+    tells what an account had spent when the first of the rows began, in its unit.
     """
-    past = _Past(budgets)
+    past = _Past(budgets, spent_before)
     for row in rows:
         past.settle_until(row.entry.started_at)
         past.begin(row, asked=since is None or row.entry.started_at >= since)
@@ -58,13 +64,14 @@ def replay(rows: Iterable[Row], budgets: Sequence[Budget], since: int | None = N
 
 
 def reaches_back(budgets: Iterable[Budget], since: int | None) -> int | None:
-    """The start of the earliest window that `since` is in, None for all time: rows from then on are needed."""
-    starts = [None if since is None else _start(budget, since) for budget in budgets]
-    return None if None in starts else min(filter(None, starts), default=since)
+    """The start of the earliest window that `since` is in: rows from then on are needed; None for all.
 
-
-def _start(budget: Budget, since: int) -> int | None:
-    return since if budget.window.name == "turn" else budget.window.bounds(since, zone_info(budget.zone)).start
+    Of a window without a start no earlier ones are, for a ledger knows their sum.
+    """
+    if since is None:
+        return None
+    starts = (budget.window.bounds(since, zone_info(budget.zone)).start for budget in budgets)
+    return min((start for start in starts if start is not None), default=since)
 
 
 class _Spent(Struct):
@@ -87,7 +94,7 @@ class _Spent(Struct):
 class _Past:
     """What happened so far: rows begin in the order of their starts, and are settled in that of their ends."""
 
-    def __init__(self, budgets: Sequence[Budget]) -> None:
+    def __init__(self, budgets: Sequence[Budget], spent_before: Callable[[Account], int]) -> None:
         self.outcomes = {(budget.layer, budget.name): Outcome(budget) for budget in budgets}
         self.turns = self.refused = 0
         self.first: int | None = None
@@ -95,7 +102,8 @@ class _Past:
         # A budget of sessions counts all of a session, also what it did before it had a team or a project.
         self._charging = [replace(each, per=None) if each.window.name == "session" else each for each in budgets]
         self._units = {budget.limit.unit for budget in budgets}
-        self._spent: defaultdict[str, _Spent] = defaultdict(_Spent)  # by the keys of accounts, as the next
+        self._spent_before = spent_before
+        self._spent: dict[str, _Spent] = {}  # by the keys of accounts, as the next
         self._held: Counter[str] = Counter()
         self._lasting: dict[tuple[str | None, ...], Account] = {}
         self._recent: defaultdict[tuple[str | None, ...], deque[int]] = defaultdict(lambda: deque(maxlen=RECENT))
@@ -149,7 +157,7 @@ class _Past:
             before = self._standing(account)
             amount = charge(account, row.origin, row.entry, hold=holds.get(account.key, 0))
             moves = account.budget.window.name == "rolling"
-            self._spent[account.key].add(row.entry.started_at, amount, moves=moves)
+            self._spent_of(account).add(row.entry.started_at, amount, moves=moves)
             reached = {(account.notice_key, each) for each in before.crossed(before.spent, before.spent + amount)}
             if asked and reached - self._told:
                 warned.add((account.budget.layer, account.budget.name))
@@ -179,7 +187,12 @@ class _Past:
             yield account
 
     def _standing(self, account: Account) -> Standing:
-        return Standing(account, self._spent[account.key].within(account.bounds), self._held[account.key])
+        return Standing(account, self._spent_of(account).within(account.bounds), self._held[account.key])
+
+    def _spent_of(self, account: Account) -> _Spent:
+        if account.key not in self._spent:
+            self._spent[account.key] = _Spent(self._spent_before(account))
+        return self._spent[account.key]
 
     def _size(self, budget: Budget, row: Row, model: str | None) -> HoldSize:
         agent = (row.origin.organisation, row.origin.agent, budget.limit.unit)

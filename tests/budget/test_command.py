@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from acp_proxy.budget import simulation
+from acp_proxy.budget.replay import replay
+from acp_proxy.config import load
 from acp_proxy.core.entry import Origin
-from acp_proxy.ledger import open_ledger
-from tests.ledger.rows import ALICE, MINUTE, line, row
+from acp_proxy.core.windows import DAY
+from acp_proxy.ledger import Query, open_ledger
+from acp_proxy.times import rfc3339
+from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 from tests.machine import Machine, in_terminal
 
 TWO = """
@@ -191,6 +197,36 @@ def test_simulate_plays_the_ledger_of_the_user_against_the_file_that_is_proposed
     assert (two["name"], two["turns"], two["refused"], two["let_through"]) == ("two", 4, 2, 0)
     assert two["first_refused_at"] > found["since"]
     assert listed(machine)["daily"]["spent"] == "4"
+
+
+@pytest.mark.parametrize(
+    ("window", "refused"),
+    [
+        ('"total"', 3),
+        ('"total"\nper = "user"', 1),
+        ('"session"', 1),
+        ('"session"\nper = "team"', 1),
+        ('"month"', 0),
+        ('"turn"', 0),
+    ],
+)
+def test_simulate_counts_what_was_spent_before_its_time_as_if_it_had_read_all(
+    machine: Machine, window: str, refused: int
+) -> None:
+    proposed, long_ago, bob = machine.home / "proposed.toml", NOON - 100 * DAY, replace(ALICE, user="bob")
+    proposed.write_text(
+        f'[[budget]]\nname = "three"\nscope = {{ model = "claude-*" }}\nwindow = {window}\nhold = "0.01"\n'
+        'limit = { amount = "3", currency = "USD" }\n'
+    )
+    with closing(open_ledger(machine.url, journals=())) as ledger:
+        ledger.append([row(line("claude-x", "2"), at=long_ago, origin=origin) for origin in (ALICE, bob)])
+        ledger.append([row(line("gpt", "9"), line("claude-x", "9", "EUR"), at=long_ago, session="s2")])
+        ledger.append([row(line("claude-x", "1"), at=NOON + number * DAY) for number in range(2)])
+        ledger.append([row(line("claude-x", "1"), at=NOON + 2 * DAY, origin=bob)])
+        all_rows = replay(ledger.rows(Query()), load({"config": str(proposed)}, {}).budgets, NOON)
+    said = machine.answer("budget", "simulate", "--config", str(proposed), "--json", "--since", rfc3339(NOON))
+    assert said == simulation.as_json(all_rows)
+    assert json.loads(said)["refused"] == refused
 
 
 def test_a_proposed_file_may_name_a_ledger_of_its_own(machine: Machine) -> None:
