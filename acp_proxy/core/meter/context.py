@@ -21,8 +21,13 @@ def note_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: 
             account.stand(used.usage.total // (ended.tool_calls + 1), estimated=True)
         else:
             account.used, account.estimated = account.used + tokens_in(_chars_since(ended, notes)), True
-    elif answered(ended) and (account.used or account.from_start) and (chars := _chars_since(ended, notes)):
+    elif answered(ended) and _has_begun(account, used) and (chars := _chars_since(ended, notes)):
         account.used, account.estimated = (account.used or 0) + tokens_in(chars), True
+
+
+def _has_begun(account: SessionAccount, used: TurnUsage) -> bool:
+    """Whether there is a context to add to; 0 only where all of the session is counted by its characters."""
+    return bool(account.used) or (account.from_start and used.source == "estimated")
 
 
 def request_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: TurnUsage) -> int | None:

@@ -272,6 +272,15 @@ def test_a_context_that_was_itself_only_guessed_is_no_ground_for_more() -> None:
         assert story.turn(chars=40, output_chars=40).usage == Usage(10, 0, 0, 10)
 
 
+def test_a_first_turn_of_which_nothing_is_told_or_guessed_has_no_context() -> None:
+    """What passed is the smallest part of what a model was sent, and no ground for what an editor shows."""
+    for story in (Story(CODEX), Story(CLINE, estimate=False)):
+        story.open(model="mock")
+        row = story.turn(chars=60, output_chars=80)
+        assert (row.usage_source, row.context_used) == ("none", None)
+        assert story.metered.state.context_used is None
+
+
 def test_a_context_that_the_ledger_knows_is_that_before_the_first_turn() -> None:
     story = Story(KIMI)
     story.open("load")
