@@ -74,7 +74,9 @@ def uncounted_text(standing: Standing) -> str | None:
     """What was spent without being counted, None when that is nothing."""
     parts = [f"{money.text} {money.currency}" for money in standing.not_counted]
     if standing.unpriced:
-        parts.append(f"the cost of {standing.unpriced:,} {_plural('turn', standing.unpriced)} without a known price")
+        held = ", beyond what they held" if standing.account.budget.on_unpriced == "estimate" else ""
+        turns = f"{standing.unpriced:,} {_plural('turn', standing.unpriced)}"
+        parts.append(f"the cost of {turns} without a known price{held}")
     if not parts:
         return None
     return f"Not counted by {_name(standing.account)}, which counts {standing.account.unit}: {', '.join(parts)}."

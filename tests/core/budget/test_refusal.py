@@ -183,6 +183,10 @@ def test_what_a_budget_cannot_count_is_told() -> None:
         "the cost of 3 turns without a known price."
     )
     assert "the cost of 1 turn without" in (uncounted_text(standing(budget(), unpriced=1)) or "")
+    assert uncounted_text(standing(budget(on_unpriced="estimate"), unpriced=3)) == (
+        'Not counted by budget "daily", which counts USD: the cost of 3 turns without a known price, '
+        "beyond what they held."
+    )
     assert uncounted_text(standing(budget(), usd("1"))) is None
 
 
