@@ -103,11 +103,15 @@ class SessionAccount:
     def settle(self, state: SessionState) -> tuple[Counters | None, Money | None]:
         """The ledger's word, when the agent has spoken without it: what its first figures held beyond all rows."""
         stood = _stood(state)
+        counters = self.tokens.settle(state.counters, from_zero=state.from_zero)
+        cost = self.cost.settle(stood, state.presumed) if stood else None
         if not self.restorable:
             self._booked = plus(state.costs, self._booked)
             self.title = self.title or state.title
-        counters = self.tokens.settle(state.counters, from_zero=state.from_zero)
-        return counters, self.cost.settle(stood, state.presumed) if stood else None
+            self.tokens.restore(state.counters, from_zero=state.from_zero)  # turns may have ended that told nothing
+            if stood is not None:
+                self.cost.restore(stood, state.presumed)
+        return counters, cost
 
     def begin_turn(self, turn: Turn, at: int) -> None:
         if not self.open:

@@ -229,6 +229,22 @@ def test_a_slow_ledger_adds_all_that_was_spent_before_a_turn_of_which_the_agent_
     assert late.costs == (usd("0.015624"),)
 
 
+def test_a_ledger_that_is_slower_than_a_turn_of_which_nothing_was_told_still_says_where_the_cost_stood() -> None:
+    for told_before_it in (False, True):
+        story = Story(CLAUDE)
+        story.open("load", model="claude-opus-5-5")
+        assert story.turn(stop="cancelled").costs == ()
+        turn = story.begin()
+        if told_before_it:
+            story.report(turn, cost="0.084777")
+        assert story.restore(known("0.058226", "0.058226")) == []
+        story.report(turn, cost="0.084777")
+        unseen, own = story.end(turn, CALL)
+        assert (unseen.kind, unseen.costs) == ("autonomous", (usd("0.015624"),))
+        assert own.costs == (usd("0.010927"),)
+        assert story.metered.state.costs == (usd("0.084777"),)
+
+
 def test_a_slow_ledger_adds_nothing_that_was_booked_beside_the_first_turn() -> None:
     story = Story(CLAUDE)
     story.open("load", model="claude-opus-5-5")

@@ -49,6 +49,16 @@ def test_zeros_between_counters_of_a_session_are_a_gap_and_no_restart() -> None:
     assert story.turn(inclusive(3330, 421, 1030, 43)).usage == Usage(1200, 520, 0, 192, 22)
 
 
+def test_a_ledger_that_is_slower_than_a_turn_of_which_nothing_was_told_still_says_where_counters_stood() -> None:
+    story = Story(OPENHANDS)
+    story.open("load")
+    story.turn(stop="cancelled")
+    assert story.restore(SessionState(counters=inclusive(19330, 2171, 5030))) == []
+    turn = story.begin()
+    story.update(turn, openhands(20940, 2378, 5540))
+    assert story.end(turn)[-1].usage == Usage(1100, 510, 0, 207)
+
+
 def test_counters_that_persist_go_on_from_zero_if_the_sessions_first_process_was_told_none() -> None:
     first = Story(OPENHANDS)
     first.open()
