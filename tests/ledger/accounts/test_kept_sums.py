@@ -40,6 +40,7 @@ CAP = account(budget("9 USD"))
         budget("9 USD", "rolling:1h", per="team"),
         budget("9 turns", "week", zone="Asia/Kathmandu", per="agent"),
         budget("9 turns", "total", scope=Scope(model=("op*", "haiku"))),
+        budget("9 turns", "month", scope=Scope(model=("opus",)), zone="Asia/Kathmandu"),
         budget("9 USD", "quarter", scope=Scope(model=("op*",), user=("alice", "carol"))),
         budget("9 tokens", "session", scope=Scope(model=("op*",))),
         budget("9 USD", "turn"),
