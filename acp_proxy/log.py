@@ -28,8 +28,12 @@ class Log:
         self._logger: Any = None
         self._wait = _UNREAD
 
+    def takes(self, level: str) -> bool:
+        """Whether events of a level are written."""
+        return LEVELS[level] >= self._threshold
+
     def __call__(self, level: str, event: str, **fields: Any) -> None:
-        if LEVELS[level] < self._threshold:
+        if not self.takes(level):
             return
         try:
             if self._stream is None:

@@ -67,6 +67,10 @@ def wired(
     if books:  # a row is safe before anything else is done about it; nothing is held for a prompt that others refuse
         first, last = _bookkeepers(config, command, catalog, log, traffic, lambda event: dispatcher.announce(event))
         interceptors = [*first, *interceptors, *last]
+    if log.takes("info"):  # most logs take warnings only, and then none of it is imported
+        from acp_proxy.interceptors.diary import Diary
+
+        interceptors.append(Diary(log, later=asyncio.get_running_loop().call_soon))
     dispatcher = Dispatcher(
         Conversation(uuid7),
         meter,
