@@ -34,12 +34,12 @@ def refusal_text(standing: Standing, now: int, zone: tzinfo, *, unpriced_model: 
     )
 
 
-def unreachable_text(account: Account) -> str:
-    """The ledger cannot be asked, and the budget does not let prompts go without it."""
+def unreachable_text(account: Account, *, leased: bool) -> str:
+    """The ledger cannot be asked, and the budget does not let prompts go without it; `leased`: with what is held."""
+    used_up = ", and nothing is left of what was set aside for this process" if leased else ""
     return (
-        f"Not sent to the agent: {_name(account)} cannot be checked, because its ledger is out of reach, and nothing "
-        "is left of what was set aside for this process. Send the prompt again in a moment. If it stays "
-        "so, `acp-proxy doctor` says why."
+        f"Not sent to the agent: {_name(account)} cannot be checked, because its ledger is out of reach{used_up}. "
+        "Send the prompt again in a moment. If it stays so, `acp-proxy doctor` says why."
     )
 
 

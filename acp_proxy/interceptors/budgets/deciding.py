@@ -84,7 +84,7 @@ class Deciding:
                 opened.append(account)
             elif left is None:
                 self._filing.count([account], "fail_closed")
-                return self._voice.refuse(running.session, account, unreachable_text(account))
+                return self._voice.refuse(running.session, account, unreachable_text(account, leased=policy == "local"))
             else:
                 running.leased[account.key] = left
         if opened:

@@ -120,6 +120,7 @@ async def test_local_without_anything_held_refuses(tmp_path: Path) -> None:
         await made.settled()
         with locked(tmp_path):
             assert not await made.prompt(2)
+            assert "nothing is left of what was set aside" in made.texts()[-1]
 
 
 async def test_local_goes_on_with_what_ended_turns_left_and_not_beyond(tmp_path: Path, out_of_time: Asked) -> None:
@@ -170,6 +171,7 @@ async def test_closed_refuses_whatever_ended_turns_left(tmp_path: Path, out_of_t
         with locked(tmp_path):
             made.finish(2, "0.05")
             assert not await out_of_time(made, 3)
+            assert "is left" not in made.texts()[-1]
 
 
 async def test_a_budget_that_only_warns_hides_none_that_refuses(tmp_path: Path) -> None:
