@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import re
+import socket
+import ssl
 from collections.abc import Callable
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -114,8 +118,11 @@ def _client(timeout: float) -> httpx2.AsyncClient:
 
 
 def _words(error: httpx2.TransportError) -> str:
-    """What the system says of a connection names hosts at most; without the number of its error."""
-    said = str(error).partition("\n")[0][:100] if isinstance(error, httpx2.ConnectError) else ""
-    if said.startswith("[Errno "):
-        said = said.partition("] ")[2]
-    return said or type(error).__name__
+    """What the system says of a connection names hosts at most; without numbers, and without lines of C."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno and not isinstance(cause, (ssl.SSLError, socket.gaierror)):
+            return os.strerror(cause.errno)  # the others only say that all attempts failed
+        cause = cause.__cause__ or cause.__context__
+    said = str(error).partition("\n")[0] if isinstance(error, httpx2.ConnectError) else ""
+    return re.sub(r"^\[[^\]]*\] | \(_ssl\.c:\d+\)$", "", said)[:100] or type(error).__name__

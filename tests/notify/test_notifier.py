@@ -117,7 +117,7 @@ async def test_nobody_there_is_tried_again(tmp_path: Path) -> None:
         await made.round()
         assert made.counts() == {"retried": 1}
         ((event, fields),) = made.warnings.told
-        assert (event, fields["error"]) == ("notify.retried", "All connection attempts failed")
+        assert (event, fields["error"]) == ("notify.retried", "Connection refused")
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 301, 302, 307, 308])

@@ -49,3 +49,5 @@ def test_what_the_system_says_of_a_connection_is_told_without_its_number() -> No
     assert _words(httpx2.ConnectError("[Errno -2] Name or service not known")) == "Name or service not known"
     assert _words(httpx2.ConnectError("All connection attempts failed")) == "All connection attempts failed"
     assert _words(httpx2.ReadError("anything")) == "ReadError"
+    said = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)"
+    assert _words(httpx2.ConnectError(said)) == "certificate verify failed: self-signed certificate"
