@@ -36,19 +36,21 @@ limit = { amount = "0.06", currency = "USD" }
 thresholds = [90]
 """  # two turns of the script take nearly all of it; a slow machine tells the same story
 SECONDS = 120  # many times what a run takes, also on a slow machine
-_WIDTH = 80  # of texts that are wrapped
+_WIDTH = 80  # of texts that are wrapped, at most
+_INDENT = " " * 7
 
 NEXT = """\
-To meter a real agent, put acp-proxy before its command in your editor's settings:
+To meter a real agent, put acp-proxy before its command in your editor:
 
   AGENT ARGS…  →  acp-proxy run -- AGENT ARGS…
 
-`acp-proxy setup zed` does it for Zed, `acp-proxy setup --list` names the other editors. Work as before. Then:
+`acp-proxy setup zed` does it for Zed; `acp-proxy setup --list` has the others.
+Work as before. Then:
 
-  acp-proxy report --by model     what was spent; also by day, session, project, agent …
-  acp-proxy budget list           what is left of the limits that [[budget]] in the configuration sets
-  acp-proxy prices show MODEL     what a model costs
-  acp-proxy doctor                whether everything is in order
+  acp-proxy report --by model   what was spent; also by day, session, project …
+  acp-proxy budget list         what is left of each [[budget]] you configured
+  acp-proxy prices show MODEL   what a model costs
+  acp-proxy doctor              whether everything is in order
 """
 
 
@@ -69,9 +71,7 @@ def main() -> int:
 
 
 def _play(console: Console, installation: _Installation) -> None:
-    console.print(
-        "[bold]$ acp-proxy run -- python -m acp_proxy.demo_agent[/]   [dim]started as an editor starts it[/]\n"
-    )
+    console.print("[bold]$ acp-proxy run -- python -m acp_proxy.demo_agent[/]   [dim]as an editor starts it[/]\n")
     with installation.editor() as editor:
         session = editor.open(installation.project)
         for prompt in PROMPTS:
@@ -118,11 +118,17 @@ def _show_turn(console: Console, said: str, updates: list[dict[str, Any]]) -> No
 
 
 def _show_ours(console: Console, text: str, style: str, who: str) -> None:
-    """What is not the agent's, with an arrow to who says it."""
-    *lines, last = textwrap.wrap(text, _WIDTH, break_on_hyphens=False)
+    """What is not the agent's, with an arrow to who says it: below it where a terminal has no room beside it."""
+    room = console.width - len(_INDENT) if console.is_terminal else None
+    *lines, last = textwrap.wrap(text, min(_WIDTH, room or _WIDTH), break_on_hyphens=False)
     for line in lines:
-        console.print(Text(f"       {line}", style))
-    console.print(Text.assemble("       ", (last, style), (f"   ← {who}", "dim")))
+        console.print(Text(_INDENT + line, style))
+    arrow = f"   ← {who}"
+    if room is None or len(last) + len(arrow) <= room:
+        console.print(Text.assemble(_INDENT, (last, style), (arrow, "dim")))
+    else:
+        console.print(Text(_INDENT + last, style))
+        console.print(Text(_INDENT + arrow.lstrip(), "dim"))
 
 
 def _context(update: dict[str, Any]) -> str:

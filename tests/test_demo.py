@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import pty
+import re
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -86,6 +89,24 @@ def test_the_report_at_its_end_has_every_token_of_the_script(run: Run) -> None:
 
 def test_it_ends_with_what_to_type_next(run: Run) -> None:
     assert "acp-proxy run -- AGENT" in run[0].stdout.rpartition("To meter a real agent")[2]
+
+
+def test_it_fits_a_terminal_of_80_columns(tmp_path: Path) -> None:
+    ours, its = pty.openpty()
+    environment = os.environ | {"HOME": str(tmp_path), "TERM": "xterm", "COLUMNS": "80"}
+    with (
+        os.fdopen(ours, "rb", 0) as terminal,
+        subprocess.Popen([sys.executable, "-m", "acp_proxy", "demo"], env=environment, stdout=its) as process,
+    ):
+        os.close(its)
+        said = b""
+        with suppress(OSError):  # its end
+            while read := terminal.read(1 << 16):
+                said += read
+    assert process.returncode == 0
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", said.decode()).splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    assert sum("← acp-proxy" in line for line in lines) == len(demo_agent.SCRIPT) + 2
 
 
 def test_it_leaves_nothing_behind(run: Run) -> None:
