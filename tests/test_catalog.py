@@ -236,6 +236,24 @@ def test_a_configured_alias_names_a_model(catalog: Catalog) -> None:
     assert aliased.is_alias("sonnet")
 
 
+@pytest.mark.parametrize(
+    ("meant", "named"),
+    [
+        ("anthropic/claude-opus-5-5", "claude-opus-5-5"),
+        ("openrouter/deepseek/deepseek-v3.2", "openrouter/deepseek/deepseek-v3.2"),
+        ("my-gateway/big-model", "my-gateway/big-model"),
+    ],
+)
+def test_the_model_that_an_alias_stands_for_has_the_price_of_the_alias(
+    catalog: Catalog, meant: str, named: str
+) -> None:
+    aliased = catalog.with_overrides({"my-gateway/big-model": Price("1", "2")}, aliases={"default": meant})
+    assert aliased.concrete("default") == named
+    usage = Usage(input=1_000_000)
+    assert aliased.price(named, usage, NOW) == aliased.price("default", usage, NOW)
+    assert aliased.price(named, usage, NOW).cost
+
+
 def test_what_is_longer_than_any_models_id_is_unknown_whoever_prices_it(catalog: Catalog) -> None:
     longest = "m" * models.LONGEST
     priced = catalog.with_overrides({longest: Price("1", "2"), f"{longest}m": Price("1", "2")})

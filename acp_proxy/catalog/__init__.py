@@ -101,11 +101,14 @@ class Catalog:
         return model is not None and models.is_alias(model) and self.find(model) is None
 
     def concrete(self, model: str | None) -> str | None:
-        """The fixed model that an id names, as far as that is known: an alias that resolves gives its row's model."""
+        """The fixed model that an id names, as far as that is known: an alias that resolves gives its row's model.
+
+        One of a lab by its own name; what a gateway sells keeps the gateway's, whose price it has.
+        """
         if model is None or not models.is_alias(model):
             return model
         found = self.find(model)
-        return None if found is None else found.name.partition("/")[2] or found.name
+        return models.lab_and_model(found.name)[1] if found else None
 
     def lab(self, model: str) -> str | None:
         """Who makes the model that an id names; None where that is not known, or only who sells it is."""
