@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from acp_proxy.figures import aligned, clean
 from acp_proxy.setup.agents import Agent, CannotEditError, agents
 from acp_proxy.setup.editors import EDITORS, Editor
+from acp_proxy.setup.jsonc import Array, Node, NotJsonError, Object, Scalar, parse
 from acp_proxy.setup.pasting import PASTED
 from acp_proxy.setup.settings_file import SettingsError, SettingsFile
 
+_SECRET = ("apikey", "api_key", "password", "secret", "token")
+_NAMES = ("key", "name")  # of a variable, where an `env` is a list of objects
 _COLOURS = {"+": "32", "-": "31", "@": "36"}
 
 
 def diff(path: Path, before: str, after: str, *, colours: bool) -> str:
-    """Unified; line ends are shown as they are everywhere."""
-    lines = difflib.unified_diff(_lines(before), _lines(after), str(path), str(path), n=2, lineterm="")
+    """Unified; line ends are shown as they are everywhere, and what may be a secret as `…`."""
+    old, new = (_lines(_without_secrets(text)) for text in (before, after))
+    lines = difflib.unified_diff(old, new, str(path), str(path), n=2, lineterm="")
     return "".join(f"{_painted(line) if colours else line}\n" for line in lines)
 
 
@@ -50,6 +54,33 @@ def _state(agent: Agent) -> str:
     if agent.command is None:
         return " (started by the editor)"
     return " (behind acp-proxy)" if agent.wrapped else ""
+
+
+def _without_secrets(text: str) -> str:
+    """Agents' keys stand beside their commands, and what a terminal shows is passed on in reports of faults."""
+    try:
+        found = sorted(_secrets(parse(text), hidden=False), reverse=True)
+    except NotJsonError:  # an empty file
+        return text
+    for start, end in found:
+        text = f'{text[:start]}"…"{text[end:]}'
+    return text
+
+
+def _secrets(node: Node, *, hidden: bool) -> Iterator[tuple[int, int]]:
+    """Where texts of an `env` stand, but for the names in one, and those of keys called such as `apiKey`."""
+    match node:
+        case Scalar(value=str(text)) if hidden and text:
+            yield node.start, node.end
+        case Array():
+            for item in node.items:
+                yield from _secrets(item, hidden=hidden)
+        case Object():
+            for member in node.members:
+                name = member.key.lower()
+                secret = hidden or name == "env" or any(part in name for part in _SECRET)
+                names_it = member.key in _NAMES and node.get("value") is not None
+                yield from _secrets(member.value, hidden=secret and not names_it)
 
 
 def _lines(text: str) -> list[str]:

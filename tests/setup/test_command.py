@@ -65,6 +65,27 @@ def test_what_stands_in_settings_controls_no_terminal(machine: Machine) -> None:
     assert "\tmine\n" in shown
 
 
+@pytest.mark.parametrize(
+    ("beside", "shown"),
+    [
+        ('"env": {"KEY": "sk-1", "A": ""}', '"env": {"KEY": "…", "A": ""}'),
+        (
+            '"env": [{"key": "MODEL", "value": "sk-1"}, {"name": "B", "value": "sk-2"}]',
+            '"env": [{"key": "MODEL", "value": "…"}, {"name": "B", "value": "…"}]',
+        ),
+        ('"apiKey": "sk-1", "auth_token": ["sk-2"]', '"apiKey": "…", "auth_token": ["…"]'),
+        ('"environment": "test", "max": 3', '"environment": "test", "max": 3'),
+    ],
+)
+def test_what_may_be_a_secret_is_kept_and_not_shown(machine: Machine, beside: str, shown: str) -> None:
+    settings = f'{{"agent_servers": {{"Mine": {{"command": "agent", "args": [], // "env"\n{beside}}}}}}}\n'
+    path = machine.write("zed", settings)
+    assert f"\n {shown}}}}}}}\n" in machine.setup("zed")
+    assert beside in path.read_text()
+    assert f"\n {shown}}}}}}}\n" in machine.setup("zed", undo=True)
+    assert path.read_text() == settings
+
+
 def test_in_a_terminal_the_change_is_coloured(machine: Machine) -> None:
     machine.write("zed", SETTINGS)
     shown = machine.setup("zed", colours=True, dry_run=True)

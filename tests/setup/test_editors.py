@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -11,6 +12,7 @@ from acp_proxy.setup.editors import EDITORS
 from acp_proxy.setup.pasting import PASTED
 from tests.setup.machine import GOLDEN, Machine
 
+HIDDEN = re.compile(r'("(?:API_KEY|OPENCODE_\w+)": )"[^"]+"')
 AGENTS = {
     "zed": "My Custom Agent, Gemini, OpenCode, goose",
     "jetbrains": "Auggie, OpenCode, Example Agent",
@@ -28,7 +30,7 @@ def test_the_agents_of_an_editor_are_put_behind_acp_proxy(machine: Machine, edit
     path = machine.write(editor, _golden(editor))
     answer = machine.setup(editor).replace(str(machine.home), "~")
     shown, _, said = answer.partition("\n\n")
-    assert f"{shown}\n" == _golden(editor, "diff")
+    assert f"{shown}\n" == HIDDEN.sub(r'\1"…"', _golden(editor, "diff"))
     assert said.startswith(
         f"{AGENTS[editor]} are behind acp-proxy now. `acp-proxy setup {editor} --undo` takes it back.\n"
     )
