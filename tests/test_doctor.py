@@ -268,6 +268,14 @@ def test_a_budget_that_counts_nothing_or_refuses_everything_is_a_warning(
     assert line.endswith(trouble)
 
 
+@pytest.mark.parametrize("mode", ["shadow", "warn"])
+@pytest.mark.parametrize("limit", ["0", "0.005"])
+def test_a_budget_that_refuses_nothing_may_have_any_limit(patient: Patient, limit: str, mode: str) -> None:
+    patient.configure(BUDGET.replace("30", limit) + f'mode = "{mode}"\n')
+    (line,) = patient.lines("budget")
+    assert (line[:4], line.rpartition(", ")[2]) == ("ok  ", mode)
+
+
 def test_an_administrators_budget_that_users_can_get_around_is_a_warning(patient: Patient) -> None:
     patient.admin_file.write_text(BUDGET)
     (line,) = patient.lines("budget")

@@ -38,9 +38,9 @@ def in_words(budget: Budget) -> str:
 
 def _amounts(budget: Budget, currencies: set[str]) -> Iterator[str]:
     limit, floor = budget.limit, HoldSize.of(budget).floor
-    if not limit.amount:
+    if budget.mode == "enforce" and not limit.amount:
         yield "a limit of 0 refuses everything"
-    elif limit.amount < floor:
+    elif budget.mode == "enforce" and limit.amount < floor:
         least = exact_text(floor, limit.unit)
         yield f"its limit is below {least} {limit.unit}, the least that a prompt holds: it refuses everything"
     if limit.is_money and currencies and limit.unit not in currencies:
