@@ -41,10 +41,19 @@ _LINE = "| {} | {} | {} | {} | {} | {} | {} |"
 
 
 class Prices(Catalog):
-    """The catalog's; a model that was made up for a recording, or that nobody named, costs what gpt-4o does."""
+    """The catalog's; a model that was made up for a recording costs what gpt-4o does.
+
+    So does one that nobody named, but where all calls of the recording were of one model.
+    """
+
+    def __init__(self, recording: Path) -> None:
+        super().__init__()
+        used = {call["model"] for turn in truth_of(recording) for call in own(turn["calls"])}
+        self._unnamed = used.pop() if len(used) == 1 else None
 
     def price(self, model: str | None, usage: Usage, at: int, context: int | None = None) -> Priced:
-        return super().price("gpt-4o" if model is None or "mock" in model else model, usage, at, context)
+        named = model or self._unnamed or "gpt-4o"
+        return super().price("gpt-4o" if "mock" in named else named, usage, at, context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +105,7 @@ def table(
 
 def proven(recording: Path) -> Iterator[float]:
     """Which part of the price of each turn of several calls is proven by what the agent told before it ended."""
-    prices = Prices()
+    prices = Prices(recording)
     turns = zip(told_in(recording), sorted(truth_of(recording), key=lambda turn: str(turn["session"])), strict=True)
     for (_, told), truth in turns:
         made = [Call.of_truth(call, prices) for call in own(truth["calls"])]
@@ -117,7 +126,7 @@ def own(calls: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def overshoots(recording: Path, unit: str, on_exceed: OnExceed) -> Iterator[float]:
     """Of each turn of several calls, in multiples of what was left."""
-    prices = Prices()
+    prices = Prices(recording)
     turns = [event for event in events_of(recording) if isinstance(event, TurnStarted)]
     truth = sorted(truth_of(recording), key=lambda turn: str(turn["session"]))
     ids = [event.turn.id for event in sorted(turns, key=lambda event: event.session)]
