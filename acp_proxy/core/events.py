@@ -109,6 +109,7 @@ class SessionInfoChanged(Struct, frozen=True):
     title: str | None
     updated_at: str | None
     meta: Meta
+    cleared: bool = False  # it had a title, and has none now
 
 
 class ChildSessionSeen(Struct, frozen=True):

@@ -114,6 +114,8 @@ class Recorder(Interceptor):
                 self._open(event)
             case SessionInfoChanged(at, session, str(title)) if self._titles:
                 self._worker.note_session(self._origin, session, title[:LONGEST_TITLE], at)
+            case SessionInfoChanged(at, session, cleared=True) if self._titles:
+                self._worker.note_session(self._origin, session, None, at)
             case SessionClosed(_, session):
                 self._follow(event)
                 self._finding.pop(session, None)

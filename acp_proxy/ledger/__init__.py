@@ -193,8 +193,11 @@ class Ledger(LedgerReader, Protocol):
     def state_of(self, origin: Origin, session: str) -> SessionState | None:
         """What is known of a session, its costs summed over all its rows; None when there is no row."""
 
-    def note_session(self, origin: Origin, session: str, title: str, at: int) -> None:
-        """Keep a title as of `at` (Unix ns). Does nothing for a session without rows, or when a later title is kept."""
+    def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
+        """Keep a title as of `at` (Unix ns), or that there is none any more.
+
+        Does nothing for a session without rows, or when a later title is kept.
+        """
 
     def check(self) -> str:
         """One line on version and size, for `doctor`. Raises LedgerError when it cannot be written."""

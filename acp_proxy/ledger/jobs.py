@@ -35,11 +35,11 @@ class Append(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """A session's title, as of `at` (Unix ns)."""
+    """A session's title, as of `at` (Unix ns). None: it has none any more."""
 
     origin: Origin
     session: str
-    title: str
+    title: str | None
     at: int
 
 

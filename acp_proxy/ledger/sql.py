@@ -94,7 +94,7 @@ class SqlLedger(SqlReader):
         self._lock_sums(run, organisation)
         unsummed.add_up(run, organisation)
 
-    def note_session(self, origin: Origin, session: str, title: str, at: int) -> None:
+    def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
         self._write(lambda run: run(NOTE_TITLE, title_values(origin, session, title, at)))
 
     def state_of(self, origin: Origin, session: str) -> SessionState | None:

@@ -124,8 +124,8 @@ class LedgerWorker:
         if slot is not None:
             self._open_turns[row.entry.id] = slot
 
-    def note_session(self, origin: Origin, session: str, title: str, at: int) -> None:
-        """Keep a session's title."""
+    def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
+        """Keep a session's title; None: it has none any more."""
         self._put(Note(origin, session, title, at))
 
     def state_of(self, origin: Origin, session: str, reply: Callable[[SessionState | None], None]) -> None:

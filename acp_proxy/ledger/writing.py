@@ -126,8 +126,8 @@ def _lines(rows: Iterable[Row]) -> list[Statement]:
     return insertions("line", [values for row in rows for values in _line_values(row)])
 
 
-def title_values(origin: Origin, session: str, title: str, at: int) -> tuple[object, ...]:
-    return (title, title.casefold(), at, *key_values(origin, booked(session)), at)
+def title_values(origin: Origin, session: str, title: str | None, at: int) -> tuple[object, ...]:
+    return (title, None if title is None else title.casefold(), at, *key_values(origin, booked(session)), at)
 
 
 def _turn_values(row: Row) -> tuple[object, ...]:

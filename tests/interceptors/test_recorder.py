@@ -291,6 +291,13 @@ async def test_a_change_without_a_title_leaves_the_title(environ: dict[str, str]
         assert [session.title for session in await made.sessions()] == ["A title"]
 
 
+async def test_a_title_that_its_agent_has_cleared_is_kept_no_longer(environ: dict[str, str]) -> None:
+    async with recording(environ) as made:
+        made.see(metered(state=SessionState(title="A title")))
+        made.see(SessionInfoChanged(NOON * 2, "s1", None, None, {}, cleared=True))
+        assert [session.title for session in await made.sessions()] == [None]
+
+
 async def test_a_sessions_project_is_that_of_its_own_directory(environ: dict[str, str]) -> None:
     async with recording(environ, project_of=lambda cwd: f"project of {cwd}") as made:
         made.see(SessionOpened(NOON, "new", "s1", cwd="/src/web"), SessionOpened(NOON, "new", "s2"))

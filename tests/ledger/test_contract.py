@@ -376,7 +376,7 @@ class TestSessions:
     def test_a_title_is_kept_until_a_later_one(self, ledger: Ledger) -> None:
         ledger.append([row(state=SessionState(title="first"))])
 
-        def title_after(title: str, at: int) -> str | None:
+        def title_after(title: str | None, at: int) -> str | None:
             ledger.note_session(ALICE, "s1", title, at)
             return next(ledger.sessions(Query())).title
 
@@ -386,6 +386,11 @@ class TestSessions:
         assert title_after("still too late", NOON + MINUTE) == "second"
         ledger.append([row(at=NOON + 2 * MINUTE, state=SessionState(title="third"))])
         assert next(ledger.sessions(Query())).title == "third"
+        assert title_after(None, NOON + 9 * MINUTE) is None
+        assert list(ledger.sessions(Query(where=(("title", "third"),)))) == []
+        ledger.append([row(at=NOON + 3 * MINUTE, state=SessionState(title="older than none"))])
+        ledger.append([row(at=NOON + 9 * MINUTE, state=SessionState())])
+        assert next(ledger.sessions(Query())).title is None
 
     def test_sessions_come_by_start_with_their_times_and_context(self, ledger: Ledger) -> None:
         ledger.append([row(session="b", at=NOON + 1), row(session="a", at=NOON, context_used=5, context_size=10)])

@@ -274,8 +274,10 @@ def test_session_info_is_told_as_the_merged_state() -> None:
     talk.update("session_info_update", title="one", _meta={"a": {"x": 1, "y": 2}})
     changed = the(SessionInfoChanged, talk.update("session_info_update", updatedAt="now", _meta={"a": {"x": None}}))
     assert (changed.title, changed.updated_at, changed.meta) == ("one", "now", {"a": {"y": 2}})
+    assert not changed.cleared
     cleared = the(SessionInfoChanged, talk.update("session_info_update", title=None, _meta=None))
-    assert (cleared.title, cleared.updated_at, cleared.meta) == (None, "now", {})
+    assert (cleared.title, cleared.updated_at, cleared.meta, cleared.cleared) == (None, "now", {}, True)
+    assert not the(SessionInfoChanged, talk.update("session_info_update", title=None, updatedAt="later")).cleared
 
 
 def test_a_title_that_was_cut_inside_of_an_emoji_can_be_kept() -> None:
