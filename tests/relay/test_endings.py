@@ -149,6 +149,13 @@ def test_a_client_that_vanishes_in_mid_stream_ends_the_agent() -> None:
         assert not alive(pid)
 
 
+def test_a_client_to_whom_nothing_can_be_written_is_as_one_that_vanished() -> None:
+    """A file where the disk is full: nobody tells of it but the write."""
+    agent = python("import os\nos.write(1, b'lost\\n')\nwhile os.read(0, 1): pass\nos._exit(8)")
+    with Path("/dev/full").open("wb") as full, relayed(*agent, grace=LIMIT, stdout=full) as relay:
+        assert relay.wait() == 8  # stdin stays open here, but ends for the agent
+
+
 def test_a_grandchild_that_keeps_the_pipe_does_not_keep_the_client() -> None:
     with relayed("sh", "-c", "sleep 60 & echo $!") as relay:
         grandchild = pid_from(relay.stdout)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -71,6 +72,22 @@ def test_the_status_is_the_agents_or_128_and_its_signal(loop: Loop, script: str,
             assert await exit_status(pid) == status
 
     on(loop, test)
+
+
+@LOOPS
+def test_an_agent_that_exited_leaves_no_descriptor(loop: Loop) -> None:
+    async def test() -> None:
+        await asyncio.sleep(0)  # the loop has what it keeps open
+        with child("true") as (pid, _):
+            before = descriptors()
+            assert await exit_status(pid) == 0
+            assert descriptors() == before
+
+    on(loop, test)
+
+
+def descriptors() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
 
 
 def refused(_pid: int) -> int:

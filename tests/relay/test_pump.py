@@ -6,16 +6,24 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import pty
+import random
+import socket
 import sys
 import termios
 from array import array
 from collections.abc import Callable
+from pathlib import Path
+from time import monotonic_ns
+
+import pytest
 
 from acp_proxy.core.events import Side
 from acp_proxy.core.traffic import Traffic
+from acp_proxy.core.wire.framing import STORED_AT_MOST
 from acp_proxy.relay.outlet import HOLDING_AT_MOST, Outlet
-from acp_proxy.relay.pump import READ, Pump
-from acp_proxy.relay.stdio import own_end
+from acp_proxy.relay.pump import PIPE_AT_MOST, READ, Pump
+from acp_proxy.relay.stdio import own_end, shared_end
 from tests.agents.forwarding import Forwarding
 from tests.agents.loops import LOOPS, Loop, on
 
@@ -46,27 +54,35 @@ class Holding(Forwarding):
         return run
 
 
-class Direction:
-    """From a client's pipe to an agent's."""
+class Glancing(Forwarding):
+    """Has the pump itself write whatever comes as whole lines."""
 
-    def __init__(self, inspector: Forwarding) -> None:
+    def glance(self, sender: Side) -> Callable[[bytes], bool]:
+        return lambda _: True
+
+
+class Direction:
+    """From a client's pipe to an agent's; or from another `source`, which is then all that the client says."""
+
+    def __init__(self, inspector: Forwarding, source: int | None = None) -> None:
         self.ended, self.traffic = asyncio.Event(), Traffic()
-        source, self.client = os.pipe()
+        pipe, self.client = os.pipe()
         self.agent, sink = os.pipe()
         os.set_blocking(self.client, False)
         self.outlet = Outlet(own_end(sink, writes=True), lambda: self.pump.balance())
         inspector.attach(self.outlet, self.outlet)
-        self.pump = Pump(
-            Side.CLIENT, own_end(source, writes=False), self.outlet, inspector, self.ended.set, self.traffic
-        )
+        end = own_end(pipe, writes=False) if source is None else shared_end(source, writes=False)
+        self.pump = Pump(Side.CLIENT, end, self.outlet, inspector, self.ended.set, self.traffic)
         self.pump.start()
+        if source is not None:
+            os.close(pipe)
 
-    async def fill(self, done: Callable[[], bool]) -> int:
+    async def fill(self, done: Callable[[], bool], data: bytes = LINE * 16) -> int:
         """Writes as long as anything is taken and the loop has not settled; how many bytes."""
         written = 0
         while not done():
             with contextlib.suppress(BlockingIOError):
-                written += os.write(self.client, LINE * 16)
+                written += os.write(self.client, data)
             await asyncio.sleep(0)
         return written
 
@@ -125,6 +141,7 @@ def test_lines_that_wait_for_admission_stop_nobody_once_the_agent_reads_no_more(
 @LOOPS
 def test_one_chunk_in_eight_is_timed_and_so_is_the_first_after_a_rest(loop: Loop) -> None:
     async def test() -> None:
+        began = monotonic_ns()
         direction = Direction(Forwarding())
         flow = direction.traffic.from_client
         timed = []
@@ -137,16 +154,19 @@ def test_one_chunk_in_eight_is_timed_and_so_is_the_first_after_a_rest(loop: Loop
             timed.append(sum(flow.buckets))
             os.read(direction.agent, READ)
         assert timed == [1] * 8 + [2] * 2 + [3] * 8 + [4] * 2
-        assert flow.nanoseconds > 0
+        assert 0 < flow.nanoseconds < monotonic_ns() - began
         direction.close()
 
     on(loop, test)
 
 
 @LOOPS
-def test_a_reader_that_stops_pauses_the_pump_and_gets_all_when_it_goes_on(loop: Loop) -> None:
+@pytest.mark.parametrize("inspector", [Forwarding, Glancing])
+def test_a_reader_that_stops_pauses_the_pump_and_gets_all_when_it_goes_on(
+    loop: Loop, inspector: type[Forwarding]
+) -> None:
     async def test() -> None:
-        direction = Direction(Forwarding())
+        direction = Direction(inspector())
         written = await direction.fill(lambda: direction.outlet.congested)
         there = in_pipe(direction.agent)
         await settled()
@@ -163,9 +183,12 @@ def test_a_reader_that_stops_pauses_the_pump_and_gets_all_when_it_goes_on(loop: 
 
 
 @LOOPS
-def test_the_loss_of_the_reader_resumes_a_paused_pump_so_that_the_writer_is_not_stuck(loop: Loop) -> None:
+@pytest.mark.parametrize("inspector", [Forwarding, Glancing])
+def test_the_loss_of_the_reader_resumes_a_paused_pump_so_that_the_writer_is_not_stuck(
+    loop: Loop, inspector: type[Forwarding]
+) -> None:
     async def test() -> None:
-        direction = Direction(Forwarding())
+        direction = Direction(inspector())
         await direction.fill(lambda: direction.outlet.congested)
         os.close(direction.agent)
         direction.agent = os.open("/dev/null", os.O_RDONLY)
@@ -201,6 +224,7 @@ def test_a_cut_stream_ends_with_what_is_in_the_pipe_though_it_stays_open(loop: L
         os.write(direction.client, b"in time\n")
         direction.pump.cut()
         assert (bytes(inspector.held), inspector.ends) == (b"in time\n", 1)
+        assert direction.traffic.from_client.bytes == len(b"in time\n")
         direction.close()
 
     on(loop, test)
@@ -245,6 +269,146 @@ def test_a_cut_stream_ends_with_all_of_a_pipe_that_holds_more_than_a_read_brings
         assert os.write(direction.client, left) == len(left)
         direction.pump.cut()
         assert (bytes(inspector.held), inspector.ends) == (left, 1)
+        assert direction.traffic.from_client.bytes == len(left)
+        direction.close()
+
+    on(loop, test)
+
+
+@LOOPS
+def test_a_stream_that_never_runs_dry_is_cut_after_what_a_pipe_can_hold(loop: Loop) -> None:
+    async def test() -> None:
+        inspector = Holding()
+        direction = Direction(inspector, os.open("/dev/zero", os.O_RDONLY))
+        direction.pump.cut()
+        assert (len(inspector.held), inspector.ends) == (PIPE_AT_MOST, 1)
+        direction.close()
+
+    on(loop, test)
+
+
+@LOOPS
+def test_a_stream_that_ended_is_read_no_more_though_somebody_writes_again(loop: Loop, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    async def test() -> None:
+        inspector = Holding()
+        source = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+        direction = Direction(inspector, source)
+        (tmp_path / "pipe").write_bytes(LINE)
+        await direction.ended.wait()
+        again = os.open(tmp_path / "pipe", os.O_WRONLY)
+        os.write(again, LINE)
+        await settled()
+        assert bytes(inspector.held) == LINE
+        assert in_pipe(again) == len(LINE)
+        os.close(again)
+        direction.close()
+
+    on(loop, test)
+
+
+@LOOPS
+@pytest.mark.parametrize("kind", ["socket", "terminal"])
+def test_a_client_that_breaks_off_has_ended(loop: Loop, kind: str) -> None:
+    """Reading from it is an error then: a socket that was reset, a terminal that hung up."""
+
+    async def test() -> None:
+        inspector = Holding()
+        if kind == "socket":
+            (theirs, ours) = socket.socketpair()
+            ours.send(b"never read")
+            client, source = theirs.detach(), ours.detach()
+        else:
+            client, source = pty.openpty()
+        direction = Direction(inspector, source)
+        await settled()
+        os.close(client)
+        await direction.ended.wait()
+        assert (bytes(inspector.held), inspector.ends) == (b"", 1)
+        direction.close()
+
+    on(loop, test)
+
+
+@LOOPS
+def test_a_pump_that_is_closed_leaves_no_descriptor(loop: Loop) -> None:
+    async def test() -> None:
+        r, w = os.pipe()
+        direction = Direction(Forwarding(), r)
+        direction.close()
+        with pytest.raises(BrokenPipeError):
+            os.write(w, b"nobody has the other end\n")
+        os.close(w)
+
+    on(loop, test)
+
+
+class Watchful(Forwarding):
+    """Keeps what it is shown. Huge lines pass as they come where they begin with `s`, else they are stored."""
+
+    def __init__(self) -> None:
+        self.shown: list[bytes] = []
+        self.pieces: list[bytes] = []
+        self.gave_up: list[int] = []
+
+    def lines(self, sender: Side, run: bytes) -> None:
+        assert not self.pieces
+        self.shown += run.splitlines(keepends=True)
+        super().lines(sender, run)
+
+    def streams(self, sender: Side, head: bytes) -> bool:
+        return head.startswith(b"s")
+
+    def gives_up(self, sender: Side, size: int) -> bool:
+        self.gave_up.append(size)
+        return True
+
+    def part(self, sender: Side, data: bytes, *, last: bool) -> None:
+        self.pieces.append(data)
+        if last:
+            self.shown.append(b"".join(self.pieces))
+            self.pieces = []
+        self.to_agent.write(data)
+
+
+@LOOPS
+@pytest.mark.parametrize("seed", range(4))
+def test_each_line_is_shown_once_and_whole_or_in_pieces_of_which_only_the_last_ends_it(loop: Loop, seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  any will do
+    kinds = [b"short\n", LINE, b"s" * (READ - 1) + b"\n", b"s" * 3 * READ + b"\n", b"stored" * READ + b"\n"]
+    kinds += [b"x" * (READ + 1) + b"\n", b"\n"]
+    lines = [*chance.choices(kinds, k=40), b"unterminated"]
+
+    async def test() -> None:
+        inspector = Watchful()
+        direction = Direction(inspector)
+        os.set_blocking(direction.agent, False)
+        data = b"".join(lines)
+        while not direction.ended.is_set():
+            with contextlib.suppress(BlockingIOError):
+                while data:
+                    data = data[os.write(direction.client, data[: chance.choice([1, 6, READ, READ, READ])]) :]
+                os.close(direction.client)
+                direction.client = os.open("/dev/null", os.O_RDONLY)
+            await asyncio.sleep(0)
+            with contextlib.suppress(BlockingIOError):
+                os.read(direction.agent, 4 * READ)
+        assert inspector.shown == lines
+        direction.close()
+
+    on(loop, test)
+
+
+@LOOPS
+def test_of_a_line_that_may_not_stream_no_more_is_stored_than_64_mib(loop: Loop) -> None:
+    async def test() -> None:
+        inspector = Watchful()
+        direction = Direction(inspector)
+        os.close(direction.agent)
+        direction.agent = os.open("/dev/null", os.O_RDONLY)
+        await direction.fill(lambda: bool(inspector.pieces), b"x" * READ)
+        assert STORED_AT_MOST < inspector.gave_up[0] <= STORED_AT_MOST + READ
         direction.close()
 
     on(loop, test)

@@ -7,6 +7,7 @@ import os
 import pty
 import socket
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -182,3 +183,79 @@ def test_a_pipe_of_our_own_never_blocks(loop: Loop) -> None:
         source.close()
 
     on(loop, test)
+
+
+def a_pipe() -> tuple[int, int]:
+    return os.pipe()
+
+
+def a_socket() -> tuple[int, int]:
+    ours, theirs = socket.socketpair()
+    return ours.detach(), theirs.detach()
+
+
+def a_terminal() -> tuple[int, int]:
+    leader, follower = pty.openpty()
+    return follower, leader
+
+
+def a_file() -> tuple[int, int]:
+    return os.open("/dev/zero", os.O_RDWR), os.open("/dev/null", os.O_RDWR)
+
+
+KINDS = pytest.mark.parametrize("kind", [a_pipe, a_socket, a_terminal, a_file])
+
+
+@LOOPS
+@KINDS
+def test_an_end_is_ready_again_and_again_until_it_is_watched_no_more(
+    loop: Loop, kind: Callable[[], tuple[int, int]]
+) -> None:
+    async def test() -> None:
+        ours, theirs = kind()
+        os.write(theirs, b"there is something to read\n")
+        source = shared_end(ours, writes=False)
+        calls, enough = 0, asyncio.Event()
+
+        def called() -> None:
+            nonlocal calls
+            calls += 1
+            if calls == 3:
+                enough.set()
+
+        source.watch(called)
+        await enough.wait()
+        source.unwatch()
+        before = calls
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert calls == before
+        source.close()
+        os.close(theirs)
+
+    on(loop, test)
+
+
+@LOOPS
+@KINDS
+@pytest.mark.parametrize("writes", [False, True])
+def test_an_end_that_is_closed_while_it_is_watched_leaves_no_descriptor(
+    loop: Loop, kind: Callable[[], tuple[int, int]], writes: bool
+) -> None:
+    async def test() -> None:
+        await asyncio.sleep(0)  # the loop has what it keeps open
+        before = descriptors()
+        ours, theirs = kind()[:: -1 if writes else 1]
+        end = shared_end(ours, writes=writes)
+        end.watch(lambda: None)
+        if writes:
+            end.watch_loss(lambda: None)
+        end.close()
+        os.close(theirs)
+        assert descriptors() == before
+
+    on(loop, test)
+
+
+def descriptors() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
