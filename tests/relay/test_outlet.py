@@ -126,9 +126,11 @@ def test_a_closed_outlet_writes_nothing_to_whatever_is_opened_under_its_number(l
             pair.to_client.write(LINE)
         waited = not pair.to_client.delivered
         pair.to_client.close()
+        pair.to_agent.close()
         assert (waited, pair.to_client.delivered) == (True, True)  # it is given up
         others = [os.pipe() for _ in range(4)]
         pair.to_client.write(b"to nobody\n")
+        pair.to_agent.write(b"to nobody\n")
         for r, w in others:
             os.close(w)
             assert os.read(r, 100) == b""

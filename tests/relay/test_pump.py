@@ -297,6 +297,7 @@ def test_a_stream_that_ended_is_read_no_more_though_somebody_writes_again(loop: 
         direction = Direction(inspector, source)
         (tmp_path / "pipe").write_bytes(LINE)
         await direction.ended.wait()
+        direction.pump.balance()  # as when the agent takes what waited
         again = os.open(tmp_path / "pipe", os.O_WRONLY)
         os.write(again, LINE)
         await settled()
