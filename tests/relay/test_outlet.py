@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 
 from acp_proxy.relay.outlet import HOLDING_AT_MOST, Outlet
 from acp_proxy.relay.pump import READ
@@ -128,16 +129,42 @@ def test_a_closed_outlet_writes_nothing_to_whatever_is_opened_under_its_number(l
         pair.to_client.close()
         pair.to_agent.close()
         assert (waited, pair.to_client.delivered) == (True, True)  # it is given up
-        others = [os.pipe() for _ in range(4)]
-        pair.to_client.write(b"to nobody\n")
-        pair.to_agent.write(b"to nobody\n")
-        for r, w in others:
-            os.close(w)
-            assert os.read(r, 100) == b""
-            os.close(r)
+        assert written_elsewhere(pair.to_client, pair.to_agent) == b""
         pair.close()
 
     on(loop, test)
+
+
+@LOOPS
+def test_an_outlet_that_is_closed_as_more_is_read_for_it_stays_closed(loop: Loop) -> None:
+    async def test() -> None:
+        pair, closed = Pair(), asyncio.Event()
+
+        def refill() -> None:
+            pair.to_agent.close()
+            closed.set()
+
+        pair.to_agent.refill = refill
+        for _ in range(3):
+            pair.to_agent.write(LINE)
+        os.read(pair.agent, READ)
+        await closed.wait()
+        assert written_elsewhere(pair.to_agent) == b""
+        pair.close()
+
+    on(loop, test)
+
+
+def written_elsewhere(*outlets: Outlet) -> bytes:
+    """What closed outlets write to files that were opened since, and have the lowest numbers that are free."""
+    others = [end for _ in range(4) for end in socket.socketpair()]
+    for outlet in outlets:
+        outlet.write(b"to nobody\n")
+    found = b""
+    for end in others:
+        with end, contextlib.suppress(BlockingIOError):
+            found += end.recv(100, socket.MSG_DONTWAIT)
+    return found
 
 
 @LOOPS
