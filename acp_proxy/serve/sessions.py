@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from binascii import Error
 from collections.abc import Set
 from typing import Annotated, Any
 
@@ -117,7 +116,7 @@ class RecentSessions:
     def _session_at(self, cursor: str) -> SessionInfo:
         try:
             ended_at, user, host, agent, session = _decode_cursor(urlsafe_b64decode(cursor))
-        except (Error, ValueError) as error:
+        except ValueError as error:
             raise BadQuestionError("before: expected what an earlier answer called next") from error
         origin = Origin(self._organisation, user, None, None, host, agent, None, None)
         return SessionInfo(origin, session, None, 0, ended_at, None, None)

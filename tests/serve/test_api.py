@@ -246,7 +246,12 @@ def test_large_answers_are_zipped_for_who_takes_that(served: Served) -> None:
         plain, zipped = served.ask(path), served.ask(path, {"Accept-Encoding": "br, gzip;q=0.5"})
         assert zipped.headers["content-encoding"] == "gzip"
         assert gzip.decompress(zipped.body) == plain.body
-        assert "content-encoding" not in served.ask(path, {"Accept-Encoding": "gzip;q=0"}).headers
+        assert served.ask(path, {"Accept-Encoding": "GZIP"}).body == zipped.body
+        for refused in ("gzip;q=0", "br, gzip ; q=0.0", "x-gzip", "identity"):
+            answer = served.ask(path, {"Accept-Encoding": refused})
+            assert "content-encoding" not in answer.headers
+            assert answer.headers["vary"] == zipped.headers["vary"] == "Accept-Encoding"  # for caches
+    assert "content-encoding" not in served.ask("/api/live", {"Accept-Encoding": "gzip"}).headers  # it would grow
 
 
 def test_a_file_of_the_page_is_sent_once(served: Served) -> None:
