@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from acp_proxy.serve.connections import LARGEST_HEAD, LONGEST_HEAD, MOST
+from acp_proxy.serve.connections import LARGEST_HEAD, LONGEST_HEAD, MOST, MOST_ASKED, Crowd
 from tests.pace import slower
 from tests.serve.house import Home, Served
 
@@ -121,3 +123,59 @@ def test_a_request_that_comes_byte_by_byte_is_cut(served: Served) -> None:
             except OSError:
                 hung_up = True
         assert hung_up
+
+
+class Waiting:
+    """An application that answers when it may, and to whom its answers are not read before that may be, too."""
+
+    def __init__(self) -> None:
+        self.may_answer, self.is_read = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.may_answer.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await self.is_read.wait()
+
+
+class Asked:
+    """A question, and its status once an answer begins."""
+
+    def __init__(self, app: ASGIApp, path: str = "/api/live") -> None:
+        self.status: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.over = asyncio.create_task(self._ask(app, {"type": "http", "method": "GET", "path": path}))
+
+    async def _ask(self, app: ASGIApp, scope: Scope) -> None:
+        async def receive() -> Message:
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self.status.set_result(message["status"])
+
+        await app(scope, receive, send)
+
+
+async def test_of_too_many_questions_at_once_some_are_refused_until_answers_begin() -> None:
+    waiting = Waiting()
+    crowd = Crowd(waiting)
+    questions = [Asked(crowd) for _ in range(MOST_ASKED)]
+    refused = Asked(crowd)
+    async with asyncio.timeout(60):
+        assert await refused.status == 503
+    alive = Asked(crowd, "/livez")
+    waiting.may_answer.set()
+    assert {await each.status for each in (*questions, alive)} == {200}
+    late = Asked(crowd)
+    assert await late.status == 200  # though nobody has read the others
+    waiting.is_read.set()
+    await asyncio.gather(*(each.over for each in (*questions, refused, alive, late)))
+
+
+async def test_a_question_that_has_failed_takes_no_place() -> None:
+    async def failing(scope: Scope, receive: Receive, send: Send) -> None:
+        raise ZeroDivisionError
+
+    crowd = Crowd(failing)
+    for _ in range(MOST_ASKED + 1):
+        with pytest.raises(ZeroDivisionError):
+            await Asked(crowd).over
