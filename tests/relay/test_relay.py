@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from acp_proxy.core.events import Side
 from acp_proxy.relay import Relay
+from acp_proxy.relay.outlet import HOLDING_AT_MOST
 from acp_proxy.spawn import Started
 from tests.agents.client import (
     LIMIT,
@@ -160,14 +161,7 @@ class Holding(Forwarding):
 
 @LOOPS
 def test_the_agents_stdin_stays_open_for_lines_that_wait_for_admission(loop: Loop) -> None:
-    (client_in, ours), (theirs, client_out), (agent_in, to_agent), (from_agent, agent_out) = (
-        os.pipe() for _ in range(4)
-    )
-    with os.fdopen(agent_in) as stdin, os.fdopen(agent_out) as stdout:
-        agent = subprocess.Popen(["cat"], stdin=stdin, stdout=stdout)
-    started = Started(
-        pid=agent.pid, to_agent=to_agent, from_agent=from_agent, from_client=client_in, to_client=client_out
-    )
+    started, ours, theirs, agent = started_cat()
 
     async def test() -> None:
         inspector = Holding()
@@ -182,6 +176,52 @@ def test_the_agents_stdin_stays_open_for_lines_that_wait_for_admission(loop: Loo
     on(loop, test)
     os.close(theirs)
     agent.returncode = 0  # the relay has waited for it
+
+
+class Talking(Forwarding):
+    """Says a lot to the client for each of its lines."""
+
+    def lines(self, sender: Side, run: bytes) -> None:
+        for _ in range(run.count(b"\n")):
+            self.to_client.insert(b"x" * 65_535 + b"\n")
+
+
+@LOOPS
+def test_a_client_that_does_not_read_what_we_say_is_not_read_either(loop: Loop) -> None:
+    started, ours, theirs, agent = started_cat()
+
+    async def test() -> None:
+        relay = asyncio.create_task(Relay(started, Talking(), signals=False).run())
+        os.set_blocking(ours, False)
+        asked = idle = 0
+        while idle < 200:
+            try:
+                asked += os.write(ours, b"x" * 4095 + b"\n")
+                idle = 0
+            except BlockingIOError:
+                idle += 1
+            assert asked < 4 << 20
+            await asyncio.sleep(0)
+        assert asked >= 4096 * (HOLDING_AT_MOST >> 16)
+        os.close(ours)
+        os.close(theirs)
+        assert await relay == 0
+
+    on(loop, test)
+    agent.returncode = 0  # the relay has waited for it
+
+
+def started_cat() -> tuple[Started, int, int, subprocess.Popen[bytes]]:
+    """An agent that says what it hears; where the client writes and reads; and the agent itself."""
+    (client_in, ours), (theirs, client_out), (agent_in, to_agent), (from_agent, agent_out) = (
+        os.pipe() for _ in range(4)
+    )
+    with os.fdopen(agent_in) as stdin, os.fdopen(agent_out) as stdout:
+        agent = subprocess.Popen(["cat"], stdin=stdin, stdout=stdout)
+    started = Started(
+        pid=agent.pid, to_agent=to_agent, from_agent=from_agent, from_client=client_in, to_client=client_out
+    )
+    return started, ours, theirs, agent
 
 
 # Kinds of stdin and stdout.
