@@ -252,7 +252,7 @@ def test_an_end_that_is_closed_while_it_is_watched_leaves_no_descriptor(
             end.watch_loss(lambda: None)
         end.close()
         os.close(theirs)
-        assert descriptors() == before
+        assert descriptors() <= before
 
     on(loop, test)
 
