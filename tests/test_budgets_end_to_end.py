@@ -93,6 +93,18 @@ def test_a_turn_that_a_signal_ends_is_settled(environ: dict[str, str], number: s
     assert [cost.text for cost in row.entry.costs] == ["0.3"]
 
 
+def test_dollars_use_up_a_budget_in_euros_that_has_a_rate_for_them(environ: dict[str, str], tmp_path: Path) -> None:
+    in_euros = BUDGET.replace('"USD"', '"EUR"').replace('"1"', '"0.45"')
+    (tmp_path / ".config/acp-proxy/config.toml").write_text(f'{in_euros}rates = {{ USD = "0.5" }}\n{PATIENT}')
+    with proxy(environ) as process:
+        editor = Editor(process)
+        assert editor.prompt("end 0.9")["result"] == {"stopReason": "end_turn"}
+        refused = editor.prompt("end 0.91")
+        assert refused["result"]["_meta"] == {"acp-proxy": {"budget": "cap"}}
+        editor.leave()
+    assert [[cost.text for cost in row.entry.costs] for row in rows(environ)] == [["0.9"]]
+
+
 def test_the_flag_limits_one_run_and_not_the_next(environ: dict[str, str]) -> None:
     for _ in range(2):
         with proxy(environ, "--budget", "0.1") as process:

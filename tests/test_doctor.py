@@ -268,6 +268,15 @@ def test_a_budget_that_counts_nothing_or_refuses_everything_is_a_warning(
     assert line.endswith(trouble)
 
 
+def test_a_budget_with_a_rate_for_what_the_ledger_has_is_in_order(patient: Patient) -> None:
+    with closing(open_ledger(patient.url, journals=())) as ledger:
+        ledger.append([row()])
+    patient.configure(BUDGET.replace('"USD"', '"EUR"') + 'rates = { USD = "0.92" }\n')
+    assert patient.lines("budget") == [
+        'ok   budget: "daily" (user): 30 EUR (1 USD = 0.92), day for each user, Europe/Berlin, enforce'
+    ]
+
+
 @pytest.mark.parametrize("mode", ["shadow", "warn"])
 @pytest.mark.parametrize("limit", ["0", "0.005"])
 def test_a_budget_that_refuses_nothing_may_have_any_limit(patient: Patient, limit: str, mode: str) -> None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Budget, Standing, account_of
 from acp_proxy.core.budget.charge import charge
-from acp_proxy.core.budget.hold_size import RECENT, HoldSize
+from acp_proxy.core.budget.hold_size import RECENT, HoldSize, in_unit
 from acp_proxy.core.budget.verdict import decide
 from acp_proxy.core.entry import Entry
 from acp_proxy.core.scope import Subject
@@ -101,7 +101,7 @@ class _Past:
         self._budgets = budgets
         # A budget of sessions counts all of a session, also what it did before it had a team or a project.
         self._charging = [replace(each, per=None) if each.window.name == "session" else each for each in budgets]
-        self._units = {budget.limit.unit for budget in budgets}
+        self._units = {unit for budget in budgets for unit in budget.units}
         self._spent_before = spent_before
         self._spent: dict[str, _Spent] = {}  # by the keys of accounts, as the next
         self._held: Counter[str] = Counter()
@@ -195,9 +195,9 @@ class _Past:
         return self._spent[account.key]
 
     def _size(self, budget: Budget, row: Row, model: str | None) -> HoldSize:
-        agent = (row.origin.organisation, row.origin.agent, budget.limit.unit)
-        own = self._recent[(*agent, model, row.origin.user)] if model else ()
-        return HoldSize.of(budget, own, self._recent[agent])
+        agent = (row.origin.organisation, row.origin.agent)
+        own = in_unit(budget, lambda unit: self._recent[(*agent, unit, model, row.origin.user)]) if model else ()
+        return HoldSize.of(budget, own, in_unit(budget, lambda unit: self._recent[(*agent, unit)]))
 
     def _remember(self, row: Row) -> None:
         if row.entry.kind != "turn":

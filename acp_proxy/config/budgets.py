@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from acp_proxy.config.arrays import Place, checked, tables
+from acp_proxy.config.checks import currency
 from acp_proxy.config.files import TomlFile
 from acp_proxy.core.budget import Budget, Layer, Limit
 from acp_proxy.core.scope import DIMENSIONS, Scope
@@ -14,6 +15,7 @@ from acp_proxy.core.windows import Window
 FLAG = "--budget"  # the name of the budget that the flag gives
 _LIMIT = 'expected { amount = "30", currency = "USD" }, { tokens = 2_000_000 } or { turns = 200 }'
 _SCOPE = 'expected { team = "core" } or the like; of user, team, project, agent and model'
+_RATES = 'expected { USD = "0.92" } or the like: what one of another currency counts as in that of the limit'
 _PLAIN = ("per", "mode", "thresholds", "on_exceed", "on_unpriced", "on_unavailable", "hold")
 
 
@@ -22,7 +24,7 @@ def budgets_of(file: TomlFile, layer: Layer) -> tuple[Budget, ...]:
     named: dict[str, Budget] = {}
     for index, table in enumerate(tables(file, "budget")):
         place = Place(file, "budget", index)
-        values = checked(table, place, {("limit",): _LIMIT, ("scope",): _SCOPE})
+        values = checked(table, place, {("limit",): _LIMIT, ("scope",): _SCOPE, ("rates",): _RATES})
         budget = _budget(values, table.get("hold", "auto"), layer, place)
         if budget.name in named:
             raise place.wrong("name", f'"{budget.name}" is the name of another budget of this file')
@@ -52,14 +54,29 @@ def _budget(values: Mapping[str, Any], hold: object, layer: Layer, place: Place)
         limit=limit,
         scope=Scope(**{key: values[f"scope.{key}"] for key in DIMENSIONS if f"scope.{key}" in values}),
         zone=values.get("timezone", "UTC"),
+        rates=_rates(values, limit, place),
         **{key: values[key] for key in _PLAIN if key in values},
     )
 
 
+def _rates(values: Mapping[str, Any], limit: Limit, place: Place) -> tuple[tuple[str, int], ...]:
+    rates = {key.removeprefix("rates."): value for key, value in values.items() if key.startswith("rates.")}
+    if rates and not limit.is_money:
+        raise place.wrong("rates", f"expected none: a limit of {limit.unit} counts no money")
+    for name in rates:
+        try:
+            currency(name)
+        except ValueError as error:
+            raise place.wrong("rates", str(error)) from None
+    if limit.unit in rates:
+        raise place.wrong("rates", f"expected currencies other than that of the limit, {limit.unit}")
+    return tuple(sorted(rates.items()))
+
+
 def _limit(values: Mapping[str, Any], place: Place) -> Limit:
     match {key.removeprefix("limit."): value for key, value in values.items() if key.startswith("limit.")}:
-        case {"amount": int(nano), "currency": str(currency), **rest} if not rest:
-            return Limit(nano, currency)
+        case {"amount": int(nano), "currency": str(unit), **rest} if not rest:
+            return Limit(nano, unit)
         case {"amount": _, **rest} if not rest:
             raise place.wrong("limit", 'expected a currency beside the amount, such as currency = "USD"')
         case {"tokens": int(number), **rest} if not rest:

@@ -144,6 +144,20 @@ def amount(value: object) -> int:
     return nano
 
 
+def rate(value: object) -> int:
+    """Nano-units that one of a currency counts as, from a decimal in quotes."""
+    expected = 'expected what one of it counts as in the currency of the limit, a decimal in quotes such as "0.92"'
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise ValueError(f'{expected}: write "{value}"')
+    try:
+        nano = amount(value)
+    except ValueError:
+        nano = 0
+    if nano == 0:
+        raise ValueError(f"{expected}, above 0")
+    return nano
+
+
 def currency(value: object) -> str:
     name = text(value)
     if name in ("tokens", "turns"):

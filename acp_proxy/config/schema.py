@@ -25,6 +25,7 @@ from acp_proxy.config.checks import (
     percents,
     port,
     price,
+    rate,
     secret,
     text,
     tokens,
@@ -66,6 +67,7 @@ KEYS: dict[str, Check] = {
     "budget.limit.currency": currency,
     "budget.limit.tokens": count,
     "budget.limit.turns": count,
+    "budget.rates.*": rate,
     "budget.mode": one_of("shadow", "warn", "enforce"),
     "budget.thresholds": percents,
     "budget.on_exceed": one_of("finish_turn", "deny_next_tool", "cancel"),
@@ -111,6 +113,8 @@ def pattern_of(key: Key) -> Key:
     match key:
         case ("prices" | "aliases" | "agents" as table, _, *rest):
             return (table, "*", *rest)
+        case ("budget", "rates", _):
+            return ("budget", "rates", "*")
     return key
 
 

@@ -1,6 +1,7 @@
 """Money as an integer number of nano-units (10**-9) with its currency; never a float, never mixed.
 
-A currency is any string ("USD", "EUR", "credits"): it is compared, never converted.
+A currency is any string ("USD", "EUR", "credits"): it is compared, and never converted but for a budget
+that has a rate for it.
 """
 
 from __future__ import annotations

@@ -33,7 +33,9 @@ def in_words(budget: Budget) -> str:
     limit = budget.limit
     amount = decimal_text(limit.amount) if limit.is_money else f"{limit.amount:,}"
     per = f" for each {budget.per}" if budget.per else ""
-    return f"{amount} {limit.unit}, {budget.window.text}{per}, {budget.zone}, {budget.mode}"
+    rates = ", ".join(f"1 {currency} = {decimal_text(nano)}" for currency, nano in budget.rates)
+    of_others = f" ({rates})" if rates else ""
+    return f"{amount} {limit.unit}{of_others}, {budget.window.text}{per}, {budget.zone}, {budget.mode}"
 
 
 def _amounts(budget: Budget, currencies: set[str]) -> Iterator[str]:
@@ -43,8 +45,8 @@ def _amounts(budget: Budget, currencies: set[str]) -> Iterator[str]:
     elif budget.mode == "enforce" and limit.amount < floor:
         least = exact_text(floor, limit.unit)
         yield f"its limit is below {least} {limit.unit}, the least that a prompt holds: it refuses everything"
-    if limit.is_money and currencies and limit.unit not in currencies:
-        yield f"it counts {limit.unit}, and the ledger has only {', '.join(sorted(currencies))}"
+    if limit.is_money and currencies and currencies.isdisjoint(budget.units):
+        yield f"it counts {' and '.join(budget.units)}, and the ledger has only {', '.join(sorted(currencies))}"
 
 
 def _nobody(budget: Budget, seen: Mapping[Dimension, set[str]]) -> Iterator[str]:

@@ -27,6 +27,7 @@ per = "user"
 window = "rolling:24h"
 timezone = "Europe/Berlin"
 limit = { amount = "30.5", currency = "EUR" }
+rates = { USD = "0.92", credits = "0.04" }
 mode = "warn"
 thresholds = [100, 50, 50]
 on_exceed = "cancel"
@@ -65,6 +66,7 @@ def test_every_key_arrives_where_it_is_read(tmp_path: Path) -> None:
             on_unpriced="deny",
             on_unavailable="closed",
             hold=250_000_000,
+            rates=(("USD", 920_000_000), ("credits", 40_000_000)),
         ),
     )
 
@@ -92,6 +94,10 @@ def test_a_limit_and_a_scope_may_be_tables_of_their_own(tmp_path: Path) -> None:
 def test_budgets_keep_the_order_of_the_file(tmp_path: Path) -> None:
     text = "".join(f"[[budget]]\n{NEEDED}".replace('"a"', f'"{name}"') for name in "zab")
     assert [budget.name for budget in budgets(tmp_path, text)] == ["z", "a", "b"]
+
+
+_RATES = 'expected { USD = "0.92" } or the like: what one of another currency counts as in that of the limit'
+_RATE = 'expected what one of it counts as in the currency of the limit, a decimal in quotes such as "0.92"'
 
 
 def _with(line: str) -> str:
@@ -128,6 +134,15 @@ def _with(line: str) -> str:
             'scope = "core"',
             '10: budget.scope: expected { team = "core" } or the like; of user, team, project, agent and model',
         ),
+        ('rates = "0.9"', f"10: budget.rates: {_RATES}"),
+        ("rates = { EUR = 0.9 }", f'10: budget.rates.EUR: {_RATE}: write "0.9"'),
+        ('rates = { EUR = "0" }', f"10: budget.rates.EUR: {_RATE}, above 0"),
+        ('rates = { EUR = "1:2" }', f"10: budget.rates.EUR: {_RATE}, above 0"),
+        (
+            'rates = { eur = "1" }',
+            '10: budget.rates: expected a currency such as "USD"; did you mean "EUR"?',
+        ),
+        ('rates = { USD = "1" }', "10: budget.rates: expected currencies other than that of the limit, USD"),
         ("hold = 0.5", '10: budget.hold: expected an amount as a decimal in quotes, such as "30": write "0.5"'),
         ("hold = true", '10: budget.hold: expected "auto", an amount in quotes or a whole number, not true or false'),
         (
@@ -150,6 +165,15 @@ def test_a_hold_is_in_the_unit_of_its_limit(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         budgets(tmp_path, f'{counted}hold = "5"\n')
     assert str(caught.value) == f'{tmp_path}/config.toml:5: budget.hold: expected "auto" or a number of tokens'
+
+
+def test_what_is_counted_has_no_rates(tmp_path: Path) -> None:
+    text = '[[budget]]\nname = "runs"\nwindow = "day"\nlimit = { turns = 9 }\nrates = { USD = "1" }\n'
+    with pytest.raises(ConfigError) as caught:
+        budgets(tmp_path, text)
+    assert (
+        str(caught.value) == f"{tmp_path}/config.toml:5: budget.rates: expected none: a limit of turns counts no money"
+    )
 
 
 _AMOUNT = 'expected an amount from 0, such as "30" or "0.50"'

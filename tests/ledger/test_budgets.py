@@ -193,6 +193,7 @@ class TestStandings:
             budget("9 USD"),
             budget("9 USD", per="user"),
             budget("9 EUR", "month", zone="Europe/Berlin"),
+            budget("9 EUR", "quarter", rates=(("USD", 2 * 10**9),)),
             budget("9 tokens", "rolling:5h"),
             budget("9 USD", "rolling:1h", per="team"),
             budget("9 turns", "week", zone="Asia/Kathmandu"),
@@ -222,6 +223,18 @@ class TestStandings:
         (standing,) = ledger.standing([account(budget("9 USD"))], NOON)
         assert (standing.spent, standing.not_counted) == (usd("1"), (Money.of("2", "credits"),))
         assert standing.unpriced == 1
+
+    @pytest.mark.parametrize("window", ["day", "session"])  # from totals, and from rows
+    def test_a_rate_is_that_of_the_configuration_also_for_what_was_spent_before(
+        self, ledger: BudgetLedger, window: str
+    ) -> None:
+        ledger.append([row(line(cost="1"), line("haiku", "2", "EUR")), row(line(cost="3", currency="credits"))])
+        for nano, spent in ((900_000_000, "2.9"), (1_100_000_000, "3.1")):
+            one = account(budget("9 EUR", window, rates=(("USD", nano),)))
+            hold(ledger, "first", (one, 1))  # from now on its sum is kept
+            ledger.release("default", "first")
+            (found,) = ledger.standing([one], NOON)
+            assert (found.spent, found.not_counted) == (usd(spent), (Money.of("3", "credits"),))
 
     @pytest.mark.parametrize("window", ["day", "session"])  # from totals, and from rows
     @pytest.mark.parametrize(("models", "unpriced"), [((), 1), (("op*",), 2)])

@@ -5,7 +5,7 @@ Only arithmetic: rows and holds are a ledger's, whether a prompt may go is `core
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import tzinfo
 from typing import Literal
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.compact import compact
-from acp_proxy.core.money import COUNTED, Money
+from acp_proxy.core.money import COUNTED, NANO, Money, rounded
 from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Dimension, Scope, Subject
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.windows import HOUR, Bounds, Window
@@ -53,6 +53,17 @@ class Budget(Struct, frozen=True):
     on_unpriced: OnUnpriced = "warn"
     hold: int | Literal["auto"] = "auto"  # in the limit's unit
     on_unavailable: OnUnavailable | None = None  # None: as the ledger's
+    rates: tuple[tuple[str, int], ...] = ()  # currencies, and nano-units of the limit's that one of each counts as
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """What it counts: the limit's own unit, then the currencies that it has a rate for."""
+        return (self.limit.unit, *[currency for currency, _ in self.rates])
+
+    def counted(self, amounts: Mapping[str, int]) -> int:
+        """Amounts by unit, money in nano-units, as one in the limit's; others than `units` add nothing."""
+        own = amounts.get(self.limit.unit, 0)
+        return own + sum([rounded(amounts[unit] * rate, NANO) for unit, rate in self.rates if unit in amounts])
 
     @property
     def stops_turns(self) -> bool:
@@ -142,8 +153,8 @@ class Standing(Struct, frozen=True):
     """An account with what a ledger knows of it; amounts in the account's unit.
 
     `spent` is committed, `held` what running turns may still cost, `granted` on top of the limit. `not_counted` is
-    spend in other currencies. It is a lower bound where rows have no known price, `unpriced`, or their agent told less
-    than all of what they used, `untold`: each a number of rows.
+    spend in currencies that the budget has no rate for. It is a lower bound where rows have no known price, `unpriced`,
+    or their agent told less than all of what they used, `untold`: each a number of rows.
     """
 
     account: Account

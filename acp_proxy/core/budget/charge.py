@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from acp_proxy.core.budget import Account
 from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.money import summed
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Scope
 from acp_proxy.core.session_ids import booked
@@ -23,10 +24,10 @@ _LOST = frozenset({"crashed", "disconnected"})
 def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, process: str | None = None) -> int:
     """In the account's unit, 0 for a row that it does not count. `process` is the run of the proxy that made the row.
 
-    By the row's start, and by the models that were used, whatever was expected at admission. Costs in other currencies
-    and unknown ones add nothing: a ledger reports them beside the sum. Only with `on_unpriced = "estimate"` a row that
-    misses a price is charged at least its turn's `hold`. A lost turn, and one whose row is only presumed, is charged
-    that in any case.
+    By the row's start, and by the models that were used, whatever was expected at admission. Costs in currencies
+    without a rate and unknown ones add nothing: a ledger reports them beside the sum. Only with `on_unpriced =
+    "estimate"` a row that misses a price is charged at least its turn's `hold`. A lost turn, and one whose row is only
+    presumed, is charged that in any case.
     """
     if is_lost(entry, account.unit):
         return hold
@@ -37,7 +38,8 @@ def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, pro
         case "tokens":
             known = sum(line.usage.total for line in lines)
             return max(known, hold) if is_presumed(entry) else known
-    known = sum(line.cost.nano for line in lines if line.cost is not None and line.cost.currency == account.unit)
+    costs = summed(line.cost for line in lines if line.cost is not None)
+    known = account.budget.counted({cost.currency: cost.nano for cost in costs})
     missing = entry.cost_source != "parent" and any(line.cost is None and line.usage.total for line in lines)
     presumed = is_presumed(entry) or (missing and account.budget.on_unpriced == "estimate")
     return max(known, hold) if presumed else known
@@ -89,8 +91,9 @@ def charge_so_far(
     concerned = account.filter.scope.accepts("model", model)
     if account.unit == "tokens":
         return SoFar(least.total if concerned else 0, estimated=True)
-    by_tokens = priced.cost.nano if priced and priced.cost and priced.cost.currency == account.unit else 0
-    if (cost := told.get(account.unit, 0)) and not (by_tokens and priced and priced.configured):
+    price = priced.cost if priced else None
+    by_tokens = account.budget.counted({price.currency: price.nano}) if price else 0
+    if (cost := account.budget.counted(told)) and not (by_tokens and priced and priced.configured):
         return SoFar(cost)
     return SoFar(by_tokens if concerned else 0, estimated=True)
 

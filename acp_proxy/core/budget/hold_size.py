@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -38,6 +38,13 @@ class HoldSize(Struct, frozen=True):
     def within(self, left: int) -> int | None:
         """What is held where `left` is left; None when that is too little."""
         return min(self.wanted, left) if left >= self.floor else None
+
+
+def in_unit(budget: Budget, recent: Callable[[str], Sequence[int]]) -> Sequence[int]:
+    """What turns took by a unit of `recent`, for all units that the budget counts, in the limit's."""
+    if not budget.rates:  # as of nearly all: each prompt asks
+        return recent(budget.limit.unit)
+    return [budget.counted({unit: amount}) for unit in budget.units for amount in recent(unit)]
 
 
 def _range(limit: Limit) -> tuple[int, int]:

@@ -72,7 +72,7 @@ class Running(Struct):
             account = standing.account
             meanwhile = self.beside[account.key]
             now = replace(standing, spent=standing.spent + meanwhile) if meanwhile else standing
-            yield now, self.charged[account.key] + told(account.filter.scope).get(account.unit, 0)
+            yield now, self.charged[account.key] + account.budget.counted(told(account.filter.scope))
 
     @property
     def may_be_stopped(self) -> bool:

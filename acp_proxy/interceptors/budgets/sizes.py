@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from acp_proxy.core.budget import Account
-from acp_proxy.core.budget.hold_size import RECENT, HoldSize
+from acp_proxy.core.budget.hold_size import RECENT, HoldSize, in_unit
 from acp_proxy.core.entry import Origin
 from acp_proxy.ledger.budgets import BudgetLedger
 
@@ -19,8 +19,8 @@ class Sizes:
         self._recent: dict[_Key, list[int]] = {}
 
     def of(self, account: Account, origin: Origin, model: str | None) -> HoldSize:
-        agents = self._recent.get((origin.agent, account.unit, None), ())
-        own = self._recent.get((origin.agent, account.unit, model), ()) if model else ()
+        agents = in_unit(account.budget, lambda unit: self._recent.get((origin.agent, unit, None), ()))
+        own = in_unit(account.budget, lambda unit: self._recent.get((origin.agent, unit, model), ())) if model else ()
         return HoldSize.of(account.budget, own, agents)
 
     def learn(
@@ -33,7 +33,7 @@ class Sizes:
         anew: bool = False,
     ) -> None:
         """Read what is not known yet, or all of it again. Raises LedgerError."""
-        for unit in {account.unit for account in accounts if account.budget.hold == "auto"}:
+        for unit in {unit for account in accounts if account.budget.hold == "auto" for unit in account.budget.units}:
             for key in {(origin.agent, unit, None), (origin.agent, unit, model)}:
                 if anew or key not in self._recent:
                     self._recent[key] = _read(ledger, origin, unit, key[2])

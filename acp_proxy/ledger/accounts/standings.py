@@ -143,6 +143,7 @@ class _Sums(Struct):
     extra: int = 0
 
     def standing(self, account: Account) -> Standing:
+        units = account.budget.units
         match account.unit:
             case "tokens":
                 tokens = self.spent.tokens + self.extra
@@ -150,11 +151,11 @@ class _Sums(Struct):
             case "turns":
                 return Standing(account, self.spent.turns, self.held, self.granted)
         others = sorted(
-            (currency, nano) for currency, nano in self.spent.nano.items() if currency != account.unit and nano
+            (currency, nano) for currency, nano in self.spent.nano.items() if currency not in units and nano
         )
         return Standing(
             account,
-            self.spent.nano.get(account.unit, 0) + self.extra,
+            account.budget.counted(self.spent.nano) + self.extra,
             self.held,
             self.granted,
             tuple(Money(nano, currency) for currency, nano in others),

@@ -27,6 +27,17 @@ def test_a_row_is_charged_in_the_unit_of_the_account(limit: str, charged: int) -
     assert charge(account(budget(limit)), ORIGIN, ROW) == charged
 
 
+def test_what_was_spent_in_a_currency_with_a_rate_counts_as_so_much_of_the_budgets_own() -> None:
+    of = account(budget("9 EUR", rates=(("USD", 900_000_000), ("credits", 40_000_000))))
+    cents = UsageLine("haiku", Usage(output=7), Money.of("0.1", "EUR"))
+    others = [UsageLine("opus", Usage(), Money.of("5", currency)) for currency in ("credits", "points")]
+    assert charge(of, ORIGIN, replace(ROW, lines=(*ROW.lines, cents, *others))) == usd("0.975")
+    told = {"USD": usd("0.2"), "EUR": usd("0.1"), "points": usd("7")}
+    assert charge_so_far(of, told, "opus", Usage(), None) == SoFar(usd("0.28"))
+    priced = Priced(Money.of("0.5", "USD"))
+    assert charge_so_far(of, {}, "opus", Usage(input=10), priced) == SoFar(usd("0.45"), estimated=True)
+
+
 def test_only_the_lines_of_models_in_scope_are_charged_whatever_the_session_was_admitted_with() -> None:
     scope = Scope(model=("hai*",))
     haiku = replace(ALICE, model="haiku")

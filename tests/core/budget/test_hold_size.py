@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.budget.hold_size import HoldSize, in_unit
 from tests.core.accounts import budget, usd
 
 AMOUNTS = st.integers(0, 10**12)
@@ -32,6 +32,13 @@ def test_a_hold_is_the_smallest_recent_amount_that_covers_nine_of_ten(recent: li
     assert wanted in recent
     assert sum(amount <= wanted for amount in recent) >= ceil(0.9 * len(recent))
     assert sum(amount < wanted for amount in recent) < 0.9 * len(recent)
+
+
+def test_turns_in_a_currency_with_a_rate_took_so_much_of_the_budgets_own() -> None:
+    took = {"USD": cents(10, 20), "EUR": cents(7), "credits": cents(99)}
+    rated = budget("30 EUR", rates=(("USD", 500_000_000),))
+    assert in_unit(rated, lambda unit: took[unit]) == cents(7, 5, 10)
+    assert in_unit(budget("30 USD"), lambda unit: took[unit]) == cents(10, 20)
 
 
 def test_turns_of_the_same_agent_model_and_user_say_more_than_those_of_the_agent() -> None:

@@ -36,6 +36,7 @@ CAP = account(budget("9 USD"))
         budget("9 USD"),
         budget("9 USD", per="user"),
         budget("9 EUR", "month", zone="Europe/Berlin"),
+        budget("9 EUR", "month", rates=(("USD", 2 * 10**9),)),
         budget("9 tokens", "rolling:5h"),
         budget("9 USD", "rolling:1h", per="team"),
         budget("9 turns", "week", zone="Asia/Kathmandu", per="agent"),
