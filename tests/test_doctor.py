@@ -231,6 +231,13 @@ def test_a_budget_in_order_is_told_in_words(patient: Patient) -> None:
     assert patient.lines("budget") == ['ok   budget: "daily" (user): 30 USD, day for each user, Europe/Berlin, enforce']
 
 
+def test_a_budget_whose_weeks_do_not_begin_on_monday_is_told_so(patient: Patient) -> None:
+    patient.configure(BUDGET.replace('"day"', '"week"\nweek_start = "sunday"'))
+    assert patient.lines("budget") == [
+        'ok   budget: "daily" (user): 30 USD, week from Sunday for each user, Europe/Berlin, enforce'
+    ]
+
+
 def test_a_budget_of_tokens_is_told_in_words_and_is_in_order_beside_costs_in_money(patient: Patient) -> None:
     with closing(open_ledger(patient.url, journals=())) as ledger:
         ledger.append([row()])

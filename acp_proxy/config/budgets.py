@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from acp_proxy.config.arrays import Place, checked, tables
 from acp_proxy.config.checks import currency
 from acp_proxy.config.files import TomlFile
@@ -50,13 +52,22 @@ def _budget(values: Mapping[str, Any], hold: object, layer: Layer, place: Place)
     return Budget(
         name=values["name"],
         layer=layer,
-        window=values["window"],
+        window=_window(values, place),
         limit=limit,
         scope=Scope(**{key: values[f"scope.{key}"] for key in DIMENSIONS if f"scope.{key}" in values}),
         zone=values.get("timezone", "UTC"),
         rates=_rates(values, limit, place),
         **{key: values[key] for key in _PLAIN if key in values},
     )
+
+
+def _window(values: Mapping[str, Any], place: Place) -> Window:
+    window: Window = values["window"]
+    if "week_start" not in values:
+        return window
+    if window.name != "week":
+        raise place.wrong("week_start", f'expected window = "week" beside it, not "{window.text}"')
+    return replace(window, week_start=values["week_start"])
 
 
 def _rates(values: Mapping[str, Any], limit: Limit, place: Place) -> tuple[tuple[str, int], ...]:

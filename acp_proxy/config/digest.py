@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import fields
 
 from acp_proxy.config import Config
@@ -36,6 +37,13 @@ _JUDGED = frozenset(
     }
 )
 _JUDGED_TABLES = ("identity", "pricing", "prices", "aliases", "agents")
+
+
+class _Window(Struct):
+    """As versions encode it that know of no `week_start`."""
+
+    name: str
+    hours: int
 
 
 def digest(config: Config, layer: Layer) -> str:
@@ -79,6 +87,8 @@ def _place(url: str) -> str:
 def _of_budget(budget: Budget) -> Mapping[str, Any]:
     """What differs from the defaults, so that a key that a later version knows changes no digest."""
     said = {each.name: getattr(budget, each.name) for each in fields(budget) if each.name not in ("name", "layer")}
+    said["window"] = _Window(budget.window.name, budget.window.hours)
+    said["week_start"] = budget.window.week_start
     said["scope"] = {dimension: sorted(set(texts)) for dimension, texts in budget.scope.texts.items()}
-    defaults = {each.name: each.default for each in fields(budget)}
+    defaults = {each.name: each.default for each in fields(budget)} | {"week_start": "monday"}
     return {name: value for name, value in said.items() if value != defaults[name]}

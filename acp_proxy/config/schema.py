@@ -62,6 +62,7 @@ KEYS: dict[str, Check] = {
     "budget.scope.model": patterns,
     "budget.per": one_of("user", "team", "project", "agent"),
     "budget.window": window,
+    "budget.week_start": one_of("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
     "budget.timezone": zone,
     "budget.limit.amount": amount,
     "budget.limit.currency": currency,

@@ -6,7 +6,7 @@ Pure: the zone comes in as a `tzinfo`. Times are Unix nanoseconds, intervals hal
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from msgspec import Struct
 
@@ -18,7 +18,9 @@ _DAY = timedelta(days=1)
 _LONGEST = 87_600  # hours, ten years: the start stays far inside of what a ledger column holds
 
 WindowName = Literal["turn", "session", "day", "week", "month", "quarter", "total", "rolling"]
+Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _NAMES = ("turn", "session", "day", "week", "month", "quarter", "total")
+_WEEKDAYS = get_args(Weekday)
 
 
 class Bounds(Struct, frozen=True):
@@ -32,10 +34,11 @@ class Bounds(Struct, frozen=True):
 
 
 class Window(Struct, frozen=True):
-    """`hours` is only given, and then above 0, with the name "rolling"."""
+    """`hours` is only given, and then above 0, with the name "rolling", `week_start` only with "week"."""
 
     name: WindowName
     hours: int = 0
+    week_start: Weekday = "monday"
 
     @classmethod
     def parse(cls, text: str) -> Window:
@@ -50,15 +53,15 @@ class Window(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As a configuration says it."""
+        """As a configuration says it; `week_start` is a key of its own."""
         return f"rolling:{self.hours}h" if self.name == "rolling" else self.name
 
     def bounds(self, at: int, zone: tzinfo) -> Bounds:
         """The window that `at` is in.
 
         A calendar window begins with the first instant of its first day in `zone`: local midnight, the first of two,
-        or where the clock skips midnight, the moment it does. Weeks begin on Monday. A rolling window has no end, so
-        that rows still count after the clock was set back.
+        or where the clock skips midnight, the moment it does. A rolling window has no end, so that rows still count
+        after the clock was set back.
         """
         match self.name:
             case "turn" | "session" | "total":
@@ -74,7 +77,7 @@ class Window(Struct, frozen=True):
     def _first_day(self, day: date) -> date:
         match self.name:
             case "week":
-                return day - day.weekday() * _DAY
+                return day - (day.weekday() - _WEEKDAYS.index(self.week_start)) % 7 * _DAY
             case "month":
                 return day.replace(day=1)
             case "quarter":

@@ -35,7 +35,9 @@ def in_words(budget: Budget) -> str:
     per = f" for each {budget.per}" if budget.per else ""
     rates = ", ".join(f"1 {currency} = {decimal_text(nano)}" for currency, nano in budget.rates)
     of_others = f" ({rates})" if rates else ""
-    return f"{amount} {limit.unit}{of_others}, {budget.window.text}{per}, {budget.zone}, {budget.mode}"
+    day = budget.window.week_start
+    since = "" if day == "monday" else f" from {day.title()}"
+    return f"{amount} {limit.unit}{of_others}, {budget.window.text}{since}{per}, {budget.zone}, {budget.mode}"
 
 
 def _amounts(budget: Budget, currencies: set[str]) -> Iterator[str]:

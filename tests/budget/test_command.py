@@ -229,6 +229,18 @@ def test_simulate_counts_what_was_spent_before_its_time_as_if_it_had_read_all(
     assert json.loads(said)["refused"] == refused
 
 
+@pytest.mark.parametrize(("week_start", "refused"), [("sunday", 1), ("monday", 0)])
+def test_simulate_goes_by_the_weeks_of_the_budget(machine: Machine, week_start: str, refused: int) -> None:
+    saturday, proposed = NOON, machine.home / "proposed.toml"
+    proposed.write_text(
+        f'[[budget]]\nname = "one"\nwindow = "week"\nweek_start = "{week_start}"\nlimit = {{ turns = 1 }}\n'
+    )
+    with closing(open_ledger(machine.url, journals=())) as ledger:
+        ledger.append([row(at=saturday + days * DAY) for days in (1, 2)])
+    found = json.loads(machine.answer("budget", "simulate", "--config", str(proposed), "--json"))
+    assert (found["turns"], found["refused"]) == (2, refused)
+
+
 def test_a_proposed_file_may_name_a_ledger_of_its_own(machine: Machine) -> None:
     spend(machine, "1")
     proposed = machine.home / "proposed.toml"

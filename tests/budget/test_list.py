@@ -16,6 +16,7 @@ from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.core.budget import Budget, Standing
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.scope import Scope, Subject
+from acp_proxy.core.windows import Window
 from acp_proxy.figures import width_of
 from acp_proxy.ids import uuid7
 from acp_proxy.ledger import OpenTurn, open_ledger
@@ -83,6 +84,18 @@ def test_the_json_is_as_documented(ledger: BudgetLedger) -> None:
             "not_counted": {"EUR": "2"},
         }
     ]
+
+
+def test_a_week_from_another_day_is_known_by_its_start_and_its_reset(ledger: BudgetLedger) -> None:
+    weekly = replace(budget("5 USD", zone="Europe/Berlin"), window=Window("week", week_start="sunday"))
+    (found,) = told(ledger, weekly)
+    assert [found[name] for name in ("window", "window_start", "resets_at")] == [
+        "week",
+        "2026-11-14T23:00:00Z",
+        "2026-11-21T23:00:00Z",
+    ]
+    assert " week " in (text := listing.plain(standings(ledger, weekly)))
+    assert "22 Nov 00:00 CET" in text
 
 
 def test_turns_without_a_price_are_not_counted_and_that_is_said(ledger: BudgetLedger) -> None:

@@ -91,6 +91,17 @@ def test_a_limit_and_a_scope_may_be_tables_of_their_own(tmp_path: Path) -> None:
     assert (budget.limit, budget.scope) == (Limit(3, "turns"), Scope(team=("core",)))
 
 
+def test_a_week_may_begin_on_any_day(tmp_path: Path) -> None:
+    weekly = NEEDED.replace('"day"', '"week"')
+    for lines, expected in (
+        ("", Window("week")),
+        ('week_start = "monday"', Window("week")),
+        ('week_start = "Sunday"', Window("week", week_start="sunday")),
+    ):
+        (budget,) = budgets(tmp_path, f"[[budget]]\n{weekly}{lines}\n")
+        assert budget.window == expected
+
+
 def test_budgets_keep_the_order_of_the_file(tmp_path: Path) -> None:
     text = "".join(f"[[budget]]\n{NEEDED}".replace('"a"', f'"{name}"') for name in "zab")
     assert [budget.name for budget in budgets(tmp_path, text)] == ["z", "a", "b"]
@@ -113,6 +124,17 @@ def _with(line: str) -> str:
         ('limits = "5"', "10: budget.limits: unknown key; did you mean budget.limit?"),
         ('mode = "enforced"', '10: budget.mode: expected shadow, warn or enforce; did you mean "enforce"?'),
         ('per = "model"', "10: budget.per: expected user, team, project or agent"),
+        ('week_start = "sunday"', '10: budget.week_start: expected window = "week" beside it, not "day"'),
+        ('week_start = "monday"', '10: budget.week_start: expected window = "week" beside it, not "day"'),
+        (
+            'week_start = "sun"',
+            "10: budget.week_start: expected monday, tuesday, wednesday, thursday, friday, saturday or sunday"
+            '; did you mean "sunday"?',
+        ),
+        (
+            "week_start = 7",
+            "10: budget.week_start: expected monday, tuesday, wednesday, thursday, friday, saturday or sunday",
+        ),
         ('on_exceed = "stop"', "10: budget.on_exceed: expected finish_turn, deny_next_tool or cancel"),
         ("on_unpriced = true", "10: budget.on_unpriced: expected warn, deny or estimate"),
         (

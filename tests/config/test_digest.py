@@ -119,6 +119,14 @@ def test_files_that_judge_otherwise_have_another(root: Path, what: str, by: str)
     assert before[1] != after[1]
 
 
+def test_the_day_on_which_weeks_begin_is_in_a_digest_where_it_is_not_monday(root: Path) -> None:
+    weekly = FILE.replace('window = "day"', 'window = "week"')
+    from_monday, from_sunday = (
+        weekly.replace('"week"', f'"week"\nweek_start = "{day}"') for day in ("monday", "sunday")
+    )
+    assert digests(root, weekly) == digests(root, from_monday) != digests(root, from_sunday)
+
+
 def test_each_files_digest_is_of_that_file_alone(root: Path) -> None:
     assert digests(root, FILE, None)[1] == digests(root)[1] == NOTHING
     assert digests(root, None, FILE)[0] == NOTHING

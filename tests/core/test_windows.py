@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
 from itertools import pairwise, product
+from typing import get_args
 from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from acp_proxy.core.windows import HOUR, SECOND, Bounds, Window
+from acp_proxy.core.windows import HOUR, SECOND, Bounds, Weekday, Window
 from tests.cases import each_of
 from tests.core.accounts import NOW, instant
 
-CALENDAR = [Window("day"), Window("week"), Window("month"), Window("quarter")]
+WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
+WEEKS = [Window("week", week_start=day) for day in WEEKDAYS]
+CALENDAR = [Window("day"), *WEEKS, Window("month"), Window("quarter")]
 DAY = 24 * HOUR
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -94,7 +97,7 @@ def assert_starts_with_a_day(window: Window, zone: tzinfo, start: int) -> None:
         assert here.utcoffset() != before.utcoffset(), "neither midnight nor the moment that skips it"
         assert here.date() > before.date()
     if here.date() == before.date() + timedelta(days=1):  # where a day is left out, so may be the first of the month
-        assert window.name != "week" or here.weekday() == 0
+        assert window.name != "week" or f"{here:%A}".lower() == window.week_start
         assert window.name not in ("month", "quarter") or here.day == 1
         assert window.name != "quarter" or here.month in (1, 4, 7, 10)
 
@@ -141,6 +144,16 @@ def test_a_day_is_24_hours_but_for_what_the_clock_was_moved_in_it(zone: ZoneInfo
     assert following.date() == first.date() + timedelta(days=1)
     if first.time() == following.time() == time.min:
         assert timedelta(seconds=(end - start) // SECOND) == timedelta(hours=24) - forward
+
+
+@given(st.sampled_from(WEEKS), zones, instants)
+def test_a_week_is_seven_days_of_the_local_calendar_whichever_it_begins_with(
+    window: Window, zone: ZoneInfo, at: int
+) -> None:
+    start, end = (local(each, zone) for each in known(window.bounds(at, zone)))
+    forward = (end.utcoffset() or timedelta()) - (start.utcoffset() or timedelta())
+    assume(abs(forward) <= timedelta(hours=3))  # more is a move over the date line, which leaves out or repeats a day
+    assert end.date() == start.date() + timedelta(days=7)
 
 
 @pytest.mark.parametrize(
@@ -193,6 +206,25 @@ def test_calendar_windows_are_those_of_the_zone(window: str, at: str, start: str
     info = ZoneInfo(zone)
     expected = Bounds(instant(start, info), instant(end, info))
     assert Window.parse(window).bounds(instant(at, info), info) == expected
+
+
+@pytest.mark.parametrize(
+    ("week_start", "at", "start", "end"),
+    [
+        ("sunday", "2026-11-21T23:59:59", "2026-11-15", "2026-11-22"),  # a Saturday
+        ("sunday", "2026-11-22T00:00", "2026-11-22", "2026-11-29"),
+        ("sunday", "2026-10-26T12:00", "2026-10-25", "2026-11-01"),  # in Berlin its first day has 25 hours
+        ("saturday", "2026-11-20T12:00", "2026-11-14", "2026-11-21"),
+        ("saturday", "2027-01-01T12:00", "2026-12-26", "2027-01-02"),
+        ("monday", "2026-11-22T12:00", "2026-11-16", "2026-11-23"),
+        ("tuesday", "2026-11-23T12:00", "2026-11-17", "2026-11-24"),
+    ],
+)
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kathmandu"])
+def test_a_week_begins_on_the_day_that_is_said(week_start: Weekday, at: str, start: str, end: str, zone: str) -> None:
+    info = ZoneInfo(zone)
+    expected = Bounds(instant(start, info), instant(end, info))
+    assert Window("week", week_start=week_start).bounds(instant(at, info), info) == expected
 
 
 def test_a_fixed_offset_is_a_zone_too() -> None:

@@ -13,7 +13,7 @@ from acp_proxy.core.budget import Budget
 from acp_proxy.core.budget.charge import charge
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import Scope
-from acp_proxy.core.windows import HOUR
+from acp_proxy.core.windows import DAY, HOUR, Window
 from acp_proxy.ledger import Query
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.open_turns import ABANDONED
@@ -50,6 +50,19 @@ class TestHolds:
         in_tokens = account(budget("2000 tokens"))
         assert hold(ledger, "a", (account(budget("1 USD")), "0.4")).admitted
         assert held(ledger, in_tokens) == (0, 0)
+
+    def test_a_week_from_another_day_has_rows_and_holds_of_its_own(self, ledger: BudgetLedger) -> None:
+        monday, sunday = (
+            account(replace(budget("99 USD"), window=Window("week", week_start=day))) for day in ("monday", "sunday")
+        )
+        midnight = NOON + 12 * HOUR  # with which a Sunday begins
+        ledger.append([row(line(cost="1"), at=midnight - 7 * DAY - 1), row(line(cost="2"), at=midnight - 7 * DAY)])
+        ledger.append([row(line(cost="4"), at=midnight - 1), row(line(cost="8"), at=midnight)])
+        assert (held(ledger, monday), held(ledger, sunday)) == ((usd("12"), 0), (usd("6"), 0))
+        assert hold(ledger, "a", (sunday, "0.4")).admitted
+        assert (held(ledger, monday), held(ledger, sunday)) == ((usd("12"), 0), (usd("6"), usd("0.4")))
+        ledger.append([row(line(cost="0.3"), id="a")])
+        assert (held(ledger, monday), held(ledger, sunday)) == ((usd("12.3"), 0), (usd("6.3"), 0))
 
     def test_all_accounts_are_held_against_or_none(self, ledger: BudgetLedger) -> None:
         full = account(budget("0 USD", name="nothing"))

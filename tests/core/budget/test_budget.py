@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.budget import Per, Standing
 from acp_proxy.core.scope import Dimension, Scope, Subject
-from acp_proxy.core.windows import HOUR, Bounds
+from acp_proxy.core.windows import HOUR, Bounds, Window
 from tests.core.accounts import ALICE, NOW, account, accounts, budget, instant, limit, standing, usd
 
 BOB = replace(ALICE, user="bob")
@@ -105,6 +105,15 @@ def test_a_budget_renamed_moved_to_another_file_or_to_another_window_or_unit_is_
     assert len({account(other).key for other in [budget(), *changed]}) == 7
 
 
+def test_a_budget_whose_weeks_begin_on_another_day_is_another_account() -> None:
+    weekly = budget(window="week")
+    from_sunday = replace(weekly, window=Window("week", week_start="sunday"))
+    for days in range(7):
+        at = NOW + days * 24 * HOUR
+        assert account(weekly, at=at).key != account(from_sunday, at=at).key
+        assert account(weekly, at=at).notice_key != account(from_sunday, at=at).notice_key
+
+
 def test_editing_anything_else_of_a_budget_keeps_the_account() -> None:
     edited = budget("5 USD", mode="warn", thresholds=(10,), hold=usd("1"), on_exceed="cancel", on_unpriced="deny")
     assert account(edited).key == account(budget()).key
@@ -129,12 +138,14 @@ def test_keys_are_the_same_in_every_version_for_proxies_of_two_versions_share_a_
     keys = [
         account(budget(per="user", name='dev "é"')).key,
         account(budget(window="rolling:5h", layer="admin")).key,
+        account(budget(window="week")).key,
         account(budget(window="session", per="user")).key,
         account(budget(window="total", layer="flag")).key,
     ]
     assert keys == [
         r'["user","dev \"\u00e9\"","day","USD",1795219200000000000,{"organisation":"acme","user":"alice"}]',
         '["admin","daily","rolling:5h","USD",null,{"organisation":"acme"}]',
+        '["user","daily","week","USD",1794787200000000000,{"organisation":"acme"}]',
         '["user","daily","session","USD",null,{"organisation":"acme","user":"alice","host":"laptop","agent":"claude",'
         '"session":"s1"}]',
         '["flag","daily","total","USD",null,{"organisation":"acme","process":"p1"}]',
