@@ -59,7 +59,7 @@ class Accounting:
         self._meter = meter
         self._carry_out = carry_out
         self._clock = clock
-        self._log = log
+        self.log = log
         self._later = later
         self._scheduled = self._late = False
         self._waiting: list[Waits] = []
@@ -198,7 +198,7 @@ class Accounting:
 
     def failed(self, who: object, error: BaseException) -> None:
         self.failures += 1
-        self._log("error", "interceptor failed", who=type(who).__name__, error=type(error).__name__, at=_place(error))
+        self.log("error", "interceptor failed", who=type(who).__name__, error=type(error).__name__, at=_place(error))
 
     async def aclose(self) -> None:
         for interceptor in self.interceptors:

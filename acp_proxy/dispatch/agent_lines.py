@@ -6,7 +6,16 @@ from acp_proxy.core.acp import chars_between
 from acp_proxy.core.events import Side
 from acp_proxy.core.traffic import Flow
 from acp_proxy.core.wire.alike import ESCAPE, NEWLINE, QUOTE, Alike
-from acp_proxy.core.wire.peek import UNREADABLE, Peek, decode_run, is_one_a_line, peek_lines, peek_run, split_lines
+from acp_proxy.core.wire.peek import (
+    NO_MESSAGE,
+    UNREADABLE,
+    Peek,
+    decode_run,
+    is_one_a_line,
+    peek_lines,
+    peek_run,
+    split_lines,
+)
 from acp_proxy.dispatch.accounting import Accounting
 from acp_proxy.dispatch.glance import Burst, Told, is_usage_update, may_be_late, next_of_agent
 from acp_proxy.dispatch.lane import Lane
@@ -27,6 +36,7 @@ class AgentLines:
         self._flow = flow
         self._alike = Alike()
         self._burst = Burst(None, "", 0, 0)  # of lines like the one that is known
+        self._told = False  # of a line that is no message
 
     def glance(self, run: bytes) -> bool:
         """Whether the pump is to forward whole lines as they are; else they have been. Most traffic ends here."""
@@ -57,6 +67,7 @@ class AgentLines:
             peeked = decode_run(run)
         except UNREADABLE:
             peeked = peek_lines(run)
+            self._tell_of_none(run, peeked)
         awaits = self._awaits
         for peek in peeked:
             if peek.method is not None:
@@ -67,6 +78,13 @@ class AgentLines:
                 return False
         self._flow.messages += len(peeked)
         return True
+
+    def _tell_of_none(self, run: bytes, peeked: list[Peek]) -> None:
+        """Log once that the agent writes what is no message, such as a log of its own: some clients stop at it."""
+        none = (line for line, peek in zip(split_lines(run), peeked, strict=True) if peek is NO_MESSAGE)
+        if not self._told and (size := max(map(len, filter(bytes.strip, none)), default=0)):
+            self._told = True
+            self._accounting.log("info", "agent.no_message", bytes=size)
 
     def broken_off(self, run: bytes) -> None:
         """Forwards and accounts for the last lines of a stream, of which the very last lacks its newline."""

@@ -229,6 +229,16 @@ async def test_the_session_goes_on_after_a_refusal() -> None:
     assert [request.id for request in gate.asked] == [2, 3]
 
 
+def test_the_first_line_that_is_no_message_is_logged_without_what_it_says() -> None:
+    ends = Ends()
+    ends.open_session()
+    said = [b"\n", encoded(chunk()) + b" \r\n", b"npm WARN deprecated\n" + encoded(chunk()), b"[INFO] ready\n", b"{}\n"]
+    for run in said:
+        ends.dispatcher.lines(Side.AGENT, run)
+    assert ends.client.data == b"".join(said)
+    assert ends.log == [("info", "agent.no_message", {"bytes": 20})]
+
+
 def test_after_a_last_line_without_newline_own_lines_begin_with_one() -> None:
     ends = Ends([Speaks(TurnMetered)])
     ends.open_session()

@@ -56,7 +56,7 @@ class Head(msgspec.Struct, gc=False):
 UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
 NEWLINE = ord("\n")
 _strict = msgspec.json.Decoder(Peek, float_hook=exact)
-_NO_MESSAGE = Peek()
+NO_MESSAGE = Peek()
 
 decode_run = _strict.decode_lines
 """`peek_run` for whoever calls it so often that a call counts. Raises UNREADABLE: then ask `peek_lines`."""
@@ -93,7 +93,7 @@ def peek_line(line: bytes) -> Peek:
     except UNREADABLE:
         pass
     if not may_be_object(line):  # an agent's log, say: reading it in full takes 15 us
-        return Peek(method=BATCH) if may_be_batch(line) else _NO_MESSAGE
+        return Peek(method=BATCH) if may_be_batch(line) else NO_MESSAGE
     # Params of another shape, half a surrogate pair, or no message at all: rare enough to be parsed in full.
     match parse(line):
         case Request(id=id, method=method):
@@ -102,7 +102,7 @@ def peek_line(line: bytes) -> Peek:
             return Peek(None, method)
         case Response(id=id):
             return Peek(id)
-    return _NO_MESSAGE
+    return NO_MESSAGE
 
 
 def split_lines(run: bytes) -> list[bytes]:
