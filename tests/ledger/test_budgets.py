@@ -303,6 +303,13 @@ class TestStandings:
         assert held(ledger, estimating) == (usd("0.8"), 0)
         assert held(ledger, CAP) == (usd("0.2"), 0)
 
+    def test_what_it_cost_in_a_currency_that_has_a_rate_is_part_of_that_hold(self, ledger: BudgetLedger) -> None:
+        estimating = account(budget("9 EUR", on_unpriced="estimate", rates=(("USD", 10**9 // 2),)))
+        for turn, cost in (("a", "0.4"), ("b", "2")):
+            hold(ledger, turn, (estimating, "0.6"))
+            ledger.append([row(line(cost=cost), line("new", None), id=turn)])
+        assert held(ledger, estimating) == (usd("0.6") + usd("1"), 0)
+
     def test_what_such_a_turn_charges_counts_in_the_window_in_which_it_began(self, ledger: BudgetLedger) -> None:
         of = account(budget("99 USD", on_unpriced="estimate"))
         midnight, next_one = NOON - 12 * HOUR, NOON + 12 * HOUR

@@ -6,11 +6,12 @@ from contextlib import closing
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Entry, UsageLine
-from acp_proxy.core.money import Money
+from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import OpenTurn, Query, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
@@ -67,6 +68,17 @@ def test_each_budget_is_charged_what_it_held_and_its_row_has_the_least_of_that(l
     assert [held(ledger, each) for each, _ in wants] == [(size, 0) for _, size in wants]
     assert ledger.rebuild()
     assert [held(ledger, each) for each, _ in wants] == [(size, 0) for _, size in wants]
+
+
+@pytest.mark.parametrize("both_ways", [False, True])
+@pytest.mark.parametrize("euros", ["0.3", "0.9"])
+def test_a_budget_that_has_a_rate_counts_it_once(ledger: BudgetLedger, euros: str, both_ways: bool) -> None:
+    dollars = account(budget("9 USD", rates=(("EUR", 2 * NANO),) if both_ways else ()))
+    other = account(budget("9 EUR", name="euros", rates=(("GBP", NANO), ("USD", NANO // 2))))
+    hold(ledger, "a", (dollars, "1"), (other, euros), owner=GONE)
+    ledger.settle_dead(NOON)
+    assert (held(ledger, dollars), held(ledger, other)) == ((usd("1"), 0), (usd(euros), 0))
+    assert len(booked(ledger).costs) == 1
 
 
 def test_what_is_held_in_one_unit_leaves_the_other_unknown(ledger: BudgetLedger) -> None:

@@ -62,8 +62,7 @@ class Budget(Struct, frozen=True):
 
     def counted(self, amounts: Mapping[str, int]) -> int:
         """Amounts by unit, money in nano-units, as one in the limit's; others than `units` add nothing."""
-        own = amounts.get(self.limit.unit, 0)
-        return own + sum([rounded(amounts[unit] * rate, NANO) for unit, rate in self.rates if unit in amounts])
+        return counted(amounts, self.limit.unit, self.rates)
 
     @property
     def stops_turns(self) -> bool:
@@ -81,6 +80,12 @@ class Budget(Struct, frozen=True):
         if self.per is not None and self.per not in unknown and subject.of(self.per) is None:
             return False
         return all(name in unknown or self.scope.accepts(name, subject.of(name)) for name in DIMENSIONS)
+
+
+def counted(amounts: Mapping[str, int], unit: str, rates: Iterable[tuple[str, int]]) -> int:
+    """What `Budget.counted` says of one with this unit and these rates."""
+    own = amounts.get(unit, 0)
+    return own + sum([rounded(amounts[other] * rate, NANO) for other, rate in rates if other in amounts])
 
 
 class Filter(Struct, frozen=True):

@@ -8,13 +8,14 @@ from operator import itemgetter
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget import Account, Budget, Standing, counted
 from acp_proxy.core.budget.charge import PRESUMED, is_lost, is_presumed
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.verdict import Verdict, decide, denies_unpriced
 from acp_proxy.core.entry import Entry, UsageLine
-from acp_proxy.core.money import Money
+from acp_proxy.core.money import Money, summed
 from acp_proxy.core.notice import refused
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Usage
@@ -36,7 +37,17 @@ Together = Callable[[Run, Sequence[Insert]], None]
 _UNLESS_THERE = " ON CONFLICT DO NOTHING"
 _COUNT = " ON CONFLICT (org_id, layer, budget, value, decision) DO UPDATE SET count = decision.count + excluded.count"
 
-HOLDS_OF_TURN = "SELECT amount, unit FROM hold WHERE org_id = ? AND turn = ?"
+HOLDS_OF_TURN = "SELECT amount, unit, estimate FROM hold WHERE org_id = ? AND turn = ?"
+
+
+class _Counts(Struct, frozen=True, omit_defaults=True):
+    """What settling a hold asks of its budget, kept beside it: no settings are at hand when a turn's owner died."""
+
+    models: tuple[str, ...] | None = None  # whose missing prices it estimates; () is any, None for none
+    rates: tuple[tuple[str, int], ...] = ()
+
+    def units(self, own: str) -> Iterable[str]:
+        return (*[currency for currency, _ in self.rates], own)
 
 
 class Taking:
@@ -114,12 +125,20 @@ def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: in
     """The row of a turn whose owner died and left no figure: what it held. `found` is of `OPEN_TURNS`.
 
     Each budget held for the same turn, a large one perhaps a hundred times what a small one did. The row counts for
-    all of them, so it has the least; what one held beyond that, `settle` charges it alone.
+    all of them, so it has the least; what one held beyond that, `settle` charges it alone. Of currencies that one of
+    them has rates for it has one, too, or that budget would count the same again.
     """
     turn, expires_at = open_turn(found)
     least: dict[str, int] = {}  # by unit
-    for amount, unit in holds:
+    with_rates: list[tuple[str, _Counts]] = []
+    for amount, unit, text in holds:
         least[unit] = min(least.get(unit, amount), amount)
+        if (counts := _counts(text)).rates:
+            with_rates.append((unit, counts))
+    for unit, counts in with_rates:
+        worth = {each: counted({each: least[each]}, unit, counts.rates) for each in counts.units(unit) if each in least}
+        for each in sorted(worth, key=worth.__getitem__)[1:]:
+            del least[each]
     least.pop("turns", None)
     usage = Usage(input=least.pop("tokens", 0))
     costs: list[Money | None] = [Money(nano, currency) for currency, nano in sorted(least.items())]
@@ -156,34 +175,45 @@ def _open_turn_values(turn: OpenTurn, accounts: Sequence[Account], until: int) -
 
 def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterator[tuple[object, ...]]:
     for account, amount in holds:
-        budget = account.budget
-        estimate = budget.limit.is_money and budget.on_unpriced == "estimate"
-        models = json.dumps(budget.scope.model) if estimate else None
-        yield turn.origin.organisation, account.key, turn.id, amount, account.unit, models, budget.limit.amount
+        limit, counts = account.limit, _text_of(account.budget)
+        yield turn.origin.organisation, account.key, turn.id, amount, account.unit, counts, limit
 
 
-def _models(text: str) -> Sequence[str]:
-    """Patterns; any model where it cannot be read: an error would come up whenever the ledger is opened."""
+def _text_of(budget: Budget) -> str | None:
+    """Its `_Counts`; without rates the models alone, as versions read it that know none."""
+    models = budget.scope.model if budget.limit.is_money and budget.on_unpriced == "estimate" else None
+    if budget.rates:
+        return msgspec.json.encode(_Counts(models, budget.rates)).decode()
+    return None if models is None else json.dumps(models)
+
+
+def _counts(text: str | None) -> _Counts:
+    """Of any model where it cannot be read: an error would come up whenever the ledger is opened."""
+    if text is None:
+        return _Counts()
     try:
-        return json_decoder(list[str]).decode(text)
+        if text.startswith("{"):
+            return json_decoder(_Counts).decode(text)
+        return _Counts(json_decoder(tuple[str, ...]).decode(text))
     except msgspec.MsgspecError:
-        return ()
+        return _Counts(())
 
 
-def _counted(entry: Entry, unit: str, estimate: str | None) -> int:
+def _counted(entry: Entry, unit: str, text: str | None) -> int:
     """What the row charges by itself where it misses something; where it does not, more than any hold."""
     if is_lost(entry, unit):
         return 0
+    counts = _counts(text)
     if unit != "turns" and is_presumed(entry):
-        return entry.usage.total if unit == "tokens" else _costs(entry.lines, unit)
-    if estimate is None:
+        return entry.usage.total if unit == "tokens" else _cost(entry.lines, unit, counts)
+    if counts.models is None:
         return 2**63
-    models = _models(estimate)
-    lines = [line for line in entry.lines if charged(models, line.model)]
+    lines = [line for line in entry.lines if charged(counts.models, line.model)]
     if entry.cost_source == "parent" or not any(line.cost is None and line.usage.total for line in lines):
         return 2**63
-    return _costs(lines, unit)
+    return _cost(lines, unit, counts)
 
 
-def _costs(lines: Iterable[UsageLine], currency: str) -> int:
-    return sum(line.cost.nano for line in lines if line.cost is not None and line.cost.currency == currency)
+def _cost(lines: Iterable[UsageLine], currency: str, counts: _Counts) -> int:
+    costs = summed(line.cost for line in lines if line.cost is not None)
+    return counted({cost.currency: cost.nano for cost in costs}, currency, counts.rates)
