@@ -22,7 +22,7 @@ def password_for(dsn: str, environ: Mapping[str, str]) -> tuple[str | None, str]
     if any(elsewhere) or options.get("service") or environ.get("PGSERVICE"):
         return None, ""
     file = Path(options.get("passfile") or environ.get("PGPASSFILE") or os.path.expanduser("~/.pgpass"))  # noqa: PTH111  (without a home it stays)
-    hosts = unquote(parts.hostname or "") or options.get("host") or environ.get("PGHOST") or "localhost"
+    hosts = unquote(_host(parts.netloc)) or options.get("host") or environ.get("PGHOST") or "localhost"
     ports = parts.port or options.get("port") or environ.get("PGPORT") or 5432
     wanted = (
         [*hosts.split(","), *(["localhost"] if hosts.startswith("/") else [])],
@@ -40,6 +40,12 @@ def password_for(dsn: str, environ: Mapping[str, str]) -> tuple[str | None, str]
     except OSError as error:
         return "", f"{file}: {(error.strerror or str(error)).lower()}"
     return (found, "") if found else ("", f"no password is given, expected one in {file} or PGPASSWORD")
+
+
+def _host(netloc: str) -> str:
+    """As it is written: `hostname` has small letters, and names are compared as they are."""
+    named = netloc.rpartition("@")[2]
+    return named[1:].partition("]")[0] if named.startswith("[") else named.partition(":")[0]
 
 
 def _found(text: str, wanted: Collection[Collection[str]]) -> str | None:

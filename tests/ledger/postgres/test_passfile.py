@@ -18,6 +18,7 @@ other:*:*:*:host
 too:few:fields:word
 db.example.com:5432:ledger:alice:right
 \:\:1:*:*:*:six
+DB.Example.com:*:*:*:large
 localhost:*:a\:b:*:escaped
 localhost:*:*:*:local
 *:*:*:carol:colon:and\\backslash\\
@@ -37,6 +38,7 @@ localhost:*:*:*:local
         ("postgresql://alice@db.example.com/ledgers", {}, "database"),
         ("postgresql://alice@db.example.com?dbname=ledgers", {}, "database"),
         ("postgresql://alice@[::1]/ledger", {}, "six"),
+        ("postgresql://alice@DB.Example.com:5432/ledger", {}, "large"),
         ("postgresql://alice@/a%3Ab", {}, "escaped"),
         ("postgresql://alice@/ledger", {"PGHOST": "/run/postgresql"}, "local"),
         ("postgresql://alice@%2Frun%2Fpostgresql/ledger", {}, "local"),
