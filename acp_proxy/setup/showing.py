@@ -13,7 +13,8 @@ from acp_proxy.setup.jsonc import Array, Node, NotJsonError, Object, Scalar, par
 from acp_proxy.setup.pasting import PASTED
 from acp_proxy.setup.settings_file import SettingsError, SettingsFile
 
-_SECRET = ("apikey", "api_key", "password", "secret", "token")
+_SECRET = ("apikey", "api_key", "api-key", "authorization", "password", "secret", "token")
+_HIDDEN = ("env", "headers")
 _NAMES = ("key", "name")  # of a variable, where an `env` is a list of objects
 _COLOURS = {"+": "32", "-": "31", "@": "36"}
 
@@ -68,17 +69,21 @@ def _without_secrets(text: str) -> str:
 
 
 def _secrets(node: Node, *, hidden: bool) -> Iterator[tuple[int, int]]:
-    """Where texts of an `env` stand, but for the names in one, and those of keys called such as `apiKey`."""
+    """Where texts of an `env` stand, but for the names in one, and those of keys and flags called such as `apiKey`."""
     match node:
         case Scalar(value=str(text)) if hidden and text:
             yield node.start, node.end
         case Array():
+            flag = False  # the one before was such a one, and this is its value
             for item in node.items:
-                yield from _secrets(item, hidden=hidden)
+                text = item.value.lower() if isinstance(item, Scalar) and isinstance(item.value, str) else ""
+                begins = text.startswith("-") and any(part in text for part in _SECRET)
+                yield from _secrets(item, hidden=hidden or flag or (begins and "=" in text))
+                flag = begins and "=" not in text
         case Object():
             for member in node.members:
                 name = member.key.lower()
-                secret = hidden or name == "env" or any(part in name for part in _SECRET)
+                secret = hidden or name in _HIDDEN or any(part in name for part in _SECRET)
                 names_it = member.key in _NAMES and node.get("value") is not None
                 yield from _secrets(member.value, hidden=secret and not names_it)
 

@@ -74,6 +74,14 @@ def test_what_stands_in_settings_controls_no_terminal(machine: Machine) -> None:
             '"env": [{"key": "MODEL", "value": "…"}, {"name": "B", "value": "…"}]',
         ),
         ('"apiKey": "sk-1", "auth_token": ["sk-2"]', '"apiKey": "…", "auth_token": ["…"]'),
+        (
+            '"headers": {"Authorization": "Bearer sk-1"}, "x-api-key": "sk-2"',
+            '"headers": {"Authorization": "…"}, "x-api-key": "…"',
+        ),
+        (
+            '"more": ["-v", "--api-key", "sk-1", "run", "--token=sk-2", "--model", "opus"]',
+            '"more": ["-v", "--api-key", "…", "run", "…", "--model", "opus"]',
+        ),
         ('"environment": "test", "max": 3', '"environment": "test", "max": 3'),
     ],
 )
