@@ -76,3 +76,4 @@ PERMISSION_CANCELLED: Mapping[str, Mapping[str, str]] = {"outcome": {"outcome": 
 ENDED = "end_turn"  # where an agent gives no reason
 CANCELLED = "cancelled"
 FAILED = "error"  # v2's reason, and ours for a JSON-RPC error
+REQUEST_CANCELLED = -32800  # the error of a request that `$/cancel_request` has ended

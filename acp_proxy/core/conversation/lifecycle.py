@@ -90,5 +90,6 @@ class Lifecycle:
 
 def _ending(response: Response) -> Ending:
     if response.error is not None:
-        return Ending(acp.FAILED)
+        withdrawn = response.error.get("code") == acp.REQUEST_CANCELLED
+        return Ending(acp.CANCELLED if withdrawn else acp.FAILED)
     return Ending(acp.ENDED) if acp.accepts(response.result) else acp.ending(response.result)

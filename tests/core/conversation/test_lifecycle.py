@@ -59,12 +59,19 @@ def test_any_result_ends_a_turn_of_v1(result: Any, reason: str) -> None:
     assert talk.turns == [("t1", reason)]
 
 
-@pytest.mark.parametrize("code", [-32603, -32800, 429])
+@pytest.mark.parametrize("code", [-32603, 429])
 def test_an_error_ends_a_turn_of_v1(code: int) -> None:
     talk = Talk(1)
     talk.prompt(1)
     talk.fail(1, code)
     assert talk.turns == [("t1", "error")]
+
+
+def test_a_prompt_that_is_answered_as_a_cancelled_request_is_a_cancelled_turn() -> None:
+    talk = Talk(1)
+    talk.prompt(1)
+    talk.fail(1, -32800)
+    assert talk.turns == [("t1", "cancelled")]
 
 
 def test_prompts_queue_and_the_oldest_is_the_current_turn() -> None:
