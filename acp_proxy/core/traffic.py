@@ -14,9 +14,9 @@ BOUNDS = (10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 10**6, 2_500_000, 5
 
 _ONE_IN = 8  # chunks is timed: to look at the clock twice and to sort what it says takes a tenth of what a ping costs
 
-Error = Literal["interceptor", "rows_dropped"]
+Error = Literal["interceptor", "rows_dropped", "partly_read"]
 Exit = Literal["ok", "failed", "signal", "stopped"]
-ERRORS: tuple[Error, ...] = ("interceptor", "rows_dropped")
+ERRORS: tuple[Error, ...] = ("interceptor", "rows_dropped", "partly_read")
 EXITS: tuple[Exit, ...] = ("ok", "failed", "signal", "stopped")
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from acp_proxy.core.acp import SESSION_UPDATE
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side
+from acp_proxy.core.jsonrpc import Notification
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.traffic import Traffic
 from acp_proxy.core.wire.long_lines import may_stream
@@ -101,6 +103,8 @@ class Dispatcher:
         (self._traffic.from_client if sender is Side.CLIENT else self._traffic.from_agent).messages += 1
         message = through.message()
         if message is not None:
+            if through.is_partly_read and isinstance(message, Notification) and message.method == SESSION_UPDATE:
+                self._traffic.errors["partly_read"] += 1
             self._accounting.message(sender, message, through.size)
         lane.insert_delayed()
 

@@ -30,7 +30,7 @@ def _figures() -> Row:
     words = {"0": ("down", "red"), "1": ("up", "green")}
     waiting = Query("sum(acp_proxy_ledger_pending_entries)", "entries", at_end=True)
     age = Query("clamp_min(time() - min(acp_proxy_catalog_timestamp_seconds), 0)", "age", at_end=True)
-    errors = Query(gained("acp_proxy_relay_errors_total"), "errors", at_end=True)
+    errors = Query(gained('acp_proxy_relay_errors_total{reason!="partly_read"}'), "errors", at_end=True)
     overflow = Query(gained("acp_proxy_label_overflow_total"), "values", at_end=True)
     days: Levels = (("green", None), ("yellow", 60 * 86400.0), ("orange", 120 * 86400.0))
     failed = Query(gained('acp_proxy_notifications_total{result="failed"}'), "notifications", at_end=True)
@@ -56,7 +56,7 @@ def _figures() -> Row:
                     Looks(levels=(("green", None), ("orange", 100.0))),
                 ),
             ),
-            (4, figure("Relay errors", "In the time range.", errors, bad)),
+            (4, figure("Relay errors", "In the time range, without updates that were partly read.", errors, bad)),
             (4, figure("Notifications lost", "Given up in the time range, after retries.", failed, bad)),
             (
                 4,

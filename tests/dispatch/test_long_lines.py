@@ -13,7 +13,7 @@ from acp_proxy.core.events import (
 )
 from acp_proxy.dispatch.lane import Lane
 from tests.dispatch.interceptors import OWN, USED, Gate, Speaks
-from tests.ends import Ends, Wire, answer, chunk, encoded, prompt, update
+from tests.ends import SESSION, Ends, Wire, answer, chunk, encoded, prompt, update
 
 
 def test_nothing_is_written_into_a_line_that_is_half_out() -> None:
@@ -66,6 +66,26 @@ def test_usage_in_the_middle_of_a_long_line_is_seen_up_to_a_mebibyte() -> None:
         metas = [dict(event.meta) for event in watcher.seen if isinstance(event, UpdateSeen)]
         assert metas == ([seen] if seen else [])
         watcher.seen.clear()
+
+
+@pytest.mark.parametrize(
+    ("message", "size", "counted"),
+    [
+        (update("agent_message_chunk"), 1 << 21, 1),
+        (update("agent_message_chunk"), 1 << 19, 0),  # read as a whole
+        ({"jsonrpc": "2.0", "id": 7, "method": "fs/write_text_file", "params": {"sessionId": SESSION}}, 1 << 21, 0),
+    ],
+)
+def test_an_update_of_which_only_the_ends_were_read_is_counted(
+    message: dict[str, Any], size: int, counted: int
+) -> None:
+    ends = Ends()
+    ends.open_session()
+    line = encoded(message | {"more": "x" * size})
+    ends.dispatcher.part(Side.AGENT, line[:300_000], last=False)
+    ends.dispatcher.part(Side.AGENT, line[300_000:], last=True)
+    assert ends.traffic.errors["partly_read"] == counted
+    assert ends.client.data.endswith(line)
 
 
 def test_a_prompt_that_streamed_through_is_a_turn_like_any_other() -> None:

@@ -85,5 +85,5 @@ def test_what_relays_count_is_there_at_zero_before_any_has_run(ledger: BudgetLed
     for direction in ("client_to_agent", "agent_to_client"):
         assert found.value("acp_proxy_relay_bytes_total", direction=direction) == 0
         assert found.value("acp_proxy_relay_seconds_count", direction=direction) == 0
-    for reason in ("interceptor", "rows_dropped"):
+    for reason in ("interceptor", "rows_dropped", "partly_read"):
         assert found.value("acp_proxy_relay_errors_total", reason=reason) == 0

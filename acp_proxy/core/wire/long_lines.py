@@ -48,6 +48,11 @@ class LongLine:
         elif self._whole is not None:
             self._whole.append(piece)
 
+    @property
+    def is_partly_read(self) -> bool:
+        """Whether what its bulk says is not known."""
+        return self._whole is None
+
     def message(self) -> Message | None:
         """The message; of a longer line what its ends tell: `params` before the bulk, and an update's `_meta`."""
         if self._whole is not None:
