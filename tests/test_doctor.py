@@ -23,7 +23,7 @@ from acp_proxy.core.entry import Entry
 from acp_proxy.core.events import Event, TurnMetered
 from acp_proxy.core.windows import DAY
 from acp_proxy.interceptor import Interceptor
-from acp_proxy.ledger import Row, open_ledger
+from acp_proxy.ledger import Row, open_ledger, places
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.settings import Settings
 from tests.ends import Ends, answer, prompt, request
@@ -353,6 +353,20 @@ def test_a_file_that_is_no_journal_is_pointed_at(patient: Patient) -> None:
 def test_no_place_for_a_journal_is_a_warning(patient: Patient) -> None:
     patient.state.mkdir(parents=True)
     (patient.state / "journal").write_text("a file stands in the way")
+    assert patient.lines("journal")[0].startswith("warn journal: no local, writable directory")
+
+
+def test_a_link_to_a_network_file_system_is_no_place_for_a_journal_either(
+    patient: Patient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = tmp_path / "far"
+    far.mkdir()
+    patient.state.mkdir(parents=True)
+    (patient.state / "journal").symlink_to(far)
+    monkeypatch.setattr(places, "_mounts", lambda: f"disk / ext4 rw 0 0\nserver:/ {far.resolve()} nfs4 rw 0 0\n")
+    warnings = Warnings()
+    assert open_journal([patient.state / "journal"], patient.url, warnings).path is None
+    assert "on a network file system (nfs4)" in str(warnings.told)
     assert patient.lines("journal")[0].startswith("warn journal: no local, writable directory")
 
 

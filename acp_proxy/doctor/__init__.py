@@ -156,7 +156,8 @@ def _usable(directory: Path) -> bool:
     """Whether a journal can be made there, or the directory for it."""
     try:
         existing = next(path for path in (directory, *directory.parents) if _is_there(path))
-        return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) and not network_file_system(directory)
+        is_far = network_file_system(directory.resolve())
+        return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) and not is_far
     except OSError:  # one of those above it may not be entered
         return False
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
+from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger, places
 from acp_proxy.ledger.columns import key_values
 from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS
@@ -408,6 +408,16 @@ def overwrite_pages(path: Path) -> None:
 
 
 class TestBadPlaces:
+    def test_a_network_file_system_is_refused_also_behind_a_link(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        far, link = tmp_path / "far", tmp_path / "state"
+        link.symlink_to(far)
+        monkeypatch.setattr(places, "_mounts", lambda: f"disk / ext4 rw 0 0\nserver:/ {far.resolve()} nfs4 rw 0 0\n")
+        with pytest.raises(LedgerError, match=r"on a network file system \(nfs4\), where SQLite's locks do not hold"):
+            open_ledger(f"sqlite:///{link}/ledger.db", journals=())
+        assert not far.exists()
+
     def test_a_full_disk_is_unavailability_until_there_is_room(self, path: Path) -> None:
         with opened(path) as ledger:
             ledger.append([row(id="before")])
