@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from bench import right, spawned, traffic
-from bench.goals import BARE, US
+from bench.goals import AGAIN, BARE, US
 from bench.peer import Peer, proc
 from bench.rounds import Relays, Results, afresh, alive
 from bench.traffic import Figures
@@ -22,8 +22,8 @@ PEERS = Path(__file__).parent / "peers"
 RELAYS = ("c", US, "socat", "node-pipe", "ts-conductor", "asyncio-json", "python-sdk")  # in the order of tables
 
 Names = tuple[str, ...]
-_ALL: Names = ("direct", *RELAYS)
-_LIMIT: Names = ("direct", "c", US)
+_ALL: Names = ("direct", *RELAYS, AGAIN)
+_LIMIT: Names = ("direct", "c", US, AGAIN)
 _OURS: Names = (US,)
 
 
@@ -81,9 +81,11 @@ def relays(built: Path) -> tuple[dict[str, list[str]], dict[str, str]]:
     `direct` is the agent alone, `exec` a Python that does nothing but become the agent.
     """
     agent, node, modules = str(built / "agent"), shutil.which("node"), built / "node_modules"
+    in_c = [str(built / "relay_rw"), "--", agent]
     found: dict[str, list[str]] = {
         "direct": [agent],
-        "c": [str(built / "relay_rw"), "--", agent],
+        "c": in_c,
+        AGAIN: in_c,
         US: [str(Path(sys.executable).parent / "acp-proxy"), "run", "--", agent],
         BARE: [sys.executable, str(PEERS / "bare.py"), "--", agent],
         "asyncio-json": [sys.executable, str(PEERS / "asyncio_json.py"), "--", agent],
