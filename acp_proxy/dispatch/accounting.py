@@ -15,7 +15,7 @@ from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side, TurnEnding
 from acp_proxy.core.jsonrpc import Message, parse
 from acp_proxy.core.meter import Meter
-from acp_proxy.dispatch.glance import Burst, Told, Waits, folded
+from acp_proxy.dispatch.glance import Burst, UsageReports, Waits, folded
 from acp_proxy.interceptor import Interceptor
 
 
@@ -78,10 +78,10 @@ class Accounting:
         self._waiting.append(burst)
         return burst
 
-    def seen(self, each: Iterable[Burst | Told]) -> None:
+    def seen(self, each: Iterable[Burst | UsageReports]) -> None:
         """Like `burst`, for all updates of a run and the contexts that the agent told in it; `settle` follows."""
         for one in each:
-            if isinstance(one, Told):
+            if isinstance(one, UsageReports):
                 self._wait(one)
             elif self.last is None or not self.last.add(one):
                 self.last = one
@@ -140,8 +140,10 @@ class Accounting:
             match each:
                 case Burst():
                     self._conversation.tally(each.session, each.kind, each.chars, each.updates)
-                case Told():
-                    self._take(partial(self._conversation.told, each.session, each.size, each.each, self._clock()))
+                case UsageReports():
+                    self._take(
+                        partial(self._conversation.usage_reported, each.session, each.size, each.each, self._clock())
+                    )
                 case partial():
                     self._take(each)
                 case bytes():

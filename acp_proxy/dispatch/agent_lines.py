@@ -17,7 +17,7 @@ from acp_proxy.core.wire.peek import (
     split_lines,
 )
 from acp_proxy.dispatch.accounting import Accounting
-from acp_proxy.dispatch.glance import Burst, Told, is_usage_update, may_be_late, next_of_agent
+from acp_proxy.dispatch.glance import Burst, UsageReports, is_usage_update, may_be_late, next_of_agent
 from acp_proxy.dispatch.lane import Lane
 from acp_proxy.dispatch.passage import Passage
 
@@ -36,7 +36,7 @@ class AgentLines:
         self._flow = flow
         self._alike = Alike()
         self._burst = Burst(None, "", 0, 0)  # of lines like the one that is known
-        self._told = False  # of a line that is no message
+        self._logged_no_message = False  # of a line that is no message
 
     def glance(self, run: bytes) -> bool:
         """Whether the pump is to forward whole lines as they are; else they have been. Most traffic ends here."""
@@ -67,7 +67,7 @@ class AgentLines:
             peeked = decode_run(run)
         except UNREADABLE:
             peeked = peek_lines(run)
-            self._tell_of_none(run, peeked)
+            self._log_no_message(run, peeked)
         awaits = self._awaits
         for peek in peeked:
             if peek.method is not None:
@@ -79,11 +79,11 @@ class AgentLines:
         self._flow.messages += len(peeked)
         return True
 
-    def _tell_of_none(self, run: bytes, peeked: list[Peek]) -> None:
+    def _log_no_message(self, run: bytes, peeked: list[Peek]) -> None:
         """Log once that the agent writes what is no message, such as a log of its own: some clients stop at it."""
         none = (line for line, peek in zip(split_lines(run), peeked, strict=True) if peek is NO_MESSAGE)
-        if not self._told and (size := max(map(len, filter(bytes.strip, none)), default=0)):
-            self._told = True
+        if not self._logged_no_message and (size := max(map(len, filter(bytes.strip, none)), default=0)):
+            self._logged_no_message = True
             self._accounting.log("info", "agent.no_message", bytes=size)
 
     def broken_off(self, run: bytes) -> None:
@@ -109,9 +109,9 @@ class AgentLines:
             self._accounting.settle()
             self._alike.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
 
-    def _seen(self, run: bytes, peeked: list[Peek]) -> list[Burst | Told] | None:
+    def _seen(self, run: bytes, peeked: list[Peek]) -> list[Burst | UsageReports] | None:
         """What the lines tell where a glance is enough for all of them."""
-        seen: list[Burst | Told] = []
+        seen: list[Burst | UsageReports] = []
         mark = next_of_agent(peeked, 0, self._awaits, seen)
         return seen if mark == len(peeked) and run[-1] == NEWLINE and is_one_a_line(run, peeked) else None
 
@@ -158,7 +158,7 @@ class AgentLines:
         self._flow.messages += len(lines)
         counted = 0
         while True:
-            seen: list[Burst | Told] = []
+            seen: list[Burst | UsageReports] = []
             mark = next_of_agent(peeked, counted, self._awaits, seen)
             self._accounting.seen(seen)
             if mark == len(lines):

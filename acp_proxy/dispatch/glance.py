@@ -39,7 +39,7 @@ class Burst:
         return same
 
 
-class Told:
+class UsageReports:
     """`usage_update`s with nothing but figures: of each, `used` and the JSON of `cost`."""
 
     __slots__ = ("each", "session", "size")
@@ -49,7 +49,7 @@ class Told:
         self.size = size  # of the context; the same in all of them
         self.each = [(used, cost)]
 
-    def add(self, other: Told) -> bool:
+    def add(self, other: UsageReports) -> bool:
         """Whether the other goes on from here, and is part of this now."""
         goes_on = self.session == other.session and self.size == other.size and len(self.each) < _TOGETHER
         if goes_on:
@@ -57,12 +57,12 @@ class Told:
         return goes_on
 
 
-Waits: TypeAlias = "tuple[Side, bytes] | bytes | Burst | Told | partial[list[Event]]"
+Waits: TypeAlias = "tuple[Side, bytes] | bytes | Burst | UsageReports | partial[list[Event]]"
 """What was forwarded and is still to be accounted. `bytes` are the line of a `usage_update` that came alone."""
 
 
 def next_of_agent(
-    peeked: Sequence[Peek], start: int, awaits: Callable[[Side, object], bool], seen: list[Burst | Told]
+    peeked: Sequence[Peek], start: int, awaits: Callable[[Side, object], bool], seen: list[Burst | UsageReports]
 ) -> int:
     """The index of the agent's next line that matters, or the end; what the lines before it tell is added to `seen`."""
     session: str | None = None
@@ -82,11 +82,11 @@ def next_of_agent(
             if updates:
                 seen.append(Burst(session, kind, updates, chars))
             session, kind, updates, chars = params.session, update.kind or "", 1, chars_in(bytes(update.content))
-        elif update.kind == USAGE_UPDATE and (told := _told(params)) is not None:
+        elif update.kind == USAGE_UPDATE and (reports := _reports_in(params)) is not None:
             if updates:
                 seen.append(Burst(session, kind, updates, chars))
                 session, kind, updates, chars = None, "", 0, 0
-            seen.append(told)
+            seen.append(reports)
         else:
             break
         index += 1
@@ -109,7 +109,7 @@ def folded(waiting: Iterable[Waits]) -> Iterator[Waits]:
 
     A `usage_update` that says more than figures stays the line that it is.
     """
-    held: Told | None = None
+    held: UsageReports | None = None
     behind: list[Burst] = []
     for each in waiting:
         if isinstance(each, Burst):
@@ -118,8 +118,8 @@ def folded(waiting: Iterable[Waits]) -> Iterator[Waits]:
             else:
                 behind.append(each)
             continue
-        told = each if isinstance(each, Told) else _told_by(each) if isinstance(each, bytes) else None
-        if held is not None and told is not None and held.add(told):
+        reports = each if isinstance(each, UsageReports) else _reports_on(each) if isinstance(each, bytes) else None
+        if held is not None and reports is not None and held.add(reports):
             yield from behind
             behind.clear()
             continue
@@ -127,29 +127,29 @@ def folded(waiting: Iterable[Waits]) -> Iterator[Waits]:
             yield held
             yield from behind
             behind.clear()
-        held = told
-        if told is None:
+        held = reports
+        if reports is None:
             yield each
     if held is not None:
         yield held
         yield from behind
 
 
-def _told_by(line: bytes) -> Told | None:
+def _reports_on(line: bytes) -> UsageReports | None:
     params = peek_line(line).params
     if params is None or params.meta is not ABSENT or params.update is None or params.update.meta is not ABSENT:
         return None
-    return _told(params)
+    return _reports_in(params)
 
 
-def _told(params: Params) -> Told | None:
+def _reports_in(params: Params) -> UsageReports | None:
     """The figures of a `usage_update` without `_meta`, where they are well-formed and its `cost` is not null."""
     update = params.update
     if update is None or not params.session:
         return None
     used, size = acp.count_in(bytes(update.used)), acp.count_in(bytes(update.size))
     cost = None if update.cost is ABSENT else bytes(update.cost)
-    return None if used is None or size is None or cost == b"null" else Told(params.session, size, used, cost)
+    return None if used is None or size is None or cost == b"null" else UsageReports(params.session, size, used, cost)
 
 
 def may_be_late(peek: Peek) -> bool:

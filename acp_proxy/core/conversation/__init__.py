@@ -100,12 +100,14 @@ class Conversation:
         if known is not None and not known.replays:
             known.counted.count(update, chars, updates)
 
-    def told(self, session: str, size: int, told: Sequence[tuple[int, bytes | None]], at: int) -> list[Event]:
+    def usage_reported(
+        self, session: str, size: int, reports: Sequence[tuple[int, bytes | None]], at: int
+    ) -> list[Event]:
         """The events of an agent's `usage_update`s of which nothing matters but these figures.
 
         Of each, `used` and the JSON of `cost`; `size` is the same in all of them.
         """
-        return self._updates.told(session, size, told, at)
+        return self._updates.usage_reported(session, size, reports, at)
 
     def close(self, side: Side, at: int) -> list[Event]:
         """One side is gone: every open turn ends, and late responses answer nothing any more."""

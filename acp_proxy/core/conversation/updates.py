@@ -43,15 +43,15 @@ class Updates:
             events.append(self._seen(update, session, at))
         return events
 
-    def told(self, name: str, size: int, told: Sequence[tuple[int, bytes | None]], at: int) -> list[Event]:
+    def usage_reported(self, name: str, size: int, reports: Sequence[tuple[int, bytes | None]], at: int) -> list[Event]:
         """`events` of so many `usage_update`s: `used`, and the JSON of `cost`, of each; `size` of all of them."""
         session = self._sessions.named(name)
         replayed = self._sessions.replays(session)
         if not replayed:
-            session.counted.count(acp.USAGE_UPDATE, 0, len(told))
+            session.counted.count(acp.USAGE_UPDATE, 0, len(reports))
         if session.child is None:
             session.counted.reported = session.counted.now()
-        each = [EarlierReport(used, None if cost is None else acp.cost_in(cost)) for used, cost in told]
+        each = [EarlierReport(used, None if cost is None else acp.cost_in(cost)) for used, cost in reports]
         last = each[-1]
         # Between turns each may be a row of its own. A cost that a later report lacks still stands: it is told apart.
         if session.current is None or (last.cost is None and any(one.cost is not None for one in each)):

@@ -197,7 +197,7 @@ def test_what_a_session_reports_before_the_fork_that_made_it_is_answered_is_mark
     talk.ask("session/fork", {"sessionId": "s"}, 1)
     assert the(UsageReported, talk.update("usage_update", "f", used=1, size=2)).replayed
     assert not the(UsageReported, talk.update("usage_update", "s", used=1, size=2)).replayed
-    (told,) = talk.conversation.told("f", 2, [(1, None)], 0)
+    (told,) = talk.conversation.usage_reported("f", 2, [(1, None)], 0)
     assert isinstance(told, UsageReported)
     assert told.replayed
     talk.answer(1, {"sessionId": "f"})
