@@ -9,9 +9,9 @@ from acp_proxy.core.traffic import Flow
 from acp_proxy.core.wire.peek import (
     NEWLINE,
     UNREADABLE,
-    Head,
+    Envelope,
     Peek,
-    decode_heads,
+    decode_envelopes,
     is_one_a_line,
     peek_lines,
     peek_run,
@@ -37,25 +37,30 @@ class ClientLines:
     def glance(self, run: bytes) -> bool:
         """Whether the pump is to forward whole lines as they are; else they have been."""
         try:
-            heads: Sequence[Head | Peek] = decode_heads(run)
+            envelopes: Sequence[Envelope | Peek] = decode_envelopes(run)
         except UNREADABLE:
-            heads = peek_lines(run)
+            envelopes = peek_lines(run)
         passage, held = self._passage, self._admission.held
-        for head in heads:
-            method = head.method
-            if held or (method in passage.methods if method is not None else passage.answers(_CLIENT, head.id)):
-                return self._matters(run, heads)
-        self._flow.messages += len(heads)
+        for envelope in envelopes:
+            method = envelope.method
+            if held or (method in passage.methods if method is not None else passage.answers(_CLIENT, envelope.id)):
+                return self._matters(run, envelopes)
+        self._flow.messages += len(envelopes)
         return True
 
     def broken_off(self, run: bytes) -> None:
         """Forwards and accounts for the last lines of a stream, of which the very last lacks its newline."""
         self._looked_into(run, peek_run(run))
 
-    def _matters(self, run: bytes, heads: Sequence[Head | Peek]) -> bool:
+    def _matters(self, run: bytes, envelopes: Sequence[Envelope | Peek]) -> bool:
         """The rest of `glance` for a run in which some line matters, or may."""
-        method = heads[0].method
-        if len(heads) == 1 and method is not None and self._passage.goes_on(method) and is_one_a_line(run, heads):
+        method = envelopes[0].method
+        if (
+            len(envelopes) == 1
+            and method is not None
+            and self._passage.goes_on(method)
+            and is_one_a_line(run, envelopes)
+        ):
             self._lane.forward(run)  # before it is read: the agent begins to answer sooner
             self._flow.messages += 1
             self._passage.gone_on(method, run)

@@ -46,8 +46,8 @@ class Peek(msgspec.Struct, gc=False):
     params: Params | None = None
 
 
-class Head(msgspec.Struct, gc=False):
-    """A `Peek` without `params`."""
+class Envelope(msgspec.Struct, gc=False):
+    """A `Peek` without `params`: all that is read of most that clients send."""
 
     id: Any = None
     method: str | None = None
@@ -61,7 +61,7 @@ NO_MESSAGE = Peek()
 decode_run = _strict.decode_lines
 """`peek_run` for whoever calls it so often that a call counts. Raises UNREADABLE: then ask `peek_lines`."""
 
-decode_heads = msgspec.json.Decoder(Head, float_hook=exact).decode_lines
+decode_envelopes = msgspec.json.Decoder(Envelope, float_hook=exact).decode_lines
 """`decode_run` for whoever does not ask for `params`."""
 
 
@@ -78,7 +78,7 @@ def peek_lines(run: bytes) -> list[Peek]:
     return [peek_line(line) for line in split_lines(run)]
 
 
-def is_one_a_line(run: bytes, peeked: Sequence[Head | Peek]) -> bool:
+def is_one_a_line(run: bytes, peeked: Sequence[Envelope | Peek]) -> bool:
     """Whether there are as many messages as lines.
 
     Whitespace separates messages for the decoder, newlines for the protocol: blank lines, two messages on a line and

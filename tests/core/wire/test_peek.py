@@ -16,7 +16,7 @@ from acp_proxy.core.jsonrpc import Notification, Pairing, Request, Response, id_
 from acp_proxy.core.wire.long_lines import may_stream, meta_in_tail, peek_head
 from acp_proxy.core.wire.peek import (
     Peek,
-    decode_heads,
+    decode_envelopes,
     decode_run,
     is_one_a_line,
     peek_line,
@@ -87,7 +87,7 @@ def test_a_look_finds_the_id_that_a_full_parse_does(id: bytes) -> None:
     line = b'{"id":%s,"result":{}}' % id
     message = parse(line)
     assert isinstance(message, Response)
-    ids = (peek_line(line).id, peek_run(line)[0].id, decode_heads(line)[0].id)
+    ids = (peek_line(line).id, peek_run(line)[0].id, decode_envelopes(line)[0].id)
     assert {id_key(each) for each in ids} == {id_key(message.id)}
 
 
