@@ -153,7 +153,7 @@ class Meter:
         return account
 
     def _state(self, account: SessionAccount) -> SessionState:
-        return account.state(None if account.size else self._pricer.window(account.model))
+        return account.state(None if account.context_size else self._pricer.window(account.model))
 
     # -- what comes in mid-turn, and between turns
 

@@ -12,42 +12,43 @@ from acp_proxy.core.usage import Usage
 
 def note_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: TurnUsage) -> None:
     """Set the account's context where the agent has not told it in this turn. Unknown stays unknown."""
-    if notes.used or notes.compacted:
+    if notes.context_told or notes.compacted:
         return
     if used.source in ("agent", "partial") and used.usage.total:
         if not ended.tool_calls or account.profile.scope == "last_call":
-            account.stand(used.usage.total)  # one model call: its prompt and its answer
-        elif account.used is None:
-            account.stand(used.usage.total // (ended.tool_calls + 1), estimated=True)
+            account.set_context(used.usage.total)  # one model call: its prompt and its answer
+        elif account.context_used is None:
+            account.set_context(used.usage.total // (ended.tool_calls + 1), estimated=True)
         else:
-            account.used, account.estimated = account.used + tokens_in(_chars_since(ended, notes)), True
+            account.grow_context(tokens_in(_chars_since(ended, notes)))
     elif answered(ended) and _has_begun(account, used) and (chars := _chars_since(ended, notes)):
-        account.used, account.estimated = (account.used or 0) + tokens_in(chars), True
+        account.grow_context(tokens_in(chars))
 
 
 def _has_begun(account: SessionAccount, used: TurnUsage) -> bool:
     """Whether there is a context to add to; 0 only where all of the session is counted by its characters."""
-    return bool(account.used) or (account.from_start and used.source == "estimated")
+    return bool(account.context_used) or (account.from_start and used.source == "estimated")
 
 
 def request_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: TurnUsage) -> int | None:
     """Tokens of the turn's largest prompt, by which long-context prices are chosen; None when nobody can tell."""
     told = used.source in ("agent", "partial") and used.usage.total
-    if told and not ended.tool_calls and used.usage.prompt <= (notes.most_used or used.usage.prompt):
+    if told and not ended.tool_calls and used.usage.prompt <= (notes.largest_context or used.usage.prompt):
         return used.usage.prompt  # one call; several, of tools that do not show, have sent more than the context
-    if notes.most_used is None:
+    if notes.largest_context is None:
         one = used.source == "estimated" or (told and account.profile.scope == "last_call")
         return used.usage.prompt if one else None
     written = used.usage.completion // (ended.tool_calls + 1) if account.profile.used_includes_output else 0
-    return max(0, notes.most_used - written)
+    return max(0, notes.largest_context - written)
 
 
 def context_so_far(account: SessionAccount, usage: Usage) -> int | None:
     """`request_context` in mid-turn, when of the turn no more is known than `usage`."""
     notes = account.notes
-    if notes.most_used is None:
+    if notes.largest_context is None:
         return None
-    return max(0, notes.most_used - usage.completion) if account.profile.used_includes_output else notes.most_used
+    written = usage.completion if account.profile.used_includes_output else 0
+    return max(0, notes.largest_context - written)
 
 
 def _chars_since(ended: TurnEnded, notes: Notes) -> int:

@@ -37,18 +37,18 @@ def estimate(ended: TurnEnded, account: SessionAccount, notes: Notes, window: in
     """
     output, thought = tokens_in(ended.output_chars), tokens_in(ended.thought_chars)
     passed = tokens_in(ended.turn.prompt_chars + ended.tool_chars) + output + thought
-    profile = account.profile
+    profile, before = account.profile, account.context_used if account.grounded else None
     if notes.contexts:
         calls = _calls_told(ended, notes, profile)
-        total = notes.contexts_sum * calls // notes.contexts if calls > 1 else notes.most_used or 0
+        total = notes.contexts_sum * calls // notes.contexts if calls > 1 else notes.largest_context or 0
         total += 0 if profile.used_includes_output else output + thought
         basis = "as one call with the context that it told"
         if profile.used_in_turn:
             basis = "by the context of each call"
         elif calls > 1:
             basis = "by its contexts, as a call more than tools at most"
-    elif account.grounded and account.used and answered(ended) and (cut_short(ended) or not profile.used_in_turn):
-        calls, total, basis = 1, account.used + passed, "as one call with the context before it"
+    elif before and answered(ended) and (cut_short(ended) or not profile.used_in_turn):
+        calls, total, basis = 1, before + passed, "as one call with the context before it"
     else:
         calls, total, basis = ended.tool_calls + 1, passed, "a token for four characters"
     if not (notes.contexts or ended.turn.prompt_chars) and ended.turn.kind == "turn":

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_proxy.core.agents import InputCounts
-from acp_proxy.core.meter.notes import Ended
+from acp_proxy.core.meter.notes import ReportedTurn
 from acp_proxy.core.meter.one_call import SMALL, OneCall, is_context_of
 
 PER_TURN = "unknown agent: counters taken per turn"
@@ -44,7 +44,13 @@ class ScopeGuess:
         return self._per_turn or self._sure
 
     def judge(
-        self, before: Ended | None, now: Ended, call: OneCall | None, *, loaded: bool, waited: bool = False
+        self,
+        before: ReportedTurn | None,
+        now: ReportedTurn,
+        call: OneCall | None,
+        *,
+        loaded: bool,
+        waited: bool = False,
     ) -> Judged:
         """The reading of one more turn of a session, or of the first one of a session that was `loaded`.
 
@@ -72,7 +78,7 @@ class ScopeGuess:
             return self._by_growth(before, now)
         return self._as_found()
 
-    def _by_growth(self, before: Ended, now: Ended) -> Judged:
+    def _by_growth(self, before: ReportedTurn, now: ReportedTurn) -> Judged:
         """Where nothing proves what a call can have sent, but that none of an agent is very small."""
         grown = now.partition.prompt - before.partition.prompt
         if now.model == before.model and 0 < grown < SMALL < before.partition.prompt:
@@ -81,7 +87,7 @@ class ScopeGuess:
             return self._as_found()
         return _AT_LEAST
 
-    def _fitting(self, before: Ended, now: Ended, call: OneCall) -> Judged:
+    def _fitting(self, before: ReportedTurn, now: ReportedTurn, call: OneCall) -> Judged:
         """Which of both is what calls of this session can have sent.
 
         A turn with a call that shows nowhere looks like one of a session's counters, but not twice.
@@ -110,18 +116,18 @@ class ScopeGuess:
         return Judged(reason=_NEVER if self._per_turn else PER_TURN)
 
 
-def tells_its_call(now: Ended) -> bool:
+def tells_its_call(now: ReportedTurn) -> bool:
     """Whether a turn of one call came with the context of that call."""
     return now.calls == 1 and now.context is not None and is_context_of(now.context, now.partition)
 
 
-def _begins_anew(before: Ended, now: Ended, call: OneCall) -> bool:
+def _begins_anew(before: ReportedTurn, now: ReportedTurn, call: OneCall) -> bool:
     """Whether a session's counters grew by less than a call, with another model: some begin anew then."""
     grown = now.partition.prompt - before.partition.prompt
     return now.model != before.model and 0 < grown < call.floor <= now.partition.prompt
 
 
-def _outgrew(before: Ended, now: Ended) -> bool:
+def _outgrew(before: ReportedTurn, now: ReportedTurn) -> bool:
     """Whether a turn of its own cannot have sent so much: a sum over several calls is no sign by itself.
 
     One call sends what the last one sent, and what came to the context since. Where that one is not known, it sends
@@ -136,6 +142,6 @@ def _outgrew(before: Ended, now: Ended) -> bool:
     return now.partition.prompt > now.calls * sent + margin
 
 
-def _is_of_many(now: Ended) -> bool:
+def _is_of_many(now: ReportedTurn) -> bool:
     """Whether it is far more than all calls of the turn can have sent."""
     return now.context is not None and 2 * now.partition.prompt > 3 * now.calls * now.context

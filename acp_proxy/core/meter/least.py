@@ -37,5 +37,5 @@ def _by_contexts(account: SessionAccount) -> Usage:
     if not profile.contexts_a_call:
         return NOTHING
     sent = notes.contexts_sum // profile.contexts_a_call
-    new = min(sent, (notes.most_used or 0) - (notes.first_used or 0))
+    new = min(sent, (notes.largest_context or 0) - (notes.first_context or 0))
     return Usage(input=new, cached_read=sent - new)

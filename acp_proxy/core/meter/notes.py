@@ -22,12 +22,12 @@ class Notes(Struct):
     left: tuple[str, ...] = ()  # in place of these
     reported: bool = False  # a `usage_update` came
     reported_cost: bool = False
-    used: bool = False  # ... with a context
+    context_told: bool = False  # ... with a context
     compacted: bool = False  # or the agent said how much is left after a compaction
-    most_used: int | None = None  # the largest context of a call, tokens
+    largest_context: int | None = None  # of a call, in tokens
     contexts: int = 0  # how many that differed from the one before
     contexts_sum: int = 0
-    first_used: int | None = None  # the context of the first call
+    first_context: int | None = None  # that of the first call
     calling: str | None = None  # the model of the call that runs, as far as the order of what is told shows
     calls: Usage | None = None  # the sum, where an agent tells each call
     calls_by_model: dict[str | None, Usage] = field(default_factory=dict)
@@ -74,8 +74,11 @@ class Notes(Struct):
             self.subagents[call.subagent or ""] = call
 
 
-class Ended(Struct):
-    """The turn before: what its usage is compared with. What has a default is for agents that nobody has described."""
+class ReportedTurn(Struct):
+    """A turn with the usage that it reported: what the next one's is compared with.
+
+    What has a default is for agents that nobody has described.
+    """
 
     at: int
     counters: Counters

@@ -142,7 +142,7 @@ class Rows:
             usage_source="agent" if usage.total else "none",
             cost_source=cost_source,
             detail=why,
-            context_used=account.used,
+            context_used=account.context_used,
             context_size=self._size(account),
         )
 
@@ -205,7 +205,7 @@ class Rows:
             cost_source=cost_source,
             detail=detail,
             message_id=turn.message_id,
-            context_used=account.used,
+            context_used=account.context_used,
             context_size=self._size(account),
         )
 
@@ -218,7 +218,7 @@ class Rows:
         return tuple([line if model in (None, line.model) else replace(line, model=model) for line, model in named])
 
     def _size(self, account: SessionAccount) -> int | None:
-        return account.size or self._pricer.window(account.model)
+        return account.context_size or self._pricer.window(account.model)
 
 
 def _overpriced(account: SessionAccount, bill: Bill) -> bool:

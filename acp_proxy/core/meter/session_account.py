@@ -10,7 +10,7 @@ from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import Compacted, Counters, EarlierReport, Turn
 from acp_proxy.core.meter.agent_cost import AgentCost, Increase
 from acp_proxy.core.meter.counters import Cumulative, covers
-from acp_proxy.core.meter.notes import Ended, Notes
+from acp_proxy.core.meter.notes import Notes, ReportedTurn
 from acp_proxy.core.meter.one_call import Known
 from acp_proxy.core.money import Money, plus
 
@@ -28,17 +28,17 @@ class SessionAccount:
         self.heard: Counters | None = None  # the last cumulative ones, booked or not
         self.charged_at: Counters | None = None  # those that came with the last cost
         self.history: tuple[Money | None, Counters | None] | None = None  # the last word of a load's, to be judged yet
-        self.before: Ended | None = None
-        self._before: dict[str, Ended | None] = {}  # the same when an open turn began
+        self.before: ReportedTurn | None = None
+        self._before: dict[str, ReportedTurn | None] = {}  # the same when an open turn began
         self.sure: Known | None = None  # a turn by which others are judged, of agents that nobody has described
         self.passed = 0  # characters of all its turns, for the same
         self.calls = 0  # model calls, at most, since its agent told what it used, for the same
         self.called: tuple[int | None, int | None] | None = None  # input and output of the last call that was told
-        self.used: int | None = None
-        self.size: int | None = None
-        self.estimated = False  # `used` is
+        self.context_used: int | None = None
+        self.context_size: int | None = None
+        self.context_estimated = False  # `context_used` is
         self.grounded = False  # ... though it goes on from a figure that the agent told
-        self.told: int | None = None  # the last `used` of the agent's own: the same again is no news
+        self.last_context: int | None = None  # the last one of the agent's own: the same again is no news
         self.here = False  # opened or used in this process, not only named
         self.from_start = True  # every turn of it was seen: it began here
         self.option: str | None = None  # the model as chosen, often an alias
@@ -59,8 +59,9 @@ class SessionAccount:
         if self.here:
             self.cost.begin(at_zero=True)
             self.tokens.begin(at_zero=True)
-            self.heard = self.charged_at = self.history = self.before = self.sure = self.told = self.used = None
-            self.estimated = self.grounded = self.awaited = False
+            self.heard = self.charged_at = self.history = self.before = self.sure = None
+            self.context_used = self.last_context = None
+            self.context_estimated = self.grounded = self.awaited = False
             self.calls, self.called, self.from_start = 0, None, True
 
     def reopen(self) -> None:
@@ -76,8 +77,9 @@ class SessionAccount:
         self.begin_anew()
         self.here, self.from_start = True, False
         if parent is not None:
-            self.used, self.size, self.estimated = parent.used, parent.size, parent.estimated
-            self.grounded, self.told = parent.grounded, parent.told
+            self.context_used, self.context_size = parent.context_used, parent.context_size
+            self.context_estimated = parent.context_estimated
+            self.grounded, self.last_context = parent.grounded, parent.last_context
         if self.profile.fork_inherits:
             self.cost.begin(at_zero=False)
             if parent is not None and parent.cost.last is not None:
@@ -85,11 +87,13 @@ class SessionAccount:
 
     def restore(self, state: SessionState, *, forked: bool) -> None:
         """The ledger's word on it (of a fork: on its parent), as far as the agent has not spoken yet."""
-        if self.used is None:
-            self.used, self.size, self.estimated = state.context_used, state.context_size, state.context_estimated
-            guessed = self.estimated and not self.profile.used_after_turn  # then it is what was told, and a turn more
-            self.grounded = self.used is not None and not (guessed or self.from_start)  # a new one has its own
-            self.told = self.used if self.grounded else None
+        if self.context_used is None:
+            self.context_used, self.context_size = state.context_used, state.context_size
+            self.context_estimated = state.context_estimated
+            # Else an estimate is what was told, and a turn more.
+            guessed = self.context_estimated and not self.profile.used_after_turn
+            self.grounded = self.context_used is not None and not (guessed or self.from_start)  # a new one has its own
+            self.last_context = self.context_used if self.grounded else None
         self.option = self.option or state.model
         if not forked or self.profile.fork_inherits:
             stood = _stood(state)
@@ -204,22 +208,22 @@ class SessionAccount:
         """Take in a context. 0 is no context but a gap in the agent's knowledge. Whether anything changed."""
         if used == 0:
             self.cost.doubt()
-        before = (self.used, self.size, self.estimated)
+        before = (self.context_used, self.context_size, self.context_estimated)
         self.notes.reported = True
         if not self.profile.used_is_context:
             return False
         if used:
-            if used != self.told:
+            if used != self.last_context:
                 self.notes.contexts += 1
                 self.notes.contexts_sum += used
-            self.told = used
-            self.stand(used)
-            self.notes.used = True
-            self.notes.first_used = self.notes.first_used or used
-            self.notes.most_used = max(used, self.notes.most_used or 0)
+            self.last_context = used
+            self.set_context(used)
+            self.notes.context_told = True
+            self.notes.first_context = self.notes.first_context or used
+            self.notes.largest_context = max(used, self.notes.largest_context or 0)
         if size:
-            self.size = size
-        return before != (self.used, self.size, self.estimated)
+            self.context_size = size
+        return before != (self.context_used, self.context_size, self.context_estimated)
 
     def hear_of(self, report: EarlierReport, size: int | None, *, replayed: bool) -> bool:
         """The same of a report that came with nothing but figures, and its cost."""
@@ -234,12 +238,16 @@ class SessionAccount:
 
     def shrink(self, used: int) -> None:
         """The context after a compaction, by the agent's own estimate."""
-        self.stand(used, estimated=True)
+        self.set_context(used, estimated=True)
         self.notes.compacted = True
 
-    def stand(self, used: int, *, estimated: bool = False) -> None:
+    def set_context(self, used: int, *, estimated: bool = False) -> None:
         """The context, by a figure of the agent's."""
-        self.used, self.estimated, self.grounded = used, estimated, True
+        self.context_used, self.context_estimated, self.grounded = used, estimated, True
+
+    def grow_context(self, tokens: int) -> None:
+        """The context, by what has passed since it was known."""
+        self.context_used, self.context_estimated = (self.context_used or 0) + tokens, True
 
     def choose(self, model: str, *, again: bool = False) -> None:
         if not again:
@@ -278,9 +286,9 @@ class SessionAccount:
     def state(self, window: int | None) -> SessionState:
         """`window` is the context size where the agent says none. What is reported but not booked is included."""
         return SessionState(
-            context_used=self.used,
-            context_size=self.size or window,
-            context_estimated=self.estimated,
+            context_used=self.context_used,
+            context_size=self.context_size or window,
+            context_estimated=self.context_estimated,
             costs=plus(self._booked, self.cost.pending),
             agent_cost=self.cost.last if self.cost.positive else None,
             from_zero=self.cost.from_zero,

@@ -12,7 +12,7 @@ from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.meter.counters import Reading, covers, joined, partition, since_last
 from acp_proxy.core.meter.estimate import chars_of, cut_short
 from acp_proxy.core.meter.guess import Judged, ScopeGuess, tells_its_call
-from acp_proxy.core.meter.notes import Ended, Notes
+from acp_proxy.core.meter.notes import Notes, ReportedTurn
 from acp_proxy.core.meter.one_call import (
     CHARS_PER_TOKEN,
     REMINDERS,
@@ -42,8 +42,8 @@ def read(
     reading = partition(counters, profile)
     if profile is not given and _leaves_open(counters, reading.usage):
         reading = replace(reading, whole=False)
-    before, context = account.before, account.used if notes.used else None
-    now = Ended(ended.at, counters, reading.usage, context, ended.tool_calls + 1, account.option)
+    before, context = account.before, account.context_used if notes.context_told else None
+    now = ReportedTurn(ended.at, counters, reading.usage, context, ended.tool_calls + 1, account.option)
     calls = account.calls  # a session's counters hold those of turns of which nothing was told, too
     if reading.usage.total:  # zeros say nothing of how it counts
         account.before, account.calls = now, 0
@@ -66,7 +66,7 @@ def read(
     return reading
 
 
-def _may_go_on(now: Ended, account: SessionAccount) -> bool:
+def _may_go_on(now: ReportedTurn, account: SessionAccount) -> bool:
     """Whether the first counters after a load may go on from before it, by their context and by the ledger."""
     last = account.tokens.last
     if now.context is None or last is None:
@@ -74,7 +74,7 @@ def _may_go_on(now: Ended, account: SessionAccount) -> bool:
     return covers(now.counters, last) and not tells_its_call(now)
 
 
-def _after_load(now: Ended, account: SessionAccount, profile: Profile, reading: Reading) -> Reading:
+def _after_load(now: ReportedTurn, account: SessionAccount, profile: Profile, reading: Reading) -> Reading:
     """The first turn of a loaded session: where its counters stood before only the ledger may know."""
     if now.partition.prompt < SMALL:
         return reading
@@ -94,7 +94,7 @@ def read_calls(ended: TurnEnded, notes: Notes) -> Reading:
     return Reading(told, joined("unknown agent: usage told call by call", notes.lacking), whole=not notes.lacking)
 
 
-def _one_call(account: SessionAccount, before: Ended | None, now: Ended) -> OneCall | None:
+def _one_call(account: SessionAccount, before: ReportedTurn | None, now: ReportedTurn) -> OneCall | None:
     """What one call of this turn can have sent; None where nothing tells.
 
     The first turn of one call tells whether the agent's contexts are those of its calls: kept in `account.sure`.
@@ -109,7 +109,7 @@ def _one_call(account: SessionAccount, before: Ended | None, now: Ended) -> OneC
     return one_call(known, before.partition, before.context, now.partition, told, account.passed)
 
 
-def _says_more(before: Ended | None, now: Ended, account: SessionAccount) -> bool:
+def _says_more(before: ReportedTurn | None, now: ReportedTurn, account: SessionAccount) -> bool:
     """Whether later turns are to be judged by this one."""
     if before is None:
         return account.from_start or tells_its_call(now)
@@ -117,7 +117,7 @@ def _says_more(before: Ended | None, now: Ended, account: SessionAccount) -> boo
 
 
 def _may_be_one(
-    usage: Usage, now: Ended, call: OneCall | None, judged: Judged, account: SessionAccount, scope: ScopeGuess
+    usage: Usage, now: ReportedTurn, call: OneCall | None, judged: Judged, account: SessionAccount, scope: ScopeGuess
 ) -> bool:
     """Whether a turn with tools may tell its last call alone: no more than that can have sent, or nobody can say.
 
@@ -151,11 +151,11 @@ def _with_caches(
     model = account.option
     if cached > (counters.input or 0):
         scope.caches[model] = "excludes_cache"
-    elif model not in scope.caches and notes.used and not ended.tool_calls:
+    elif model not in scope.caches and notes.context_told and not ended.tool_calls:
         counts: InputCounts
         for counts in ("includes_cache", "excludes_cache"):
             usage = partition(counters, replace(profile, input=counts, decided=True)).usage
-            if account.used in (usage.prompt, usage.total):
+            if account.context_used in (usage.prompt, usage.total):
                 scope.caches[model] = counts
                 break
     found = scope.caches.get(model)

@@ -19,7 +19,7 @@ from acp_proxy.core.meter.counters import Reading, completed, is_empty, joined, 
 from acp_proxy.core.meter.dialects import status_line
 from acp_proxy.core.meter.estimate import Estimate, answered, chars_of, cut_short
 from acp_proxy.core.meter.guess import ScopeGuess
-from acp_proxy.core.meter.notes import Ended, Notes
+from acp_proxy.core.meter.notes import Notes, ReportedTurn
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.meter.stranger import as_stranger, read, read_calls
 from acp_proxy.core.usage import NOTHING, Usage
@@ -120,7 +120,7 @@ def _counted(
         profile = as_stranger(profile)
     if profile.known:
         reading = partition(counters, profile)
-        account.before = Ended(ended.at, counters, reading.usage)
+        account.before = ReportedTurn(ended.at, counters, reading.usage)
     else:
         reading = read(counters, ended, account, notes, scope, profile)
     if profile.scope == "last_call" and not reading.usage.completion:
@@ -163,16 +163,16 @@ def _is_zero(ended: TurnEnded, notes: Notes, profile: Profile, increase: Increas
         return False
     if not answered(ended):
         return True
-    return profile.known and not profile.loses_thought and (notes.used or not notes.reported)
+    return profile.known and not profile.loses_thought and (notes.context_told or not notes.reported)
 
 
-def _repeats(ended: TurnEnded, now: Counters, before: Ended | None, notes: Notes, profile: Profile) -> bool:
+def _repeats(ended: TurnEnded, now: Counters, before: ReportedTurn | None, notes: Notes, profile: Profile) -> bool:
     """Whether usage is that of the turn before: sent again for a failed one, a last call's also for a queued one.
 
     After a load the turn before is not known here; then its context gives it away, which is sent again, too. Of an
     agent that nobody described only a cancelled turn is taken for one: no call of it has to have ended.
     """
-    if profile.repeats and notes.used and not notes.contexts:
+    if profile.repeats and notes.context_told and not notes.contexts:
         return True
     if before is None or now != before.counters:
         return False
