@@ -199,7 +199,7 @@ class Meter:
         before = account.cost.last
         counters = account.end_history()
         rows = [] if account.open else self._between_turns(account, at, counters)
-        return rows if rows or account.cost.last == before else self._progressed(account, at)
+        return rows if rows or account.cost.last == before else [self._changed(account, at)]
 
     def _update_seen(self, event: UpdateSeen) -> list[Event]:
         account = self._account(event.session)
@@ -224,7 +224,7 @@ class Meter:
             if (subagent := dialects.subagent_result(event)) is not None:
                 account.notes.add_subagent(subagent)
             if account.notes.status != before:
-                return self._progressed(account, event.at)
+                return [self._changed(account, event.at)]
         return []
 
     def _cumulative_seen(self, account: SessionAccount, event: UpdateSeen) -> list[Event]:
@@ -240,7 +240,7 @@ class Meter:
             account.count(counters)
         if event.turn is None:
             return late + self._between_turns(account, event.at, counters)
-        return late + self._progressed(account, event.at) if moved else late
+        return [*late, self._changed(account, event.at)] if moved else late
 
     def _call_seen(self, account: SessionAccount, event: UpdateSeen | UsageReported, call: Call) -> list[Event]:
         reading = partition(call.counters, account.profile)
@@ -250,10 +250,7 @@ class Meter:
             account.notes.add_subagent_call(call.subagent, reading.usage)
         else:
             account.notes.add_call(reading)
-        return self._progressed(account, event.at)
-
-    def _progressed(self, account: SessionAccount, at: int) -> list[Event]:
-        return [self._changed(account, at)]
+        return [self._changed(account, event.at)]
 
     def _changed(
         self, account: SessionAccount, at: int, *, restored: bool = False, done: bool = False

@@ -94,12 +94,8 @@ class AgentCost:
         self._first = None
         self._ahead = None  # of a counter that says nothing any more
 
-    def inherit(self, value: Money) -> None:
-        """A fork that begins with its parent's cost."""
-        self.last, self._known = value, True
-
     def stand_at(self, value: Money) -> None:
-        """The value moved without anything being spent."""
+        """Without anything being spent: the value moved, or a fork begins with its parent's."""
         self.last, self._known = value, True
 
     def restore(self, value: Money, presumed: tuple[Money, ...] = ()) -> None:

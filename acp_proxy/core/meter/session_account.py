@@ -83,7 +83,7 @@ class SessionAccount:
         if self.profile.fork_inherits:
             self.cost.begin(at_zero=False)
             if parent is not None and parent.cost.last is not None:
-                self.cost.inherit(parent.cost.last)
+                self.cost.stand_at(parent.cost.last)
 
     def restore(self, state: SessionState, *, forked: bool) -> None:
         """The ledger's word on it (of a fork: on its parent), as far as the agent has not spoken yet."""

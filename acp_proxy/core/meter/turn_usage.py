@@ -86,7 +86,7 @@ def _reported(
     if notes.calls is not None and account.profile.known:
         return TurnUsage(notes.calls, "partial" if (lack := notes.lack_of_calls) else "agent", lack)
     if account.profile.scope == "session":
-        return _since_last(ended, account, notes)
+        return _by_difference(ended, account, notes)
     counters = _counters_of(ended, notes)
     if counters is not None:
         return _counted(counters, ended, account, notes, increase, scope)
@@ -101,7 +101,7 @@ def _counters_of(ended: TurnEnded, notes: Notes) -> Counters | None:
     return None if is_empty(told) else told
 
 
-def _since_last(ended: TurnEnded, account: SessionAccount, notes: Notes) -> TurnUsage | None:
+def _by_difference(ended: TurnEnded, account: SessionAccount, notes: Notes) -> TurnUsage | None:
     now = notes.cumulative if ended.counters is None else completed(ended.counters, notes.cumulative)
     if now is None or is_empty(now):
         return None
