@@ -45,7 +45,7 @@ def kept(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
     """The answer to the same question, None where there is none or it may be another by now."""
     asked = _question(argv, environ)
     try:
-        with open(place(asked, environ), encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
+        with open(place(asked, environ), encoding="utf-8", errors="surrogateescape") as file:
             question, until, answer, *watched, end = file.read().split(_END)
         marks = list(zip(watched[::2], watched[1::2], strict=True))
     except (OSError, ValueError):
@@ -78,24 +78,24 @@ def write(file: str, text: str) -> None:
     new = f"{file}.{os.urandom(8).hex()}"  # not by the process's id: in a container that is the same each time
     try:
         private_directory(Path(file).parent)
-        _make_room(os.path.dirname(file))  # noqa: PTH120
+        _make_room(os.path.dirname(file))
         with open(new, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as kept_in:
             kept_in.write(text)
-        os.replace(new, file)  # noqa: PTH105
+        os.replace(new, file)
     except OSError:
         return  # a read-only or full disk
 
 
 def _make_room(directory: str) -> None:
     """Nothing else ever removes an answer; all of them can be made anew."""
-    files = os.listdir(directory)  # noqa: PTH208
+    files = os.listdir(directory)
     if len(files) < _MOST:
         return
     from contextlib import suppress
 
     for name in files:
         with suppress(FileNotFoundError):  # whoever asks beside us does the same
-            os.remove(f"{directory}/{name}")  # noqa: PTH107
+            os.remove(f"{directory}/{name}")
 
 
 def _still(until: str) -> bool:
@@ -118,14 +118,14 @@ def _version() -> str:
 
 def _working_directory() -> str:
     try:
-        return os.getcwd()  # noqa: PTH109
+        return os.getcwd()
     except OSError:
         return ""
 
 
 def place(of: str, environ: Mapping[str, str], suffix: str = "") -> str:
     """The file that keeps what belongs to a text, such as the answer to a question; its name is a digest of that."""
-    home = environ.get("HOME") or os.path.expanduser("~").removeprefix("~")  # noqa: PTH111  as `directories.home`
+    home = environ.get("HOME") or os.path.expanduser("~").removeprefix("~")  # as `directories.home`
     state = environ.get("XDG_STATE_HOME", "")
     directory = state if state.startswith("/") else f"{home}/.local/state"
     return f"{directory}/acp-proxy/status/{_digest(of)}{suffix}"
@@ -138,7 +138,7 @@ def _digest(text: str) -> str:
 def _mark(path: str) -> str:
     """What changes whenever a file does."""
     try:
-        found = os.stat(path)  # noqa: PTH116
+        found = os.stat(path)
     except OSError:
         return "-"
     return f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"

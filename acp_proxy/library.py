@@ -109,7 +109,7 @@ class Relay:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the agent if it still runs, and see that what it used is kept and told."""
-        assert self._relayed is not None  # noqa: S101
+        assert self._relayed is not None  # noqa: S101  it was entered
         asyncio.get_running_loop().call_soon(self._stop)  # not at once: it may not have begun yet
         try:
             self._process.returncode = await self._relayed
@@ -155,8 +155,8 @@ def _close(started: Started) -> None:
 
 def _around(process: subprocess.Popen[bytes], client: socket.socket | None) -> Started:
     """The descriptors around the agent, all of them for the relay to close."""
-    assert process.stdin  # noqa: S101
-    assert process.stdout  # noqa: S101
+    assert process.stdin  # noqa: S101  both are pipes
+    assert process.stdout  # noqa: S101  the other one
     if client is None:
         from_client, to_client = take_wire()
     else:

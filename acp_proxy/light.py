@@ -57,11 +57,11 @@ def import_lightly(*, only_to_look: bool = False) -> None:
     if only_to_look:
         stand_ins |= {"uuid": _Unknown("UUID", "SafeUUID"), "decimal": _Unknown("Decimal")}
     new = {name: stand_in for name, stand_in in stand_ins.items() if name not in sys.modules}
-    sys.modules.update(new)  # type: ignore[arg-type]
+    sys.modules.update(new)  # type: ignore[arg-type]  # no modules, and good enough for now
     try:
-        import pathlib  # noqa: F401
+        import pathlib  # noqa: F401  for whoever imports it next
 
-        import msgspec  # noqa: F401
+        import msgspec  # noqa: F401  the same
     except (ImportError, AttributeError):  # another version asks more of a module than its stand-in gives
         for name in [name for name in sys.modules if name.partition(".")[0] == "msgspec"]:
             del sys.modules[name]
@@ -73,7 +73,7 @@ def import_lightly(*, only_to_look: bool = False) -> None:
 def _import_datetime() -> None:
     """Python 3.11 defines `datetime` in Python, to replace all of it by what is written in C: that is taken at once."""
     if sys.version_info < (3, 12) and "datetime" not in sys.modules:
-        import _datetime  # type: ignore[import-not-found, unused-ignore]
+        import _datetime  # type: ignore[import-not-found, unused-ignore]  # it has no types
 
         sys.modules["datetime"] = _datetime
 

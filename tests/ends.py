@@ -90,7 +90,7 @@ class Ends:
         info = {1: "agentInfo", 2: "info"}[protocol]
         self.client_says(request(0, "initialize", protocolVersion=protocol))
         self.agent_says(answer(0, protocolVersion=protocol, **{info: {"name": agent, "version": version}}))
-        self.client_says(request(1, "session/new", cwd="/tmp", mcpServers=[]))  # noqa: S108  only a name
+        self.client_says(request(1, "session/new", cwd="/tmp", mcpServers=[]))
         self.agent_says(answer(1, sessionId=SESSION, models={"currentModelId": model} if model else None))
         self.client.data = self.agent.data = b""
         self.agent.written.clear()

@@ -114,7 +114,7 @@ def _play(mine: Side, lines: list[Line], source: IO[bytes], sink: _Writer) -> He
 class _Writer:
     def __init__(self, sink: IO[bytes], seed: int | None) -> None:
         self._sink = sink
-        self._random = None if seed is None else random.Random(seed)  # noqa: S311  not for secrets
+        self._random = None if seed is None else random.Random(seed)
 
     def write(self, data: bytes) -> list[str]:
         """Returns what could not be written."""

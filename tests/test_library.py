@@ -260,7 +260,7 @@ def test_a_command_a_ledger_and_a_log_level_must_be_ones() -> None:
     with pytest.raises(config.ConfigError, match="--ledger: expected sqlite:///PATH"):
         acp_proxy.Relay(AGENT, ledger="mysql://db")
     with pytest.raises(ValueError, match="expected debug, info, warning, error as log_level, not 'loud'"):
-        acp_proxy.Relay(AGENT, log_level="loud")  # type: ignore[arg-type]
+        acp_proxy.Relay(AGENT, log_level="loud")  # type: ignore[arg-type]  # that is it
 
 
 async def test_environment_and_directory_are_the_agents(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ async def test_rows_are_kept_where_a_ledger_is_given_and_nowhere_else(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     async with connected() as (_, client):
         await client.ask("session/prompt", **PROMPT)
-    assert os.listdir(tmp_path) == []  # noqa: PTH208
+    assert os.listdir(tmp_path) == []  # noqa: PTH208  iterdir would be said to block
     url = f"sqlite:///{tmp_path}/mine/ledger.db"
     async with connected(ledger=url) as (relay, client):
         await client.ask("session/prompt", **PROMPT)

@@ -98,7 +98,7 @@ def named_apart(lines: Iterable[Line], suffix: str) -> list[Line]:
         text = json.dumps(message | with_id(message, suffix))
         for session in filter(None, sessions):
             text = text.replace(f'"{session}"', f'"{session}{suffix}"')
-        return json.loads(text)  # type: ignore[no-any-return]
+        return json.loads(text)  # type: ignore[no-any-return]  # an object comes back as one
 
     return each_message(lines, renamed)
 
@@ -117,7 +117,7 @@ def mixed(one: Sequence[Line], other: Sequence[Line], random: Random) -> Iterato
 
 def chance(recording: Path) -> Random:
     """The same for a recording each time."""
-    return Random(str(recording))  # noqa: S311  decides nothing but an order
+    return Random(str(recording))
 
 
 def respelt(random: Random) -> Spelling:

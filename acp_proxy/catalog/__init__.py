@@ -77,7 +77,7 @@ class Catalog:
 
     def read(self) -> None:
         """Read it now: at the first question its file may be another version's."""
-        self._table  # noqa: B018
+        self._table  # noqa: B018  it is cached
 
     def price(self, model: str | None, usage: Usage, at: int, context: int | None = None) -> Priced:
         found = self.find(model)

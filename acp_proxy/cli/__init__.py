@@ -72,7 +72,7 @@ def _answered(arguments: Namespace) -> int:
 def _replace_closed() -> None:
     """Who starts a daemon may have closed fd 1 and 2, for which Python has None: what is said there goes nowhere."""
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115  until the end
-    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115  as well
 
 
 def _drop_the_rest() -> None:

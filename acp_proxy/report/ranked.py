@@ -39,7 +39,7 @@ _decode_session = msgpack_decoder(tuple[SessionInfo, Sums]).decode
 class _Strange(Entry, frozen=True):
     """Of a kind or from a source that another version knows, or another program has made up: it is shown, too."""
 
-    kind: str  # type: ignore[assignment]
+    kind: str  # type: ignore[assignment]  # of `Entry` only these words, like the next two
     usage_source: str  # type: ignore[assignment]
     cost_source: str  # type: ignore[assignment]
 

@@ -34,7 +34,7 @@ class BoundedProtocol(H11Protocol):
         super().__init__(*arguments, **named)
         self._limit: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         super().connection_made(transport)
         unasked = [each for each in self._everyone if each.is_unasked]
         if len(unasked) >= MOST_UNASKED:

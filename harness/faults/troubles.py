@@ -155,7 +155,7 @@ def file_is_damaged(home: Home, chance: random.Random, turns: int = 200) -> Verd
         while not _damaged(ledger):  # it stopped in the middle of a transaction
             acked = first.acked
             first.signal("relay", signal.SIGCONT)
-            until(lambda acked=acked: first.acked > acked, within=0.1)  # type: ignore[misc]
+            until(lambda acked=acked: first.acked > acked, within=0.1)  # type: ignore[misc]  # mypy gives no type to a default of a lambda
             first.signal("relay", signal.SIGSTOP)
         with home.trial(20, kept=10) as second:
             second.until_warned("ledger.damaged")  # a relay that is at its end may have no time left to tell it

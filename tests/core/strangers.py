@@ -28,7 +28,7 @@ class Turn:
 
 def turns(seed: int, kind: Kind) -> Iterator[Turn]:
     """Six turns of a session. Each call sends all that came before it; a token has four characters."""
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)
     context = rng.choice((1500, 6000, 15_000))
     for number in range(6):
         asked = rng.randint(5, 6000 if kind == "long" else 200)

@@ -36,7 +36,7 @@ def test_it_serves_metrics_from_a_root_that_is_read_only(tmp_path: Path) -> None
     token.chmod(0o440)
     port = free_port()
     with running() as server:
-        serve = [PROXY, "serve", "--host", "0.0.0.0", "--port", str(port), "--token-file", str(token)]  # noqa: S104
+        serve = [PROXY, "serve", "--host", "0.0.0.0", "--port", str(port), "--token-file", str(token)]
         serve += ["--ledger", server.create("ledger")]
         environ = ["env", "-i", f"HOME={home}", f"PATH={os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE=1"]
         command = ["unshare", "--mount", "sh", "-c", LOCKED, "sh", str(home), *environ, *serve]

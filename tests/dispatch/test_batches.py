@@ -39,7 +39,7 @@ class Rows(Interceptor):
 
 @each_of(SESSIONS, lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_recording_in_arrays_costs_what_it_costs_line_by_line(path: Path) -> None:
-    one_by_one, together, dice = Rows(), Rows(), random.Random(path.name)  # noqa: S311  no secret
+    one_by_one, together, dice = Rows(), Rows(), random.Random(path.name)
     ends, batched = Ends([one_by_one]), Ends([together])
     said = [json.loads(record) for record in path.read_text().splitlines()]
     for sender, records in groupby(said, key=lambda record: record["dir"]):

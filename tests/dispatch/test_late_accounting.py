@@ -67,7 +67,7 @@ class Both:
 @each_of(SESSIONS, lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_recording_in_pieces_of_any_size_tells_what_it_tells_line_by_line(path: Path) -> None:
     said = [json.loads(record) for record in path.read_text().splitlines()]
-    both, dice = Both(), random.Random(path.name)  # noqa: S311  no secret
+    both, dice = Both(), random.Random(path.name)
     for sender, records in groupby(said, key=lambda record: record["dir"]):
         side = Side.CLIENT if sender == "c2a" else Side.AGENT
         lines = [record["raw"].encode() + b"\n" for record in records]

@@ -116,7 +116,7 @@ def _prepare(command: argparse.ArgumentParser, file: dict[str, str]) -> None:
     for action in command._actions:
         name = str((*action.option_strings, action.metavar)[0])
         if action.metavar in _FILES:
-            action.complete = file  # type: ignore[attr-defined]
+            action.complete = file  # type: ignore[attr-defined]  # shtab looks for it
         action.choices = action.choices or _CHOICES.get(name)
         action.help = _VALUES.get(name, action.help)
         for each in _below(action):

@@ -29,4 +29,4 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
     """`FAULTS_SEED` in the environment makes the same choices again; the machine's own differ."""
     seed = int(os.environ.get("FAULTS_SEED") or random.SystemRandom().randrange(1 << 32))
     request.node.add_report_section("call", "seed", f"FAULTS_SEED={seed}")
-    return random.Random(seed)  # noqa: S311  not for secrets
+    return random.Random(seed)

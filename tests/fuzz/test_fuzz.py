@@ -36,7 +36,7 @@ said = st.lists(st.tuples(st.sampled_from([Side.CLIENT, Side.AGENT]), mutated(SA
 places = st.lists(st.floats(0, 1), max_size=6)
 CATALOG = Catalog.load()
 START = b"HTTP/1.1 "
-TOKEN = "only-who-knows"  # noqa: S105  of a server that tests start
+TOKEN = "only-who-knows"
 
 
 @FUZZ

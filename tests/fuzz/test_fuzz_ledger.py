@@ -76,7 +76,7 @@ class Bent:
                 (table, column, kind, bool(required or key))
                 for (table,) in tables
                 for _, column, kind, required, _, key in connection.execute(f"PRAGMA table_info({table})").fetchall()
-                if connection.execute(f"SELECT count(*) FROM {table}").fetchone() != (0,)  # noqa: S608
+                if connection.execute(f"SELECT count(*) FROM {table}").fetchone() != (0,)
             ]
 
     def bend(self, table: str, column: str, value: object) -> bool:
@@ -86,7 +86,7 @@ class Bent:
         shutil.copy(self.sound, self.path)
         with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
             try:
-                connection.execute(f"UPDATE {table} SET {column} = ?", (value,))  # noqa: S608
+                connection.execute(f"UPDATE {table} SET {column} = ?", (value,))
             except (sqlite3.Error, UnicodeEncodeError):  # of several rows one key
                 return False
         return True

@@ -256,7 +256,7 @@ class TestWhoSends:
             ("e", ("threshold",), ("core", "x*"), ["core"]),
             ("f", ("ledger",), (), []),
         ):
-            found = noted(ledger, Subscription("default", name, kinds, budgets))  # type: ignore[arg-type]
+            found = noted(ledger, Subscription("default", name, kinds, budgets))  # type: ignore[arg-type]  # kinds are not texts to mypy
             assert sorted((notice.budget for notice in found), key=str) == sorted(expected, key=str)
         assert noted(ledger, Subscription("another", ALL.channel, ALL.kinds)) == []
 

@@ -210,7 +210,7 @@ def test_days_begin_by_quarter_hours_before_those_of_utc(ledger: BudgetLedger, o
 @pytest.mark.parametrize("by", [(), ("model",), ("user", "kind")])
 def test_local_days_add_up_to_what_their_quarter_hours_do(ledger: BudgetLedger, by: tuple[str, ...]) -> None:
     """Whole days, with nothing left of what is the neighbour's: no row, no currency, no line."""
-    chance = Random(len(by))  # noqa: S311  (any rows will do)
+    chance = Random(len(by))
     ledger.append([_any_row(chance) for _ in range(150)])
     some = Query(NOON - 60 * HOUR, NOON + 55 * HOUR + 7 * MINUTE)
     for query in (Query(), some, replace(some, where=(("team", "core"),)), Query(where=(("model", "a"),))):
@@ -242,7 +242,7 @@ def _any_row(chance: Random) -> Row:
 @ONE_AT_A_TIME
 def test_sessions_come_with_what_their_rows_add_up_to(ledger: BudgetLedger) -> None:
     """As they are found and added up each by itself, also when there are more than are read at once."""
-    chance = Random(7)  # noqa: S311  (any rows will do)
+    chance = Random(7)
     many = [row(session=f"many {number}", at=NOON + chance.randrange(-90, 90) * HOUR) for number in range(1100)]
     some = [_any_row(chance) for _ in range(100)]
     ledger.append([*many, *(Row(each.origin, replace(each.entry, session=chance.choice("abc"))) for each in some)])
@@ -262,7 +262,7 @@ def test_sessions_come_with_what_their_rows_add_up_to(ledger: BudgetLedger) -> N
 
 @ONE_AT_A_TIME
 def test_the_costliest_sessions_are_the_first_of_all_in_the_order_of_a_report(ledger: BudgetLedger) -> None:
-    chance = Random(11)  # noqa: S311  (any rows will do)
+    chance = Random(11)
     alike = [row(session=f"alike {number}") for number in range(600)]
     huge = [row(line(cost="9000000000"), session="huge") for _ in range(2)]  # beyond 64 bits
     some = [_any_row(chance) for _ in range(100)]
@@ -339,7 +339,7 @@ def test_who_is_given_another_name_while_the_costliest_are_looked_for_is_left_ou
         found = connection.execute(sql, values).fetchall()
         if "VALUES" in sql:  # they were chosen, and are read
             for table in ("turn", "session"):
-                connection.execute(f"UPDATE {table} SET user_id = 'former-1' WHERE user_id = 'bob'")  # noqa: S608
+                connection.execute(f"UPDATE {table} SET user_id = 'former-1' WHERE user_id = 'bob'")
         return found
 
     with closing(sqlite3.connect(path)) as connection:

@@ -52,7 +52,7 @@ def test_sums_over_labels_are_those_of_a_report_to_the_nano_unit(
 
 def test_turns_by_kind_are_the_rows_of_a_report_by_turn(ledger: BudgetLedger, config: Config) -> None:
     fill(ledger)
-    kinds = [each.about.entry.kind for each in report(ledger, "turn", Query(), UTC_ZONE).lines]  # type: ignore[union-attr]
+    kinds = [each.about.entry.kind for each in report(ledger, "turn", Query(), UTC_ZONE).lines]  # type: ignore[union-attr]  # all are turns
     assert scrape(ledger, config).by("acp_proxy_turns_total", "kind") == {
         (kind,): kinds.count(kind) for kind in set(kinds)
     }

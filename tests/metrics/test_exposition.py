@@ -82,7 +82,7 @@ def _with_floats(text: bytes) -> str:
     written = []
     for each in text.decode().split("\n")[:-1]:
         start, _, number = each.rpartition(" ")
-        float_text = number if each.startswith("#") else floatToGoString(number)  # type: ignore[no-untyped-call]
+        float_text = number if each.startswith("#") else floatToGoString(number)  # type: ignore[no-untyped-call]  # of a package without types
         written.append(f"{start} {float_text}\n")
     return "".join(written)
 

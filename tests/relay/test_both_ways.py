@@ -115,7 +115,7 @@ def anything(chance: random.Random) -> bytes:
 @LOOPS
 @pytest.mark.parametrize("seed", range(4))
 def test_all_arrives_in_order_both_ways_at_once_whatever_pipes_hold_and_readers_take(loop: Loop, seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311  any will do
+    chance = random.Random(seed)
 
     async def test() -> None:
         both = Both(chance)
@@ -143,7 +143,7 @@ class Refuses(Interceptor):
 
 @LOOPS
 def test_who_prompts_and_reads_no_answer_is_not_read_until_it_does(loop: Loop) -> None:
-    chance = random.Random(7)  # noqa: S311  any will do
+    chance = random.Random(7)
 
     async def test() -> None:
         both = Both(chance, [Refuses()])

@@ -112,7 +112,7 @@ def test_an_agent_that_stood_still_with_the_relay_has_its_time_of_grace_afterwar
         with relayed(*agent, grace=grace) as relay:
             relay.stdin.close()
             pid = pid_from(relay.stdout)
-            assert eventually(lambda pid=pid: state(pid) == "T")  # type: ignore[misc]
+            assert eventually(lambda pid=pid: state(pid) == "T")  # type: ignore[misc]  # mypy gives no type to a default of a lambda
             for number, seconds in ((signal.SIGSTOP, grace + 0.5), (signal.SIGCONT, 0.5)):
                 relay.send_signal(number)
                 with suppress(subprocess.TimeoutExpired):

@@ -376,7 +376,7 @@ class Watchful(Forwarding):
 @LOOPS
 @pytest.mark.parametrize("seed", range(4))
 def test_each_line_is_shown_once_and_whole_or_in_pieces_of_which_only_the_last_ends_it(loop: Loop, seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311  any will do
+    chance = random.Random(seed)
     kinds = [b"short\n", LINE, b"s" * (READ - 1) + b"\n", b"s" * 3 * READ + b"\n", b"stored" * READ + b"\n"]
     kinds += [b"x" * (READ + 1) + b"\n", b"\n"]
     lines = [*chance.choices(kinds, k=40), b"unterminated"]

@@ -107,7 +107,7 @@ def test_a_ledger_that_cannot_be_made_is_one_line(home: Home) -> None:
     assert "/file/ledger.db" in refusal(home, "--port", "0", "--ledger", f"sqlite:///{home.path}/file/ledger.db")
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104  (what is to be refused)
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_beyond_this_machine_a_token_is_needed(home: Home, host: str) -> None:
     said = refusal(home, "--host", host, "--port", "0")
     assert said == f"serve: {host} can be reached from other machines: --token-file FILE is needed"

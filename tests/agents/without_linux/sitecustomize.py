@@ -46,7 +46,7 @@ for module, names in ONLY_LINUX.items():
     for name in names:
         if hasattr(module, name):
             delattr(module, name)
-selectors.DefaultSelector = selectors.PollSelector  # type: ignore[assignment,misc]
+selectors.DefaultSelector = selectors.PollSelector  # type: ignore[assignment,misc]  # as on macOS
 os.readlink, os.stat = _blind(os.readlink), _blind(os.stat)
 sys.addaudithook(_look)
 sys.platform = os.environ.get("PLATFORM", "darwin")

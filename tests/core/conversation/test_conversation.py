@@ -328,7 +328,7 @@ def test_a_usage_update_reports_context_and_cost() -> None:
     talk.prompt(1)
     events = talk.update("usage_update", used=5, size=9, cost={"amount": 0.1, "currency": "USD"}, _meta={"m": 1})
     turn = talk.events[0]
-    assert events == [UsageReported(2, "s", turn.turn, 5, 9, Money.of("0.1", "USD"), meta={"m": 1})]  # type: ignore[union-attr]
+    assert events == [UsageReported(2, "s", turn.turn, 5, 9, Money.of("0.1", "USD"), meta={"m": 1})]  # type: ignore[union-attr]  # a TurnStarted
 
 
 @pytest.mark.parametrize("bad", [-1, True, 1.5, "5", None, 2**60, []])

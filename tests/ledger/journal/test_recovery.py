@@ -72,7 +72,7 @@ def test_records_that_are_no_rows_are_put_aside_with_their_file(
     records = encode(row(id="a")), b"\xc1 of another version", encode(row(id="b"))
     data = bytearray(head(ledger.url)) + bytes(sum(map(room, records)) + 1)
     for record in records:
-        commit(data, start, record)  # type: ignore[arg-type]
+        commit(data, start, record)  # type: ignore[arg-type]  # as in a mapping
         start += room(record)
     (tmp_path / "1.journal").write_bytes(data)
     assert recover(ledger, [tmp_path], warnings) == 2

@@ -68,7 +68,7 @@ class TestSchema:
             ledger.append([row(id="a")])
         version = MIGRATIONS.index(ANEW)
         gone = "DROP TABLE unsummed; DROP INDEX total_by_bucket"
-        before = f"{gone}; UPDATE acp_proxy_schema SET version = {version}"  # noqa: S608  a number of ours
+        before = f"{gone}; UPDATE acp_proxy_schema SET version = {version}"
         postgres.execute(name_of(empty), before)
         with closing(open_ledger(empty, journals=())) as ledger:
             assert [found.entry.id for found in ledger.rows(Query())] == ["a"]
@@ -133,7 +133,7 @@ class TestSchema:
             changes = {"turn": "'id', id || n, 'started_at', started_at + n", "line": "'turn', turn || n"}
             for table, changed in changes.items():
                 copy = f"(jsonb_populate_record({table}, jsonb_build_object({changed}))).*"
-                copies = f"SELECT {copy} FROM {table}, generate_series(1, {10 * CHUNK}) n"  # noqa: S608
+                copies = f"SELECT {copy} FROM {table}, generate_series(1, {10 * CHUNK}) n"
                 postgres.execute(name_of(empty), f"INSERT INTO {table} {copies}; ANALYZE {table}")
             read_costliest(read, Query(), ("USD",), 1, POSTGRES)
             parts = [each for each in questions if "GROUP BY" in each[0]]
@@ -184,7 +184,7 @@ class TestTrouble:
         """As one restored from a backup, or a standby that lagged behind when it took over."""
         with closing(open_ledger(empty, journals=())) as ledger:
             ledger.append([row(id="lost")])
-            lost = "; ".join(f"DELETE FROM {table}" for table in TABLES)  # noqa: S608  constants
+            lost = "; ".join(f"DELETE FROM {table}" for table in TABLES)
             postgres.execute(name_of(empty), lost)
             postgres.cut(name_of(empty))
             ledger.append([row(id="after")])

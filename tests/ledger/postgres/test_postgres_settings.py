@@ -177,7 +177,7 @@ class TestTimeouts:
 
 
 def until_gone(server: Server, pid: int) -> None:
-    sql = f"SELECT 1 FROM pg_stat_activity WHERE pid = {pid:d}"  # noqa: S608  a number
+    sql = f"SELECT 1 FROM pg_stat_activity WHERE pid = {pid:d}"
     until(lambda: not asked(server.url("postgres"), sql), "the server ends the connection")
 
 

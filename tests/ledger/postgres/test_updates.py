@@ -38,7 +38,7 @@ def begun(work: Callable[[], object], url: str) -> threading.Thread:
     """A thread that does it, once it waits for a lock or has ended."""
     thread = threading.Thread(target=work)
     thread.start()
-    waiting = f"SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '{name_of(url)}'"  # noqa: S608
+    waiting = f"SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '{name_of(url)}'"
     while thread.is_alive() and not asked(url, waiting):
         pass
     return thread

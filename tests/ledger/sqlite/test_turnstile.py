@@ -61,7 +61,7 @@ def test_they_enter_in_the_order_in_which_they_came(path: Path, held: subprocess
     order = list[int]()
     threads = list[threading.Thread]()
     for number in range(5):
-        threads.append(enter(path, 60, lambda _, number=number: order.append(number)))  # type: ignore[misc]
+        threads.append(enter(path, 60, lambda _, number=number: order.append(number)))  # type: ignore[misc]  # mypy gives no type to a default of a lambda
         assert until(lambda: queued(path) == len(threads))
     held.kill()
     for thread in threads:

@@ -150,8 +150,8 @@ class EverythingAgent:
         options = [schema.PermissionOption(option_id="yes", name="Yes", kind="allow_once")]
         call = schema.ToolCallUpdate(tool_call_id="t", title="Edit")
         self._note(await client.request_permission(session, call, options))
-        self._note(await client.write_text_file(session, "/tmp/x", "text\r\n\tand \u0000"))  # noqa: S108 -- only a name
-        self._note(await client.read_text_file(session, "/tmp/x", line=1, limit=2))  # noqa: S108
+        self._note(await client.write_text_file(session, "/tmp/x", "text\r\n\tand \u0000"))
+        self._note(await client.read_text_file(session, "/tmp/x", line=1, limit=2))
         terminal = await client.create_terminal(session, "sh", args=["-c", "true"], output_byte_limit=1 << 40)
         self._note(await client.terminal_output(session, terminal.terminal_id))
         self._note(await client.wait_for_terminal_exit(session, terminal.terminal_id))

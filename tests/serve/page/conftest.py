@@ -56,7 +56,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
 
     def open_page(address: str, until: str = "#figures:not([hidden])", width: int = 1280, **options: Any) -> Page:
         viewport = {"width": width, "height": 900}
-        context = browser.new_context(viewport=viewport, timezone_id=ZONE, **options)  # type: ignore[arg-type]
+        context = browser.new_context(viewport=viewport, timezone_id=ZONE, **options)  # type: ignore[arg-type]  # a TypedDict of its own
         contexts.append(context)
         context.set_default_timeout(PATIENCE)
         page = context.new_page()

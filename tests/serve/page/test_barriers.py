@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has none
 from playwright.sync_api import Page, expect
 
 from tests.ledger.rows import line, row

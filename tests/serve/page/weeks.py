@@ -89,7 +89,7 @@ TITLES = (
 
 def rows(now: int) -> list[Row]:
     """Work of the days before `now` (Unix ns), busy on weekdays; the last session ended a minute ago."""
-    chance = random.Random(20261122)  # noqa: S311  (the same each time)
+    chance = random.Random(20261122)
     found = [row for day in range(DAYS, -1, -1) for row in _day(now - day * DAY, chance)]
     found += _session(now - 55 * 60 * SECOND, CLAUDE, "payments-api", "Untangle the order states", 14, chance)
     return [row for row in found if row.entry.ended_at <= now]
