@@ -153,7 +153,8 @@ class Meter:
         return account
 
     def _state(self, account: SessionAccount) -> SessionState:
-        return account.state(None if account.context_size else self._pricer.window(account.model))
+        window = None if account.context_size else self._pricer.window(account.model)
+        return account.state(window, self._rows.named(account.model))
 
     # -- what comes in mid-turn, and between turns
 
@@ -256,7 +257,8 @@ class Meter:
         self, account: SessionAccount, at: int, *, restored: bool = False, done: bool = False
     ) -> ContextChanged:
         state, told = self._state(account), self._rows.so_far(account, at)
-        return ContextChanged(at, account.session, state, restored, least_used(account), done, told, account.notes.left)
+        left = tuple(filter(None, map(self._rows.named, account.notes.left)))
+        return ContextChanged(at, account.session, state, restored, least_used(account), done, told, left)
 
     def _between_turns(self, account: SessionAccount, at: int, now: Counters | None) -> list[Event]:
         """Book what cumulative counters say was used since they were last booked."""
@@ -288,4 +290,4 @@ class Meter:
 
     def _metered(self, account: SessionAccount, entry: Entry, *, reported: bool, reported_cost: bool) -> TurnMetered:
         account.book(entry)
-        return TurnMetered(entry.ended_at, entry, account.state(entry.context_size), reported, reported_cost)
+        return TurnMetered(entry.ended_at, entry, self._state(account), reported, reported_cost)

@@ -111,6 +111,10 @@ class Rows:
         detail = "; ".join(filter(None, (used.detail, hidden, bill.detail)))
         return ToldSoFar(self._named(bill.lines), bill.source, detail)
 
+    def named(self, model: str | None) -> str | None:
+        """The model that an alias stands for, where that is known: a budget for a model is asked for that."""
+        return self._pricer.concrete(model) or model
+
     def between_turns(
         self,
         account: SessionAccount,
@@ -213,9 +217,8 @@ class Rows:
         return account.model if model is None or self._pricer.is_alias(model) else model
 
     def _named(self, lines: tuple[UsageLine, ...]) -> tuple[UsageLine, ...]:
-        """By the models that aliases stand for, where that is known: a budget for a model is asked for these."""
-        named = [(line, self._pricer.concrete(line.model)) for line in lines]
-        return tuple([line if model in (None, line.model) else replace(line, model=model) for line, model in named])
+        named = [(line, self.named(line.model)) for line in lines]
+        return tuple([line if model == line.model else replace(line, model=model) for line, model in named])
 
     def _size(self, account: SessionAccount) -> int | None:
         return account.context_size or self._pricer.window(account.model)

@@ -283,8 +283,11 @@ class SessionAccount:
         """Whether it never told one of all that it cost, which was booked, and nobody knows whether it will."""
         return self.cost.last is None and self.profile.cost == "unknown" and self.cost.from_zero
 
-    def state(self, window: int | None) -> SessionState:
-        """`window` is the context size where the agent says none. What is reported but not booked is included."""
+    def state(self, window: int | None, model: str | None) -> SessionState:
+        """`window` is the context size where the agent says none, `model` as rows name it.
+
+        What is reported but not booked is included.
+        """
         return SessionState(
             context_used=self.context_used,
             context_size=self.context_size or window,
@@ -293,7 +296,7 @@ class SessionAccount:
             agent_cost=self.cost.last if self.cost.positive else None,
             from_zero=self.cost.from_zero,
             counters=self._counters,
-            model=self.model,
+            model=model,
             title=self.title,
         )
 

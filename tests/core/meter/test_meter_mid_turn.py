@@ -9,16 +9,19 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy.core.entry import UsageLine
-from acp_proxy.core.events import Counters, ModelSelected, ToldSoFar, Turn, UpdateSeen
-from acp_proxy.core.usage import Usage
+from acp_proxy.core.events import Counters, ModelSelected, ToldSoFar, Turn, TurnStarted, UpdateSeen
+from acp_proxy.core.unfinished import Unfinished
+from acp_proxy.core.usage import NOTHING, Usage
 from tests.core.story import (
     CODEX,
     FAST,
+    OPENCODE,
     OPENHANDS,
     PRICES,
     QWEN,
     STRANGER,
     VIBE,
+    FixedPrices,
     LongContext,
     Story,
     openhands,
@@ -211,3 +214,27 @@ def test_what_a_slow_ledger_knew_is_none_of_the_turns() -> None:
     found = told(story)
     assert found
     assert [line.usage for line in found.lines] == [Usage(1000, output=100)]
+
+
+class Resolved(FixedPrices, frozen=True):
+    """With an alias that the user has resolved."""
+
+    def concrete(self, model: str | None) -> str | None:
+        return "mock" if model == "default" else FixedPrices.concrete(self, model)
+
+
+def test_an_alias_that_is_known_is_its_model_also_where_only_a_cost_is_told() -> None:
+    """Else a budget for the model would be charged nothing of a turn whose proxy is killed."""
+    story, unfinished = Story(OPENCODE, Resolved(PRICES.rates)), Unfinished()
+    story.open(model="default")
+    turn = story.begin()
+    unfinished.on_event(TurnStarted(turn.started_at, "s", turn))
+    story.report(turn, cost="0.5")
+    row = unfinished.on_event(story.changes[-1])
+    assert row is not None
+    assert row.lines == (UsageLine("mock", NOTHING, usd("0.5")),)
+    story.tell(ModelSelected(story.now(), "s", "haiku"))
+    story.report(turn, cost="0.6")
+    assert (story.changes[-1].state.model, story.changes[-1].left) == ("haiku", ("mock",))
+    story.end(turn)
+    assert story.metered.state.model == "haiku"

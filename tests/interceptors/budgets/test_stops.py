@@ -135,6 +135,18 @@ async def test_a_budget_of_other_models_is_not_concerned(tmp_path: Path) -> None
         assert own(made) == [request(3, "session/set_model", sessionId=SESSION, modelId="claude-opus-5-5")]
 
 
+@pytest.mark.parametrize(("agent", "told"), [(CODEX, context(600_000)), (GOOSE, costs("0.11"))], ids=["least", "cost"])
+async def test_a_budget_for_a_model_is_concerned_by_an_alias_of_it(
+    tmp_path: Path, agent: tuple[str, str], told: dict[str, Any]
+) -> None:
+    budget = daily("0.1", **STOPPING, scope=Scope(model=("claude-sonnet-*",)))
+    async with house(tmp_path, budget, agent=agent, aliases={"default": "anthropic/claude-sonnet-5"}) as made:
+        made.open(model="default")
+        assert await made.prompt(2)
+        made.ends.agent_says(told)
+        assert own(made) == [CANCEL]
+
+
 async def test_of_models_that_a_turn_had_the_cheapest_is_what_its_contexts_prove(tmp_path: Path) -> None:
     async with house(tmp_path, daily("0.1", **STOPPING), agent=CODEX) as made:
         assert await made.prompt(2)
