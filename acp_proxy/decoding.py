@@ -1,4 +1,4 @@
-"""Decoders of Structs, made one at a time whichever thread asks.
+"""Decoders of Structs, one of each kind, and made one at a time whichever thread asks.
 
 msgspec writes to a Struct what it is made of before it knows all of it, for a Struct may hold its own kind. A second
 thread that asks meanwhile reads what is not there yet, and the process is gone (msgspec 0.22, Python 3.11 and 3.13).
@@ -7,20 +7,26 @@ thread that asks meanwhile reads what is not there yet, and the process is gone 
 from __future__ import annotations
 
 from _thread import allocate_lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import json, msgpack
 
 T = TypeVar("T")
 
 _making = allocate_lock()
+_json: dict[type, json.Decoder[Any]] = {}  # making one takes ten times as long as using it
+_msgpack: dict[type, msgpack.Decoder[Any]] = {}
 
 
 def json_decoder(kind: type[T]) -> json.Decoder[T]:
     with _making:
-        return json.Decoder(kind)
+        if kind not in _json:
+            _json[kind] = json.Decoder(kind)
+        return _json[kind]
 
 
 def msgpack_decoder(kind: type[T]) -> msgpack.Decoder[T]:
     with _making:
-        return msgpack.Decoder(kind)
+        if kind not in _msgpack:
+            _msgpack[kind] = msgpack.Decoder(kind)
+        return _msgpack[kind]

@@ -128,7 +128,7 @@ def unsummed(index: int, account: Account, kept: Kept, dialect: Dialect) -> Iter
 def spent_of(text: str) -> Spent | None:
     """None for what nobody can read: a sum that is not there."""
     try:
-        return _decoder().decode(text)
+        return json_decoder(Spent).decode(text)
     except msgspec.MsgspecError:
         return None
 
@@ -144,9 +144,3 @@ def what_of(text: str) -> What | None:
 @lru_cache(maxsize=256)
 def _whose(where: tuple[tuple[str, str | None], ...]) -> str:
     return compact(dict(where))
-
-
-@lru_cache(maxsize=1)
-def _decoder() -> msgspec.json.Decoder[Spent]:
-    """Making one takes ten times as long as using it."""
-    return json_decoder(Spent)

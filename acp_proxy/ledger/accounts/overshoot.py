@@ -149,15 +149,9 @@ def _short(value: object) -> object:
 def _read(accounts: str | None) -> Sequence[Account]:
     """None where another version of acp-proxy wrote what this one does not know."""
     try:
-        return _decoder().decode(accounts or "[]")
+        return json_decoder(tuple[Account, ...]).decode(accounts or "[]")
     except msgspec.MsgspecError:
         return ()
-
-
-@lru_cache(maxsize=1)
-def _decoder() -> msgspec.json.Decoder[tuple[Account, ...]]:
-    """Making one takes ten times as long as using it."""
-    return json_decoder(tuple[Account, ...])
 
 
 def _close(standings: Iterable[Standing]) -> bool:
