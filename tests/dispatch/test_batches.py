@@ -68,6 +68,19 @@ def test_a_turn_in_arrays_is_one_and_its_own_lines_stand_before_its_end() -> Non
     assert ends.client.data == OWN + b"\n" + said
 
 
+def test_a_long_array_does_not_stream_past_for_each_of_its_messages_may_matter() -> None:
+    rows = Rows()
+    ends = Ends([rows])
+    ends.open_session()
+    long = "x" * (1 << 17)
+    said = [chunk(long), answer(5, stopReason="end_turn", usage=USED)]
+    for side, messages in ((Side.CLIENT, [prompt(5, long)]), (Side.AGENT, said)):
+        assert not ends.dispatcher.streams(side, encoded(messages)[: 1 << 16])
+        ends.dispatcher.lines(side, encoded(messages))
+    assert len(rows.heard) == 1
+    assert ends.dispatcher.streams(Side.AGENT, b'["a log"')
+
+
 def test_an_agent_that_takes_no_arrays_ends_with_one_error_all_that_was_asked_in_one() -> None:
     speaks = Speaks()
     ends = Ends([speaks])

@@ -15,7 +15,7 @@ from typing import Any
 
 from acp_proxy.core import acp
 from acp_proxy.core.events import Side
-from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, may_be_object, parse
+from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, may_be_batch, may_be_object, parse
 
 END = 1 << 16  # bytes at either end that are looked at
 WHOLE = 1 << 20  # up to this size a line is read as a whole all the same, when it is through
@@ -74,7 +74,7 @@ def may_stream(sender: Side, head: bytes, answers: Callable[[Side, Any], bool], 
     where there are any no object of the client's streams.
     """
     if not may_be_object(head):
-        return True  # no message, whatever is still to come
+        return not may_be_batch(head)  # else no message, whatever is still to come
     if sender is Side.CLIENT and admitted:
         return False  # of two methods in one line the last one counts: only its end tells that it need not wait
     if head.startswith(_UPDATE) or isinstance(peek_head(head[:_SHORT]), Notification):  # 13 us in place of 60
