@@ -9,7 +9,7 @@ from acp_proxy.core.agents import ProfileOverride
 
 def catalog_of(config: Config) -> Catalog:
     """The packaged catalog under the user's own prices and aliases."""
-    return Catalog.load().with_overrides(config.pricing.prices, config.aliases, config.pricing.cache_write)
+    return Catalog(config.pricing.prices, config.aliases, config.pricing.cache_write)
 
 
 def profiles_of(config: Config) -> dict[str, ProfileOverride]:

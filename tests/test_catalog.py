@@ -31,7 +31,7 @@ NOW = int(datetime(2026, 11, 20, 15, tzinfo=UTC).timestamp()) * 1_000_000_000
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    return Catalog.load()
+    return Catalog()
 
 
 def at(text: str) -> int:
@@ -48,7 +48,7 @@ def test_a_worked_case_costs_exactly_what_was_worked_out(case: dict[str, Any], c
     billable, expected = case.get("billable", {}), case["expected"]
     one_hour = billable.get("cw1", 0)
     if one_hour:
-        catalog = catalog.with_overrides(cache_write="1h")
+        catalog = Catalog(cache_write="1h")
     usage = Usage(
         billable.get("inp", 0), billable.get("cr", 0), billable.get("cw5", 0) + one_hour, billable.get("out", 0)
     )
@@ -144,15 +144,15 @@ def test_a_window_hint_wins_over_the_rows_window(catalog: Catalog) -> None:
     assert catalog.window("claude-sonnet-4-5") == 200_000
     assert catalog.window("claude-sonnet-4-5[1m]") == 1_000_000
     assert catalog.window("no-such-model[1m]") is None
-    aliased = catalog.with_overrides({"claude-sonnet-5": Price(context=50_000)}, {"sonnet": "claude-sonnet-4-5[1m]"})
+    aliased = Catalog({"claude-sonnet-5": Price(context=50_000)}, {"sonnet": "claude-sonnet-4-5[1m]"})
     assert aliased.window("sonnet") == 1_000_000
-    assert catalog.with_overrides(aliases={"sonnet": "claude-sonnet-4-5"}).window("sonnet[1m]") == 1_000_000
+    assert Catalog(aliases={"sonnet": "claude-sonnet-4-5"}).window("sonnet[1m]") == 1_000_000
     assert aliased.window("claude-sonnet-5[1m]") == 50_000
 
 
 def test_a_configured_price_wins_and_says_that_it_is_configured(catalog: Catalog) -> None:
     own = Price("1.20", "6", "0.12", context=200_000)
-    configured = catalog.with_overrides({"My-Gateway/Big-Model": own, "claude-opus-5-5": own})
+    configured = Catalog({"My-Gateway/Big-Model": own, "claude-opus-5-5": own})
     for model in ("my-gateway/big-model", "My-Gateway/Big-Model", "claude-opus-5.5[1m]", "anthropic/claude-opus-5-5"):
         priced = configured.price(model, Usage(input=1_000_000, output=1_000_000), NOW)
         assert (priced.cost, priced.configured) == (Money.of("7.2", "USD"), True)
@@ -161,22 +161,22 @@ def test_a_configured_price_wins_and_says_that_it_is_configured(catalog: Catalog
     assert catalog.find("my-gateway/big-model") is None
 
 
-def test_a_configured_price_of_a_dated_model_leaves_its_siblings_alone(catalog: Catalog) -> None:
-    configured = catalog.with_overrides({"openai/gpt-4o": Price("1", "1")})
+def test_a_configured_price_of_a_dated_model_leaves_its_siblings_alone() -> None:
+    configured = Catalog({"openai/gpt-4o": Price("1", "1")})
     assert configured.price("gpt-4o", Usage(input=1), NOW).configured
     assert configured.price("gpt-4o-2024-08-06", Usage(input=1), NOW).configured
     assert not configured.price("gpt-4o-2024-05-13", Usage(input=1), NOW).configured
     assert not configured.price("openrouter/openai/gpt-4o", Usage(input=1), NOW).configured
 
 
-def test_a_lab_model_that_the_catalog_lacks_can_be_configured_with_or_without_its_lab(catalog: Catalog) -> None:
+def test_a_lab_model_that_the_catalog_lacks_can_be_configured_with_or_without_its_lab() -> None:
     for key in ("openai/gpt-99", "gpt-99"):
-        configured = catalog.with_overrides({key: Price("1", "2")})
+        configured = Catalog({key: Price("1", "2")})
         assert configured.price("gpt-99[high]", Usage(input=1_000_000), NOW).cost == Money.of("1", "USD")
 
 
-def test_a_configured_window_alone_leaves_the_catalogs_price(catalog: Catalog) -> None:
-    configured = catalog.with_overrides({"claude-opus-5-5": Price(context=123_456)})
+def test_a_configured_window_alone_leaves_the_catalogs_price() -> None:
+    configured = Catalog({"claude-opus-5-5": Price(context=123_456)})
     priced = configured.price("claude-opus-5-5", Usage(input=1_000_000), NOW)
     assert (priced.cost, priced.configured) == (Money.of("4", "USD"), False)
     assert configured.window("claude-opus-5-5") == 123_456
@@ -188,30 +188,30 @@ def test_a_configured_window_alone_leaves_the_catalogs_price(catalog: Catalog) -
 def test_a_configured_window_alone_is_that_of_an_id_whose_price_stands_under_another_name(
     model: str, catalog: Catalog
 ) -> None:
-    configured = catalog.with_overrides({model: Price(context=123_456)})
+    configured = Catalog({model: Price(context=123_456)})
     priced = configured.price(model, Usage(input=1_000_000), NOW)
     assert (priced.cost, priced.row) == (Money.of("4", "USD"), "anthropic/claude-opus-5-5")
     assert configured.window(model) == 123_456
     assert catalog.window(model) != 123_456
 
 
-def test_a_configured_window_of_a_model_without_a_price_gives_it_none(catalog: Catalog) -> None:
-    configured = catalog.with_overrides({"big-model": Price(context=123_456)})
+def test_a_configured_window_of_a_model_without_a_price_gives_it_none() -> None:
+    configured = Catalog({"big-model": Price(context=123_456)})
     priced = configured.price("big-model", Usage(input=1), NOW)
     assert (priced.cost, priced.row, priced.configured) == (None, "big-model", False)
     assert configured.window("big-model") == 123_456
 
 
 def test_a_configured_price_alone_leaves_the_catalogs_name_and_window(catalog: Catalog) -> None:
-    configured = catalog.with_overrides({"claude-opus-5-5": Price("1", "2"), "big-model": Price("1", "2")})
+    configured = Catalog({"claude-opus-5-5": Price("1", "2"), "big-model": Price("1", "2")})
     assert configured.price("claude-opus-5-5", Usage(input=1), NOW).row == "anthropic/claude-opus-5-5"
     assert configured.window("claude-opus-5-5") == catalog.window("claude-opus-5-5")
     assert configured.price("big-model", Usage(input=1), NOW).row == "big-model"
     assert configured.window("big-model") is None
 
 
-def test_a_configured_price_without_one_for_cached_tokens_makes_their_cost_an_estimate(catalog: Catalog) -> None:
-    configured = catalog.with_overrides({"big-model": Price("3", "9")})
+def test_a_configured_price_without_one_for_cached_tokens_makes_their_cost_an_estimate() -> None:
+    configured = Catalog({"big-model": Price("3", "9")})
     assert not configured.price("big-model", Usage(input=1), NOW).estimated
     assert configured.price("big-model", Usage(cached_read=1), NOW).estimated
 
@@ -228,8 +228,8 @@ def test_why_a_cost_is_unknown_tells_whether_a_model_was_named(catalog: Catalog)
     assert not catalog.is_alias(None)
 
 
-def test_a_configured_alias_names_a_model(catalog: Catalog) -> None:
-    aliased = catalog.with_overrides(aliases={"default": "anthropic/claude-opus-5-5", "Opus": "claude-opus-5-5"})
+def test_a_configured_alias_names_a_model() -> None:
+    aliased = Catalog(aliases={"default": "anthropic/claude-opus-5-5", "Opus": "claude-opus-5-5"})
     assert not aliased.is_alias("default")
     assert aliased.price("default", Usage(input=1_000_000), NOW).row == "anthropic/claude-opus-5-5"
     assert aliased.price("opus[1m]", Usage(input=1_000_000), NOW).row == "anthropic/claude-opus-5-5"
@@ -244,25 +244,23 @@ def test_a_configured_alias_names_a_model(catalog: Catalog) -> None:
         ("my-gateway/big-model", "my-gateway/big-model"),
     ],
 )
-def test_the_model_that_an_alias_stands_for_has_the_price_of_the_alias(
-    catalog: Catalog, meant: str, named: str
-) -> None:
-    aliased = catalog.with_overrides({"my-gateway/big-model": Price("1", "2")}, aliases={"default": meant})
+def test_the_model_that_an_alias_stands_for_has_the_price_of_the_alias(meant: str, named: str) -> None:
+    aliased = Catalog({"my-gateway/big-model": Price("1", "2")}, aliases={"default": meant})
     assert aliased.concrete("default") == named
     usage = Usage(input=1_000_000)
     assert aliased.price(named, usage, NOW) == aliased.price("default", usage, NOW)
     assert aliased.price(named, usage, NOW).cost
 
 
-def test_what_is_longer_than_any_models_id_is_unknown_whoever_prices_it(catalog: Catalog) -> None:
+def test_what_is_longer_than_any_models_id_is_unknown_whoever_prices_it() -> None:
     longest = "m" * models.LONGEST
-    priced = catalog.with_overrides({longest: Price("1", "2"), f"{longest}m": Price("1", "2")})
+    priced = Catalog({longest: Price("1", "2"), f"{longest}m": Price("1", "2")})
     assert priced.find(longest)
     assert priced.find(f"{longest}m") is None
 
 
-def test_aliases_that_name_each_other_are_unknown(catalog: Catalog) -> None:
-    circular = catalog.with_overrides(aliases={"default": "auto", "auto": "default"})
+def test_aliases_that_name_each_other_are_unknown() -> None:
+    circular = Catalog(aliases={"default": "auto", "auto": "default"})
     assert circular.price("default", Usage(input=1), NOW).cost is None
     assert circular.is_alias("default")
 
@@ -306,7 +304,7 @@ def test_who_makes_a_model_is_known_of_labs_and_not_of_who_only_sells_it(catalog
 
 
 def test_the_table_is_read_at_the_first_question_only() -> None:
-    catalog = Catalog.load().with_overrides({"a": Price("1", "1")}, {"b": "a"})
+    catalog = Catalog({"a": Price("1", "1")}, {"b": "a"})
     assert "_table" not in vars(catalog)
     catalog.window("claude-opus-5-5")
     assert "_table" in vars(catalog)

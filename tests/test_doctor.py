@@ -63,7 +63,7 @@ def patient(tmp_path: Path) -> Patient:
 
 def days_after_the_catalog(days: int) -> int:
     """Unix ns of a noon."""
-    day = Catalog.load().date + timedelta(days=days)
+    day = Catalog().date + timedelta(days=days)
     return int(datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()) * 10**9
 
 

@@ -19,7 +19,7 @@ SOL = Tokens(Usage(input=4_000, cached_read=50_000, output=1_500))
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    return Catalog.load()
+    return Catalog()
 
 
 def cost(catalog: Catalog, model: str, tokens: Tokens, at: int = NOW, context: int | None = None) -> dict[str, Any]:
@@ -57,8 +57,8 @@ def test_an_unknown_model_shown_as_json_has_neither_row_nor_rates(catalog: Catal
     assert answer == {"resolved": None, "context": None, "rates": {}, "cost": {}, "since": None, "source": None}
 
 
-def test_a_cost_as_json_says_what_had_to_be_assumed(catalog: Catalog) -> None:
-    own = catalog.with_overrides({"big-model": Price("3", "9")})
+def test_a_cost_as_json_says_what_had_to_be_assumed() -> None:
+    own = Catalog({"big-model": Price("3", "9")})
     assumed = cost(own, "big-model", Tokens(Usage(input=1_000_000, cached_read=1_000_000)))
     assert (assumed["cost"], assumed["estimated"]) == ({"USD": "6"}, True)
     assert assumed["notes"] == ["no price for cached_read: as input"]
@@ -89,7 +89,7 @@ def test_the_moment_decides_between_dated_prices(catalog: Catalog) -> None:
 def test_both_kinds_of_cache_write_may_be_given(catalog: Catalog) -> None:
     tokens = Tokens(Usage(cached_write=1_000_000), cached_write_1h=1_000_000)
     assert cost(catalog, "claude-opus-5-5", tokens)["cost"] == {"USD": "13"}
-    assert cost(catalog.with_overrides(cache_write="1h"), "claude-opus-5-5", tokens)["cost"] == {"USD": "16"}
+    assert cost(Catalog(cache_write="1h"), "claude-opus-5-5", tokens)["cost"] == {"USD": "16"}
 
 
 def test_a_cost_as_text_shows_how_it_is_made_up(catalog: Catalog) -> None:
@@ -104,8 +104,8 @@ def test_a_cost_as_text_shows_how_it_is_made_up(catalog: Catalog) -> None:
     ]
 
 
-def test_a_cost_as_text_of_a_price_that_is_partly_unknown_says_so(catalog: Catalog) -> None:
-    own = catalog.with_overrides({"big-model": Price("3")})
+def test_a_cost_as_text_of_a_price_that_is_partly_unknown_says_so() -> None:
+    own = Catalog({"big-model": Price("3")})
     assert prices.cost(own, "big-model", Tokens(Usage(input=2_000, output=10)), NOW).splitlines() == [
         "cost unknown  big-model",
         "2,000  input   ×        3",
@@ -119,10 +119,8 @@ def test_a_cost_as_text_of_a_price_that_is_partly_unknown_says_so(catalog: Catal
     ]
 
 
-def test_a_cost_as_text_multiplies_what_was_charged(catalog: Catalog) -> None:
-    text = prices.cost(
-        catalog.with_overrides(cache_write="1h"), "claude-opus-5-5", Tokens(Usage(cached_write=1_000)), NOW
-    )
+def test_a_cost_as_text_multiplies_what_was_charged() -> None:
+    text = prices.cost(Catalog(cache_write="1h"), "claude-opus-5-5", Tokens(Usage(cached_write=1_000)), NOW)
     assert "1,000  cached write  ×  8" in text
 
 
@@ -148,15 +146,15 @@ def test_show_as_json_says_since_when_and_from_where(catalog: Catalog) -> None:
     assert answer["source"] == "genai-prices 0.2.3, model-prices 0.0.5"
 
 
-def test_show_tells_a_price_of_the_users_own(catalog: Catalog) -> None:
-    own = catalog.with_overrides({"my-gateway/big-model": Price("1.20", "6", context=200_000)})
+def test_show_tells_a_price_of_the_users_own() -> None:
+    own = Catalog({"my-gateway/big-model": Price("1.20", "6", context=200_000)})
     text = prices.show(own, "my-gateway/big-model", NOW)
     assert "context 200,000 tokens" in text
     assert text.endswith("from configuration\n")
 
 
-def test_show_names_a_model_once_that_is_given_by_its_rows_name(catalog: Catalog) -> None:
-    own = catalog.with_overrides({"my-gateway/big-model": Price("1.20", "6")})
+def test_show_names_a_model_once_that_is_given_by_its_rows_name() -> None:
+    own = Catalog({"my-gateway/big-model": Price("1.20", "6")})
     assert prices.show(own, "my-gateway/big-model", NOW).splitlines() == [
         "my-gateway/big-model",
         "context unknown",

@@ -56,6 +56,7 @@ class Catalog:
         aliases: Mapping[str, str] | None = None,
         cache_write: CacheWrite = "5m",
     ) -> None:
+        """The packaged table, under the user's prices, aliases (reported id → model) and kind of cache write."""
         self._prices = {models.canonical(name.strip()): price for name, price in (prices or {}).items()}
         self._aliases = {name.strip().lower(): model for name, model in (aliases or {}).items()}
         self.cache_write: CacheWrite = cache_write
@@ -65,15 +66,6 @@ class Catalog:
     def load(cls) -> Catalog:
         """The packaged catalog, read when it is first asked."""
         return cls()
-
-    def with_overrides(
-        self,
-        prices: Mapping[str, OwnPrice] | None = None,
-        aliases: Mapping[str, str] | None = None,
-        cache_write: CacheWrite = "5m",
-    ) -> Catalog:
-        """The user's prices, aliases (reported id → model) and kind of cache write, in place of any before."""
-        return Catalog(prices, aliases, cache_write)
 
     def read(self) -> None:
         """Read it now: at the first question its file may be another version's."""

@@ -76,7 +76,7 @@ def findings(
     else:
         yield from _config(config)
         yield from _ledger(config, journal_directories(environ), now, rebuild, typed="ledger" in options)
-    yield _catalog(Catalog.load(), now)
+    yield _catalog(Catalog(), now)
 
 
 def _config(config: Config) -> Iterator[Finding]:

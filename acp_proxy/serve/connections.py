@@ -33,6 +33,7 @@ class BoundedProtocol(H11Protocol):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._limit: asyncio.TimerHandle | None = None
+        self._answered = False  # all that came
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         super().connection_made(transport)
@@ -47,6 +48,7 @@ class BoundedProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         if self._limit is None:
             self._allow(LONGEST_HEAD)
+        self._answered = False
         last = self.cycle
         super().data_received(data)
         if self.cycle is not last:
@@ -57,8 +59,10 @@ class BoundedProtocol(H11Protocol):
         super().on_response_complete()
         if self.cycle is not last:  # the next question came with this one
             self._allow(LONGEST_EXCHANGE)
-        elif not self.is_slow:
-            self._allow(None)
+        else:
+            self._answered = True
+            if not self.is_slow:
+                self._allow(None)
         if self in self._everyone:
             del self._everyone[self]
             self._everyone[self] = None
@@ -105,8 +109,7 @@ class BoundedProtocol(H11Protocol):
     def _over(self) -> None:
         """The time is up; of an answer that was taken meanwhile nobody told."""
         self._limit = None
-        answered = self.cycle is not None and self.cycle.response_complete
-        if not answered or self.is_slow:
+        if not self._answered or self.is_slow:
             self.cut()
 
 

@@ -95,7 +95,7 @@ class Month:
     config: Config
     since: int = SINCE
     until: int = NOW
-    catalog: Catalog = field(default_factory=Catalog.load)
+    catalog: Catalog = field(default_factory=Catalog)
     random: random.Random = field(default_factory=lambda: random.Random(20261101))  # noqa: S311  always the same
     _number: int = 0
 

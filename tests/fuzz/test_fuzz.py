@@ -34,7 +34,7 @@ SAID = recorded_lines() + seeds("lines")
 
 said = st.lists(st.tuples(st.sampled_from([Side.CLIENT, Side.AGENT]), mutated(SAID)), min_size=1, max_size=8)
 places = st.lists(st.floats(0, 1), max_size=6)
-CATALOG = Catalog.load()
+CATALOG = Catalog()
 START = b"HTTP/1.1 "
 TOKEN = "only-who-knows"
 

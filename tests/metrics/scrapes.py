@@ -24,7 +24,7 @@ def configuration(directory: Path, text: str = "", url: str = "") -> Config:
 
 
 def exporter(config: Config, clock: float = 0.0, journals: Iterable[Path] = ()) -> Exporter:
-    return Exporter(config, Catalog.load(), clock=lambda: clock, journals=tuple(journals))
+    return Exporter(config, Catalog(), clock=lambda: clock, journals=tuple(journals))
 
 
 class Scraped:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from acp_proxy.core.events import Opening
 from acp_proxy.core.jsonrpc import BATCH
 
-INITIALIZE = "initialize"
+INITIALIZES = frozenset({"initialize", "proxy/initialize", "_proxy/initialize"})
+"""The latter two to a proxy in a conductor's chain. All else its predecessor asks of it as of an agent."""
 PROMPT = "session/prompt"
 CANCEL = "session/cancel"
 CLOSE = "session/close"
@@ -33,7 +34,7 @@ OPENINGS: Mapping[str, Opening] = {
 }
 
 CLIENT_METHODS = frozenset(
-    {INITIALIZE, PROMPT, CLOSE, ARCHIVE, DELETE, LIST, SET_MODEL, SET_TITLE, SET_CONFIG_OPTION, *OPENINGS, BATCH}
+    {*INITIALIZES, PROMPT, CLOSE, ARCHIVE, DELETE, LIST, SET_MODEL, SET_TITLE, SET_CONFIG_OPTION, *OPENINGS, BATCH}
 )
 """What a client sends that is read; all other methods of its pass unread."""
 

@@ -125,7 +125,7 @@ class Conversation:
     def _requested(self, request: Request, at: int, admitted: str | None) -> list[Event]:
         name = acp.session_of(request)
         match request.method:
-            case acp.INITIALIZE:
+            case method if method in acp.INITIALIZES:
                 self._ask(request, partial(self._initialized, acp.hello(request.params)))
             case acp.LIST:
                 self._ask(request, self._listed)

@@ -49,6 +49,14 @@ def test_initialize_tells_who_is_there_in_v2() -> None:
     assert events == [Initialized(2, 2, Implementation("zed", "1.2"), Implementation("claude", "0.100.0"), True)]
 
 
+@pytest.mark.parametrize("method", ["proxy/initialize", "_proxy/initialize"])
+def test_a_proxy_of_a_conductor_tells_who_is_there_as_an_agent_does(method: str) -> None:
+    params = {"protocolVersion": 2, "info": {"name": "zed", "version": "1.2"}}
+    result = {"protocolVersion": 2, "info": {"name": "claude", "version": "0.100.0"}}
+    events = Talk().call(method, params, result)
+    assert events == [Initialized(2, 2, Implementation("zed", "1.2"), Implementation("claude", "0.100.0"), True)]
+
+
 @pytest.mark.parametrize(
     ("capabilities", "notices"),
     [
