@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import time
 from collections.abc import Iterator
@@ -109,20 +110,38 @@ def test_who_comes_from_an_address_of_many_gives_way_to_others(served: Served) -
 
 
 def test_a_request_that_comes_byte_by_byte_is_cut(served: Served) -> None:
-    with served.connected() as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
-        began = time.monotonic()
-        connection.settimeout(0.5)
-        hung_up = False
-        while not hung_up and time.monotonic() - began < LONGEST_HEAD + 60:
-            try:
-                connection.sendall(b"x")
-                hung_up = connection.recv(1) == b""
-            except TimeoutError:
-                continue
-            except OSError:
-                hung_up = True
-        assert hung_up
+    """The first of a connection, the next one, and a body that nobody waits for."""
+    head = b"Host: localhost\r\nX: "
+    asked = (
+        b"GET / HTTP/1.1\r\n" + head,
+        b"HEAD /livez HTTP/1.1\r\n" + head + b"\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 99999\r\n" + head + b"\r\n\r\n",
+    )
+    connections = [served.connected() for _ in asked]
+    for connection, question in zip(connections, asked, strict=True):
+        connection.sendall(question)
+    for connection in connections[1:]:
+        assert connection.recv(4096).startswith(b"HTTP/1.1 ")
+    began = time.monotonic()
+    while connections and time.monotonic() - began < LONGEST_HEAD + 60:
+        connections = [each for each in connections if not hung_up(each)]
+        select.select(connections, [], [], 0.5)
+    assert not connections
+
+
+def hung_up(connection: socket.socket) -> bool:
+    """After one byte more."""
+    try:
+        connection.sendall(b"x")
+        while select.select([connection], [], [], 0)[0]:
+            if not connection.recv(4096):
+                break
+        else:
+            return False
+    except OSError:
+        pass
+    connection.close()
+    return True
 
 
 class Waiting:
