@@ -1,4 +1,4 @@
-"""The agent is a proxy in a conductor's chain: asked as an agent is, and beside that with wrapped traffic of its own."""
+"""The agent is a proxy in a conductor's chain: it is asked as an agent is, and beside that has wrapped traffic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.dispatch.interceptors import Speaks
 from tests.ends import SESSION, Ends, answer, chunk, encoded, prompt, request
 
 USED = {"inputTokens": 1000, "outputTokens": 10, "totalTokens": 1010}
-RESULTS = (
+RESULTS: tuple[dict[str, Any], ...] = (
     {"protocolVersion": 1, "agentInfo": {"name": "someone", "version": "1"}},
     {"sessionId": SESSION, "models": {"currentModelId": "claude-sonnet-5"}},
     {"stopReason": "end_turn", "usage": USED},
@@ -52,14 +52,15 @@ def test_what_a_conductor_asks_its_proxy_is_metered_once_and_what_is_wrapped_pas
         request(1, "session/new", cwd="/tmp", mcpServers=[]),
         prompt(2),
     )
-    for id, (question, result) in enumerate(zip(questions, RESULTS, strict=True)):
-        conductor({**question, "method": initialize} if id == 0 else question)
-        proxy(wrapped(asks, question, id=id))
-        if id == 2:
+    for question, result in zip(questions, RESULTS, strict=True):
+        number = question["id"]
+        conductor({**question, "method": initialize} if number == 0 else question)
+        proxy(wrapped(asks, question, id=number))
+        if number == 2:
             conductor(wrapped(tells, chunk("hi")))
             proxy(chunk("hi"))
-        conductor(answer(id, **result))
-        proxy(answer(id, **result))
+        conductor(answer(number, **result))
+        proxy(answer(number, **result))
 
     assert ends.agent.data == encoded(*said["conductor"])
     ours = [line for line in ends.client.messages if line not in said["proxy"]]
