@@ -77,8 +77,10 @@ def turn_bill(
     `hides_cache`: it does not tell how much of the input went into a cache or came from there.
     """
     priced = prices.of(own) if used.priceable else [Priced(None)] * len(own)
-    # Where the turn's own calls are not told, all that is known of it is beside them.
-    configured = _by_user(own, priced) if used.usage.total else _by_user(beside, prices.beside(beside))
+    configured = _by_user(own, priced)
+    if not used.usage.total and all(price.configured for price in priced):
+        # Where the turn's own calls are not told, all that is known of it is beside them.
+        configured = _by_user(beside, prices.beside(beside))
     doubt = ""
     if increase.amounts and not configured:
         most = prices.most_of(own) if hides_cache and increase.carried_over else priced

@@ -270,6 +270,17 @@ def test_the_users_price_is_that_of_what_a_turn_without_tokens_of_its_own_caused
     assert story.booked() == "0.043708"
 
 
+def test_the_users_price_of_a_title_does_not_pay_for_the_turn_that_was_cut_short_beside_it() -> None:
+    story = Story(CLAUDE, replace(PRICES, configured=frozenset({"haiku"})))
+    story.open(model="claude-opus-5-5")
+    for stop, cost in (("end_turn", None), ("cancelled", "1.5")):
+        row = story.turn(disjoint(0), stop=stop, cost=cost, model_usage=(ModelCounters("haiku", CALL),))
+        side = story.rows[-2]
+        assert (side.kind, side.costs, side.cost_source) == ("side", (), "parent")
+    assert (row.costs, row.cost_source) == ((usd("1.5"),), "agent")
+    assert story.booked() == "1.5"
+
+
 def test_a_late_cost_pays_only_what_was_not_booked_ahead() -> None:
     story = Story(STRANGER)
     story.open(model="claude-opus-5-5")
