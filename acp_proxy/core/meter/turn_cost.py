@@ -79,8 +79,10 @@ def turn_bill(
     priced = prices.of(own) if used.priceable else [Priced(None)] * len(own)
     configured = _by_user(own, priced)
     if not used.usage.total and all(price.configured for price in priced):
-        # Where the turn's own calls are not told, all that is known of it is beside them.
-        configured = _by_user(beside, prices.beside(beside))
+        # Of its own calls nothing is told but what is beside them, and the agent's cost.
+        models = {model for model, _ in own}
+        known = [share for share in beside if share[0] in models] if increase.amounts else beside
+        configured = _by_user(known, prices.beside(known))
     doubt = ""
     if increase.amounts and not configured:
         most = prices.most_of(own) if hides_cache and increase.carried_over else priced

@@ -271,14 +271,23 @@ def test_the_users_price_is_that_of_what_a_turn_without_tokens_of_its_own_caused
 
 
 def test_the_users_price_of_a_title_does_not_pay_for_the_turn_that_was_cut_short_beside_it() -> None:
-    story = Story(CLAUDE, replace(PRICES, configured=frozenset({"haiku"})))
-    story.open(model="claude-opus-5-5")
-    for stop, cost in (("end_turn", None), ("cancelled", "1.5")):
-        row = story.turn(disjoint(0), stop=stop, cost=cost, model_usage=(ModelCounters("haiku", CALL),))
-        side = story.rows[-2]
-        assert (side.kind, side.costs, side.cost_source) == ("side", (), "parent")
-    assert (row.costs, row.cost_source) == ((usd("1.5"),), "agent")
-    assert story.booked() == "1.5"
+    """Nor does that of the turn's own model, of which no tokens are told."""
+    beside = (ModelCounters("haiku", CALL),)
+    for configured in ({"haiku"}, {"haiku", "claude-opus-5-5"}):
+        story = Story(CLAUDE, replace(PRICES, configured=frozenset(configured)))
+        story.open(model="claude-opus-5-5")
+        row = story.turn(disjoint(0), stop="cancelled", cost="1.5", model_usage=beside)
+        assert (row.costs, row.cost_source, story.booked()) == ((usd("1.5"),), "agent", "1.5")
+
+
+def test_what_a_small_model_compacted_is_paid_once_whichever_models_the_user_has_prices_for() -> None:
+    beside = (ModelCounters("haiku", CALL),)
+    for configured, cost in (({"haiku"}, "1.5"), ({"haiku", "claude-opus-5-5"}, "0.01365875")):
+        story = Story(CLAUDE, replace(PRICES, configured=frozenset(configured)))
+        story.open(model="claude-opus-5-5")
+        story.turn(disjoint(0), model_usage=beside)
+        story.turn(CALL, cost="1.5")
+        assert story.booked() == cost
 
 
 def test_a_late_cost_pays_only_what_was_not_booked_ahead() -> None:
