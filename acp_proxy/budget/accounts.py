@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Budget, account_of
-from acp_proxy.core.entry import Origin
 from acp_proxy.core.scope import DIMENSIONS, Dimension, Subject
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import LedgerReader, Query
@@ -63,13 +62,7 @@ def _last_sessions(ledger: LedgerReader, budget: Budget, own: Subject, now: int)
     last: dict[tuple[str, str, str], Subject] = {}
     recent = Query(since=now - DAY, where=(("organisation", own.organisation),))
     for session in sorted(ledger.sessions(recent), key=lambda session: session.ended_at):
-        subject = _subject(session.origin, session.session)
+        subject = session.origin.subject(session=session.session)
         if budget.may_match(subject, _UNCHOSEN):
             last[subject.user, subject.host, subject.agent] = subject
     return list(last.values()) or [own]
-
-
-def _subject(origin: Origin, session: str) -> Subject:
-    return Subject(
-        origin.organisation, origin.user, origin.team, origin.project, origin.host, origin.agent, session=session
-    )

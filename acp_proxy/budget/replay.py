@@ -18,7 +18,6 @@ from acp_proxy.core.budget.charge import charge
 from acp_proxy.core.budget.hold_size import RECENT, HoldSize, in_unit
 from acp_proxy.core.budget.verdict import decide
 from acp_proxy.core.entry import Entry
-from acp_proxy.core.scope import Subject
 from acp_proxy.core.windows import Bounds
 from acp_proxy.ledger import Row
 from acp_proxy.times import zone_info
@@ -174,7 +173,7 @@ class _Past:
 
     def _accounts(self, budgets: Iterable[Budget], row: Row, model: str | None) -> Iterator[Account]:
         """As `accounts_for`; those that last are kept, which halves a long replay."""
-        subject, at = _subject(row, model), row.entry.started_at
+        subject, at = row.origin.subject(model, row.entry.session), row.entry.started_at
         for budget in budgets:
             if not budget.matches(subject):
                 continue
@@ -207,12 +206,6 @@ class _Past:
             agent = (row.origin.organisation, row.origin.agent, unit)
             self._recent[agent].append(amount)
             self._recent[(*agent, row.entry.model, row.origin.user)].append(amount)
-
-
-def _subject(row: Row, model: str | None) -> Subject:
-    origin = row.origin
-    who = (origin.organisation, origin.user, origin.team, origin.project, origin.host, origin.agent)
-    return Subject(*who, model, row.entry.session)
 
 
 def _session(row: Row) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_proxy.core.money import Money, summed
+from acp_proxy.core.scope import Subject
 from acp_proxy.core.usage import Counters, Usage
 
 Kind = Literal["turn", "autonomous", "subagent", "compaction", "side"]
@@ -111,3 +112,8 @@ class Origin(Struct, frozen=True):
     agent: str
     agent_version: str | None
     client: str | None
+
+    def subject(self, model: str | None = None, session: str | None = None, process: str | None = None) -> Subject:
+        """Who budgets are asked about for what is booked here; `model` is a concrete one."""
+        who = (self.organisation, self.user, self.team, self.project, self.host, self.agent)
+        return Subject(*who, model, session, process)

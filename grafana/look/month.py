@@ -15,7 +15,6 @@ from acp_proxy.core.budget import Account, accounts_for
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import CostSource, Entry, Kind, Origin, UsageLine, UsageSource
 from acp_proxy.core.money import NANO, Money
-from acp_proxy.core.scope import Subject
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
@@ -145,8 +144,7 @@ class _Turn:
             self._granted(ledger, accounts[-1])
 
     def _accounts(self, model: str) -> tuple[Account, ...]:
-        of = self.origin
-        subject = Subject(of.organisation, of.user, of.team, of.project, of.host, of.agent, model, self.session, "run")
+        subject = self.origin.subject(model, self.session, "run")
         return accounts_for(self.month.config.budgets, subject, self.at * NANO, ZoneInfo, self.id)
 
     def _granted(self, ledger: BudgetLedger, account: Account) -> None:

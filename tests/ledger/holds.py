@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from acp_proxy.core.budget import Account, Budget, Standing, accounts_for
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Origin
-from acp_proxy.core.scope import Subject
 from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Held
@@ -24,10 +23,7 @@ ELSEWHERE = Owner("another host", 1, "1")
 
 
 def account(of: Budget, origin: Origin = ALICE, *, at: int = NOON, model: str | None = "opus", **rest: Any) -> Account:
-    subject = Subject(
-        origin.organisation, origin.user, origin.team, origin.project, origin.host, origin.agent, model, "s1", "p1"
-    )
-    (only,) = accounts_for([of], subject, at, ZoneInfo, rest.get("turn", "t"))
+    (only,) = accounts_for([of], origin.subject(model, "s1", "p1"), at, ZoneInfo, rest.get("turn", "t"))
     return only
 
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from acp_proxy.core.budget import Account, Budget, accounts_for
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Origin
-from acp_proxy.core.scope import Scope, Subject
+from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import OpenTurn, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
@@ -103,9 +103,7 @@ class Machine(RuleBasedStateMachine):
         return replace(ALICE, organisation=self.organisation, user=user)
 
     def accounts(self, user: str, at: int) -> tuple[Account, ...]:
-        who = self.origin(user)
-        subject = Subject(who.organisation, user, who.team, who.project, who.host, who.agent, "opus", "s1")
-        return accounts_for(self.budgets(), subject, at, ZoneInfo, "t")
+        return accounts_for(self.budgets(), self.origin(user).subject("opus", "s1"), at, ZoneInfo, "t")
 
     def budgets(self) -> list[Budget]:
         limits = self.model.limits

@@ -33,7 +33,6 @@ from acp_proxy.core.events import (
     TurnStarted,
 )
 from acp_proxy.core.jsonrpc import Request
-from acp_proxy.core.scope import Subject
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import SECOND
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
@@ -130,7 +129,8 @@ class Budgets(Interceptor):
         origin = await self._origin(session)
         model = self._rules.concrete(self._models.of(session))
         turn = OpenTurn(self._new_id(at), origin, session, at, self._owner, model, self._rules.process)
-        accounts = accounts_for(self._rules.budgets, _subject(turn), at, zone_info, turn.id)
+        subject = origin.subject(model, session, self._rules.process)
+        accounts = accounts_for(self._rules.budgets, subject, at, zone_info, turn.id)
         if not accounts:
             return None
         running = Running(turn.id, session, origin, model, accounts, at + EXPIRY)
@@ -247,10 +247,3 @@ def _open(_: BudgetLedger) -> None:
 
 def _open_later(_: LedgerError) -> None:
     """The first prompt tries again."""
-
-
-def _subject(turn: OpenTurn) -> Subject:
-    who = turn.origin
-    return Subject(
-        who.organisation, who.user, who.team, who.project, who.host, who.agent, turn.model, turn.session, turn.process
-    )

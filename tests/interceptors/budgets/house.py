@@ -18,7 +18,6 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.core.budget import Budget, Limit, accounts_for
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money
-from acp_proxy.core.scope import Subject
 from acp_proxy.core.windows import Window
 from acp_proxy.dispatch.accounting import Later
 from acp_proxy.ids import uuid7
@@ -193,18 +192,7 @@ class House:
 
     def held(self) -> int:
         """By all processes, for the first budget of this house."""
-        who = self.origin
-        subject = Subject(
-            who.organisation,
-            who.user,
-            who.team,
-            who.project,
-            who.host,
-            who.agent,
-            None,
-            SESSION,
-            self.options.get("process"),
-        )
+        subject = self.origin.subject(session=SESSION, process=self.options.get("process"))
         accounts = accounts_for(self.budgets[:1], subject, self.clock.now, zone_info, "")
         with closing(self.ledger()) as ledger:
             return ledger.standing(accounts, self.clock.now)[0].held
