@@ -6,10 +6,12 @@ import os
 import signal
 import socket
 import stat
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn, TextIO
 
 import uvicorn
@@ -26,6 +28,7 @@ from acp_proxy.usage_error import UsageError
 _OTHERS = stat.S_IWGRP | stat.S_IRWXO  # a group may read: so a container's secret is handed to its user
 _LARGEST_TOKEN = 4096  # bytes
 _GRACE = 2  # seconds in which answers may still be written after SIGTERM
+_LAST = 4.5  # seconds after a signal until it ends as it is: who looks up a name cannot be stopped, and is waited for
 _QUEUED = 128  # connections that the system keeps for us
 
 
@@ -124,15 +127,23 @@ def _serve(site: Site, listener: socket.socket, policy: Policy, environ: Mapping
 
 
 class _Server(uvicorn.Server):
-    """That tells systemd how it is."""
+    """That tells systemd how it is, and ends in time."""
 
     def __init__(self, config: uvicorn.Config, environ: Mapping[str, str]) -> None:
         super().__init__(config)
         self._environ = environ
+        self._status = 0
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self._status = 0 if sig == signal.SIGTERM else 128 + sig
 
     async def main_loop(self) -> None:
         async with telling(self._environ):
             await super().main_loop()
+        last = threading.Timer(_LAST, os._exit, [self._status])
+        last.daemon = True
+        last.start()
 
 
 def _end(*_: object) -> NoReturn:

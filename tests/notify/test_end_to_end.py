@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from acp_proxy.ledger import open_ledger
 from tests.editor import BUDGET, PATIENT, Editor, proxy
+from tests.notify.house import notice
 from tests.notify.receiver import HANG, Receiver, receiving
 from tests.pace import slower
 from tests.serve.house import Home
+
+NETWORK_DOWN = """
+import socket, sys, threading
+
+def look_up(host, *others, **named):
+    if host in ("hooks.example.com", b"hooks.example.com"):
+        sys.stderr.write("resolver: looking\\n")
+        threading.Event().wait()
+    return known(host, *others, **named)
+
+known, socket.getaddrinfo = socket.getaddrinfo, look_up
+sys.modules["uvloop"] = None  # which asks the system without Python
+from acp_proxy.cli import main
+sys.exit(main(["serve", "--port", "0"]))
+"""
 
 
 def configured(path: Path, *receivers: Receiver) -> Home:
@@ -55,6 +76,24 @@ async def test_it_ends_in_time_while_a_receiver_hangs(tmp_path: Path) -> None:
             await receiver.until(1)
             async with asyncio.timeout(6 * slower()):
                 assert await asyncio.to_thread(served.end, signal.SIGTERM) == 0
+
+
+def test_it_ends_in_time_while_a_name_is_looked_up(tmp_path: Path) -> None:
+    """Which nothing can stop, and which takes long where the network is down."""
+    home = Home(tmp_path)
+    home.configure('[[notify]]\nurl = "https://hooks.example.com/x"\n')
+    home.append([])
+    with closing(open_ledger(home.url, journals=())) as ledger:
+        ledger.outbox.note([notice(at=time.time_ns())])
+    command = [sys.executable, "-c", NETWORK_DOWN]
+    with subprocess.Popen(command, env=home.environ, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr
+            assert [process.stderr.readline().split()[1] for _ in range(2)] == ["serving", "looking"]
+            process.terminate()
+            assert process.wait(6 * slower()) == 0
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize(
