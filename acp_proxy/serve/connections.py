@@ -7,10 +7,12 @@ or be taken: to it an answer is done when it is in a buffer. Who is one of many 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import h11
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -34,6 +36,7 @@ class BoundedProtocol(H11Protocol):
         super().__init__(*arguments, **named)
         self._limit: asyncio.TimerHandle | None = None
         self._answered = False  # all that came
+        self._refused = False  # what came is no HTTP, or too much of it
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         super().connection_made(transport)
@@ -46,6 +49,8 @@ class BoundedProtocol(H11Protocol):
         self._allow(LONGEST_HEAD)
 
     def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
         if self._limit is None:
             self._allow(LONGEST_HEAD)
         self._answered = False
@@ -53,6 +58,19 @@ class BoundedProtocol(H11Protocol):
         super().data_received(data)
         if self.cycle is not last:
             self._allow(LONGEST_EXCHANGE)
+
+    def send_400_response(self, msg: str) -> None:
+        """Called by uvicorn for what is no HTTP. It would close at once, and where part of the request is still unread
+        the system then resets the connection, and takes the answer away from who has not read it yet."""
+        error = sys.exception()
+        too_large = isinstance(error, h11.RemoteProtocolError) and error.error_status_hint == 431
+        status = 431 if too_large else 400
+        said = f"expected at most {LARGEST_HEAD} bytes of line and headers\n" if too_large else f"{msg}\n"
+        headers = [("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close")]
+        for event in (h11.Response(status_code=status, headers=headers), h11.Data(said.encode()), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self._refused = True
+        self.transport.write_eof()  # the client closes when it has read this, or is cut like any that dawdles
 
     def on_response_complete(self) -> None:
         last = self.cycle
@@ -137,6 +155,9 @@ class Crowd:
         self._asked.add(question)
         try:
             await self._app(scope, receive, answer)
+        except asyncio.CancelledError:  # the server ends; raised on, each question would be a traceback in its log
+            if question in self._asked:
+                await PlainTextResponse("the server ends\n", 503)(scope, receive, send)
         finally:
             self._asked.discard(question)
 

@@ -12,6 +12,7 @@ from acp_proxy.ledger import open_ledger
 from acp_proxy.serve.connections import MOST
 from harness.postgres import running
 from tests.ledger.rows import line, row
+from tests.pace import slower
 from tests.serve.house import Home, Served
 
 
@@ -71,3 +72,18 @@ def test_a_server_that_many_wait_for_is_alive(home: Home) -> None:
         assert served.ask("/api/spend").status == 503
         server.signal(signal.SIGCONT)
         until(lambda: served.ask("/healthz").status == 200)
+
+
+def test_it_ends_in_time_with_an_answer_to_who_waits_for_its_ledger(home: Home) -> None:
+    with running() as server, home.serving("--ledger", server.create("ledger")) as served, served.connected() as client:
+        assert is_up(served)
+        server.signal(signal.SIGSTOP)
+        client.sendall(b"GET /api/spend HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert served.ask("/livez").status == 200  # and so the other question has come as well
+        began = time.monotonic()
+        assert served.end() == 0
+        assert time.monotonic() - began < 6 * slower()
+        assert client.recv(1024).startswith(b"HTTP/1.1 503 ")
+        assert served.process.stderr
+        assert "Traceback" not in served.process.stderr.read()
+        server.signal(signal.SIGCONT)
