@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -69,7 +70,10 @@ def _without_secrets(text: str) -> str:
 
 
 def _secrets(node: Node, *, hidden: bool) -> Iterator[tuple[int, int]]:
-    """Where texts of an `env` stand, but for the names in one, and those of keys and flags called such as `apiKey`."""
+    """Where texts of an `env` stand, but for the names in one, and those of keys and flags called such as `apiKey`.
+
+    Also of such a variable or header among arguments.
+    """
     match node:
         case Scalar(value=str(text)) if hidden and text:
             yield node.start, node.end
@@ -77,9 +81,10 @@ def _secrets(node: Node, *, hidden: bool) -> Iterator[tuple[int, int]]:
             flag = False  # the one before was such a one, and this is its value
             for item in node.items:
                 text = item.value.lower() if isinstance(item, Scalar) and isinstance(item.value, str) else ""
-                begins = text.startswith("-") and any(part in text for part in _SECRET)
-                yield from _secrets(item, hidden=hidden or flag or (begins and "=" in text))
-                flag = begins and "=" not in text
+                name, *value = re.split("[=:]", text, maxsplit=1)
+                secret = any(part in name for part in _SECRET)
+                yield from _secrets(item, hidden=hidden or flag or (secret and bool(value)))
+                flag = secret and not value and name.startswith("-")
         case Object():
             for member in node.members:
                 name = member.key.lower()

@@ -82,6 +82,10 @@ def test_what_stands_in_settings_controls_no_terminal(machine: Machine) -> None:
             '"more": ["-v", "--api-key", "sk-1", "run", "--token=sk-2", "--model", "opus"]',
             '"more": ["-v", "--api-key", "…", "run", "…", "--model", "opus"]',
         ),
+        (
+            '"more": ["env", "OPENAI_API_KEY=sk-1", "agent", "--header", "Authorization: Bearer sk-2", "api-key"]',
+            '"more": ["env", "…", "agent", "--header", "…", "api-key"]',
+        ),
         ('"environment": "test", "max": 3', '"environment": "test", "max": 3'),
     ],
 )
