@@ -31,11 +31,11 @@ def budgets(readings: Readings) -> Iterator[Family]:
     """A budget without a series here has no limit on this machine."""
     names = _names(readings.budgets)
     least = _with_least_left(readings.standings, names)
-    for what, amount_of, says in _GAUGES:
+    for what, amount_of, text in _GAUGES:
         yield Family(
             f"acp_proxy_budget_{what}",
             "gauge",
-            says,
+            text,
             ("budget", "unit"),
             [
                 ((name, standing.account.unit), _nano(amount_of(standing), standing.account.unit))
@@ -47,8 +47,8 @@ def budgets(readings: Readings) -> Iterator[Family]:
         ((name, standing.account.budget.mode, standing.account.budget.window.text), 1)
         for name, standing in least.items()
     ]
-    says = "What a budget does where it is spent, and over which time it counts."
-    yield Family("acp_proxy_budget_info", "gauge", says, ("budget", "mode", "window"), modes)
+    text = "What a budget does where it is spent, and over which time it counts."
+    yield Family("acp_proxy_budget_info", "gauge", text, ("budget", "mode", "window"), modes)
     resets = [((name,), end) for name, standing in least.items() if (end := standing.account.bounds.end) is not None]
     yield Family(
         "acp_proxy_budget_reset_timestamp_seconds",
@@ -67,8 +67,8 @@ def _decisions(readings: Readings, names: _Names) -> Family:
     counts: Counter[Values] = Counter({(name, decision): 0 for name in names.values() for decision in _DECISIONS})
     for each in readings.decisions:
         counts[names.get((each.layer, each.budget), OTHER), each.decision] += each.count
-    says = "What budgets decided about prompts. Those of budgets that this machine does not have are other."
-    return Family("acp_proxy_budget_decisions_total", "counter", says, ("budget", "decision"), counts.items())
+    text = "What budgets decided about prompts. Those of budgets that this machine does not have are other."
+    return Family("acp_proxy_budget_decisions_total", "counter", text, ("budget", "decision"), counts.items())
 
 
 def _overshoots(readings: Readings, names: _Names) -> Family:
@@ -79,16 +79,16 @@ def _overshoots(readings: Readings, names: _Names) -> Family:
     for each in readings.overshoots:
         unit = each.unit if each.unit in units else readings.labels.of("currency", each.unit)
         amounts[names.get((each.layer, each.budget), OTHER), unit] += _nano(each.amount, each.unit)
-    says = "How far turns went beyond what budgets allow."
-    return Family("acp_proxy_budget_overshoot_total", "counter", says, ("budget", "unit"), amounts.items(), nano=True)
+    text = "How far turns went beyond what budgets allow."
+    return Family("acp_proxy_budget_overshoot_total", "counter", text, ("budget", "unit"), amounts.items(), nano=True)
 
 
 def _notifications(readings: Readings) -> Family:
     counts: Counter[Values] = Counter({(name, result): 0 for name in readings.channels for result in RESULTS})
     for each in readings.deliveries:
         counts[each.channel if each.channel in readings.channels else OTHER, each.result] += each.count
-    says = "Attempts to tell people of notices. Those of channels that this machine does not have are other."
-    return Family("acp_proxy_notifications_total", "counter", says, ("channel", "result"), counts.items())
+    text = "Attempts to tell people of notices. Those of channels that this machine does not have are other."
+    return Family("acp_proxy_notifications_total", "counter", text, ("channel", "result"), counts.items())
 
 
 def _names(budgets: Iterable[Budget]) -> _Names:

@@ -24,11 +24,11 @@ _GROWS = re.compile(rb"^# TYPE \S+ (counter|histogram)$", re.MULTILINE)
 
 
 class Family(Struct, frozen=True):
-    """`says` is the text of its HELP; a sample has a value for each of `labels`."""
+    """`help` is for people; a sample has a value for each of `labels`."""
 
     name: str
     kind: Literal["counter", "gauge"]
-    says: str
+    help: str
     labels: tuple[str, ...]
     samples: Iterable[tuple[Values, int]]
     nano: bool = False  # the samples are nano-units
@@ -39,7 +39,7 @@ class Written(Struct, frozen=True):
 
     name: str
     kind: Literal["counter", "gauge"]
-    says: str
+    help: str
     starts: Sequence[str]  # name and labels of each sample
     numbers: Sequence[int]
     nano: bool = False
@@ -56,7 +56,7 @@ class Histogram(Struct, frozen=True):
     """As `Family`. Each of `bounds` has a bucket, also an empty one; so has each other bound of what was counted."""
 
     name: str
-    says: str
+    help: str
     labels: tuple[str, ...]
     bounds: tuple[int, ...]  # nano-units, ascending
     samples: Iterable[tuple[Values, Buckets]]
@@ -77,7 +77,7 @@ def exposition(families: Iterable[AnyFamily]) -> bytes:
             case Family():
                 starts = [start_of(family.name, family.labels, values) for values, _ in family.samples]
                 numbers = [number for _, number in family.samples]
-                lines += _written(Written(family.name, family.kind, family.says, starts, numbers, nano=family.nano))
+                lines += _written(Written(family.name, family.kind, family.help, starts, numbers, nano=family.nano))
     return ("\n".join(lines) + "\n").encode("utf-8", "replace") if lines else b""
 
 
@@ -102,13 +102,13 @@ def start_of(name: str, labels: tuple[str, ...], values: Values) -> str:
 
 
 def _written(family: Written) -> Iterator[str]:
-    yield from _head(family.name, family.kind, family.says)
+    yield from _head(family.name, family.kind, family.help)
     text = decimal_text if family.nano else str
     yield from [f"{start} {text(number)}" for start, number in zip(family.starts, family.numbers, strict=True)]
 
 
 def _histogram(family: Histogram) -> Iterator[str]:
-    yield from _head(family.name, "histogram", family.says)
+    yield from _head(family.name, "histogram", family.help)
     for values, buckets in family.samples:
         labels = _labels(family.labels, values)
         before = f"{labels}," if labels else ""
@@ -123,8 +123,8 @@ def _histogram(family: Histogram) -> Iterator[str]:
         yield f"{family.name}_count{end} {below}"
 
 
-def _head(name: str, kind: str, says: str) -> Iterator[str]:
-    yield f"# HELP {name} {says}"
+def _head(name: str, kind: str, help: str) -> Iterator[str]:
+    yield f"# HELP {name} {help}"
     yield f"# TYPE {name} {kind}"
 
 

@@ -44,8 +44,8 @@ class _Places(NamedTuple):
 class _Samples:
     """Those of a family, in the order in which they came."""
 
-    def __init__(self, name: str, says: str, labels: tuple[str, ...], *, nano: bool = False) -> None:
-        self._name, self._says, self._labels, self._nano = f"acp_proxy_{name}", says, labels, nano
+    def __init__(self, name: str, help: str, labels: tuple[str, ...], *, nano: bool = False) -> None:
+        self._name, self._help, self._labels, self._nano = f"acp_proxy_{name}", help, labels, nano
         self._places: dict[Values, int] = {}
         self._starts: list[str] = []
 
@@ -59,7 +59,7 @@ class _Samples:
         return [0] * len(self._starts)
 
     def family(self, numbers: list[int]) -> Written:
-        return Written(self._name, "counter", self._says, self._starts, numbers, nano=self._nano)
+        return Written(self._name, "counter", self._help, self._starts, numbers, nano=self._nano)
 
 
 class Spend:

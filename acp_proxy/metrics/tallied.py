@@ -31,29 +31,29 @@ def tallied(readings: Readings) -> Iterator[Family | Histogram]:
     yield Family(
         "acp_proxy_sessions_active", "gauge", "Sessions with a turn within 5 minutes.", ("agent",), active.items()
     )
-    for family, (names, says) in _HISTOGRAMS.items():
+    for family, (names, text) in _HISTOGRAMS.items():
         yield Histogram(
-            f"acp_proxy_{family}", says, names, BOUNDS[family], _buckets(tallies, family, names, labels).items()
+            f"acp_proxy_{family}", text, names, BOUNDS[family], _buckets(tallies, family, names, labels).items()
         )
     yield from _relayed(tallies)
 
 
 def _relayed(tallies: Iterable[Tally]) -> Iterator[Family | Histogram]:
-    for family, says in (
+    for family, text in (
         ("relay_messages", "Messages that came from a side, forwarded or answered."),
         ("relay_bytes", "Bytes that came from a side."),
     ):
         counts: dict[Values, int] = {(direction,): 0 for direction in DIRECTIONS} | _plain(tallies, family)
-        yield Family(f"acp_proxy_{family}_total", "counter", says, ("direction",), counts.items())
+        yield Family(f"acp_proxy_{family}_total", "counter", text, ("direction",), counts.items())
     seconds: dict[Values, Buckets] = {(direction,): Buckets({}, 0) for direction in DIRECTIONS}
     seconds |= _buckets(tallies, "relay_seconds", ("direction",), None)
     yield Histogram("acp_proxy_relay_seconds", _RELAY_SECONDS, ("direction",), BOUNDS["relay_seconds"], seconds.items())
-    for family, says, reasons in (
+    for family, text, reasons in (
         ("relay_errors", "What went wrong in relays, none of which stopped one.", ERRORS),
         ("agent_exits", "How agents ended: stopped is at the client's or the user's wish.", EXITS),
     ):
         counts = {(reason,): 0 for reason in reasons} | _plain(tallies, family)
-        yield Family(f"acp_proxy_{family}_total", "counter", says, ("reason",), counts.items())
+        yield Family(f"acp_proxy_{family}_total", "counter", text, ("reason",), counts.items())
 
 
 _RELAY_SECONDS = "From the read of a chunk of lines until it was written, or waits for its reader; of one in eight."
