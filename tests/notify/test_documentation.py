@@ -8,8 +8,8 @@ from pathlib import Path
 
 from acp_proxy.core.notice import KINDS
 from acp_proxy.ledger.notices import RESULTS
+from acp_proxy.notify.courier import MOST_TRIES
 from acp_proxy.notify.formats import body
-from acp_proxy.notify.line import MOST_TRIES
 from tests.notify.house import notice
 
 PAGE = (Path(__file__).parents[2] / "docs/notifications.md").read_text(encoding="utf-8")

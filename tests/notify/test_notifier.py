@@ -373,7 +373,7 @@ class TestSecrets:
                 await made.round()
                 made.clock.passes(LATER)
                 await made.round()
-                told = f"{caplog.text} {made.warnings.told} {vars(made.notifier)} {vars(made.notifier.lines[0])}"
+                told = f"{caplog.text} {made.warnings.told} {vars(made.notifier)} {vars(made.notifier.couriers[0])}"
         assert made.warnings.told[0][1]["host"] == "127.0.0.1"
         for shown in ("verysecret", "YWxzb3NlY3JldA", "alsosecret"):
             assert shown not in told

@@ -1,4 +1,4 @@
-"""One channel at work: claims what is due, sends it, and says in the ledger what became of it.
+"""One channel's courier: claims what is due, sends it, and says in the ledger what became of it.
 
 After a failure the channel is left alone for a while that doubles, with some chance in it, so that many senders do not
 come back at once. Whether a notice is tried again is its own count's to say, which the ledger keeps.
@@ -27,7 +27,7 @@ _MOST_AT_ONCE = 5  # with a round every 5 s one a second, which every service ta
 _MOST_DIRECT = 20  # of which there are two in each outage
 
 
-class Line:
+class Courier:
     """`clock` is Unix time in nanoseconds, `chance` is from 0 to 1."""
 
     def __init__(
