@@ -144,6 +144,11 @@ def meta_of(fields: Mapping[str, Any]) -> dict[str, Any]:
     return meta if isinstance(meta, dict) else {}
 
 
+def ours_in(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """What an acp-proxy nearer to the agent says there: it marks figures, and a refusal, that are not the agent's."""
+    return mapping(meta.get("acp-proxy"))
+
+
 def state_of(fields: Mapping[str, Any]) -> str:
     """The state of a v2 session, of a `state_update` or inside a `subagent_update`."""
     return text(fields.get("state")) or ""

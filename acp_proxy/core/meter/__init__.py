@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from acp_proxy.core.acp import ours_in
 from acp_proxy.core.agents import ProfileOverride, profile_of
 from acp_proxy.core.entry import Entry, Kind, SessionState
 from acp_proxy.core.events import (
@@ -69,7 +70,7 @@ class Meter:
         """`TurnMetered` and `ContextChanged` that follow from an event, in order."""
         match event:
             case UsageReported(child=None):
-                return self._usage_reported(event)
+                return [] if ours_in(event.meta) else self._usage_reported(event)
             case UpdateSeen():
                 return self._update_seen(event)
             case TurnEnded():

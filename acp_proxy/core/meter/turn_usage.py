@@ -10,7 +10,7 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy.core.acp import CANCELLED
+from acp_proxy.core.acp import CANCELLED, ours_in
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.entry import UsageSource
 from acp_proxy.core.events import Counters, TurnEnded
@@ -55,6 +55,8 @@ def turn_usage(
         if short and reported.source == "agent":
             return replace(reported, source="partial", detail=joined(reported.detail, _why(ended)))
         return reported
+    if ours_in(ended.meta).get("budget"):
+        return TurnUsage(NOTHING, "agent", "refused by another acp-proxy")
     if ended.stop_reason == "error" and not ended.updates and not increase.amounts:
         return TurnUsage(NOTHING, "agent", "failed before it used anything")
     if reported is not None and reported.repeated and short:  # it says nothing of this one
