@@ -67,8 +67,15 @@ class BoundedProtocol(H11Protocol):
         status = 431 if too_large else 400
         said = f"expected at most {LARGEST_HEAD} bytes of line and headers\n" if too_large else f"{msg}\n"
         headers = [("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close")]
-        for event in (h11.Response(status_code=status, headers=headers), h11.Data(said.encode()), h11.EndOfMessage()):
-            self.transport.write(self.conn.send(event) or b"")
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # or it is the body of what has its answer
+            for event in (
+                h11.Response(status_code=status, headers=headers),
+                h11.Data(said.encode()),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event) or b"")
+        if self.cycle is not None:
+            self.cycle.disconnected = self.cycle.response_complete = True  # its application answers nobody
         self._refused = True
         self.transport.write_eof()  # the client closes when it has read this, or is cut like any that dawdles
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -35,6 +36,22 @@ def test_a_head_without_end_is_refused_with_what_was_expected(served: Served, ti
     assert answer.startswith(b"HTTP/1.1 431 ")
     assert answer.endswith(b"\r\n\r\nexpected at most 16384 bytes of line and headers\n")
     assert served.ask("/healthz").status == 200
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_body_that_is_none_leaves_nothing_in_the_log(tmp_path: Path, apart: bool) -> None:
+    head, body = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", b"no length\r\n"
+    with Home(tmp_path).serving() as served, served.connected() as connection:
+        connection.sendall(head if apart else head + body)
+        answer = connection.recv(4096)
+        assert answer.startswith(b"HTTP/1.1 405 " if apart else b"HTTP/1.1 400 ")
+        if apart:
+            connection.sendall(body)
+        while connection.recv(4096):
+            pass
+        assert served.end() == 0
+        assert served.process.stderr
+        assert served.process.stderr.read() == ""
 
 
 def test_who_sends_on_when_refused_is_cut(served: Served) -> None:
