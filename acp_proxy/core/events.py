@@ -109,7 +109,7 @@ class SessionInfoChanged(Struct, frozen=True):
     title: str | None
     updated_at: str | None
     meta: Meta
-    cleared: bool = False  # it had a title, and has none now
+    cleared: bool = False  # the session itself says that it has no title (any more)
 
 
 class ChildSessionSeen(Struct, frozen=True):

@@ -129,6 +129,11 @@ def info_after(info: Info, fields: Mapping[str, Any], version: int) -> Info:
     )
 
 
+def clears_title(fields: Mapping[str, Any]) -> bool:
+    """Whether a `session_info_update` says that there is no title, where an entry of a list only may leave it out."""
+    return fields.get("title", _ABSENT) is None
+
+
 def update_of(message: Notification) -> Update | None:
     """The update of a `session/update`, or None when it names no session or is no object."""
     session, fields = session_id(message.params.get("sessionId")), message.params.get("update")

@@ -216,7 +216,7 @@ class Conversation:
         if session is None:
             return []
         info = acp.info_after(session.info, fields, self._turns.version)
-        return [] if info == session.info else session.rename(info, at, listed=True)
+        return [] if info == session.info else session.rename(info, at)
 
     def _closed(self, name: str, deleted: bool, response: Response, at: int) -> list[Event]:
         if response.error is not None:

@@ -142,9 +142,7 @@ class Session:
         self.model = model
         return [] if self.child else [ModelSelected(at, self.id, model, again)]
 
-    def rename(self, info: Info, at: int, *, listed: bool = False) -> list[Event]:
-        """A list of sessions may leave out a title that was told; only the session's own word clears it."""
-        cleared = info.title is None and self.info.title is not None and not listed
+    def rename(self, info: Info, at: int, *, cleared: bool = False) -> list[Event]:
         self.info = info
         return [] if self.child else [SessionInfoChanged(at, self.id, info.title, info.updated_at, info.meta, cleared)]
 

@@ -34,7 +34,8 @@ class Updates:
             case acp.COMPACTION_UPDATE:
                 events = self._compaction(update, session, at)
             case acp.INFO_UPDATE:
-                events = session.rename(acp.info_after(session.info, update.fields, self._turns.version), at)
+                info = acp.info_after(session.info, update.fields, self._turns.version)
+                events = session.rename(info, at, cleared=acp.clears_title(update.fields))
             case acp.CONFIG_UPDATE:
                 events = session.choose(acp.model_of(update.fields), at)
             case _:

@@ -43,7 +43,7 @@ class SessionAccount:
         self.from_start = True  # every turn of it was seen: it began here
         self.option: str | None = None  # the model as chosen, often an alias
         self.concrete: str | None = None  # ... as usage named it since
-        self.title: str | None = None
+        self.title: str | None = None  # as told here: the ledger keeps an earlier one
         self.restarts = False  # its counters do with the next turn; one that runs goes on with those that it began with
         self.compacted = False  # between turns, and what it used is not booked yet
         self.paid_otherwise = False  # what its agent tells next of the last turn, the user's prices have paid
@@ -101,7 +101,6 @@ class SessionAccount:
                 self.cost.restore(stood, () if forked else state.presumed)
         if not forked:
             self.tokens.restore(state.counters, from_zero=state.from_zero)
-            self.title = self.title or state.title
             self._booked = state.costs
 
     def settle(self, state: SessionState) -> tuple[Counters | None, Money | None]:
@@ -111,7 +110,6 @@ class SessionAccount:
         cost = self.cost.settle(stood, state.presumed) if stood else None
         if not self.restorable:
             self._booked = plus(state.costs, self._booked)
-            self.title = self.title or state.title
             self.tokens.restore(state.counters, from_zero=state.from_zero)  # turns may have ended that told nothing
             if stood is not None:
                 self.cost.restore(stood, state.presumed)

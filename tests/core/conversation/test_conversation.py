@@ -285,7 +285,17 @@ def test_session_info_is_told_as_the_merged_state() -> None:
     assert not changed.cleared
     cleared = the(SessionInfoChanged, talk.update("session_info_update", title=None, _meta=None))
     assert (cleared.title, cleared.updated_at, cleared.meta, cleared.cleared) == (None, "now", {}, True)
-    assert not the(SessionInfoChanged, talk.update("session_info_update", title=None, updatedAt="later")).cleared
+    assert not the(SessionInfoChanged, talk.update("session_info_update", updatedAt="later")).cleared
+
+
+def test_a_session_that_another_process_gave_a_title_can_be_told_to_have_none() -> None:
+    talk = Talk()
+    talk.ask("session/load", {"sessionId": "s", "cwd": "/w"}, 1)
+    assert the(SessionInfoChanged, talk.update("session_info_update", title=None)).cleared
+    assert not the(SessionInfoChanged, talk.update("session_info_update", title=5)).cleared
+    talk.answer(1, {})
+    listed = talk.call("session/list", {}, {"sessions": [{"sessionId": "s", "title": None, "updatedAt": "now"}]})
+    assert not the(SessionInfoChanged, listed).cleared
 
 
 def test_a_title_that_was_cut_inside_of_an_emoji_can_be_kept() -> None:

@@ -505,7 +505,7 @@ def test_qwen_says_what_a_compression_leaves() -> None:
 def test_what_the_ledger_knows_is_shown_before_the_agent_speaks() -> None:
     story = Story(CLAUDE)
     story.open("load")
-    state = SessionState(7732, 1_000_000, False, (usd("0.058226"),), usd("0.058226"), None, "claude-opus-5-5", "title")
+    state = SessionState(7732, 1_000_000, False, (usd("0.058226"),), usd("0.058226"), None, "claude-opus-5-5")
     story.restore(state)
     (change,) = story.changes
     assert change.restored
@@ -575,12 +575,20 @@ def test_the_title_is_part_of_what_is_known() -> None:
     assert story.metered.state.title == "banana"
 
 
-def test_a_title_that_the_ledger_tells_late_is_part_of_it_too() -> None:
+def test_a_title_of_the_ledgers_is_not_told_to_it_again_as_if_it_were_news() -> None:
+    story = Story(CODEX)
+    story.open("load", model="claude-opus-5-5")
+    story.restore(SessionState(title="banana"))
+    story.turn(disjoint(1000))
+    assert story.metered.state.title is None
+
+
+def test_a_title_that_the_ledger_tells_late_is_not_part_of_it_either() -> None:
     story = Story(CODEX)
     story.open("load", model="claude-opus-5-5")
     story.turn(disjoint(1000))
     story.restore(SessionState(title="banana"))
-    assert story.changes[-1].state.title == "banana"
+    assert story.changes[-1].state.title is None
 
 
 def test_a_row_says_whether_the_agent_itself_reported_in_its_turn() -> None:
