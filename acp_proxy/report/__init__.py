@@ -66,8 +66,8 @@ class Report(Struct, frozen=True):
 
 def report(ledger: LedgerReader, by: str, query: Query, zone: Zone, limit: int | None = None) -> Report:
     """`by` is one of `BY`. With a `limit` it has the last periods, or what cost most. Raises LedgerError."""
-    sums = next(iter(ledger.summed(query, ())), None)
-    total = line_of("total", sums) if sums else Line("total")
+    sums = sums_of_all(ledger, query)
+    total = line_of("total", sums)
     currencies = currencies_of(total.costs, lambda: ledger.summed(query, ("currency",)))
     if by in ("turn", "session"):
         rows = sums.rows if sums else 0
@@ -143,8 +143,15 @@ def session_line(session: SessionInfo, sums: Sums) -> Line:
     return replace(line_of(session_key(session.origin, session.session), sums), about=session)
 
 
-def line_of(key: str, sums: Sums) -> Line:
-    """Sums of the ledger as a line of a report."""
+def sums_of_all(ledger: LedgerReader, query: Query) -> Sums | None:
+    """What all rows of a query add up to; None where there are none. Raises LedgerError."""
+    return next(iter(ledger.summed(query, ())), None)
+
+
+def line_of(key: str, sums: Sums | None) -> Line:
+    """Sums of the ledger as a line of a report; of no rows an empty one."""
+    if sums is None:
+        return Line(key)
     return Line(
         key,
         sums.turns,

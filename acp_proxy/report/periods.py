@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from acp_proxy.core.windows import DAY, HOUR, Window
 from acp_proxy.ledger import LedgerReader, Query, Sums
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
+from acp_proxy.report import sums_of_all
 from acp_proxy.times import PERIODS, SECOND, Zone, instant, midnight
 
 _LAST = 2**63 - 1  # of what a ledger's column holds
@@ -55,7 +56,7 @@ def sums_by_day(
 
 def _first_start(ledger: LedgerReader, query: Query) -> int | None:
     """When the last one begins is not known: a clock may have been set back before it ended."""
-    total = next(iter(ledger.summed(query, ())), None)
+    total = sums_of_all(ledger, query)
     return total.started_at if total else None
 
 

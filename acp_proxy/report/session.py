@@ -9,9 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.windows import DAY, HOUR
-from acp_proxy.ledger import Context, LedgerReader, Query, Row, SessionInfo, Sums
+from acp_proxy.ledger import Context, LedgerReader, Query, Row, SessionInfo
 from acp_proxy.ledger.budgets import BudgetReader
-from acp_proxy.report import Line, Report, currencies_of, line_of, session_key, turn_line
+from acp_proxy.report import Line, Report, currencies_of, line_of, session_key, sums_of_all, turn_line
 from acp_proxy.report.context import Point, context_of, points, thinned
 from acp_proxy.times import Zone
 
@@ -67,8 +67,8 @@ def session_report(
     query = Query.of_session(info)
     latest, models = deque[Row](maxlen=most or 0), dict[str, None]()
     context, _ = thinned(points(_seen(ledger.rows(query), latest, models)))
-    sums = _sums(ledger, info)
-    total, count = (line_of("total", sums), sums.rows) if sums else (Line("total"), 0)
+    sums = sums_of_all(ledger, query)
+    total, count = line_of("total", sums), sums.rows if sums else 0
     lines = _Turns(ledger, query, count) if most is None else tuple(map(turn_line, latest))
     currencies = currencies_of(total.costs, lambda: ledger.summed(query, ("currency",)))
     turns = Report("turn", query, zone, lines, total, currencies)
@@ -82,17 +82,12 @@ def session_called(ledger: BudgetReader, name: str, mine: Where, now: int) -> Se
 
 def session_line(ledger: LedgerReader, info: SessionInfo) -> Line:
     """As in a report by session."""
-    sums = _sums(ledger, info)
-    return _named(line_of("total", sums) if sums else Line("total"), info)
+    return _named(line_of("total", sums_of_all(ledger, Query.of_session(info))), info)
 
 
 def session_rows(ledger: LedgerReader, info: SessionInfo) -> Iterator[Row]:
     """In the order of time."""
     return ledger.rows(Query.of_session(info))
-
-
-def _sums(ledger: LedgerReader, info: SessionInfo) -> Sums | None:
-    return next(iter(ledger.summed(Query.of_session(info), ())), None)
 
 
 def _named(total: Line, info: SessionInfo) -> Line:

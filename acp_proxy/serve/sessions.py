@@ -14,7 +14,7 @@ from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger import Query, Row, SessionInfo
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.session_keys import KEY_LENGTH
-from acp_proxy.report import Line, line_of, session_key, turn_line
+from acp_proxy.report import Line, line_of, session_key, sums_of_all, turn_line
 from acp_proxy.report.context import Point, context_of, points, thinned
 from acp_proxy.report.formats import described, figures
 from acp_proxy.serve.questions import BadQuestionError
@@ -61,8 +61,8 @@ class RecentSessions:
         """Raises BadQuestionError where there is none of this key."""
         session = self._find(key)
         turns = self._ledger.recent.rows(session, MOST_TURNS)
-        sums = next(iter(self._ledger.summed(Query.of_session(session), ())), None)
-        total = line_of(key, sums) if sums else Line(key)
+        sums = sums_of_all(self._ledger, Query.of_session(session))
+        total = line_of(key, sums)
         omitted = max(0, sums.rows - len(turns)) if sums else 0
         after = points(context_of(row.entry) for row in turns)
         return {
@@ -91,8 +91,7 @@ class RecentSessions:
         }
 
     def _added_up(self, key: str, session: SessionInfo) -> Line:
-        found = self._ledger.summed(Query.of_session(session), ())
-        self._totals[key] = next((line_of(key, sums) for sums in found), Line(key))
+        self._totals[key] = line_of(key, sums_of_all(self._ledger, Query.of_session(session)))
         return self._totals[key]
 
     def _remembered(self, session: SessionInfo) -> str:

@@ -15,7 +15,7 @@ from acp_proxy.config import Config
 from acp_proxy.core.budget import Account, Standing, account_of
 from acp_proxy.core.scope import Dimension, Subject
 from acp_proxy.ledger import Query, Row
-from acp_proxy.report import Line, line_of
+from acp_proxy.report import Line, line_of, sums_of_all
 from acp_proxy.times import Zone, begin_of, zone_info
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ def status(ledger: BudgetReader, config: Config, own: Subject, zone: Zone, now: 
     mine = (("organisation", own.organisation), ("user", own.user))
 
     def since(period: str) -> Line:
-        found = ledger.summed(Query(begin_of(period, zone, now), None, mine), ())
-        return line_of("total", found[0]) if found else Line("total")
+        return line_of("total", sums_of_all(ledger, Query(begin_of(period, zone, now), None, mine)))
 
     standings = ledger.standing(_accounts(ledger, config, own, now), now)
     return Status(
