@@ -15,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy.config.channels import Secret
+from acp_proxy.core.notice import ledger_is
 from acp_proxy.core.windows import DAY
 from acp_proxy.notify.destinations import destinations
 from acp_proxy.notify.notifier import Notifier
@@ -334,6 +335,27 @@ class TestOutages:
             made.clock.passes(SOON)
             await made.round()
             assert [body["detail"] for body in receiver.bodies] == ["away", "away", "back"]
+
+    async def test_who_cannot_be_told_of_one_is_spared_what_the_ledger_has_noted(self, tmp_path: Path) -> None:
+        async with receiving(answer(500)) as receiver, desk(tmp_path, channel(receiver.url)) as made:
+            made.note(notice())
+            made.notifier.couriers[0].tell(ledger_is("back", "default", "laptop", NOON, NOON))
+            await made.round()
+            assert [body["kind"] for body in receiver.bodies] == ["ledger"]
+            made.clock.passes(SOON)
+            await made.round()
+            assert [body["kind"] for body in receiver.bodies] == ["ledger", "ledger", "threshold"]
+
+    async def test_of_very_many_the_last_are_told(self, tmp_path: Path) -> None:
+        async with receiving() as receiver, desk(tmp_path, channel(receiver.url)) as made:
+            for number in range(30):
+                at = NOON + number * SECONDS
+                made.notifier.couriers[0].tell(ledger_is("back", "default", "laptop", at, at))
+            for _ in range(6):
+                await made.round()
+            assert [body["at"] for body in receiver.bodies] == [
+                f"2026-11-21T12:00:{number}Z" for number in range(10, 30)
+            ]
 
     async def test_who_cannot_be_told_of_one_is_tried_eight_times(self, tmp_path: Path) -> None:
         async with receiving(*[answer(500)] * 20) as receiver, desk(tmp_path, channel(receiver.url)) as made:
