@@ -143,6 +143,11 @@ def rfc3339(at: int) -> str:
     return f"{_seconds(at)}{fraction}Z"
 
 
+def rfc3339_or_none(at: int | None) -> str | None:
+    """As JSON has a time that may be unknown, or not apply."""
+    return None if at is None else rfc3339(at)
+
+
 def milliseconds(at: int) -> str:
     """In UTC, always with three digits, so that text sorts as time does: 2026-11-01T09:30:12.250Z."""
     return f"{_seconds(at)}.{at % SECOND // 1_000_000:03d}Z"

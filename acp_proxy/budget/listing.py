@@ -15,7 +15,7 @@ from acp_proxy.core.money import exact_text, summed
 from acp_proxy.figures import AT_LEAST, clean, counted
 from acp_proxy.report.formats import as_json_text
 from acp_proxy.table import Column
-from acp_proxy.times import rfc3339
+from acp_proxy.times import rfc3339_or_none
 
 
 def plain(standings: Sequence[Standing]) -> str:
@@ -38,8 +38,8 @@ def described(standing: Standing) -> dict[str, object]:
         "name": budget.name,
         "scope": {**budget.scope.texts, **{name: [value] for name, value in whose(account).items()}},
         "window": budget.window.text,
-        "window_start": _time(account.bounds.start),
-        "resets_at": _time(account.bounds.end),
+        "window_start": rfc3339_or_none(account.bounds.start),
+        "resets_at": rfc3339_or_none(account.bounds.end),
         "unit": account.unit,
         "mode": budget.mode,
         "limit": exact_text(account.limit, account.unit),
@@ -56,10 +56,6 @@ def _not_counted(standing: Standing) -> dict[str, str]:
     """By unit: money in other currencies, and as turns those without a known price."""
     others = {money.currency: money.text for money in standing.not_counted}
     return others | ({"turns": str(standing.unpriced)} if standing.unpriced else {})
-
-
-def _time(at: int | None) -> str | None:
-    return None if at is None else rfc3339(at)
 
 
 def _columns(standings: Sequence[Standing]) -> list[Column]:

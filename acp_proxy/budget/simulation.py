@@ -11,7 +11,7 @@ from acp_proxy.budget.replay import Outcome, Replay
 from acp_proxy.figures import clean, counted
 from acp_proxy.report.formats import as_json_text
 from acp_proxy.table import Column
-from acp_proxy.times import SECOND, rfc3339, zone_info
+from acp_proxy.times import SECOND, rfc3339_or_none, zone_info
 
 
 def plain(found: Replay) -> str:
@@ -25,7 +25,7 @@ def coloured(found: Replay, width: int, environ: Mapping[str, str]) -> str:
 def as_json(found: Replay) -> str:
     return as_json_text(
         {
-            "since": _time(found.first),
+            "since": rfc3339_or_none(found.first),
             "turns": found.turns,
             "refused": found.refused,
             "budgets": [_object(outcome) for outcome in found.outcomes],
@@ -41,8 +41,8 @@ def _object(outcome: Outcome) -> dict[str, object]:
         "warned": outcome.warned,
         "refused": outcome.refused if _refuses(outcome) else 0,
         "let_through": 0 if _refuses(outcome) else outcome.refused,
-        "first_warned_at": _time(outcome.first_warned),
-        "first_refused_at": _time(outcome.first_refused),
+        "first_warned_at": rfc3339_or_none(outcome.first_warned),
+        "first_refused_at": rfc3339_or_none(outcome.first_refused),
     }
 
 
@@ -87,7 +87,3 @@ def _refused(outcome: Outcome) -> str:
 def _moment(outcome: Outcome, at: int | None) -> str:
     zone = zone_info(outcome.budget.zone)
     return "" if at is None else f"{datetime.fromtimestamp(at // SECOND, zone):%Y-%m-%d %H:%M %Z}"
-
-
-def _time(at: int | None) -> str | None:
-    return None if at is None else rfc3339(at)

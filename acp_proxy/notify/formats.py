@@ -20,7 +20,7 @@ from acp_proxy.config.channels import Format
 from acp_proxy.core.money import exact_text
 from acp_proxy.core.notice import Notice
 from acp_proxy.notify import texts
-from acp_proxy.times import rfc3339
+from acp_proxy.times import rfc3339, rfc3339_or_none
 
 _SLACK = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _DISCORD = {sign: f"\\{sign}" for sign in r"\*_~`|<>[]()#-:@+="}
@@ -74,7 +74,7 @@ def _json(notice: Notice) -> dict[str, Any]:
         "mode": notice.mode,
         "window": notice.window,
         "timezone": notice.zone,
-        "resets_at": None if notice.resets_at is None else rfc3339(notice.resets_at),
+        "resets_at": rfc3339_or_none(notice.resets_at),
         "user": notice.user,
         "team": notice.team,
         "project": notice.project,

@@ -9,7 +9,7 @@ from typing import Any
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row, SessionInfo
 from acp_proxy.report import Line, Report
-from acp_proxy.times import milliseconds, rfc3339
+from acp_proxy.times import milliseconds, rfc3339_or_none
 
 # orjson writes these as they are, and a terminal would obey some of them.
 _CONTROLS = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
@@ -20,8 +20,8 @@ def as_json(report: Report) -> Iterator[str]:
     since, until = report.query.since, report.query.until
     whole: dict[str, Any] = {
         "by": report.by,
-        "since": None if since is None else rfc3339(since),
-        "until": None if until is None else rfc3339(until),
+        "since": rfc3339_or_none(since),
+        "until": rfc3339_or_none(until),
         "timezone": report.zone.name,
         "rows": [],
         **({} if report.omitted is None else {"omitted": report.omitted}),

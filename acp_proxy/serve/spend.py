@@ -17,7 +17,7 @@ from acp_proxy.report import DIMENSIONS, Line, currencies_of, folded, line_of, n
 from acp_proxy.report.formats import figures
 from acp_proxy.serve.periods import Interval, Step, Steps, bounds_of, days, steps_of
 from acp_proxy.serve.sums import KeptSums
-from acp_proxy.times import SECOND, Zone, begin_of, day_after, rfc3339
+from acp_proxy.times import SECOND, Zone, begin_of, day_after, rfc3339_or_none
 
 BY = DIMENSIONS  # the first one is what is shown unless something else is asked for
 MOST_LINES = 200  # of a table
@@ -68,8 +68,8 @@ def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[st
         "range": period,
         "by": by,
         "also_by": _also_by(all_time),
-        "since": None if since is None else rfc3339(since),
-        "until": None if until is None else rfc3339(until),
+        "since": rfc3339_or_none(since),
+        "until": rfc3339_or_none(until),
         "total": _figures(total.line, currencies),
         "rows": _rows(lines, currencies),
         "sources": total.sources,
