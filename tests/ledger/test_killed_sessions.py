@@ -21,7 +21,7 @@ from acp_proxy.core.budget import Account
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import Counters, Event, Turn, TurnMetered, TurnStarted
-from acp_proxy.core.money import Money
+from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.unfinished import Unfinished
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.ledger import OpenTurn, Row
@@ -321,3 +321,16 @@ def test_what_a_killed_turn_had_told_is_not_booked_again_where_one_that_waited_b
     session.load()
     session.take(("turns", [4000], 0))
     assert session.spent[0] == session.stands + TENTH
+
+
+@pytest.mark.parametrize("agent", [CLAUDE, OPENCODE, STRANGER])
+def test_of_a_killed_turn_the_larger_counts_under_a_budget_in_another_currency_too(
+    ledger: BudgetLedger, tmp_path: Path, agent: tuple[str, str]
+) -> None:
+    session = Session(agent, ledger, tmp_path, TENTH, 0)
+    euros = account(budget("100 EUR", "total", rates=(("GBP", NANO), ("USD", NANO // 2))), session.origin)
+    session.holds = [(euros, TENTH)] * 2
+    session.take(("is killed", [60_000, 4000], 0))
+    assert session.spent[0] == TENTH
+    session.take(("turns", [4000], 0))
+    assert session.spent[0] == session.stands // 2

@@ -15,7 +15,7 @@ from acp_proxy.core.budget.charge import PRESUMED, is_lost, is_presumed
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.verdict import Verdict, decide, denies_unpriced
 from acp_proxy.core.entry import Entry, UsageLine
-from acp_proxy.core.money import Money, summed
+from acp_proxy.core.money import NANO, Money, summed
 from acp_proxy.core.notice import refused
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Usage
@@ -126,15 +126,18 @@ def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: in
 
     Each budget held for the same turn, a large one perhaps a hundred times what a small one did. The row counts for
     all of them, so it has the least; what one held beyond that, `settle` charges it alone. Of currencies that one of
-    them has rates for it has one, too, or that budget would count the same again.
+    them has rates for it has one, too, or that budget would count the same again: dollars, where they have a rate,
+    because in these nearly all agents tell what such a turn cost after all.
     """
     turn, expires_at = open_turn(found)
     least: dict[str, int] = {}  # by unit
     with_rates: list[tuple[str, _Counts]] = []
     for amount, unit, text in holds:
-        least[unit] = min(least.get(unit, amount), amount)
         if (counts := _counts(text)).rates:
             with_rates.append((unit, counts))
+        rate = dict(counts.rates).get("USD")
+        paid, size = (unit, amount) if rate is None else ("USD", amount * NANO // rate)
+        least[paid] = min(least.get(paid, size), size)
     for unit, counts in with_rates:
         worth = {each: counted({each: least[each]}, unit, counts.rates) for each in counts.units(unit) if each in least}
         for each in sorted(worth, key=worth.__getitem__)[1:]:
