@@ -247,7 +247,7 @@ def open_ledger(
 
 
 def open_or_make(url: str, tell: Tell | None) -> BudgetLedger:
-    """The same; where `tell` is given, it is told first that there was none."""
+    """`open_ledger`; where `tell` is given, it is told first that there was none."""
     if tell is not None:
         try:
             return open_ledger(url, must_exist=True)
@@ -259,9 +259,9 @@ def open_or_make(url: str, tell: Tell | None) -> BudgetLedger:
 def open_reader(
     url: str, *, tell: Tell | None = None, warn: Warn = log_warning, journals: Sequence[Path] | None = None
 ) -> BudgetReader:
-    """The same for who only looks: it makes no file and no tables, and a ledger that is not there has no rows.
+    """`open_ledger` for who only looks: it makes no file and no tables, and a ledger that is not there has no rows.
 
-    A database takes so much longer than imports that one for both will do there.
+    On PostgreSQL it is a ledger that could write: to connect takes so long that its imports do not count.
     """
     from acp_proxy.ledger.places import canonical_url, is_postgres, sqlite_path
 

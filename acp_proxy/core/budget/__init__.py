@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.compact import compact
-from acp_proxy.core.money import COUNTED, NANO, Money, rounded
+from acp_proxy.core.money import NANO, Money, is_money, rounded
 from acp_proxy.core.scope import DIMENSIONS, EVERYTHING, Dimension, Scope, Subject
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.windows import HOUR, Bounds, Window
@@ -34,7 +34,7 @@ class Limit(Struct, frozen=True):
 
     @property
     def is_money(self) -> bool:
-        return self.unit not in COUNTED
+        return is_money(self.unit)
 
 
 class Budget(Struct, frozen=True):
