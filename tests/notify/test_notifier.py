@@ -175,6 +175,15 @@ async def test_it_is_given_up_after_eight_tries_within_little_more_than_an_hour(
         assert made.counts() == {"failed": 1, "retried": 7}
 
 
+async def test_a_webhook_that_has_failed_for_long_is_tried_about_every_hour(tmp_path: Path) -> None:
+    async with receiving(*[answer(500)] * 20) as receiver, desk(tmp_path, channel(receiver.url)) as made:
+        made.note(notice(1), notice(2))
+        for _ in range(12):
+            await made.round()
+            made.clock.passes(1.2 * 3600)
+        assert len(receiver.requests) == 12
+
+
 @pytest.mark.parametrize(
     ("said", "seconds"),
     [
