@@ -63,7 +63,7 @@ def wired(
         agent_name=config.run.agent,
         aliases=config.aliases,
     )
-    interceptors: list[Interceptor] = [UsageUpdates(), *observers, *installed(log)]
+    interceptors: list[Interceptor] = [UsageUpdates(log), *observers, *installed(log)]
     if books:  # a row is safe before anything else is done about it; nothing is held for a prompt that others refuse
         first, last = _bookkeepers(config, command, catalog, log, traffic, lambda event: dispatcher.announce(event))
         interceptors = [*first, *interceptors, *last]

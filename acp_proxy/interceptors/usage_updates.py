@@ -5,7 +5,7 @@ Never says what it does not know (no 0/0), never repeats itself, never overrides
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from acp_proxy.core import acp
 from acp_proxy.core.effects import Effect, Send
@@ -29,7 +29,9 @@ class UsageUpdates(Interceptor):
 
     hears = frozenset({TurnMetered, ContextChanged, SessionOpened, UsageReported, SessionRequested, SessionClosed})
 
-    def __init__(self) -> None:
+    def __init__(self, log: Callable[..., None] | None = None) -> None:
+        """`log` is called with a level, an event and its fields."""
+        self._log = log
         self._last: dict[str, tuple[int, int, Money | None]] = {}  # by session: what the client was shown last
         self._opened: set[str] = set()
         self._reported: set[str] = set()  # sessions of which the agent has sent an update in this process
@@ -50,6 +52,9 @@ class UsageUpdates(Interceptor):
                     self._again.pop(event.session, None)
                 return self._on_reopening(event.session)
             case UsageReported(session=session, used=int(used), size=int(size), child=None) if used or size:
+                if event.meta and self._log is not None and acp.ours_in(event.meta):
+                    self._log("warning", "agent.behind_another", effect="in one ledger each turn is there twice")
+                    self._log = None  # once is enough
                 self._reported.add(session)
                 self._estimated.discard(session)
                 self._last[session] = (used, size, self._cost_shown(event))

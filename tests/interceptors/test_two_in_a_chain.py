@@ -1,4 +1,4 @@
-"""An acp-proxy before another: what the nearer one adds is taken for neither the agent's word nor said again."""
+"""An acp-proxy before another: what the nearer one adds is not taken for the agent's word, not repeated, and logged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ class Chain:
 
     def __init__(self) -> None:
         self.metered = [Speaks(), Speaks()]
-        self.outer, self.inner = (Ends([UsageUpdates(), listener]) for listener in self.metered)
+        self.log: list[tuple[str, str]] = []
+
+        def log(level: str, event: str, **_: object) -> None:
+            self.log.append((level, event))
+
+        self.outer, self.inner = (Ends([UsageUpdates(log), listener]) for listener in self.metered)
 
     def client_says(self, message: Any) -> None:
         self.outer.agent.data = b""
@@ -65,7 +70,7 @@ class Chain:
         pytest.param([TOLD], {"usage": USED}, "agent", id="it tells all"),
     ],
 )
-def test_both_book_what_the_agent_said_and_the_client_is_told_once(
+def test_both_book_what_the_agent_said_and_each_context_is_shown_once(
     before: list[Any], result: dict[str, Any], source: str
 ) -> None:
     chain = Chain()
@@ -78,6 +83,7 @@ def test_both_book_what_the_agent_said_and_the_client_is_told_once(
     assert {entry.cost_source for entry in outer[:1]} == {source}
     shown = [line for line in chain.outer.client.messages if "acp-proxy" in str(line)]
     assert len(shown) == (0 if TOLD in before else 2)
+    assert chain.log == [("warning", "agent.behind_another")] * bool(shown)
 
 
 def test_a_prompt_that_the_nearer_one_refused_has_used_nothing() -> None:
