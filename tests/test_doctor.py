@@ -19,8 +19,9 @@ from acp_proxy import doctor
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import load
 from acp_proxy.config.digest import FORM, digest
-from acp_proxy.core.entry import Entry
+from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.events import Event, TurnMetered
+from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import DAY
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.ledger import Row, open_ledger, places
@@ -140,6 +141,30 @@ def test_each_agent_of_the_ledger_is_told_with_how_it_counts(patient: Patient) -
     assert first.startswith("ok   agent: gemini-cli 0.61.0: usage per turn")
     assert second.startswith("warn agent: new-agent (no version): not in the table")
     assert second.endswith('(unknown agent: looked like a session\'s counter); [agents."new-agent"] decides')
+
+
+def test_turns_that_two_acp_proxies_of_one_chain_have_booked_are_counted(patient: Patient) -> None:
+    patient.clock = lambda: NOON + 10 * MINUTE
+    outer = [row(line(input=n), at=NOON + n * MINUTE) for n in (1, 2)]
+    inner = [
+        replace(each, entry=replace(each.entry, id=f"{n}", started_at=each.entry.started_at + 1))
+        for n, each in enumerate(outer)
+    ]
+    with closing(open_ledger(patient.url)) as ledger:
+        ledger.append([*inner, *outer])
+    assert patient.lines("chain") == [
+        "warn chain: 2 turns of the last day booked twice: one acp-proxy stands behind another, and one is enough"
+    ]
+
+
+def test_turns_that_used_the_same_one_after_the_other_or_elsewhere_are_not_taken_for_one(patient: Patient) -> None:
+    patient.clock = lambda: NOON + 10 * MINUTE
+    elsewhere = replace(ALICE, host="desktop")
+    nothing = UsageLine("opus", Usage(), None, None)
+    rows = [row(), row(at=NOON + MINUTE), row(session="s2"), row(origin=elsewhere), row(nothing), row(nothing)]
+    with closing(open_ledger(patient.url)) as ledger:
+        ledger.append(rows)
+    assert patient.lines("chain") == []
 
 
 def test_an_agent_that_once_told_no_version_is_told_with_those_that_it_told(patient: Patient) -> None:

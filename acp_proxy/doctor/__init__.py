@@ -25,6 +25,7 @@ from acp_proxy.core.entry import Entry
 from acp_proxy.core.windows import DAY, SECOND
 from acp_proxy.doctor.budgets import budget_troubles, in_words
 from acp_proxy.doctor.channels import channel_troubles
+from acp_proxy.doctor.doubled import turns_booked_twice
 from acp_proxy.doctor.machines import machines_that_differ
 from acp_proxy.figures import clean, counted
 from acp_proxy.ledger import LedgerError, LedgerReader, NoLedgerError, Query, open_ledger, open_reader
@@ -102,6 +103,7 @@ def _ledger(config: Config, directories: Sequence[Path], now: int, rebuild: bool
             yield from _moved_aside(config.ledger.url)
             yield from _journals(directories)
             yield from _agents(ledger, config)
+            yield from _doubled(config, ledger, now)
             yield from _budgets(config, ledger)
             yield from _channels(config, ledger, now)
             yield from _machines(config, ledger, now)
@@ -186,6 +188,12 @@ def _agents(ledger: BudgetLedger, config: Config) -> Iterator[Finding]:
         else:
             reason = f" ({latest.detail})" if latest is not None and latest.detail else ""
             yield Finding("warn", f'{called}: {how_it_counts(profile)}{reason}; [agents."{name}"] decides')
+
+
+def _doubled(config: Config, ledger: LedgerReader, now: int) -> Iterator[Finding]:
+    if twice := turns_booked_twice(config, ledger, now):
+        text = f"chain: {counted(twice, 'turn')} of the last day booked twice"
+        yield Finding("warn", f"{text}: one acp-proxy stands behind another, and one is enough")
 
 
 def _budgets(config: Config, ledger: LedgerReader) -> Iterator[Finding]:
