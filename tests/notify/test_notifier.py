@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hmac
 import logging
+import socket
 from contextlib import suppress
 from email.utils import formatdate
 from pathlib import Path
@@ -17,11 +18,12 @@ from msgspec.structs import replace
 from acp_proxy.config.channels import Secret
 from acp_proxy.core.notice import ledger_is
 from acp_proxy.core.windows import DAY
+from acp_proxy.ledger import LedgerUnavailableError
 from acp_proxy.notify.destinations import destinations
 from acp_proxy.notify.notifier import Notifier
 from harness.ports import free_port
 from tests.ledger.rows import NOON, Warnings
-from tests.notify.house import SECONDS, channel, desk, notice
+from tests.notify.house import SECONDS, Clock, channel, desk, notice
 from tests.notify.receiver import DRIP, HANG, answer, receiving
 
 SOON, LATER = 37.0, 5 * 3600.0  # seconds: after the first pause, and after any
@@ -292,6 +294,21 @@ class TestOutages:
             assert receiver.bodies[0]["at"] == "2026-11-21T12:00:00Z"
             assert str(tmp_path) not in str(receiver.bodies)
             assert made.counts() == {"sent": 2}
+
+    async def test_it_is_told_on_which_machine(self) -> None:
+        def away() -> NoReturn:
+            raise LedgerUnavailableError("away")
+
+        clock = Clock()
+        async with receiving() as receiver:
+            to = destinations([channel(receiver.url)], "default")
+            notifier = Notifier(to, "default", away, Warnings(), clock=clock)
+            await notifier.watch()
+            clock.passes(21)
+            await notifier.watch()
+            await notifier.guarded(notifier.couriers[0].round)
+            await notifier.aclose()
+            assert [body["host"] for body in receiver.bodies] == [socket.gethostname()]
 
     async def test_a_short_one_is_not_told(self, tmp_path: Path) -> None:
         async with receiving() as receiver, desk(tmp_path, channel(receiver.url)) as made:
