@@ -1,5 +1,6 @@
 """Requests that wait until every interceptor has admitted them, and the later lines of their sessions behind them.
 
+So does what cancels a request that waits here: an agent must not be told of it before it has the request.
 Only clients' requests wait, each for at most the timeout; everything else of the connection goes on meanwhile.
 """
 
@@ -9,13 +10,14 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from math import inf
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core import acp
 from acp_proxy.core.events import Side
-from acp_proxy.core.jsonrpc import Message, Notification, Request
+from acp_proxy.core.jsonrpc import Message, Notification, Request, id_key
 from acp_proxy.dispatch.accounting import Accounting, ends_this_task
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
 
@@ -37,6 +39,7 @@ class Admission:
         self._decided = decided
         self._timeout = timeout
         self._behind: dict[str | None, deque[bytes]] = {}  # by session
+        self._waiting: dict[Any, deque[bytes]] = {}  # the same by the keys of all requests that wait
         self._tasks: set[asyncio.Task[None]] = set()
         self._enforcers = [(each, self._admits(each)) for each in accounting.interceptors]
         self.methods = frozenset[str]().union(*(methods for _, methods in self._enforcers))
@@ -50,21 +53,32 @@ class Admission:
         """Whether a client's message waits: to be admitted, or behind one of its session that does."""
         if not isinstance(message, Request | Notification) or not (self._behind or self.methods):
             return False
-        if acp.session_of(message) in self._behind:
+        if self._queue(message) is not None:
             return True
         return isinstance(message, Request) and message.method in self.methods
 
     def hold(self, message: Message, line: bytes) -> None:
         """Take a line that is `wanted`."""
-        session = acp.session_of(message)
+        queue = self._queue(message)
         self.held += len(line)
-        if session in self._behind:
-            self._behind[session].append(line)
+        if queue is not None:
+            queue.append(line)
         elif isinstance(message, Request):
-            self._behind[session] = deque()
+            session = acp.session_of(message)
+            queue = self._behind[session] = deque()
             task = asyncio.ensure_future(self._decide(session, message, line))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+        if isinstance(message, Request) and queue is not None:
+            self._waiting[id_key(message.id)] = queue
+
+    def _queue(self, message: Message) -> deque[bytes] | None:
+        """What stands behind the request that a message has to wait for; None where it waits for none."""
+        match message:
+            case Notification(acp.CANCEL_REQUEST, {"requestId": asked}):
+                return self._waiting.get(id_key(asked))
+            case _:
+                return self._behind.get(acp.session_of(message))
 
     def close(self) -> None:
         for task in self._tasks:
@@ -72,7 +86,9 @@ class Admission:
 
     async def _decide(self, session: str | None, request: Request, line: bytes) -> None:
         verdict = await self._verdict(request)
-        behind = tuple(self._behind.pop(session))
+        queue = self._behind.pop(session)
+        self._waiting = {key: other for key, other in self._waiting.items() if other is not queue}
+        behind = tuple(queue)
         self.held -= len(line) + sum(map(len, behind))
         self._decided(Decided(request, line, verdict, behind))
 

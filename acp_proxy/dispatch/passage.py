@@ -39,7 +39,7 @@ class Passage:
             return self.answers(Side.CLIENT, peek.id)
         if peek.params is not None and self.admission.delays(peek.params.session):
             return True
-        return peek.method in self.methods
+        return peek.method in self.methods or peek.method == acp.CANCEL_REQUEST  # perhaps of a request that waits
 
     def answers(self, sender: Side, id: Any) -> bool:
         """Whether a response with this id from this side means something to us."""

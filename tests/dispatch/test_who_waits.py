@@ -43,6 +43,10 @@ def notification(method: str, session: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method, "params": {"sessionId": session}}
 
 
+def cancelling(asked: int | str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": asked}}
+
+
 async def test_what_is_said_in_other_sessions_or_in_none_passes_a_prompt_that_waits() -> None:
     ends = Ends([Asked()])
     passing = [
@@ -57,6 +61,27 @@ async def test_what_is_said_in_other_sessions_or_in_none_passes_a_prompt_that_wa
     await settled()
     assert ends.agent.messages == passing
     assert ends.dispatcher.holding() == len(encoded(prompt(2)))
+
+
+@pytest.mark.parametrize("refused", [False, True])
+async def test_what_cancels_a_request_that_waits_comes_behind_it(refused: bool) -> None:
+    gate = Gate()
+    ends = Ends([gate])
+    config, close = request("c", "session/set_config_option", sessionId=SESSION), request(3, "session/close")
+    of_the_prompt, of_another, of_what_is_behind = cancelling(2), cancelling("2"), cancelling("c")
+    ends.client_says(prompt(2), of_the_prompt, of_another)
+    ends.client_says(config)
+    ends.client_says(of_what_is_behind)
+    ends.client_says(close)
+    await settled()
+    assert ends.agent.messages == [of_another, close]
+    gate.verdict.set_result(Refusal(result={"stopReason": "end_turn"}) if refused else None)
+    await settled()
+    prompted = [] if refused else [prompt(2)]
+    assert ends.agent.messages == [of_another, close, *prompted, of_the_prompt, config, of_what_is_behind]
+    ends.client_says(of_the_prompt)
+    assert ends.agent.messages[-1] == of_the_prompt
+    assert ends.dispatcher.holding() == 0
 
 
 async def test_a_notification_is_no_request_whatever_it_is_called() -> None:

@@ -22,6 +22,7 @@ from acp_proxy.core.acp.counting import (
 from acp_proxy.core.acp.names import (
     AGENT_METHODS,
     ARCHIVE,
+    CANCEL_REQUEST,
     CANCELLED,
     CLIENT_METHODS,
     CLOSE,
@@ -94,6 +95,7 @@ __all__ = [
     "AGENT_METHODS",
     "ARCHIVE",
     "CANCELLED",
+    "CANCEL_REQUEST",
     "CLIENT_METHODS",
     "CLOSE",
     "COMPACTION_UPDATE",

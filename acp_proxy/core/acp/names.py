@@ -11,6 +11,7 @@ INITIALIZES = frozenset({"initialize", "proxy/initialize", "_proxy/initialize"})
 """The latter two to a proxy in a conductor's chain. All else its predecessor asks of it as of an agent."""
 PROMPT = "session/prompt"
 CANCEL = "session/cancel"
+CANCEL_REQUEST = "$/cancel_request"
 CLOSE = "session/close"
 ARCHIVE = "session/archive"  # closes it, too
 DELETE = "session/delete"
@@ -77,4 +78,4 @@ PERMISSION_CANCELLED: Mapping[str, Mapping[str, str]] = {"outcome": {"outcome": 
 ENDED = "end_turn"  # where an agent gives no reason
 CANCELLED = "cancelled"
 FAILED = "error"  # v2's reason, and ours for a JSON-RPC error
-REQUEST_CANCELLED = -32800  # the error of a request that `$/cancel_request` has ended
+REQUEST_CANCELLED = -32800  # the error of a request that CANCEL_REQUEST has ended
