@@ -79,7 +79,8 @@ def uncounted_text(standing: Standing) -> str | None:
         parts.append(f"the cost of {turns} without a known price{held}")
     if not parts:
         return None
-    return f"Not counted by {_name(standing.account)}, which counts {standing.account.unit}: {', '.join(parts)}."
+    counts = " and ".join(standing.account.budget.units)
+    return f"Not counted by {_name(standing.account)}, which counts {counts}: {', '.join(parts)}."
 
 
 def reset_text(account: Account, now: int, zone: tzinfo) -> str:

@@ -22,7 +22,7 @@ from acp_proxy.core.budget.refusal import (
     unreachable_text,
     warning_text,
 )
-from acp_proxy.core.money import Money
+from acp_proxy.core.money import NANO, Money
 from tests.cases import each_of
 from tests.core.accounts import NOW, account, budget, standing, usd
 
@@ -186,6 +186,9 @@ def test_what_a_budget_cannot_count_is_told() -> None:
     assert uncounted_text(standing(budget(on_unpriced="estimate"), unpriced=3)) == (
         'Not counted by budget "daily", which counts USD: the cost of 3 turns without a known price, '
         "beyond what they held."
+    )
+    assert uncounted_text(standing(budget("5 USD", rates=(("EUR", NANO),)), not_counted=other[1:])) == (
+        'Not counted by budget "daily", which counts USD and EUR: 7 credits.'
     )
     assert uncounted_text(standing(budget(), usd("1"))) is None
 
