@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
+from acp_proxy.usage_error import reason_of
+
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _UNREAD = 0.1  # seconds that a line waits for whoever reads stderr; once they were in vain no other line waits
 
@@ -72,9 +74,8 @@ def _stream(file: Path | None) -> TextIO:
         file.touch(mode=0o600, exist_ok=True)
         return file.open("a", encoding="utf-8", buffering=1)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
         stderr = _stderr()
-        stderr.write(f"acp-proxy: log {file}: cannot be written: {reason}; it goes to stderr\n")
+        stderr.write(f"acp-proxy: log {file}: cannot be written: {reason_of(error)}; it goes to stderr\n")
         return stderr
 
 

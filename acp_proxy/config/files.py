@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from acp_proxy.directories import config_directory, home
+from acp_proxy.usage_error import reason_of
 
 _MARK = b"\xef\xbb\xbf"  # that some editors begin UTF-8 with
 
@@ -58,7 +59,7 @@ def read(path: Path, parse: Parse = parsed) -> TomlFile:
         text = path.read_bytes().removeprefix(_MARK).decode()
         return TomlFile(path, text, parse(path, text))
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise ConfigError(f"{path}: cannot be read: {reason_of(error)}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: expected UTF-8 text") from error
     except (ValueError, RecursionError) as error:

@@ -13,7 +13,7 @@ from acp_proxy.configured import catalog_of
 from acp_proxy.ledger import LedgerError, Tell, open_or_make
 from acp_proxy.metrics import Exporter
 from acp_proxy.metrics.exposition import counters_of
-from acp_proxy.usage_error import UsageError
+from acp_proxy.usage_error import UsageError, reason_of
 
 _MODE = 0o644  # node_exporter is another user
 _LEFT = 60.0  # seconds after which a file that is not finished never will be
@@ -86,4 +86,4 @@ def _read(path: Path) -> bytes:
 
 
 def _cannot(path: Path, error: OSError) -> UsageError:
-    return UsageError(f"--textfile {path}: {(error.strerror or str(error)).lower()}")
+    return UsageError(f"--textfile {path}: {reason_of(error)}")

@@ -12,6 +12,7 @@ from acp_proxy.config.channels import Channel, Format, Secret
 from acp_proxy.config.checks import secret, webhook
 from acp_proxy.core.digest import digest
 from acp_proxy.ledger.notices import Subscription
+from acp_proxy.usage_error import reason_of
 
 _LARGEST = 4096  # bytes of a file with a URL or secret
 
@@ -53,7 +54,7 @@ def _read(channel: Channel, key: str, value: Secret, check: Callable[[object], s
         with value.file.open("rb") as file:
             return check(file.read(_LARGEST).decode().strip())
     except OSError as error:
-        raise ConfigError(f"{where}: {(error.strerror or str(error)).lower()}") from error
+        raise ConfigError(f"{where}: {reason_of(error)}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{where}: expected UTF-8 text") from error
     except ValueError as error:

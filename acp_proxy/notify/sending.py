@@ -26,6 +26,7 @@ from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger.notices import Result
 from acp_proxy.notify.destinations import Destination
 from acp_proxy.notify.formats import body, signature
+from acp_proxy.usage_error import reason_of
 
 TIMEOUT = 10.0  # seconds
 _MOST_TO_WAIT = 3600  # seconds, whatever a server asks for
@@ -111,8 +112,8 @@ def _client(timeout: float) -> httpx2.AsyncClient:
     except ImportError:
         raise ConfigError("notify: the environment names a SOCKS proxy, which cannot be used") from None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ConfigError(f"notify: the environment names certificates that cannot be used: {reason}") from error
+        why = "the environment names certificates that cannot be used"
+        raise ConfigError(f"notify: {why}: {reason_of(error)}") from error
     except (ValueError, httpx2.InvalidURL):  # which may have a password in it
         raise ConfigError("notify: the environment names a proxy by something that is no URL") from None
 

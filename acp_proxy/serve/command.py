@@ -23,7 +23,7 @@ from acp_proxy.serve.connections import AHEAD, LARGEST_HEAD, MOST, BoundedProtoc
 from acp_proxy.serve.guard import Guard, Policy
 from acp_proxy.serve.site import Site
 from acp_proxy.serve.systemd import telling
-from acp_proxy.usage_error import UsageError
+from acp_proxy.usage_error import UsageError, reason_of
 
 _OTHERS = stat.S_IWGRP | stat.S_IRWXO  # a group may read: so a container's secret is handed to its user
 _LARGEST_TOKEN = 4096  # bytes
@@ -63,7 +63,7 @@ def read_token(path: Path) -> str:
         with path.open("rb") as file:
             text = file.read(_LARGEST_TOKEN).decode().strip()
     except OSError as error:
-        raise UsageError(f"token file {path}: {(error.strerror or str(error)).lower()}") from error
+        raise UsageError(f"token file {path}: {reason_of(error)}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"token file {path}: expected UTF-8 text") from error
     if not text:
@@ -90,7 +90,7 @@ def _listening(host: str, port: int, token: str | None) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, AHEAD)  # of all connections that it accepts
         return listener
     except OSError as error:
-        reason = f"{(error.strerror or str(error)).lower().partition(' (')[0]}; --host and --port choose another"
+        reason = f"{reason_of(error).partition(' (')[0]}; --host and --port choose another"
         raise UsageError(f"serve: {_place(host, port)}: {reason}") from error
 
 

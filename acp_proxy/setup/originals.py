@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from acp_proxy.ledger.places import private_directory
 from acp_proxy.setup.settings_file import SettingsError
+from acp_proxy.usage_error import reason_of
 
 _NOT_THERE, _THERE = b"-", b"+"
 
@@ -32,8 +33,7 @@ class Original(Struct, frozen=True):
             _write(self._sums_made, b"".join(line + b"\n" for line in [*sums, _sum(after)]))
             _write(self._bytes, kept)
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise SettingsError(f"{self.directory}: cannot be written: {reason}, nothing was done") from error
+            raise SettingsError(f"{self.directory}: cannot be written: {reason_of(error)}, nothing was done") from error
 
     def kept(self) -> tuple[bool, bytes | None]:
         """Whether there was a setup that was not undone since, and what it found: None for no file."""

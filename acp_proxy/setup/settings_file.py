@@ -10,6 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from acp_proxy.usage_error import reason_of
+
 _LARGEST = 4 * 1024 * 1024  # read in a few seconds, and no one writes so many settings
 
 
@@ -98,7 +100,7 @@ class SettingsFile(Struct, frozen=True):
             raise SettingsError(f"{self.path}: was changed by another program meanwhile, nothing was done")
 
     def _error(self, what: str, error: OSError) -> SettingsError:
-        return SettingsError(f"{self.path}: {what}: {(error.strerror or str(error)).lower()}, nothing was done")
+        return SettingsError(f"{self.path}: {what}: {reason_of(error)}, nothing was done")
 
 
 def _like(path: Path, original: os.stat_result) -> None:

@@ -16,6 +16,7 @@ from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.postgres.errors import first_line
 from acp_proxy.ledger.postgres.passfile import password_for
 from acp_proxy.ledger.postgres_address import FILES, Address
+from acp_proxy.usage_error import reason_of
 
 if TYPE_CHECKING:
     _Plain = asyncpg.Connection[asyncpg.Record]
@@ -102,5 +103,4 @@ def _check_files(address: Address) -> None:
         try:
             Path(file).open("rb").close()
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise LedgerError(f"ledger {address.url}: {option} {file}: {reason}") from error
+            raise LedgerError(f"ledger {address.url}: {option} {file}: {reason_of(error)}") from error

@@ -13,6 +13,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from acp_proxy.usage_error import reason_of
+
 
 def password_for(dsn: str, environ: Mapping[str, str]) -> tuple[str | None, str]:
     """The password of one server's `dsn`, None where its file does not decide; and why it has none, for a line."""
@@ -38,7 +40,7 @@ def password_for(dsn: str, environ: Mapping[str, str]) -> tuple[str | None, str]
     except FileNotFoundError:
         found = None
     except OSError as error:
-        return "", f"{file}: {(error.strerror or str(error)).lower()}"
+        return "", f"{file}: {reason_of(error)}"
     return (found, "") if found else ("", f"no password is given, expected one in {file} or PGPASSWORD")
 
 
