@@ -7,6 +7,7 @@ import base64
 import hmac
 import logging
 import socket
+import threading
 from contextlib import suppress
 from email.utils import formatdate
 from pathlib import Path
@@ -427,7 +428,7 @@ class TestSecrets:
             assert shown not in told
 
 
-async def test_it_runs_until_it_is_cancelled_and_then_ends_at_once(tmp_path: Path) -> None:
+async def test_it_runs_until_it_is_cancelled_and_then_ends_at_once_with_its_thread(tmp_path: Path) -> None:
     async with receiving(HANG) as receiver, desk(tmp_path, channel(receiver.url)) as made:
         made.note(notice())
         running = asyncio.create_task(made.notifier.run())
@@ -437,6 +438,7 @@ async def test_it_runs_until_it_is_cancelled_and_then_ends_at_once(tmp_path: Pat
             with suppress(asyncio.CancelledError):
                 await running
         assert running.cancelled()
+        assert "acp-proxy notices" not in [thread.name for thread in threading.enumerate()]
 
 
 async def test_a_fault_of_ours_ends_nothing_and_is_told_without_its_text() -> None:
