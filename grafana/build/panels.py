@@ -26,8 +26,8 @@ LETTERS = "ABCDEFGHI"  # of the queries of a panel
 
 Levels = Sequence[tuple[str, float | None]]  # colours, each from a value on
 
-# Yellow, orange and red begin where warnings, the report and the page have them.
-CONTEXT_LEVELS: Levels = (("green", None), ("yellow", 0.75), ("orange", 0.9), ("red", 0.95))
+# Yellow, orange and red begin where the report and the page have them: a context at 95 % is still orange.
+CONTEXT_LEVELS: Levels = (("green", None), ("yellow", 0.75), ("orange", 0.9), ("red", 0.950000001))
 BUDGET_LEVELS: Levels = (("green", None), ("yellow", 0.75), ("orange", 0.9), ("red", 1.0))
 ONE_COLOUR: Levels = (("blue", None),)
 PLAIN: Levels = (("text", None),)

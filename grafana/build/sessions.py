@@ -88,7 +88,7 @@ def _context() -> Row:
     look = Looks(RATIO, decimals=0, levels=CONTEXT_LEVELS, lowest=0, highest=1, none="unknown")
     curve = Looks(RATIO, levels=CONTEXT_LEVELS, lowest=0, highest=1, step="1h")
     nine = "How full the context is at the end of a turn: nine of ten turns stay below."
-    levels = "Yellow from 75 %, orange from 90 %, red from 95 %."
+    levels = "Yellow from 75 %, orange from 90 %, red above 95 %."
     return Row(
         9,
         (

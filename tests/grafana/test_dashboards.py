@@ -14,6 +14,7 @@ import promql_parser
 import pytest
 from promql_parser import AggregateExpr, Expr, MatchOp, VectorSelector
 
+from acp_proxy.figures import context_level
 from grafana.build.metrics import LABELS, family
 from grafana.build.names import UIDS
 from tests.grafana import strict
@@ -180,6 +181,15 @@ def test_rankings_have_an_order(path: Path) -> None:
     for panel in panels(load(path)):
         if panel["type"] == "bargauge":
             assert panel["targets"][0]["expr"].startswith("sort_desc("), panel["title"]
+
+
+@pytest.mark.parametrize("title", ["Context by agent, p90", "Context over time, p90"])
+def test_a_context_has_the_colour_that_it_has_in_reports(title: str) -> None:
+    [panel] = [panel for path in PATHS for panel in panels(load(path)) if panel["title"] == title]
+    steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    for mille in (740, 750, 890, 900, 940, 950, 951):
+        colour = [step["color"] for step in steps if step["value"] is None or step["value"] <= mille / 1000][-1]
+        assert colour.replace("green", "normal") == context_level(mille, 1000), mille
 
 
 @each_dashboard
