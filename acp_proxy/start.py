@@ -166,9 +166,9 @@ def _is_plain(name: str) -> bool:
 
 
 def _load(options: Mapping[str, str]) -> Config:
-    from acp_proxy.light import import_lightly
+    from acp_proxy.lean_imports import import_leanly
 
-    import_lightly()
+    import_leanly()
     from acp_proxy.config import ConfigError, load
 
     try:
@@ -197,9 +197,9 @@ def _status(argv: Sequence[str]) -> int | None:
     import gc
 
     gc.disable()  # for good: nothing here lives long enough to be looked through
-    from acp_proxy.light import import_lightly
+    from acp_proxy.lean_imports import import_leanly
 
-    import_lightly(only_to_look=True)
+    import_leanly(only_to_look=True)
     from acp_proxy.status.command import main as status
 
     wrong = status(argv, options, os.environ)
@@ -210,9 +210,9 @@ def _command(argv: Sequence[str]) -> int:
     import gc
 
     gc.disable()  # what is imported stays: looking through it again and again takes 5 ms
-    from acp_proxy.light import import_lightly
+    from acp_proxy.lean_imports import import_leanly
 
-    import_lightly()
+    import_leanly()
     from acp_proxy.cli import main as command
 
     gc.enable()

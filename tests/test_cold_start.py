@@ -81,8 +81,8 @@ def test_a_status_takes_along_nothing_that_others_import_for_functions_that_nobo
 
 def test_who_needs_what_was_not_taken_along_gets_it() -> None:
     code = """
-from acp_proxy.light import import_lightly
-import_lightly()
+from acp_proxy.lean_imports import import_leanly
+import_leanly()
 import datetime, pathlib, msgspec, platform, urllib.parse, uuid
 print(pathlib.Path("/a b").as_uri(), urllib.parse.quote("ü"), platform.node() != "", uuid.uuid4().version)
 print(msgspec.json.schema(msgspec.defstruct("Point", [("x", int)]))["$ref"])
@@ -101,8 +101,8 @@ print(day, msgspec.json.decode(msgspec.json.encode(day), type=datetime.date) == 
 
 def test_who_only_looks_can_still_reckon_with_decimals() -> None:
     code = """
-from acp_proxy.light import import_lightly
-import_lightly(only_to_look=True)
+from acp_proxy.lean_imports import import_leanly
+import_leanly(only_to_look=True)
 import decimal, uuid
 from acp_proxy.core.money import Money
 print(Money.of("0.0000000015", "USD").nano, decimal.Decimal("0.1"), uuid.UUID(int=0))
@@ -117,7 +117,7 @@ def test_an_msgspec_that_asks_more_of_what_is_put_off_gets_it(tmp_path: Path) ->
     package.mkdir()
     (package / "__init__.py").write_text("from .toml import __needed__\n")
     (package / "toml.py").write_text("__needed__ = 'all of it'\n")
-    code = "from acp_proxy.light import import_lightly as light; light(); import msgspec; print(msgspec.__needed__)"
+    code = "from acp_proxy.lean_imports import import_leanly as lean; lean(); import msgspec; print(msgspec.__needed__)"
     environ = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("all of it\n", "")

@@ -66,7 +66,7 @@ sys.meta_path.insert(0, Interrupted)
 @pytest.mark.parametrize(
     ("command", "module"),
     [
-        ("report", "acp_proxy.light"),
+        ("report", "acp_proxy.lean_imports"),
         ("report", "acp_proxy.cli"),
         ("report", "acp_proxy.report"),
         ("status", "acp_proxy.answers"),

@@ -17,7 +17,7 @@ from acp_proxy.core.events import (
     TurnStarted,
 )
 from acp_proxy.core.money import Money
-from acp_proxy.core.so_far import Costs
+from acp_proxy.core.running_costs import RunningCosts
 from acp_proxy.core.usage import NOTHING
 
 _FROM_ZERO = SessionState(from_zero=True)
@@ -30,7 +30,7 @@ class Unfinished:
 
     def __init__(self) -> None:
         self._open: dict[str, list[Turn]] = {}  # by session, oldest first
-        self._costs = Costs()
+        self._costs = RunningCosts()
         self._known: dict[str, _Known] = {}  # by session: what there is of its oldest turn
         self._new: set[str] = set()  # sessions that began here, before a turn of theirs has ended
 

@@ -16,8 +16,8 @@ from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.charge import SoFar, charge
 from acp_proxy.core.budget.verdict import MidTurn, mid_turn
 from acp_proxy.core.entry import Entry, Origin
+from acp_proxy.core.running_costs import RunningCosts
 from acp_proxy.core.scope import Scope
-from acp_proxy.core.so_far import Costs
 
 
 class Exceeded(Struct, frozen=True):
@@ -105,7 +105,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._turns: dict[str, Running] = {}
-        self.costs = Costs()
+        self.costs = RunningCosts()
 
     def add(self, turn: Running) -> None:
         self._turns[turn.id] = turn

@@ -14,7 +14,7 @@ from acp_proxy.core.scope import EVERYTHING, Scope
 _Amounts = tuple[Money, ...]  # one per currency
 
 
-class Costs:
+class RunningCosts:
     """By session. Told of every change, which is often, and asked now and then: only then it subtracts."""
 
     def __init__(self) -> None:

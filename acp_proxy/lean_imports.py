@@ -34,7 +34,7 @@ class _Unknown:
         self.__dict__.update({name: type(name, (), {"unknown": None}) for name in classes})  # SafeUUID.unknown
 
 
-def import_lightly(*, only_to_look: bool = False) -> None:
+def import_leanly(*, only_to_look: bool = False) -> None:
     """Once, before anything imports `msgspec` or `pathlib`.
 
     With `only_to_look` msgspec knows neither `UUID` nor `Decimal`: no row and no setting has one.
