@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.real.agents import AGENTS, CLAUDE, CODEX, NODE, Agent
 from tests.real.budgets import ACPX
-from tests.real.clients.checks import CHECKS, Check, played
+from tests.real.clients.checks import CHECKS, CONDUCTOR, Check, played
 from tests.real.clients.toad import toad
 from tests.real.runs import say
 
@@ -32,7 +32,12 @@ def main() -> int:
     options = parser.parse_args()
     agents = [AGENTS[name] for name in options.agent or (CLAUDE.name, CODEX.name)]
     if options.packages:
-        say(f"node{NODE} node@{NODE}", f"acpx {ACPX}", *(f"{agent.name} {agent.package}" for agent in agents))
+        say(
+            f"node{NODE} node@{NODE}",
+            f"acpx {ACPX}",
+            f"conductor {CONDUCTOR}",
+            *(f"{agent.name} {agent.package}" for agent in agents),
+        )
         return 0
 
     say("| check | agent | lines compared | different |", "|---|---|---|---|")

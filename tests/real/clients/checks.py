@@ -7,18 +7,21 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.real.agents import Agent
-from tests.real.clients import conformance, judging, linting, sdk_session
+from tests.real.clients import chain_proxy, conformance, judging, linting, sdk_session
 from tests.real.clients.toad import screen
 from tests.real.clients.toad import toad as found
 from tests.real.model import Model
 from tests.real.runs import PROXY, started_by, workplace
 from tests.real.server import serving
 
+CONDUCTOR = "@thinkwell/conductor@0.5.7"
+CHAIN_PROXY = [sys.executable, chain_proxy.__file__]
 SECONDS = 90  # for one command of a client
 HELLO, WORK, LONG = "hello", "TOOL:shell*2 please", "SLOW answer please"
 COST = re.compile(r"(?<=%\)) • \$[\d.]+")  # which acp-proxy adds where the agent does not say it
@@ -30,11 +33,16 @@ class Place:
     """An agent that is ready to be started in a home of its own, directly or behind acp-proxy."""
 
     agent: Agent
+    relay: list[str]  # what `command` begins with, where it is relayed
     command: list[str]
     environment: dict[str, str]
     home: Path
     directory: Path
     npm: Path
+
+    @property
+    def direct(self) -> list[str]:
+        return self.command[len(self.relay) :]
 
 
 Check = Callable[[Place], list[str]]
@@ -48,7 +56,7 @@ def played(check: Check, agent: Agent, npm: Path, home: Path, *, relayed: bool) 
         command, environment = started_by(agent, npm, home, port)
         environment["ACPX_AUTH_API_KEY"] = "none"
         relay = [*PROXY, "run", "--"] if relayed else []
-        return check(Place(agent, [*relay, *command], environment, home, model.directory, npm))
+        return check(Place(agent, relay, [*relay, *command], environment, home, model.directory, npm))
 
 
 def conformance_1(place: Place) -> list[str]:
@@ -101,6 +109,37 @@ def acpx(place: Place) -> list[str]:
     return [_steady(line, place) for line in said]
 
 
+def before_conductor(place: Place) -> list[str]:
+    """The session of `sdk` with acp-proxy before a conductor, its proxy, and the agent."""
+    return _conducted(place, [*place.relay, *_conductor(place, CHAIN_PROXY, place.direct)])
+
+
+def before_proxy(place: Place) -> list[str]:
+    return _conducted(place, _conductor(place, [*place.relay, *CHAIN_PROXY], place.direct))
+
+
+def after_proxy(place: Place) -> list[str]:
+    return _conducted(place, _conductor(place, CHAIN_PROXY, place.command))
+
+
+def _conductor(place: Place, *commands: list[str]) -> list[str]:
+    program = Path(__file__).with_name("conductor.mjs")
+    return ["node", str(program), str(place.npm / "conductor/node_modules"), *map(shlex.join, commands)]
+
+
+def _conducted(place: Place, command: list[str]) -> list[str]:
+    """But how much of the last answer came before it was cancelled: what passes a chain takes its time."""
+    lines = sdk(replace(place, command=command))
+    said = [re.sub(r'(?<="stopReason": "cancelled").*', "", line) for line in lines if '"slow ' not in line]
+    if place.relay:
+        report = [*PROXY, "report", "--by", "turn", "--json"]
+        rows = json.loads(subprocess.run(report, env=place.environment, capture_output=True, check=True).stdout)["rows"]
+        ended = [row["stop_reason"] for row in sorted(rows, key=lambda row: row["key"]) if row["kind"] == "turn"]
+        if ended != ["end_turn", "end_turn", "cancelled"]:
+            said.append(f"booked: {ended}")
+    return said
+
+
 def toad(place: Place) -> list[str]:
     """Toad's screen after a greeting."""
     terminal = place.environment | {"TERM": "xterm-256color"}
@@ -143,8 +182,8 @@ def _run(command: list[str], place: Place) -> list[str]:
 
 
 def _steady(line: str, place: Place) -> str:
-    """Without what differs from run to run: directories, ids, times."""
-    line = line.replace(str(place.home), "~")
+    """Without what differs from run to run: directories, ports, ids, times."""
+    line = re.sub(r"127\.0\.0\.1:\d+", "MODEL", line.replace(str(place.home), "~"))
     line = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}", "ID", line)
     return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z|\b\d+(\.\d+)?\s?m?s\b", "TIME", line)
 
@@ -155,5 +194,8 @@ CHECKS: dict[str, Check] = {
     "acplint": acplint,
     "sdk": sdk,
     "acpx": acpx,
+    "before-conductor": before_conductor,
+    "before-proxy": before_proxy,
+    "after-proxy": after_proxy,
     "toad": toad,
 }
