@@ -22,7 +22,7 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.accounts import overshoot
-from acp_proxy.ledger.accounts.overshoot import Ended, written
+from acp_proxy.ledger.accounts.overshoot import EndedTurn, written
 from acp_proxy.ledger.accounts.standings import Found, charged
 from acp_proxy.ledger.accounts.summing import organisation_of
 from acp_proxy.ledger.budgets import EXPIRY, Decision, Held
@@ -40,8 +40,8 @@ _COUNT = " ON CONFLICT (org_id, layer, budget, value, decision) DO UPDATE SET co
 HOLDS_OF_TURN = "SELECT amount, unit, estimate FROM hold WHERE org_id = ? AND turn = ?"
 
 
-class _Counts(Struct, frozen=True, omit_defaults=True):
-    """What settling a hold asks of its budget, kept beside it: no settings are at hand when a turn's owner died."""
+class _Terms(Struct, frozen=True, omit_defaults=True):
+    """Of a hold: what settling it asks of its budget, kept beside it, for a dead owner's settings are not at hand."""
 
     models: tuple[str, ...] | None = None  # whose missing prices it estimates; () is any, None for none
     rates: tuple[tuple[str, int], ...] = ()
@@ -89,11 +89,11 @@ def counting(decided: Iterable[tuple[Account, Decision]]) -> list[Insert]:
     return [("decision", [(*key, counts[key]) for key in sorted(counts)], _COUNT)]
 
 
-def settle(run: Run, rows: Sequence[Row]) -> list[Ended]:
+def settle(run: Run, rows: Sequence[Row]) -> list[EndedTurn]:
     """End the holds of turns that have their rows now: those that were open until now, by their ids."""
     # Of several with one id the first, as is written.
     by_turn = {(row.origin.organisation, row.entry.id): row for row in reversed(rows)}
-    ended: list[Ended] = []
+    ended: list[EndedTurn] = []
     for organisation in sorted({organisation for organisation, _ in by_turn}):
         turns = sorted(turn for of, turn in by_turn if of == organisation)
         opened, holds = end(run, organisation, turns)
@@ -105,7 +105,7 @@ def settle(run: Run, rows: Sequence[Row]) -> list[Ended]:
                 values = (organisation, account, turn, row.entry.started_at, extra)
                 insert(run, "surcharge", [values], _UNLESS_THERE)
         ended += [
-            Ended(by_turn[organisation, turn], accounts, held.get(turn, {}), watched=bool(watched))
+            EndedTurn(by_turn[organisation, turn], accounts, held.get(turn, {}), watched=bool(watched))
             for turn, accounts, watched in sorted(opened, key=itemgetter(0))
         ]
     return ended
@@ -131,15 +131,15 @@ def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: in
     """
     turn, expires_at = open_turn(found)
     least: dict[str, int] = {}  # by unit
-    with_rates: list[tuple[str, _Counts]] = []
+    with_rates: list[tuple[str, _Terms]] = []
     for amount, unit, text in holds:
-        if (counts := _counts(text)).rates:
-            with_rates.append((unit, counts))
-        rate = dict(counts.rates).get("USD")
+        if (terms := _read_terms(text)).rates:
+            with_rates.append((unit, terms))
+        rate = dict(terms.rates).get("USD")
         paid, size = (unit, amount) if rate is None else ("USD", amount * NANO // rate)
         least[paid] = min(least.get(paid, size), size)
-    for unit, counts in with_rates:
-        worth = {each: counted({each: least[each]}, unit, counts.rates) for each in counts.units(unit) if each in least}
+    for unit, terms in with_rates:
+        worth = {each: counted({each: least[each]}, unit, terms.rates) for each in terms.units(unit) if each in least}
         for each in sorted(worth, key=worth.__getitem__)[1:]:
             del least[each]
     least.pop("turns", None)
@@ -178,45 +178,45 @@ def _open_turn_values(turn: OpenTurn, accounts: Sequence[Account], until: int) -
 
 def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterator[tuple[object, ...]]:
     for account, amount in holds:
-        limit, counts = account.limit, _text_of(account.budget)
-        yield turn.origin.organisation, account.key, turn.id, amount, account.unit, counts, limit
+        limit, terms = account.limit, _terms_of(account.budget)
+        yield turn.origin.organisation, account.key, turn.id, amount, account.unit, terms, limit
 
 
-def _text_of(budget: Budget) -> str | None:
-    """Its `_Counts`; without rates the models alone, as versions read it that know none."""
+def _terms_of(budget: Budget) -> str | None:
+    """Its `_Terms`; without rates the models alone, as versions read it that know none."""
     models = budget.scope.model if budget.limit.is_money and budget.on_unpriced == "estimate" else None
     if budget.rates:
-        return msgspec.json.encode(_Counts(models, budget.rates)).decode()
+        return msgspec.json.encode(_Terms(models, budget.rates)).decode()
     return None if models is None else json.dumps(models)
 
 
-def _counts(text: str | None) -> _Counts:
+def _read_terms(text: str | None) -> _Terms:
     """Of any model where it cannot be read: an error would come up whenever the ledger is opened."""
     if text is None:
-        return _Counts()
+        return _Terms()
     try:
         if text.startswith("{"):
-            return json_decoder(_Counts).decode(text)
-        return _Counts(json_decoder(tuple[str, ...]).decode(text))
+            return json_decoder(_Terms).decode(text)
+        return _Terms(json_decoder(tuple[str, ...]).decode(text))
     except msgspec.MsgspecError:
-        return _Counts(())
+        return _Terms(())
 
 
 def _counted(entry: Entry, unit: str, text: str | None) -> int:
     """What the row charges by itself where it misses something; where it does not, more than any hold."""
     if is_lost(entry, unit):
         return 0
-    counts = _counts(text)
+    terms = _read_terms(text)
     if unit != "turns" and is_presumed(entry):
-        return entry.usage.total if unit == "tokens" else _cost(entry.lines, unit, counts)
-    if counts.models is None:
+        return entry.usage.total if unit == "tokens" else _cost(entry.lines, unit, terms)
+    if terms.models is None:
         return 2**63
-    lines = [line for line in entry.lines if charged(counts.models, line.model)]
+    lines = [line for line in entry.lines if charged(terms.models, line.model)]
     if entry.cost_source == "parent" or not any(line.cost is None and line.usage.total for line in lines):
         return 2**63
-    return _cost(lines, unit, counts)
+    return _cost(lines, unit, terms)
 
 
-def _cost(lines: Iterable[UsageLine], currency: str, counts: _Counts) -> int:
+def _cost(lines: Iterable[UsageLine], currency: str, terms: _Terms) -> int:
     costs = summed(line.cost for line in lines if line.cost is not None)
-    return counted({cost.currency: cost.nano for cost in costs}, currency, counts.rates)
+    return counted({cost.currency: cost.nano for cost in costs}, currency, terms.rates)

@@ -54,7 +54,7 @@ _WATCH = "UPDATE open_turn SET watched = 1 WHERE org_id = ? AND watched = 0"
 Lock = Callable[[Run, Sequence[Account]], None]
 
 
-class Ended(Struct, frozen=True):
+class EndedTurn(Struct, frozen=True):
     """A turn whose row was just appended. `accounts` are those it was admitted under, as `written`.
 
     If it is not `watched`, and stayed within its holds, then so did everything else that its accounts had to bear.
@@ -91,7 +91,7 @@ def _watch_all(run: Run, organisation: str, dialect: Dialect) -> None:
         run(_WATCH, (organisation,))
 
 
-def count(run: Run, turns: Sequence[Ended], rows: Iterable[Row], dialect: Dialect, lock: Lock) -> None:
+def count(run: Run, turns: Sequence[EndedTurn], rows: Iterable[Row], dialect: Dialect, lock: Lock) -> None:
     """Add what turns charge beyond the limits and grants of their accounts, as these stand with the rows of all.
 
     `rows` are all that are new, also those that held nothing.
@@ -119,7 +119,7 @@ def count(run: Run, turns: Sequence[Ended], rows: Iterable[Row], dialect: Dialec
         insert(run, "overshoot", [_values(account, amount) for account, amount in amounts.items() if amount > 0], _ADD)
 
 
-def _charges(turn: Ended) -> list[tuple[Account, int]]:
+def _charges(turn: EndedTurn) -> list[tuple[Account, int]]:
     row = turn.row
     charges = [
         (account, charge(account, row.origin, row.entry, hold=turn.holds.get(account.key, 0), process=row.process))
@@ -159,7 +159,7 @@ def _close(standings: Iterable[Standing]) -> bool:
     return any(standing.left < 0 for standing in standings)
 
 
-def _standings(run: Run, accounts: Sequence[Account], turn: Ended, dialect: Dialect) -> list[Standing]:
+def _standings(run: Run, accounts: Sequence[Account], turn: EndedTurn, dialect: Dialect) -> list[Standing]:
     """By the grants of the moment when the turn ended, though its row may come much later."""
     if not accounts:
         return []
