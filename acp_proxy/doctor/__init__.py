@@ -30,7 +30,7 @@ from acp_proxy.doctor.machines import machines_that_differ
 from acp_proxy.figures import clean, counted
 from acp_proxy.ledger import LedgerError, LedgerReader, NoLedgerError, Query, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.journal.recovery import left
+from acp_proxy.ledger.journal.recovery import journals_found
 from acp_proxy.ledger.places import is_postgres, journal_directories, network_file_system, sqlite_path
 
 _OLD = 120  # days; prices of models change a few times a year
@@ -135,7 +135,7 @@ def _moved_aside(url: str) -> Iterator[Finding]:
 
 def _journals(directories: Sequence[Path]) -> Iterator[Finding]:
     """After the ledger was opened: what of a dead proxy is still there could not be taken over."""
-    found = left(directories)
+    found = journals_found(directories)
     alive = sum(journal.alive for journal in found)
     usable = next((directory for directory in directories if _usable(directory)), None)
     if usable:

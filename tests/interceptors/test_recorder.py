@@ -36,7 +36,7 @@ from acp_proxy.interceptors.recorder import LONGEST_TITLE, Recorder
 from acp_proxy.ledger import Ledger, Query, Row, SessionInfo, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.records import read_journal
-from acp_proxy.ledger.journal.recovery import left
+from acp_proxy.ledger.journal.recovery import journals_found
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.places import journal_directories, sqlite_url
 from acp_proxy.ledger.worker import LedgerWorker
@@ -110,7 +110,7 @@ async def test_the_row_is_in_the_journal_when_the_event_has_been_seen(environ: d
     made = Recording(environ)
     made.see(metered(row(id="a").entry))
     await made.recorder.aclose()
-    [journal] = left(journal_directories(environ))
+    [journal] = journals_found(journal_directories(environ))
     assert journal.contents
     assert [found.entry.id for found in journal.contents.rows] == ["a"]
 
@@ -142,7 +142,7 @@ async def test_a_turn_that_has_not_ended_is_in_the_journal_with_what_it_cost_so_
     made.see(TurnStarted(NOON, "s1", Turn("t", "s1", "turn", NOON)))
     made.see(ContextChanged(NOON, "s1", SessionState(costs=(PARENT_COST,))))
     await made.recorder.aclose()
-    [journal] = left(journal_directories(environ))
+    [journal] = journals_found(journal_directories(environ))
     assert journal.contents
     assert [(row.entry.id, row.entry.costs) for row in journal.contents.open] == [("t", (PARENT_COST,))]
     with closing(open_ledger(sqlite_url(default_ledger(environ)), journals=journal_directories(environ))) as ledger:
@@ -191,7 +191,7 @@ async def test_a_turn_that_has_ended_is_booked_as_it_ended(environ: dict[str, st
         made.see(TurnStarted(NOON, "s1", Turn("t", "s1", "turn", NOON)))
         made.see(metered(row(id="t").entry))
         assert [found.entry.stop_reason for found in await made.rows()] == ["end_turn"]
-        assert left(journal_directories(environ)) == []
+        assert journals_found(journal_directories(environ)) == []
 
 
 async def test_what_a_session_costs_after_a_turn_is_the_next_ones(environ: dict[str, str]) -> None:
@@ -200,7 +200,7 @@ async def test_what_a_session_costs_after_a_turn_is_the_next_ones(environ: dict[
     made.see(TurnStarted(NOON, "s1", Turn("next", "s1", "turn", NOON)))
     made.see(ContextChanged(NOON, "s1", SessionState(costs=(PARENT_COST,))))
     await made.recorder.aclose()
-    [journal] = left(journal_directories(environ))
+    [journal] = journals_found(journal_directories(environ))
     assert journal.contents
     assert [(row.entry.id, row.entry.costs) for row in journal.contents.open] == [("next", (PARENT_COST,))]
 
@@ -253,6 +253,55 @@ async def test_a_fork_is_announced_with_the_state_of_its_parent(environ: dict[st
         made.see(SessionRequested(NOON, "fork", "s1"), SessionOpened(NOON, "fork", "child", parent="s1"))
         known = SessionState(model="opus", costs=(PARENT_COST,))
         assert await made.announced.get() == SessionRestored(42, "child", known, parent="s1")
+
+
+COSTLY = SessionState(agent_cost=PARENT_COST)
+ENDED = row().entry.ended_at
+
+
+def began(at: int) -> TurnStarted:
+    return TurnStarted(at, "s1", Turn("next", "s1", "turn", at))
+
+
+async def test_a_session_with_a_cost_of_its_agents_own_is_asked_for_again_after_a_rest(environ: dict[str, str]) -> None:
+    more = Money.of("0.05", "USD")
+    async with recording(environ) as made:
+        made.see(INITIALIZED, metered(state=COSTLY))
+        async with recording(environ) as elsewhere:
+            elsewhere.see(INITIALIZED, metered(row(id="t2").entry, SessionState(agent_cost=more)))
+            assert len(await elsewhere.rows()) == 2
+        made.see(began(ENDED + 10**10))
+        known = SessionState(agent_cost=more, costs=(Money.of("0.02", "USD"),))
+        assert await made.announced.get() == SessionRestored(42, "s1", known, again=True)
+
+
+async def test_a_loaded_session_that_has_rested_is_asked_for_again(environ: dict[str, str]) -> None:
+    async with recording(environ) as made:
+        made.see(INITIALIZED, metered(state=COSTLY))
+        await made.rows()
+    async with recording(environ) as made:
+        made.see(INITIALIZED, SessionRequested(42, "load", "s1"))
+        assert not (await made.announced.get()).again
+        made.see(began(42 + 10**10))
+        assert (await made.announced.get()).again
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (metered(state=COSTLY), began(ENDED + 10**10 - 1)),
+        (metered(), began(ENDED + 10**10)),
+        (metered(state=COSTLY), SessionClosed(ENDED, "s1"), began(ENDED + 10**10)),
+        (began(ENDED),),
+    ],
+    ids=["too soon", "no cost", "closed", "no turn"],
+)
+async def test_a_session_is_not_asked_for_again_where_nothing_can_have_changed(
+    environ: dict[str, str], events: tuple[Event, ...]
+) -> None:
+    async with recording(environ) as made:
+        made.see(INITIALIZED, *events, SessionOpened(NOON, "new", "s2"))
+        assert (await made.announced.get()).session == "s2"
 
 
 async def test_another_agents_session_of_the_same_id_is_not_known(environ: dict[str, str]) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _BATCH = 256  # rows a transaction: 20 ms, so that others' turns come in between
 
 
-class Left(Struct, frozen=True):
+class FoundJournal(Struct, frozen=True):
     """A journal as `doctor` sees it."""
 
     path: Path
@@ -39,18 +39,20 @@ def recover(ledger: BudgetLedger, directories: Iterable[Path], warn: Warn) -> in
     return sum(_recover_one(ledger, path, warn) for directory in directories for path in journals_in(directory))
 
 
-def left(directories: Iterable[Path]) -> list[Left]:
+def journals_found(directories: Iterable[Path]) -> list[FoundJournal]:
     """The journals that are there, whoever they belong to. Changes nothing."""
     found = []
     for path in (path for directory in directories for path in journals_in(directory)):
         with taken(path) as file:
-            found.append(Left(path, file is None, read_journal(file.read()) if file else None))
+            found.append(FoundJournal(path, file is None, read_journal(file.read()) if file else None))
     return found
 
 
 def is_owed(directories: Iterable[Path], url: str) -> bool:
     """Whether a dead process has left anything for the ledger at `url`."""
-    return any(journal.contents is not None and journal.contents.ledger == url for journal in left(directories))
+    return any(
+        journal.contents is not None and journal.contents.ledger == url for journal in journals_found(directories)
+    )
 
 
 def pending(directories: Iterable[Path], url: str) -> int:

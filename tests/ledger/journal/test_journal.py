@@ -15,7 +15,7 @@ import pytest
 from acp_proxy.ledger import LedgerUnavailableError, Query, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.records import Contents, read_journal
-from acp_proxy.ledger.journal.recovery import left, recover
+from acp_proxy.ledger.journal.recovery import journals_found, recover
 from acp_proxy.ledger.journal.writer import FIRST_SIZE, LARGEST_SIZE, Journal, open_journal
 from acp_proxy.ledger.places import journal_directories, network_file_system
 from acp_proxy.ledger.sqlite.ledger import SqliteLedger
@@ -236,7 +236,7 @@ class TestRecovery:
         process = Process("journal", ledger.url, str(directory), "3")
         process.until_ready()
         assert recover(ledger, [directory], Warnings()) == 0
-        assert [(found.alive, found.contents) for found in left([directory])] == [(True, None)]
+        assert [(found.alive, found.contents) for found in journals_found([directory])] == [(True, None)]
         process.kill()
         assert recover(ledger, [directory], Warnings()) == 2
 
@@ -271,7 +271,7 @@ class TestRecovery:
         path = abandoned(directory, "sqlite:////elsewhere.db", "a")
         assert recover(ledger, [directory], Warnings()) == 0
         assert journals(directory) == [path]
-        [found] = left([directory])
+        [found] = journals_found([directory])
         assert found.contents
         assert found.contents.ledger == "sqlite:////elsewhere.db"
         assert len(found.contents.rows) == 1
@@ -320,7 +320,7 @@ class TestRecovery:
 
     def test_a_missing_directory_holds_no_journals(self, directory: Path, ledger: BudgetLedger) -> None:
         assert recover(ledger, [directory], Warnings()) == 0
-        assert left([directory]) == []
+        assert journals_found([directory]) == []
 
 
 def test_a_journal_without_a_file_keeps_nothing() -> None:
