@@ -39,8 +39,8 @@ from acp_proxy.interceptor import Admitted, Interceptor, Refusal
 from acp_proxy.interceptors.budgets.asking import Asking, in_loop
 from acp_proxy.interceptors.budgets.deciding import Deciding
 from acp_proxy.interceptors.budgets.filing import Filing
+from acp_proxy.interceptors.budgets.heartbeat import Heartbeat
 from acp_proxy.interceptors.budgets.models import Models
-from acp_proxy.interceptors.budgets.pulse import Pulse
 from acp_proxy.interceptors.budgets.rules import Rules as Rules
 from acp_proxy.interceptors.budgets.running import Running, Turns
 from acp_proxy.interceptors.budgets.sizes import Sizes
@@ -108,7 +108,7 @@ class Budgets(Interceptor):
         self._filing = filing = Filing(worker, self._turns)
         self._warnings = Warnings(worker, voice, clock)
         self._stops = Stops(self._turns, voice, filing.count, filing.note, rules.price, clock)
-        self._pulse = Pulse(worker, self._turns, clock, beat)
+        self._heartbeat = Heartbeat(worker, self._turns, clock, beat)
         asking = Asking(worker, rules.timeout, rules.opening)
         self._deciding = Deciding(rules, asking, self._turns, self._sizes, filing, voice, self._warnings, clock)
         self._closed = False
@@ -116,7 +116,7 @@ class Budgets(Interceptor):
     @property
     def idle(self) -> bool:
         """Nothing is held, and no timer runs."""
-        return not self._turns and not self._pulse.beats
+        return not self._turns and not self._heartbeat.beats
 
     # -- admission
 
@@ -135,7 +135,7 @@ class Budgets(Interceptor):
             return None
         running = Running(turn.id, session, origin, model, accounts, at + EXPIRY)
         self._turns.add(running)
-        self._pulse.start()
+        self._heartbeat.start()
         waited = asyncio.get_running_loop().time() - began
         try:
             verdict = await self._deciding.on(turn, running, waited, unpriced=self._unpriced(turn))
@@ -162,7 +162,7 @@ class Budgets(Interceptor):
         return turn.model if self._rules.price(turn.model, _SOME, turn.started_at).cost is None else None
 
     async def aclose(self) -> None:
-        self._pulse.stop()
+        self._heartbeat.stop()
 
     # -- what happens then
 

@@ -1,4 +1,7 @@
-"""Questions to the ledger that a prompt waits for: each for a bounded time, and for a while none after failures."""
+"""Questions to the ledger that a prompt waits for: each for a bounded time, and for a while none after failures.
+
+Such a pause is what others call a circuit breaker.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Says every few seconds that this process lives, while a turn of it runs, and learns how budgets stand by now.
+"""The heartbeat of a process while a turn of it runs: every few seconds it tells the ledger that it lives.
 
-No timer runs while nothing is held.
+With each beat it learns how budgets stand by now. No timer runs while nothing is held.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.worker import LedgerWorker
 
 
-class Pulse:
+class Heartbeat:
     """`beat` is in seconds; `clock` is Unix time in nanoseconds."""
 
     def __init__(self, worker: LedgerWorker, turns: Turns, clock: Callable[[], int], beat: float) -> None:
