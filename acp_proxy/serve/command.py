@@ -49,6 +49,9 @@ def main(config: Config, environ: Mapping[str, str], say: TextIO | None) -> int:
                     raise
                 _tell(say, f"acp-proxy: serve: {error}; it is asked again\n")
             _serve(site, listener, Policy.of(_names(config, listener), token), environ, say)
+        except (KeyboardInterrupt, SystemExit) as signalled:
+            _end_in_time(130 if isinstance(signalled, KeyboardInterrupt) else 0)
+            raise
         finally:
             site.close(within=1.0)
     return 0
@@ -141,14 +144,19 @@ class _Server(uvicorn.Server):
     async def main_loop(self) -> None:
         async with telling(self._environ):
             await super().main_loop()
-        last = threading.Timer(_LAST, os._exit, [self._status])
-        last.daemon = True
-        last.start()
+        _end_in_time(self._status)
 
 
 def _end(*_: object) -> NoReturn:
     """Before uvicorn hears of signals, and after: it raises the one that ended it once more."""
     raise SystemExit(0)
+
+
+def _end_in_time(status: int) -> None:
+    """Whatever thread is still waited for."""
+    last = threading.Timer(_LAST, os._exit, [status])
+    last.daemon = True
+    last.start()
 
 
 def _tell(say: TextIO | None, line: str) -> None:

@@ -85,13 +85,26 @@ def test_it_ends_in_time_while_a_name_is_looked_up(tmp_path: Path) -> None:
     home.append([])
     with closing(open_ledger(home.url, journals=())) as ledger:
         ledger.outbox.note([notice(at=time.time_ns())])
+    assert ended_as_it_looks_up(home, signal.SIGTERM) == 0
+
+
+def test_it_ends_in_time_while_its_database_is_looked_up(tmp_path: Path) -> None:
+    pytest.importorskip("asyncpg")
+    home = Home(tmp_path)
+    home.configure('[ledger]\nurl = "postgresql://hooks.example.com/x"\n')
+    assert ended_as_it_looks_up(home, signal.SIGINT) == 130
+
+
+def ended_as_it_looks_up(home: Home, number: int) -> int:
+    """The exit status, by a signal."""
     command = [sys.executable, "-c", NETWORK_DOWN]
     with subprocess.Popen(command, env=home.environ, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr
-            assert [process.stderr.readline().split()[1] for _ in range(2)] == ["serving", "looking"]
-            process.terminate()
-            assert process.wait(6 * slower()) == 0
+            while "looking" not in (line := process.stderr.readline()):
+                assert line
+            process.send_signal(number)
+            return process.wait(6 * slower())
         finally:
             process.kill()
 
