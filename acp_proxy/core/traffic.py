@@ -23,34 +23,34 @@ EXITS: tuple[Exit, ...] = ("ok", "failed", "signal", "stopped")
 class Flow:
     """What came from one side."""
 
-    __slots__ = ("_stirred", "buckets", "bytes", "messages", "nanoseconds", "untimed")
+    __slots__ = ("_on_timed", "buckets", "bytes", "messages", "nanoseconds", "untimed")
 
-    def __init__(self, stirred: Callable[[], object]) -> None:
-        """`stirred` is called with each chunk that is timed."""
+    def __init__(self, on_timed: Callable[[], object]) -> None:
+        """`on_timed` is called with each chunk that is timed."""
         self.messages = 0
         self.bytes = 0
         self.untimed = 0  # so many chunks pass until one is timed; whoever lets them pass counts down
         self.buckets = [0] * (len(BOUNDS) + 1)
         """How many of the timed took up to each of `BOUNDS` and more than the one before, or longer than all."""
         self.nanoseconds = 0  # all of these together
-        self._stirred = stirred
+        self._on_timed = on_timed
 
     def timed(self, took: int) -> None:
         """A chunk, in nanoseconds."""
         self.untimed = _ONE_IN - 1
         self.buckets[bisect_left(BOUNDS, took)] += 1
         self.nanoseconds += took
-        self._stirred()
+        self._on_timed()
 
 
 class Traffic:
-    """Both directions, and how it ended. After `watch` and after each `rest`, `stirred` is called at the next chunk."""
+    """Both directions, and how it ended. `watch` and `rearm` have the next chunk told."""
 
     def __init__(self) -> None:
-        self._stirred: Callable[[], object] | None = None
-        self._resting = False
-        self.from_client = Flow(self._stir)
-        self.from_agent = Flow(self._stir)
+        self._on_activity: Callable[[], object] | None = None
+        self._armed = False
+        self.from_client = Flow(self._activity)
+        self.from_agent = Flow(self._activity)
         self.errors: Counter[Error] = Counter()
         self.exits: Counter[Exit] = Counter()
 
@@ -59,16 +59,17 @@ class Traffic:
         there_and_back = self.from_client, self.from_agent
         return there_and_back if sender is Side.CLIENT else there_and_back[::-1]
 
-    def watch(self, stirred: Callable[[], object]) -> None:
-        self._stirred = stirred
-        self.rest()
+    def watch(self, on_activity: Callable[[], object]) -> None:
+        """Calls it once, at the next chunk; and once after each `rearm`."""
+        self._on_activity = on_activity
+        self.rearm()
 
-    def rest(self) -> None:
-        self._resting = True
+    def rearm(self) -> None:
+        self._armed = True
         self.from_client.untimed = self.from_agent.untimed = 0
 
-    def _stir(self) -> None:
-        if self._resting:
-            self._resting = False
-            if self._stirred is not None:
-                self._stirred()
+    def _activity(self) -> None:
+        if self._armed:
+            self._armed = False
+            if self._on_activity is not None:
+                self._on_activity()

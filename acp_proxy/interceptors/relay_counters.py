@@ -49,7 +49,7 @@ class RelayCounters(Interceptor):
         self.reports = 0  # so far
         self._settled = 0  # the last report that the ledger has; written by the worker's thread
         self._timer: Timer | None = None
-        traffic.watch(self._stirred)
+        traffic.watch(self._activity)
 
     async def aclose(self) -> None:
         if self._timer is not None:
@@ -57,14 +57,14 @@ class RelayCounters(Interceptor):
         self._traffic.errors["rows_dropped"] = self._worker.dropped
         self._report()
 
-    def _stirred(self) -> None:
+    def _activity(self) -> None:
         self._timer = self._later(PERIOD, self._due)
 
     def _due(self) -> None:
         self._timer = None
         if self._settled == self.reports:  # else the ledger is out of reach: one report waits, and not ever more
             self._report()
-        self._traffic.rest()
+        self._traffic.rearm()
 
     def _report(self) -> None:
         sums = dict(_sums(self._traffic))

@@ -147,7 +147,7 @@ def test_one_chunk_in_eight_is_timed_and_so_is_the_first_after_a_rest(loop: Loop
         timed = []
         for number in range(20):
             if number == 10:
-                direction.traffic.rest()
+                direction.traffic.rearm()
             os.write(direction.client, LINE)
             await settled()
             assert flow.bytes == (number + 1) * len(LINE)
