@@ -51,6 +51,7 @@ class Profile(Struct, frozen=True):
     cost_anew: bool = False  # a cost that goes on begins at 0 where the context is cleared: then it tells a `used` of 0
     repriced: bool = False  # the cost of the whole session moves with the model, without a call
     fork_inherits: bool = False  # a fork's cost begins with its parent's
+    shares_cost: bool = False  # each of its processes tells what all of them spent on a session
     cost_at_end: bool = False  # its cost comes when all work of the turn is done
     # The `used` of its `usage_update`.
     used_is_context: bool = True  # it is one, and `size` the window
@@ -84,6 +85,7 @@ _OPENCODE = Profile(
     thought_inside=False,
     cost="carried",
     fork_inherits=True,
+    shares_cost=True,
     cost_at_end=True,
     unreported="titles; all but the last call of a turn with tools, and cancelled turns (the cost has finished steps)",
 )
@@ -159,6 +161,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
                 "last_call",
                 "includes_cache",
                 cost="carried",
+                shares_cost=True,
                 repeats=True,
                 hides_cache=True,
                 used_includes_output=True,

@@ -84,6 +84,7 @@ class SessionRestored(Struct, frozen=True):
     session: str
     state: SessionState | None
     parent: str | None = None  # of a fork: the state is the parent's
+    again: bool = False  # of a session that is used here: another process may have used it, too
 
 
 class SessionClosed(Struct, frozen=True):

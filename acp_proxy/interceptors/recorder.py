@@ -38,6 +38,7 @@ LONGEST_TITLE = 200  # characters; some agents make the whole first prompt the t
 LONGEST_NAME = 200  # characters, as in a configuration
 _FLUSH = 0.4  # seconds; the summary is due 0.5 s after the end
 _LATE = 1.5  # seconds that the end itself may take, on a disk or a machine that stands still; interceptors have 2
+_AWAY = 10_000_000_000  # nanoseconds without a turn, in which a session may have been used by another process
 _PAUSE = 0.1  # seconds between two notes of what a running turn has cost: some agents tell it a hundred times a second
 
 
@@ -90,6 +91,7 @@ class Recorder(Interceptor):
         self._later = later
         self._pausing = False
         self._latest: dict[str, ContextChanged] = {}  # by session: what is to be noted after the pause
+        self._told: dict[str, int] = {}  # by session: when its agent's own cost was last booked here, or asked for
         self._projects: dict[str, str] = {}  # by session
         self._origins: dict[str, Origin] = {}  # by session, with these projects
         self._finding: dict[str, asyncio.Event] = {}  # sessions whose project is looked for
@@ -98,13 +100,19 @@ class Recorder(Interceptor):
         match event:
             case ContextChanged(_, session, restored=False) if self._pausing:
                 self._latest[session] = event
-            case ContextChanged() | TurnStarted() | PromptDropped():
+            case TurnStarted(at, session):
+                self._follow(event)
+                if at - self._told.get(session, at) >= _AWAY:
+                    self._ask(session, again=True)
+            case ContextChanged() | PromptDropped():
                 self._follow(event)
             case TurnMetered(_, entry, state):
                 if self._latest:
                     self._catch_up()
                 self._unfinished.on_event(event)
                 self._worker.append(self._row(entry, state))
+                if state.agent_cost is not None:
+                    self._told[entry.session] = entry.ended_at
             case Initialized():
                 self._meet(event)
             case SessionRequested(_, "load" | "resume", session):
@@ -118,6 +126,7 @@ class Recorder(Interceptor):
                 self._worker.note_session(self._origin, session, None, at)
             case SessionClosed(_, session):
                 self._follow(event)
+                self._told.pop(session, None)
                 self._finding.pop(session, None)
                 self._projects.pop(session, None)
                 self._origins.pop(session, None)
@@ -232,15 +241,20 @@ class Recorder(Interceptor):
             self._projects[session] = project
             self._origins.pop(session, None)
 
-    def _ask(self, session: str, parent: str | None = None) -> None:
+    def _ask(self, session: str, parent: str | None = None, *, again: bool = False) -> None:
         loop = asyncio.get_running_loop()
 
         def reply(state: SessionState | None) -> None:
-            restored = SessionRestored(self._clock(), session, state, parent)
+            restored = SessionRestored(self._clock(), session, state, parent, again)
             with suppress(RuntimeError):  # the loop has ended in the meantime
-                loop.call_soon_threadsafe(self._announce, restored)
+                loop.call_soon_threadsafe(self._answered, restored)
 
         self._worker.state_of(self._origin, parent or session, reply)
+
+    def _answered(self, restored: SessionRestored) -> None:
+        if restored.state is not None and restored.state.agent_cost is not None:
+            self._told[restored.session] = restored.at
+        self._announce(restored)
 
 
 def _storable(origin: Origin) -> Origin:

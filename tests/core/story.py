@@ -115,8 +115,10 @@ class Story:
             self.tell(SessionRequested(self.now(), how, parent or session))
         self.tell(SessionOpened(self.now(), how, session, parent, model=model))
 
-    def restore(self, state: SessionState | None, session: str = "s", parent: str | None = None) -> list[Entry]:
-        return self.tell(SessionRestored(self.now(), session, state, parent))
+    def restore(
+        self, state: SessionState | None, session: str = "s", parent: str | None = None, *, again: bool = False
+    ) -> list[Entry]:
+        return self.tell(SessionRestored(self.now(), session, state, parent, again))
 
     def close(self, session: str = "s") -> None:
         self.tell(SessionClosed(self.now(), session))

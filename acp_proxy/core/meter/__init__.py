@@ -126,6 +126,9 @@ class Meter:
 
     def _restored(self, event: SessionRestored) -> list[Event]:
         account = self._account(event.session)
+        if event.again:
+            account.catch_up(event.state)
+            return []
         forked = event.parent is not None
         awaited, account.awaited = account.awaited, account.awaited and forked
         if event.state is None:

@@ -110,6 +110,11 @@ class AgentCost:
             self._add(Money(first.nano - value.nano, first.currency))
             self._adopted, self._baseless, self._carried_over, self._presumed = None, False, True, presumed
 
+    def catch_up(self, value: Money) -> None:
+        """Where it stands by what others have booked; no less than it told here."""
+        if self.last is not None and self.last.currency == value.currency and value.nano > self.last.nano:
+            self.last = value
+
     def book_for_first(self, costs: tuple[Money, ...] | None) -> None:
         """What was priced in place of a first value. None: the user's prices stand, whatever it holds."""
         self._booked_for_first = costs or ()

@@ -103,6 +103,11 @@ class SessionAccount:
             self.tokens.restore(state.counters, from_zero=state.from_zero)
             self._booked = state.costs
 
+    def catch_up(self, state: SessionState | None) -> None:
+        """What another process has booked meanwhile, which is in the cost that some agents tell next."""
+        if self.profile.shares_cost and state is not None and state.agent_cost is not None:
+            self.cost.catch_up(state.agent_cost)
+
     def settle(self, state: SessionState) -> tuple[Counters | None, Money | None]:
         """The ledger's word, when the agent has spoken without it: what its first figures held beyond all rows."""
         stood = _stood(state)

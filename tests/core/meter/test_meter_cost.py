@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import pytest
 from msgspec.structs import replace
 
 from acp_proxy.core.events import ModelCounters
+from acp_proxy.core.money import Money
 from tests.core.story import (
     AGENTPOOL,
     CALL,
     CLAUDE,
     CLAUDE_049,
+    GOOSE,
     OPENCODE,
     OPENHANDS,
     PRICES,
@@ -33,6 +36,51 @@ def test_a_cumulative_cost_is_booked_as_increases_that_add_up_to_it() -> None:
     assert [row.costs[0].text for row in story.rows] == ["0.002322", "0.002458", "0.005324"]
     assert story.booked() == "0.010104"
     assert story.metered.state.costs == (usd("0.010104"),)
+
+
+def used_elsewhere(agent: tuple[str, str], *, told_before: bool = False) -> Story:
+    """A session that costs 0.01 here, then 0.04 in another process, then 0.02 here; its agent tells all of it."""
+    story = Story(agent)
+    story.open()
+    story.turn(inclusive(100, 10), cost="0.01")
+    state = replace(story.metered.state, costs=(usd("0.05"),), agent_cost=usd("0.05"))
+    turn = story.begin()
+    if told_before:
+        story.report(turn, cost="0.07")
+    assert story.restore(state, again=True) == []
+    story.report(turn, cost="0.07")
+    story.end(turn, inclusive(100, 10))
+    return story
+
+
+@pytest.mark.parametrize("agent", [OPENCODE, ("Kilo", "7.7.9"), GOOSE], ids=lambda agent: agent[0])
+def test_what_another_process_has_booked_of_a_session_meanwhile_is_not_booked_again(agent: tuple[str, str]) -> None:
+    story = used_elsewhere(agent)
+    assert [row.costs for row in story.rows] == [(usd("0.01"),), (usd("0.02"),)]
+    assert story.turn(inclusive(100, 10), cost="0.08").costs == (usd("0.01"),)
+
+
+def test_a_ledger_that_answers_after_the_agent_changes_no_cost_that_was_told() -> None:
+    story = used_elsewhere(OPENCODE, told_before=True)
+    assert [row.costs for row in story.rows] == [(usd("0.01"),), (usd("0.06"),)]
+
+
+def test_an_older_word_of_the_ledger_moves_no_cost_back() -> None:
+    story = Story(OPENCODE)
+    story.open()
+    story.turn(inclusive(100, 10), cost="0.01")
+    state = story.metered.state
+    story.turn(inclusive(100, 10), cost="0.03")
+    turn = story.begin()
+    for old in (state, None, replace(state, agent_cost=Money.of(Decimal(9), "EUR"))):
+        assert story.restore(old, again=True) == []
+    story.report(turn, cost="0.04")
+    assert story.end(turn, inclusive(100, 10))[-1].costs == (usd("0.01"),)
+
+
+def test_the_cost_of_an_agent_whose_processes_count_each_for_itself_is_left_where_it_stands() -> None:
+    story = used_elsewhere(CLAUDE)
+    assert [row.costs for row in story.rows] == [(usd("0.01"),), (usd("0.06"),)]
 
 
 def test_a_cost_of_each_turn_is_booked_as_it_is_told_and_none_is_expected_later() -> None:
