@@ -52,9 +52,10 @@ def load(
 def load_to_answer(
     options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: Path = ADMIN_FILE, parse: Parse = parsed
 ) -> Config:
-    """`load` for a command that answers from a ledger: from no other one than the option names. Raises ConfigError.
+    """`load` for a command that answers from a ledger. Raises ConfigError.
 
-    A relay only meters where the administrator wants it.
+    Also where the administrator's file overrules `--ledger`: the answer would be of another ledger than was asked for,
+    while a relay just writes to the administrator's.
     """
     config = load(options, environ, admin_file=admin_file, parse=parse)
     if "ledger" in options and "ledger.url" in config.overruled:

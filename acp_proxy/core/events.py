@@ -139,7 +139,7 @@ class TurnStarted(Struct, frozen=True):
 
 
 class PromptDropped(Struct, frozen=True):
-    """A prompt whose work, if there is any, is another's: nothing of it is waited for.
+    """A prompt that nobody has to wait for any more: its work, if there is any, is another's.
 
     v2: it went into a turn that ran, or was refused while one did. v1: a later prompt has overtaken it; its turn ends
     all the same, with its answer or with the connection.
@@ -160,8 +160,8 @@ class EarlierReport(Struct, frozen=True):
 class UsageReported(Struct, frozen=True):
     """A `usage_update`. Fields are None where absent or malformed.
 
-    While a turn runs, several that nothing else stands between may be told as one: the last, which says all that
-    still holds, with what the ones before it told.
+    While a turn runs, several in a row may come as one event: the last of them, which says all that still holds, with
+    what those before it told in `earlier`.
     """
 
     at: int
@@ -252,8 +252,8 @@ class TurnMetered(Struct, frozen=True):
 class TurnEnding(Struct, frozen=True):
     """The message that ends a turn is here, or its side is gone; what came before it may still be looked into.
 
-    From here on nothing that is sent to the agent can concern the turn, but might the next one. `session` is the one
-    that the message names, None stands for all.
+    What is sent to the agent from here on comes too late for this turn, and could only hit the next one. `session` is
+    the one that the message names, None stands for all.
     """
 
     at: int

@@ -124,7 +124,7 @@ class Accounting:
             self._later(self._due)
 
     def ending(self, session: str | None) -> None:
-        """Tell that a message is here that ends a turn, or that a side is gone: before what waits is looked into."""
+        """Before what waits is looked into: tell that a message is here that ends a turn, or that a side is gone."""
         if self._waiting:
             self._publish([TurnEnding(self._clock(), session)])
 

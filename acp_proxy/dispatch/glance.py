@@ -105,9 +105,9 @@ def is_usage_update(peek: Peek) -> bool:
 
 
 def folded(waiting: Iterable[Waits]) -> Iterator[Waits]:
-    """What waits, in order; but contexts with nothing other than bursts between them are made one, behind these bursts.
+    """What waits, in order. Reports of usage with nothing but bursts between them become one, behind these bursts.
 
-    A `usage_update` that says more than figures stays the line that it is.
+    A `usage_update` that says more than figures stays the line that it is, and parts them.
     """
     held: UsageReports | None = None
     behind: list[Burst] = []

@@ -158,8 +158,8 @@ class Standing(Struct, frozen=True):
     """An account with what a ledger knows of it; amounts in the account's unit.
 
     `spent` is committed, `held` what running turns may still cost, `granted` on top of the limit. `not_counted` is
-    spend in currencies that the budget has no rate for. It is a lower bound where rows have no known price, `unpriced`,
-    or their agent told less than all of what they used, `untold`: each a number of rows.
+    spend in currencies that the budget has no rate for. `unpriced` is how many rows have no known price, `untold`
+    of how many the agent told less than they used: with any of either `spent` is a lower bound.
     """
 
     account: Account

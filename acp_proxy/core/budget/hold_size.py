@@ -15,7 +15,9 @@ _MOST_TOKENS = 20_000
 
 
 class HoldSize(Struct, frozen=True):
-    """In the limit's unit: `wanted` is held where so much is left, and below `floor`, at least 1, nothing is begun."""
+    """In the limit's unit: a turn holds `wanted`, or what is left of it; with less than `floor` left, at least 1, none
+    begins.
+    """
 
     wanted: int
     floor: int
