@@ -12,9 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import uvicorn
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.server import ServerState
 
-from acp_proxy.serve.connections import LARGEST_HEAD, LONGEST_HEAD, MOST, MOST_ASKED, Crowd
+from acp_proxy.serve import connections
+from acp_proxy.serve.connections import LARGEST_HEAD, LONGEST_HEAD, MOST, MOST_ASKED, BoundedProtocol, Crowd
 from tests.pace import slower
 from tests.serve.house import Home, Served
 
@@ -174,6 +178,37 @@ def hung_up(connection: socket.socket) -> bool:
         pass
     connection.close()
     return True
+
+
+@pytest.mark.parametrize("given", [True, False])
+async def test_an_answer_that_is_not_given_or_not_read_in_time_ends_its_connection(
+    given: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "LONGEST_HEAD", 600.0)
+    monkeypatch.setattr(connections, "LONGEST_EXCHANGE", 0.2)
+    loop = asyncio.get_running_loop()
+    over = asyncio.Event()
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if given:
+            await PlainTextResponse("x" * (1 << 25))(scope, receive, send)
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    class Watched(BoundedProtocol):
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            over.set()
+
+    config, state = uvicorn.Config(application, lifespan="off", log_config=None), ServerState()
+    server = await loop.create_server(lambda: Watched(config, state, {}), "127.0.0.1")
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        deaf.connect(server.sockets[0].getsockname())
+        deaf.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        async with asyncio.timeout(30):
+            await over.wait()
+    server.close()
 
 
 class Waiting:
