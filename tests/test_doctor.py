@@ -28,7 +28,7 @@ from acp_proxy.ledger import Row, open_ledger, places
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.settings import Settings
 from tests.ends import Ends, answer, prompt, request
-from tests.ledger.rows import ALICE, MINUTE, NOON, Warnings, line, row
+from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, Warnings, line, row
 
 
 class Patient:
@@ -162,6 +162,7 @@ def test_turns_that_used_the_same_one_after_the_other_or_elsewhere_are_not_taken
     elsewhere = replace(ALICE, host="desktop")
     nothing = UsageLine("opus", Usage(), None, None)
     rows = [row(), row(at=NOON + MINUTE), row(session="s2"), row(origin=elsewhere), row(nothing), row(nothing)]
+    rows += [row(origin=BOB), row(kind="subagent"), row(at=NOON - 2 * DAY), row(at=NOON - 2 * DAY)]
     with closing(open_ledger(patient.url)) as ledger:
         ledger.append(rows)
     assert patient.lines("chain") == []
