@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -136,6 +137,32 @@ def test_an_agent_that_is_reaped_while_it_is_watched_has_ended_too(loop: Loop) -
             assert agent.status == 255
 
     on(loop, test)
+
+
+@LOOPS
+def test_a_child_that_dies_after_the_end_concerns_no_loop_that_is_closed(loop: Loop) -> None:
+    async def test() -> None:
+        with child("true") as (pid, _):
+            exited = asyncio.Event()
+            agent = AgentProcess(pid, exited=exited.set, adopts=True)
+            await exited.wait()
+            agent.close()
+
+    on(loop, test)
+    signal.raise_signal(signal.SIGCHLD)
+
+
+@LOOPS
+def test_an_agent_that_dies_after_the_end_concerns_no_loop_that_is_closed(loop: Loop) -> None:
+    async def test() -> None:
+        AgentProcess(pid, exited=lambda: None, pidfd_open=None).close()
+
+    with child(*python(FAMILY)) as (pid, _):
+        on(loop, test)
+        os.kill(pid, signal.SIGKILL)
+        for thread in threading.enumerate():
+            if thread.name == "agent-exit":
+                thread.join(LIMIT)
 
 
 @LOOPS
