@@ -266,7 +266,8 @@ def began(at: int) -> TurnStarted:
 async def test_a_session_with_a_cost_of_its_agents_own_is_asked_for_again_after_a_rest(environ: dict[str, str]) -> None:
     more = Money.of("0.05", "USD")
     async with recording(environ) as made:
-        made.see(INITIALIZED, metered(state=COSTLY))
+        made.see(INITIALIZED, metered(state=COSTLY), SessionRequested(NOON, "load", "another"))
+        assert (await made.announced.get()).session == "another"  # so the row is in the ledger
         async with recording(environ) as elsewhere:
             elsewhere.see(INITIALIZED, metered(row(id="t2").entry, SessionState(agent_cost=more)))
             assert len(await elsewhere.rows()) == 2
