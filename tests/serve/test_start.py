@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,7 @@ def test_beyond_this_machine_a_token_is_needed(home: Home, host: str) -> None:
         ("secret", 0o620, "others may read or change it"),
         (" \n", 0o600, "it is empty"),
         ("two secrets", 0o600, "expected one word"),
+        ("sec\x1bret", 0o600, "expected one word"),
     ],
 )
 def test_a_token_file_that_keeps_no_secret_is_one_line(home: Home, text: str, mode: int, said: str) -> None:
@@ -129,9 +131,31 @@ def test_a_token_file_that_keeps_no_secret_is_one_line(home: Home, text: str, mo
     assert "secret" not in line
 
 
+def test_a_token_file_of_bytes_is_one_line(home: Home) -> None:
+    home.token().write_bytes(b"secret\xff")
+    line = refusal(home, "--port", "0", "--token-file", str(home.path / "token"))
+    assert line == f"token file {home.path}/token: expected UTF-8 text"
+
+
 def test_a_token_file_that_is_not_there_is_one_line(home: Home) -> None:
     line = refusal(home, "--port", "0", "--token-file", str(home.path / "none"))
     assert line == f"token file {home.path}/none: no such file or directory"
+
+
+def has_ipv6() -> bool:
+    with suppress(OSError), socket.create_server(("::1", 0), family=socket.AF_INET6):
+        return socket.has_dualstack_ipv6()
+    return False
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+def test_all_addresses_of_ipv6_are_those_of_ipv4_as_well(home: Home) -> None:
+    with home.serving("--host", "::", "--token-file", str(home.token())) as served:
+        assert served.address == f"http://[::]:{served.port}/"
+        for address in ("127.0.0.1", "::1"):
+            with socket.create_connection((address, served.port), timeout=60) as connection:
+                connection.sendall(b"HEAD /healthz HTTP/1.0\r\n\r\n")
+                assert connection.recv(1024).startswith(b"HTTP/1.1 200 ")
 
 
 def test_without_its_packages_it_says_how_to_get_them(home: Home) -> None:
