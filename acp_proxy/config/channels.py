@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from acp_proxy.config.arrays import Place, checked, tables
 from acp_proxy.config.files import TomlFile, expanded
-from acp_proxy.core.notice import KINDS, Kind
+from acp_proxy.core.notice import KINDS, NoticeKind
 
 Format = Literal["json", "slack", "teams", "discord"]
 
@@ -35,7 +35,7 @@ class Channel(Struct, frozen=True):
     layer: Literal["admin", "user"]
     url: Secret
     format: Format = "json"
-    kinds: tuple[Kind, ...] = KINDS
+    kinds: tuple[NoticeKind, ...] = KINDS
     budgets: tuple[str, ...] = ()  # names, or patterns with *
     secret: Secret | None = None  # signs what is sent as JSON
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from acp_proxy.core.notice import Kind
+    from acp_proxy.core.notice import NoticeKind
     from acp_proxy.core.windows import Window
 
 Check = Callable[[object], object]
@@ -241,7 +241,7 @@ def hold(value: object) -> Amount:
     return size
 
 
-def kinds(value: object) -> tuple[Kind, ...]:
+def kinds(value: object) -> tuple[NoticeKind, ...]:
     """What is told of; a list, or one."""
     from acp_proxy.core.notice import KINDS
 

@@ -19,7 +19,7 @@ from acp_proxy.config.schema import Key
 from acp_proxy.core import digest as digests
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.places import canonical_url, is_postgres
-from acp_proxy.ledger.settings import Layer
+from acp_proxy.ledger.settings import FileLayer
 
 if TYPE_CHECKING:
     from acp_proxy.core.budget import Budget
@@ -46,7 +46,7 @@ class _Window(Struct):
     hours: int
 
 
-def digest(config: Config, layer: Layer) -> str:
+def digest(config: Config, layer: FileLayer) -> str:
     """Of a file that is not there it is the same as of one that says nothing."""
     settings = {key: _meant(key, value) for key, value in config.by_file[layer].items() if _is_judged(key)}
     budgets = {each.name: _of_budget(each) for each in config.budgets if each.layer == layer}

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 _NEWEST = 10**9
 
-Scope = Literal["turn", "session", "last_call", "call", "none"]
+UsageScope = Literal["turn", "session", "last_call", "call", "none"]
 InputCounts = Literal["excludes_cache", "includes_cache"]
 CostCounter = Literal["carried", "restarts", "turn", "unknown", "none"]
 
@@ -28,7 +28,7 @@ class Profile(Struct, frozen=True):
     when a session is loaded in a new process; of `unknown` only its figures can tell. `turn` is no cumulative one.
     """
 
-    scope: Scope
+    scope: UsageScope
     input: InputCounts | None = None  # None: only an identity of the total can tell
     decided: bool = False  # an identity of the total does not overrule `input`: the user's word, or a wrong total
     known: bool = True  # in the table, or its `scope` is the user's word
@@ -64,7 +64,7 @@ class Profile(Struct, frozen=True):
 class ProfileOverride(Struct, frozen=True):
     """`[agents."name"]` of the configuration: the user's word on how an agent counts."""
 
-    scope: Scope | None = None
+    scope: UsageScope | None = None
     input: InputCounts | None = None
 
 

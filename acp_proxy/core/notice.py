@@ -16,8 +16,8 @@ from acp_proxy.core.budget.charge import is_presumed
 from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.core.windows import DAY
 
-Kind = Literal["threshold", "refusal", "stop", "unpriced", "ledger", "test"]
-KINDS: tuple[Kind, ...] = ("threshold", "refusal", "stop", "unpriced", "ledger")  # that a channel may want
+NoticeKind = Literal["threshold", "refusal", "stop", "unpriced", "ledger", "test"]
+KINDS: tuple[NoticeKind, ...] = ("threshold", "refusal", "stop", "unpriced", "ledger")  # that a channel may want
 Detail = Literal["used_up", "unpriced", "deny_next_tool", "cancel", "away", "back"]
 
 _LONGEST = 200  # characters of a name, which may be anything that an agent reports
@@ -30,7 +30,7 @@ class Notice(Struct, frozen=True):
     """
 
     id: str
-    kind: Kind
+    kind: NoticeKind
     organisation: str
     at: int
     detail: Detail | None = None  # of a refusal why, of a stop how, of a ledger what became of it

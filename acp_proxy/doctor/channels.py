@@ -10,7 +10,7 @@ from acp_proxy.core.notice import KINDS
 from acp_proxy.core.windows import SECOND
 from acp_proxy.figures import counted
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.notices import Backlog
+from acp_proxy.ledger.notices import Undelivered
 from acp_proxy.notify.destinations import destination
 
 _PATIENCE = 60 * SECOND  # who serves looks every few seconds
@@ -24,11 +24,11 @@ def channel_troubles(config: Config, ledger: BudgetLedger, now: int) -> Iterator
         except ConfigError as error:
             yield f'notify: "{channel.name}" ({channel.layer}): {channel.format}', [str(error)]
             continue
-        backlog = ledger.outbox.backlog(to.wanted, now, now - _PATIENCE)
+        undelivered = ledger.outbox.undelivered(to.wanted, now, now - _PATIENCE)
         wants = _wants(channel)
         yield (
             f'notify: "{channel.name}" ({channel.layer}): {channel.format} to {to.host}, {wants}',
-            list(_late(backlog)),
+            list(_late(undelivered)),
         )
 
 
@@ -37,15 +37,15 @@ def _wants(channel: Channel) -> str:
     return f"{kinds} of {', '.join(channel.budgets)}" if channel.budgets else kinds
 
 
-def _late(backlog: Backlog) -> Iterator[str]:
-    if backlog.waiting:
-        unsent = f"{counted(backlog.waiting, 'notice')} of the last day unsent"
-        if backlog.retried or backlog.failed:  # the channel rests, which looks as if nobody served
+def _late(undelivered: Undelivered) -> Iterator[str]:
+    if undelivered.waiting:
+        unsent = f"{counted(undelivered.waiting, 'notice')} of the last day unsent"
+        if undelivered.retried or undelivered.failed:  # the channel rests, which looks as if nobody served
             yield f"{unsent}: after a failure `acp-proxy serve` waits, up to an hour; restarted it tries at once"
         else:
             yield f"{unsent}: only `acp-proxy serve` sends, and none seems to run"
-    if backlog.retried:
-        yield f"{counted(len(backlog.retried), 'notice')} to be tried again ({backlog.retried[-1]})"
-    if backlog.failed:
-        given_up = f"{counted(len(backlog.failed), 'notice')} of the last day given up ({backlog.failed[-1]})"
+    if undelivered.retried:
+        yield f"{counted(len(undelivered.retried), 'notice')} to be tried again ({undelivered.retried[-1]})"
+    if undelivered.failed:
+        given_up = f"{counted(len(undelivered.failed), 'notice')} of the last day given up ({undelivered.failed[-1]})"
         yield f"{given_up}; `acp-proxy notify test` tries it"

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from acp_proxy.core.notice import Kind, Notice, unpriced
+from acp_proxy.core.notice import Notice, NoticeKind, unpriced
 from acp_proxy.core.windows import DAY
 from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger import Row
@@ -85,7 +85,7 @@ class Subscription(Struct, frozen=True):
 
     organisation: str
     channel: str
-    kinds: tuple[Kind, ...]
+    kinds: tuple[NoticeKind, ...]
     budgets: tuple[str, ...] = ()  # names, or patterns with *; () is any. What is about no budget is not concerned.
 
 
@@ -105,7 +105,7 @@ class DeliveryCount(Struct, frozen=True):
     count: int
 
 
-class Backlog(Struct, frozen=True):
+class Undelivered(Struct, frozen=True):
     """What of a channel's notices of the last day is not sent; of those that were tried the errors, the latest last."""
 
     waiting: int = 0  # nobody has tried
@@ -167,14 +167,14 @@ class Outbox:
     def counts(self, organisation: str) -> list[DeliveryCount]:
         return [DeliveryCount(*found) for found in self._read(_COUNTS, (organisation,))]
 
-    def backlog(self, wanted: Subscription, now: int, waiting_since: int) -> Backlog:
+    def undelivered(self, wanted: Subscription, now: int, waiting_since: int) -> Undelivered:
         """How a channel stands: what waits is what nobody has tried, though it was there before `waiting_since`."""
         sql, values = self._wanted(wanted, now)
         found = self._read(f"SELECT n.at, d.tries, d.result, d.error {sql} ORDER BY n.at", values)
         waiting = [at for at, tries, _, _ in found if tries is None and at < waiting_since]
         retried = tuple(error for _, _, result, error in found if result is None and error)
         failed = tuple(error for _, _, result, error in found if result == "failed")
-        return Backlog(len(waiting), retried, failed)
+        return Undelivered(len(waiting), retried, failed)
 
     def _due(self, wanted: Subscription, now: int) -> tuple[str, list[Any]]:
         sql, values = self._wanted(wanted, now)

@@ -9,8 +9,8 @@ from msgspec import Struct
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger.statements import Read, Run, insert
 
-Layer = Literal["admin", "user"]
-LAYERS: tuple[Layer, ...] = ("admin", "user")
+FileLayer = Literal["admin", "user"]
+LAYERS: tuple[FileLayer, ...] = ("admin", "user")
 
 KEPT = 30 * DAY  # after which a machine that was not seen again is forgotten
 
@@ -48,7 +48,7 @@ class Settings(Struct, frozen=True):
     organisation: str
     host: str
     user: str
-    layer: Layer
+    layer: FileLayer
     digest: str
     form: int
     seen_at: int

@@ -18,7 +18,7 @@ from acp_proxy.core.notice import KINDS, Notice, ledger_is, stopped, threshold_r
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import OpenTurn, Query, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
-from acp_proxy.ledger.notices import RESULTS, Backlog, Claimed, DeliveryCount, Outbox, Result, Subscription
+from acp_proxy.ledger.notices import RESULTS, Claimed, DeliveryCount, Outbox, Result, Subscription, Undelivered
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.sql import SqlLedger
 from tests.core.accounts import budget, usd
@@ -288,11 +288,11 @@ class TestCounts:
         assert ledger.outbox.counts("default") == [DeliveryCount("team", result, 1)]
 
     def test_a_backlog_is_what_was_not_sent(self, ledger: BudgetLedger) -> None:
-        assert ledger.outbox.backlog(ALL, NOON, NOON) == Backlog()
+        assert ledger.outbox.undelivered(ALL, NOON, NOON) == Undelivered()
         ledger.outbox.note(a_notice(number, NOON + number) for number in range(5))
         ledger.outbox.settle(ALL, "team", claim(ledger, NOON), "sent", NOON)
         ledger.outbox.settle(ALL, "team", claim(ledger, NOON), "failed", NOON, "HTTP 404")
-        assert ledger.outbox.backlog(ALL, NOON + DAY, NOON + 4) == Backlog(waiting=2, failed=("HTTP 404",))
+        assert ledger.outbox.undelivered(ALL, NOON + DAY, NOON + 4) == Undelivered(waiting=2, failed=("HTTP 404",))
         ledger.outbox.settle(ALL, "team", claim(ledger, NOON), "retried", NOON, "timed out")
-        assert ledger.outbox.backlog(ALL, NOON + 9, NOON + 9) == Backlog(2, ("timed out",), ("HTTP 404",))
-        assert ledger.outbox.backlog(ALL, NOON + 2 * DAY, NOON + 2 * DAY) == Backlog()
+        assert ledger.outbox.undelivered(ALL, NOON + 9, NOON + 9) == Undelivered(2, ("timed out",), ("HTTP 404",))
+        assert ledger.outbox.undelivered(ALL, NOON + 2 * DAY, NOON + 2 * DAY) == Undelivered()

@@ -82,7 +82,7 @@ def told(ledger: BudgetLedger, of: Origin) -> dict[str, object]:
         "grants": (ledger.grants(name), ledger.grants(name, NOON)),
         "counts": (ledger.decision_counts(name), ledger.overshoots(name), ledger.delivery_counts(name)),
         "settings": ledger.settings(name, NOON),
-        "outbox": ledger.outbox.backlog(Subscription(name, "team", KINDS), NOON + MINUTE, NOON + DAY),
+        "outbox": ledger.outbox.undelivered(Subscription(name, "team", KINDS), NOON + MINUTE, NOON + DAY),
         "metrics": (wholes, tallied.series(name, [whole.series for whole in wholes])),
         "tallies": (sorted(tallied.tallies(name), key=repr), tallied.labels(name), tallied.active_sessions(name, NOON)),
         "recent": (recent.sessions(name, 9), recent.session(of, "s1"), recent.last_turn(name, "alice")),
@@ -129,4 +129,4 @@ def test_what_one_ends_or_renames_goes_on_for_another(ledger: BudgetLedger) -> N
 def test_models_that_one_makes_up_leave_room_for_those_of_another(ledger: BudgetLedger) -> None:
     ledger.append([row(line(f"made up {number}", None), origin=OTHERS) for number in range(30)])
     ledger.append([row(line("new", None))])
-    assert ledger.outbox.backlog(Subscription("default", "team", KINDS), NOON + MINUTE, NOON + DAY).waiting == 1
+    assert ledger.outbox.undelivered(Subscription("default", "team", KINDS), NOON + MINUTE, NOON + DAY).waiting == 1
