@@ -17,8 +17,9 @@ from acp_proxy.core.entry import Origin
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import Bounds
 from acp_proxy.decoding import json_decoder
-from acp_proxy.ledger.accounts.summing import Asked, Spent, organisation_of, spent, spent_in_rows
+from acp_proxy.ledger.accounts.summing import Spent, organisation_of, spent, spent_in_rows
 from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.statements import Statement
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 
 TABLES = (
@@ -104,7 +105,7 @@ def whose_are(origin: Origin, session: str, process: str | None) -> tuple[str, .
     return tuple(_whose(where) for where in named if all(value is not None for _, value in where))
 
 
-def read(index: int, account: Account, kept: Kept, now: int, dialect: Dialect) -> Iterator[Asked]:
+def read(index: int, account: Account, kept: Kept, now: int, dialect: Dialect) -> Iterator[Statement]:
     """Questions that together find what is spent, as `spent` does, if one finds a row of eleven columns saying 'kept'.
 
     The tenth has what `spent_of` reads. Without that row there is no sum, and nothing of this is to be used.
@@ -119,7 +120,7 @@ def read(index: int, account: Account, kept: Kept, now: int, dialect: Dialect) -
         yield from spent(index, account, kept.edge, dialect)
 
 
-def unsummed(index: int, account: Account, kept: Kept, dialect: Dialect) -> Iterator[Asked]:
+def unsummed(index: int, account: Account, kept: Kept, dialect: Dialect) -> Iterator[Statement]:
     """What is spent in rows that no sum has yet, as `spent` finds it."""
     if not dialect.serial:
         yield spent_in_rows(index, account, kept.bounds, dialect, _UNSUMMED)

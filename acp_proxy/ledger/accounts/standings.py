@@ -16,10 +16,10 @@ from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.scope import fits
 from acp_proxy.ledger.accounts import kept_sums
 from acp_proxy.ledger.accounts.kept_sums import kept_of
-from acp_proxy.ledger.accounts.summing import Asked, Spent, organisation_of, spent, together
+from acp_proxy.ledger.accounts.summing import Spent, organisation_of, spent, together
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.owners import Owner
-from acp_proxy.ledger.statements import Run
+from acp_proxy.ledger.statements import Run, Statement
 
 
 class Found(Struct):
@@ -77,12 +77,12 @@ class Question:
         missing = [index for index, kept in enumerate(self._kept) if kept is not None and index not in found.kept]
         return found, [self._accounts[index] for index in missing]
 
-    def _asked(self, kept: Container[int]) -> Asked:
+    def _asked(self, kept: Container[int]) -> Statement:
         """With sums that are kept for the accounts at these places alone."""
         spend = (self._spent(index, kept) for index in range(len(self._accounts)))
         return together([*chain.from_iterable(spend), *self._others])
 
-    def _spent(self, index: int, where_kept: Container[int]) -> Iterable[Asked]:
+    def _spent(self, index: int, where_kept: Container[int]) -> Iterable[Statement]:
         account, kept = self._accounts[index], self._kept[index]
         if kept is None or index not in where_kept:
             return spent(index, account, account.bounds, self._dialect)
@@ -124,7 +124,7 @@ class Question:
         return result
 
 
-def _others(accounts: Sequence[Account], now: int, turn: str, expired_at: int) -> Iterator[Asked]:
+def _others(accounts: Sequence[Account], now: int, turn: str, expired_at: int) -> Iterator[Statement]:
     """All but what is spent; each row that is found has eleven columns, the first says what it is."""
     organisation = organisation_of(accounts[0])
     yield _holds(organisation, accounts, turn)
@@ -164,7 +164,7 @@ class _Sums(Struct):
         )
 
 
-def _holds(organisation: str, accounts: Sequence[Account], turn: str) -> Asked:
+def _holds(organisation: str, accounts: Sequence[Account], turn: str) -> Statement:
     """What others hold, expired or not, and what the turn does; one row for each account, however many hold."""
     sql = f"""
         SELECT 'hold', account, '', sum(CASE WHEN turn = ? THEN 0 ELSE amount END),
@@ -174,7 +174,7 @@ def _holds(organisation: str, accounts: Sequence[Account], turn: str) -> Asked:
     return sql, [turn, turn, organisation, *(account.key for account in accounts)]
 
 
-def _expired(organisation: str, accounts: Sequence[Account], now: int, turn: str) -> Asked:
+def _expired(organisation: str, accounts: Sequence[Account], now: int, turn: str) -> Statement:
     """Those that count no longer: most of the time there are none."""
     sql = f"""
         SELECT 'expired', h.account, '', h.amount, o.owner_pid, 0, 0, 0, 0, o.owner_host, o.owner_started
@@ -196,7 +196,7 @@ def owners_of(run: Run, accounts: Sequence[Account]) -> set[Owner]:
     return {Owner(host, int(pid), started) for host, pid, started in found}
 
 
-def _granted(organisation: str, now: int) -> Asked:
+def _granted(organisation: str, now: int) -> Statement:
     sql = """
         SELECT 'grant', layer, budget, amount, 0, 0, 0, 0, 0, coalesce(value, ''), unit
         FROM granted WHERE org_id = ? AND ends_at > ? AND starts_at <= ?
@@ -204,7 +204,7 @@ def _granted(organisation: str, now: int) -> Asked:
     return sql, [organisation, now, now]
 
 
-def _surcharges(organisation: str, accounts: Sequence[Account]) -> Asked:
+def _surcharges(organisation: str, accounts: Sequence[Account]) -> Statement:
     """One row for each account that has any, for a model without a price may leave one with every turn."""
     sql = f"""
         SELECT 'extra', a.column1, '', sum(s.amount / {NANO}), sum(s.amount % {NANO}), 0, 0, 0, 0, '', ''

@@ -17,14 +17,13 @@ from acp_proxy.core.scope import DIMENSIONS
 from acp_proxy.core.windows import Bounds
 from acp_proxy.ledger.columns import COST_UNTOLD, REPEATED, USAGE_UNTOLD
 from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.statements import Statement
 from acp_proxy.ledger.sums.buckets import LEVELS, Cover, cover
 
 _COLUMNS = {"user": "user_id", "session": "session", "turn": "id", "process": "process"}  # others are called the same
 _IN_TOTALS = frozenset({"organisation", "user", "team", "project", "agent"})
 _MOST_RANGES = 2 * len(LEVELS) - 1  # of an interval; always as many, so that the statement's text stays the same
 _TOKENS = "{0}.input + {0}.cached_read + {0}.cached_write + {0}.output + {0}.thought"
-
-Asked = tuple[str, list[Any]]  # SQL and its values
 
 
 class Spent(Struct, omit_defaults=True):
@@ -59,7 +58,7 @@ def organisation_of(account: Account) -> str:
     return dict(account.filter.where)["organisation"]
 
 
-def spent(index: int, account: Account, bounds: Bounds, dialect: Dialect) -> Iterable[Asked]:
+def spent(index: int, account: Account, bounds: Bounds, dialect: Dialect) -> Iterable[Statement]:
     """Questions that together find it, for rows that began within `bounds`, whatever the account's are.
 
     Each finds rows of eleven columns; the first says 'spent', the second has the index.
@@ -82,13 +81,13 @@ def _may_be_several(models: Sequence[str]) -> bool:
     return len(models) > 1 or any("*" in model for model in models)
 
 
-def together(parts: Iterable[Asked]) -> Asked:
+def together(parts: Iterable[Statement]) -> Statement:
     """Several questions as one, of one moment."""
     some = list(parts)
     return " UNION ALL ".join(sql for sql, _ in some), [value for _, values in some for value in values]
 
 
-def _from_totals(index: int, account: Account, interval: Cover, dialect: Dialect) -> Asked:
+def _from_totals(index: int, account: Account, interval: Cover, dialect: Dialect) -> Statement:
     conditions, values = _conditions(account, dialect, "s", "s")
     unpriced, those = ("unpriced_lines", "line_count") if account.filter.scope.model else ("unpriced_rows", "row_count")
     ranges = [*interval.ranges, *[(0, 0, 0)] * (_MOST_RANGES - len(interval.ranges))]
@@ -110,7 +109,7 @@ def _from_totals(index: int, account: Account, interval: Cover, dialect: Dialect
     return sql, [*chain.from_iterable(ranges), organisation_of(account), *values]
 
 
-def spent_in_rows(index: int, account: Account, bounds: Bounds, dialect: Dialect, turns: str = "") -> Asked:
+def spent_in_rows(index: int, account: Account, bounds: Bounds, dialect: Dialect, turns: str = "") -> Statement:
     """The same from rows alone, or from some of them: `turns` is SQL for these, called t, and how others join them."""
     conditions, values = _conditions(account, dialect, "t", "l")
     for bound, operator in ((bounds.start, ">="), (bounds.end, "<")):
