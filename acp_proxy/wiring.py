@@ -111,12 +111,12 @@ def _bookkeepers(
     )
     counters = RelayCounters(worker, traffic, organisation, process, later=loop.call_later)
     expected = ExpectedSeries(worker, recorder.origin_of, catalog.concrete)
-    budgets = _budgets(config, catalog, worker, recorder, counted_by)
+    budgets = _budgets(config, catalog, worker, recorder, counted_by, log)
     return [counters, recorder], [*budgets, expected, EarlyLoad(partial(_load_the_rest, config, catalog))]
 
 
 def _budgets(
-    config: Config, catalog: Catalog, worker: LedgerWorker, recorder: Recorder, process: str | None
+    config: Config, catalog: Catalog, worker: LedgerWorker, recorder: Recorder, process: str | None, log: Log
 ) -> list[Interceptor]:
     """Without any budget nothing of this is imported, and no prompt waits."""
     if not config.budgets:
@@ -128,11 +128,12 @@ def _budgets(
         process=process,
         style=config.refusal_style,
         on_unavailable=config.ledger.on_unavailable,
+        estimate=config.run.estimate,
         timeout=config.ledger.admission_timeout,
         concrete=catalog.concrete,
         price=catalog.price,
     )
-    return [Budgets(rules, worker, recorder, uuid7)]
+    return [Budgets(rules, worker, recorder, uuid7, warn=partial(log, "warning"))]
 
 
 def _load_the_rest(config: Config, catalog: Catalog) -> None:

@@ -56,6 +56,7 @@ class Ends:
         later: Later | None = None,
         aliases: Mapping[str, str] | None = None,
         clock: Callable[[], int] | None = None,
+        estimate: bool = True,
     ) -> None:
         ticks = count(1_800_000_000_000_000_000, 1_000_000)
         ids: Iterator[int] = count(1)
@@ -64,7 +65,7 @@ class Ends:
         self.traffic = Traffic()
         self.dispatcher = Dispatcher(
             Conversation(lambda _: f"turn-{next(ids)}"),
-            Meter(Catalog(aliases=aliases), lambda _: f"extra-{next(ids)}", aliases=aliases),
+            Meter(Catalog(aliases=aliases), lambda _: f"extra-{next(ids)}", aliases=aliases, estimate=estimate),
             interceptors,
             clock=clock or (lambda: next(ticks)),
             log=lambda level, event, **fields: self.log.append((level, event, fields)),

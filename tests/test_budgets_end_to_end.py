@@ -105,6 +105,19 @@ def test_dollars_use_up_a_budget_in_euros_that_has_a_rate_for_them(environ: dict
     assert [[cost.text for cost in row.entry.costs] for row in rows(environ)] == [["0.9"]]
 
 
+def test_a_budget_that_cannot_count_the_only_turn_of_a_run_is_told_in_its_log(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / ".config/acp-proxy/config.toml").write_text(BUDGET.replace('"USD"', '"EUR"') + PATIENT)
+    log = tmp_path / "log"
+    with proxy(environ, "--log", str(log)) as process:
+        editor = Editor(process)
+        editor.prompt("end 0.9")
+        assert until(lambda: log.exists() and "which counts EUR: 0.9 USD." in log.read_text(encoding="utf-8"))
+        editor.leave()
+    assert "event=budget.not_counted" in log.read_text(encoding="utf-8")
+
+
 def test_the_flag_limits_one_run_and_not_the_next(environ: dict[str, str]) -> None:
     for _ in range(2):
         with proxy(environ, "--budget", "0.1") as process:

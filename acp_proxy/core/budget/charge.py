@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from acp_proxy.core.budget import Account
+from acp_proxy.core.acp import CANCELLED, FAILED
+from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.money import summed
 from acp_proxy.core.pricing import Priced
@@ -19,6 +20,7 @@ PRESUMED = "the proxy died during the turn: what it held"
 """The `detail` of a row that says what its turn held, for nobody lived to tell what it used."""
 
 _LOST = frozenset({"crashed", "disconnected"})
+_BROKEN_OFF = _LOST | {CANCELLED, FAILED}  # some agents tell of such a turn with the next
 
 
 def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, process: str | None = None) -> int:
@@ -40,9 +42,25 @@ def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, pro
             return max(known, hold) if is_presumed(entry) else known
     costs = summed(line.cost for line in lines if line.cost is not None)
     known = account.budget.counted({cost.currency: cost.nano for cost in costs})
-    missing = entry.cost_source != "parent" and any(line.cost is None and line.usage.total for line in lines)
-    presumed = is_presumed(entry) or (missing and account.budget.on_unpriced == "estimate")
+    presumed = is_presumed(entry) or (account.budget.on_unpriced == "estimate" and _misses_a_price(entry, lines))
     return max(known, hold) if presumed else known
+
+
+def uncounted(account: Account, origin: Origin, entry: Entry, process: str | None = None) -> Standing:
+    """What an account does not count of a row that `charge` counts: as of a sum of nothing else.
+
+    It is `untold` where nobody said anything of a turn, though it ran to its end.
+    """
+    lines = _lines(account, origin, entry, process)
+    if not lines or account.unit == "turns":
+        return Standing(account)
+    told = entry.usage.total or entry.costs or entry.stop_reason in _BROKEN_OFF
+    silent = is_untold(entry, account.unit) and not told
+    if account.unit == "tokens":
+        return Standing(account, untold=int(silent))
+    costs = summed(line.cost for line in lines if line.cost is not None)
+    others = tuple(cost for cost in costs if cost.nano and cost.currency not in account.budget.units)
+    return Standing(account, not_counted=others, unpriced=int(_misses_a_price(entry, lines)), untold=int(silent))
 
 
 def is_lost(entry: Entry, unit: str) -> bool:
@@ -96,6 +114,10 @@ def charge_so_far(
     if (cost := account.budget.counted(told)) and not (by_tokens and priced and priced.configured):
         return SoFar(cost)
     return SoFar(by_tokens if concerned else 0, estimated=True)
+
+
+def _misses_a_price(entry: Entry, lines: Iterable[UsageLine]) -> bool:
+    return entry.cost_source != "parent" and any(line.cost is None and line.usage.total for line in lines)
 
 
 def _lines(account: Account, origin: Origin, entry: Entry, process: str | None) -> list[UsageLine]:

@@ -70,13 +70,15 @@ def warning_text(standing: Standing, threshold: int, now: int, zone: tzinfo) -> 
     return f"{threshold} % of {_name(account)} is reached. {_figures(standing)} {after}{reset_text(account, now, zone)}"
 
 
-def uncounted_text(standing: Standing) -> str | None:
-    """What was spent without being counted, None when that is nothing."""
+def uncounted_text(standing: Standing, *, silent: bool = False) -> str | None:
+    """What was spent without being counted, None when that is nothing. `silent`: also a turn of which nobody told."""
     parts = [f"{money.text} {money.currency}" for money in standing.not_counted]
     if standing.unpriced:
         held = ", beyond what they held" if standing.account.budget.on_unpriced == "estimate" else ""
         turns = f"{standing.unpriced:,} {_plural('turn', standing.unpriced)}"
         parts.append(f"the cost of {turns} without a known price{held}")
+    if silent:
+        parts.append("a turn of which the agent told nothing, for `run.estimate` is false")
     if not parts:
         return None
     counts = " and ".join(standing.account.budget.units)

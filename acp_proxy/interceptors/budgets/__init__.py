@@ -47,7 +47,7 @@ from acp_proxy.interceptors.budgets.sizes import Sizes
 from acp_proxy.interceptors.budgets.stops import Stops
 from acp_proxy.interceptors.budgets.voice import Voice
 from acp_proxy.interceptors.budgets.warnings import Warnings
-from acp_proxy.ledger import LedgerError, OpenTurn
+from acp_proxy.ledger import LedgerError, OpenTurn, Warn, log_warning
 from acp_proxy.ledger.budgets import BEAT, EXPIRY, BudgetLedger
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.times import zone_info
@@ -65,7 +65,9 @@ class Origins(Protocol):
 
 
 class Budgets(Interceptor):
-    """`new_id` makes UUIDv7s, `clock` is Unix time in nanoseconds, `beat` in seconds."""
+    """`new_id` makes UUIDv7s, `clock` is Unix time in nanoseconds, `beat` in seconds; `warn` is told in the ledger's
+    thread of budgets that cannot be applied.
+    """
 
     admits = frozenset({acp.PROMPT})
     admits_within = inf
@@ -94,6 +96,7 @@ class Budgets(Interceptor):
         *,
         clock: Callable[[], int] = time.time_ns,
         beat: float = BEAT / SECOND,
+        warn: Warn = log_warning,
     ) -> None:
         self._rules = rules
         self._worker = worker
@@ -106,7 +109,7 @@ class Budgets(Interceptor):
         self._turns = Turns()
         self._voice = voice = Voice(rules.style)
         self._filing = filing = Filing(worker, self._turns)
-        self._warnings = Warnings(worker, voice, clock)
+        self._warnings = Warnings(worker, voice, clock, warn, estimate=rules.estimate)
         self._stops = Stops(self._turns, voice, filing.count, filing.note, rules.price, clock)
         self._heartbeat = Heartbeat(worker, self._turns, clock, beat)
         asking = Asking(worker, rules.timeout, rules.opening)
@@ -224,7 +227,8 @@ class Budgets(Interceptor):
             return ()
         self._turns.end(running)
         self._settle(running, entry)
-        return self._warnings.at_turn_end(running.session, running.with_spend())  # an older turn may go on
+        crossed = self._warnings.at_turn_end(running.session, running.with_spend())  # an older turn may go on
+        return [*crossed, *self._warnings.uncounted(running, entry, self._rules.process)]
 
     def _settle(self, running: Running, entry: Entry) -> None:
         """When the row is in the ledger, which it was given first, nothing is held any more."""

@@ -19,6 +19,7 @@ class Rules(Struct, frozen=True):
     process: str | None = None  # names this run, where a budget is given as its flag
     style: Literal["message", "error"] = "message"
     on_unavailable: OnUnavailable = "local"
+    estimate: bool = True  # what agents use that report nothing
     timeout: float = 0.25  # seconds
     opening: float = 2.0  # seconds, in its place while the ledger is opened for the first time
     concrete: Callable[[str | None], str | None] = lambda model: model

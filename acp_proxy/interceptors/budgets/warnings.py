@@ -2,23 +2,27 @@
 
 Who may tell is the ledger's to say. Only what a turn's last line brings cannot wait for it: that is told at once, and
 then claimed, so that two turns which end in the same moment may both tell. That a budget does not count everything is
-told once in each window to each user.
+told once in each window to each user, and once to the log.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Literal
 
 from msgspec.structs import replace
 
-from acp_proxy.core.budget import Standing
+from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget.charge import uncounted
 from acp_proxy.core.budget.refusal import uncounted_text, warning_text
 from acp_proxy.core.effects import Send
+from acp_proxy.core.entry import Entry
 from acp_proxy.core.notice import threshold_reached
+from acp_proxy.interceptors.budgets.running import Running
 from acp_proxy.interceptors.budgets.voice import Voice
-from acp_proxy.ledger import LedgerError
+from acp_proxy.ledger import LedgerError, Warn
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.times import zone_info
@@ -30,10 +34,16 @@ _UNCOUNTED = 0  # announced as this percent, which is no threshold
 class Warnings:
     """Of one process. `claim` is called in the ledger's thread, everything else in the event loop."""
 
-    def __init__(self, worker: LedgerWorker, voice: Voice, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, worker: LedgerWorker, voice: Voice, clock: Callable[[], int], warn: Warn, *, estimate: bool
+    ) -> None:
+        """`warn` is called in the ledger's thread; without `estimate` agents that report nothing are not counted."""
         self._worker = worker
         self._voice = voice
         self._clock = clock
+        self._warn = warn
+        self._estimate = estimate
+        self._logged: set[tuple[str, str]] = set()  # budgets of which the log has it
         self._claims: dict[tuple[str, int], _Claim] = {}  # by the account's notice key and percent
 
     def claim(self, ledger: BudgetLedger, standings: Iterable[Standing], user: str) -> None:
@@ -46,7 +56,8 @@ class Warnings:
                         ours = self._announce(ledger, standing, percent, self._clock())
                         self._claims[key] = "ours" if ours else "done"
                 key = (standing.account.notice_key, _UNCOUNTED)
-                if key not in self._claims and _uncounted(standing):
+                if key not in self._claims and (text := _uncounted(standing)):
+                    self._log(standing.account, text)
                     ours = ledger.announce(standing.account.told_to(user), _UNCOUNTED)
                     self._claims[key] = "ours" if ours else "done"
 
@@ -79,6 +90,31 @@ class Warnings:
             if ours:
                 said.append(self._warning(session, after, max(ours)))
         return said
+
+    def uncounted(self, running: Running, entry: Entry, process: str | None) -> Iterator[Send]:
+        """That a turn is not counted, or not all of it, before the line that ends it: there may be no next prompt.
+
+        Its window's users were told before where the ledger had such a turn already.
+        """
+        for account in running.accounts:
+            missed = uncounted(account, running.origin, entry, process)
+            text = _uncounted(missed, silent=missed.untold > 0 and not self._estimate)
+            key = (_once(account), _UNCOUNTED)
+            if text and self._claims.get(key) != "done":
+                self._claims[key] = "done"
+                self._worker.do(partial(self._told, account, running.origin.user, text))
+                yield self._voice.say(running.session, account, text)
+
+    def _told(self, account: Account, user: str, text: str, ledger: BudgetLedger) -> None:
+        self._log(account, text)
+        if account.budget.window.name != "turn":  # of which no other turn is
+            ledger.announce(account.told_to(user), _UNCOUNTED)
+
+    def _log(self, account: Account, text: str) -> None:
+        budget = account.budget.layer, account.budget.name
+        if budget not in self._logged:
+            self._logged.add(budget)
+            self._warn("budget.not_counted", budget=account.budget.name, error=text)
 
     def _claimed(self, standing: Standing, percent: int, *, at_once: bool = False) -> bool:
         """Whether it is ours to tell now; then it is done."""
@@ -115,8 +151,13 @@ class Warnings:
         return self._voice.say(session, standing.account, text, first=first)
 
 
-def _uncounted(standing: Standing) -> str | None:
-    return None if standing.account.budget.mode == "shadow" else uncounted_text(standing)
+def _uncounted(standing: Standing, *, silent: bool = False) -> str | None:
+    return None if standing.account.budget.mode == "shadow" else uncounted_text(standing, silent=silent)
+
+
+def _once(account: Account) -> str:
+    """What something is told under once: each turn that is a window of its own would be told the same."""
+    return account.budget.name if account.budget.window.name == "turn" else account.notice_key
 
 
 def _after(standing: Standing, spend: int) -> Standing:

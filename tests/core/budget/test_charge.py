@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy.core.budget.charge import PRESUMED, SoFar, charge, charge_so_far
+from acp_proxy.core.budget import Standing
+from acp_proxy.core.budget.charge import PRESUMED, SoFar, charge, charge_so_far, uncounted
 from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.pricing import Priced
@@ -119,6 +122,38 @@ def test_of_a_row_that_is_only_presumed_each_account_bears_what_was_held_for_it(
     limit: str, hold: int, charged: int
 ) -> None:
     assert charge(account(budget(limit)), ORIGIN, replace(ROW, detail=PRESUMED), hold=hold) == charged
+
+
+def test_what_an_account_does_not_count_of_a_row_is_told_apart() -> None:
+    both = replace(ROW, lines=(OPUS, replace(HAIKU, cost=Money.of("2", "credits")), UNPRICED))
+    dollars, opus = account(budget()), account(budget(scope=Scope(model=("op*",))), replace(ALICE, model="opus"))
+    others = (Money.of("2", "credits"),)
+    assert uncounted(dollars, ORIGIN, both) == Standing(dollars, not_counted=others, unpriced=1)
+    assert uncounted(opus, ORIGIN, both) == Standing(opus)
+    rated = account(budget(rates=(("credits", 10),)))
+    assert uncounted(rated, ORIGIN, both) == Standing(rated, unpriced=1)
+    for limit in ("9 tokens", "9 turns"):
+        assert uncounted(account(budget(limit)), ORIGIN, both) == Standing(account(budget(limit)))
+    free = replace(ROW, lines=(replace(OPUS, cost=Money.of("0", "credits")),))
+    assert uncounted(dollars, ORIGIN, free) == Standing(dollars)
+
+
+@pytest.mark.parametrize(
+    ("limit", "changed", "untold"),
+    [
+        ("9 USD", {}, 1),
+        ("9 tokens", {}, 1),
+        ("9 turns", {}, 0),
+        ("9 USD", {"stop_reason": "cancelled"}, 0),
+        ("9 USD", {"usage_source": "agent"}, 0),
+        ("9 USD", {"lines": (UsageLine("opus", Usage(1)),), "usage_source": "partial"}, 0),
+    ],
+)
+def test_a_turn_of_which_nobody_told_anything_is_no_turn_that_cost_nothing(
+    limit: str, changed: dict[str, Any], untold: int
+) -> None:
+    silent = replace(ROW, lines=(UsageLine("opus", Usage()),), usage_source="none", cost_source="unknown")
+    assert uncounted(account(budget(limit)), ORIGIN, replace(silent, **changed)).untold == untold
 
 
 def test_an_estimate_is_never_below_what_is_known_nor_made_where_nothing_is_missing() -> None:

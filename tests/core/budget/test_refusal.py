@@ -190,6 +190,10 @@ def test_what_a_budget_cannot_count_is_told() -> None:
     assert uncounted_text(standing(budget("5 USD", rates=(("EUR", NANO),)), not_counted=other[1:])) == (
         'Not counted by budget "daily", which counts USD and EUR: 7 credits.'
     )
+    assert uncounted_text(standing(budget("9 tokens")), silent=True) == (
+        'Not counted by budget "daily", which counts tokens: a turn of which the agent told nothing, for '
+        "`run.estimate` is false."
+    )
     assert uncounted_text(standing(budget(), usd("1"))) is None
 
 

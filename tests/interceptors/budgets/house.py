@@ -100,8 +100,16 @@ class House:
             project_of=self.project_of,
             process=rules.process,
         )
-        self.enforcer = Budgets(rules, self.worker, self.recorder, uuid7, clock=self.clock, beat=self.beat)
-        self.ends = Ends([self.recorder, self.enforcer], clock=self.clock, later=self.later, aliases=self.aliases)
+        self.enforcer = Budgets(
+            rules, self.worker, self.recorder, uuid7, clock=self.clock, beat=self.beat, warn=self.warnings
+        )
+        self.ends = Ends(
+            [self.recorder, self.enforcer],
+            clock=self.clock,
+            later=self.later,
+            aliases=self.aliases,
+            estimate=rules.estimate,
+        )
 
     @property
     def url(self) -> str:

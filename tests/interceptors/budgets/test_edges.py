@@ -90,8 +90,14 @@ async def test_each_user_has_a_budget_of_their_own(tmp_path: Path) -> None:
 
 async def test_another_currency_is_not_counted_and_that_is_said(tmp_path: Path) -> None:
     euros = daily(Limit(10**9, "EUR"))
-    await spend(tmp_path, "5", euros)
     async with house(tmp_path, euros) as made:
+        assert await made.prompt(2)
+        made.finish(2, "5")
+        *_, told, end = made.ends.client.messages
+        assert made.texts() == ['Not counted by budget "daily", which counts EUR: 5 USD.']
+        assert (told["method"], end["id"]) == ("session/update", 2)
+        await made.settled()
+    async with house(tmp_path, euros, origin=replace(ALICE, user="bob")) as made:
         assert await made.prompt(2)
         assert made.texts() == ['Not counted by budget "daily", which counts EUR: 5 USD.']
 
@@ -101,13 +107,13 @@ async def test_what_is_not_counted_is_said_to_each_user_once_in_a_window_and_not
 ) -> None:
     clock, euros = Clock(), daily(Limit(10**9, "EUR"))
     await spend(tmp_path, "5", euros, clock=clock)
-    for user, said in ("alice", 1), ("alice", 0), ("bob", 1), ("bob", 0):
+    for user, said in ("alice", 0), ("bob", 1), ("bob", 0):
         async with house(tmp_path, euros, clock=clock, origin=replace(ALICE, user=user)) as made:
             assert await made.prompt(2)
             assert len(made.texts()) == said
     clock.now += DAY
     await spend(tmp_path, "5", euros, clock=clock)
-    async with house(tmp_path, euros, clock=clock) as made:
+    async with house(tmp_path, euros, clock=clock, origin=replace(ALICE, user="bob")) as made:
         assert await made.prompt(2)
         assert made.texts() == ['Not counted by budget "daily", which counts EUR: 5 USD.']
 

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from acp_proxy.core.budget import Limit
 from acp_proxy.core.notice import KINDS
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.scope import Scope
-from acp_proxy.core.windows import DAY, Window
+from acp_proxy.core.windows import DAY, Window, WindowName
 from acp_proxy.ledger.notices import Subscription
 from tests.core.story import PRICES
 from tests.ends import SESSION, answer, request, update
@@ -315,6 +316,31 @@ async def test_what_cannot_be_counted_is_said_loudly_once(tmp_path: Path) -> Non
             made.finish(number, usage=usage)
             await made.settled()
         assert [text[:26] for text in made.texts()] == ['Not counted by budget "dai']
+
+
+@pytest.mark.parametrize("window", ["day", "turn", "session"])
+async def test_a_turn_that_a_budget_cannot_count_is_told_before_it_ends_and_in_the_log(
+    tmp_path: Path, window: WindowName
+) -> None:
+    async with house(tmp_path, replace(daily(Limit(10**9, "EUR")), window=Window(window))) as made:
+        for number, cost in (2, "5"), (3, "6"):
+            assert await made.prompt(number)
+            made.finish(number, cost)
+            assert made.texts() == ['Not counted by budget "daily", which counts EUR: 5 USD.']
+            await made.settled()
+        assert made.warnings.told == [("budget.not_counted", {"budget": "daily", "error": made.texts()[0]})]
+
+
+@pytest.mark.parametrize("limit", [Limit(100, "tokens"), Limit(10**9, "USD")])
+async def test_a_budget_that_cannot_count_an_agent_which_tells_nothing_says_so(tmp_path: Path, limit: Limit) -> None:
+    for estimate, said in (True, 0), (False, 1):
+        async with house(tmp_path / str(estimate), daily(limit), options={"estimate": estimate}) as made:
+            for number in (2, 3):
+                assert await made.prompt(number)
+                made.finish(number)
+                await made.settled()
+            assert len(made.texts()) == len(made.warnings.told) == said
+            assert all("told nothing" in text for text in made.texts())
 
 
 async def test_a_budget_in_shadow_says_nothing_of_what_it_cannot_count(tmp_path: Path) -> None:
