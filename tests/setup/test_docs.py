@@ -27,7 +27,7 @@ def test_every_editor_has_a_row_and_a_section_with_its_source() -> None:
     assert sorted(re.findall(r"^\| `([a-z-]+)` \|", PAGE.partition("## What")[0], re.MULTILINE)) == sorted(NAMES)
     titles = [*(editor.title for editor in EDITORS.values()), *(pasted.title for pasted in PASTED.values())]
     sections = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[2:]}
-    assert sorted(sections) == sorted([*titles, "Others"])
+    assert sorted(sections) == sorted([*titles, "Conductors", "Others"])
     assert all(re.search(r"^Sources?: .*https://", part, re.MULTILINE | re.DOTALL) for part in sections.values())
 
 
