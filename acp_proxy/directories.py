@@ -6,6 +6,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+SYNCHRONOUS = "?synchronous="
+"""What may follow the path in the URL of a ledger's file, before one of `HOW_SYNCHRONOUS`; by default it is normal."""
+HOW_SYNCHRONOUS = ("full", "normal")
+
 
 def config_directory(environ: Mapping[str, str]) -> Path:
     if sys.platform == "darwin":

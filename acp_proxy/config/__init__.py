@@ -27,7 +27,7 @@ from acp_proxy.config.values import (
     Run,
     Serve,
 )
-from acp_proxy.directories import default_ledger
+from acp_proxy.directories import SYNCHRONOUS, default_ledger
 
 if TYPE_CHECKING:
     from acp_proxy.config.channels import Channel
@@ -176,9 +176,10 @@ def _log(section: dict[str, Any], environ: Mapping[str, str]) -> Log:
 
 def _ledger(section: dict[str, Any], environ: Mapping[str, str]) -> LedgerChoice:
     if section["url"].startswith("sqlite:///"):
-        path = expanded(section["url"].removeprefix("sqlite:///"), environ)
+        path, asked, how = section["url"].removeprefix("sqlite:///").partition(SYNCHRONOUS)
+        path = expanded(path, environ)
         try:
-            section["url"] = f"sqlite:///{os.path.realpath(path)}"
+            section["url"] = f"sqlite:///{os.path.realpath(path)}{asked}{how}"
         except FileNotFoundError as error:
             raise ConfigError(f"ledger.url: {path}: the working directory was removed") from error
     return LedgerChoice(**section)

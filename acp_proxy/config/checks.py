@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
+from acp_proxy.directories import HOW_SYNCHRONOUS, SYNCHRONOUS
+
 if TYPE_CHECKING:
     from acp_proxy.core.notice import NoticeKind
     from acp_proxy.core.windows import Window
@@ -93,6 +95,9 @@ def ledger_url(value: object) -> str:
     if scheme != "sqlite" or not rest.startswith("/") or len(rest) < 2:
         meant = "" if ":" in url or "@" in url else f", such as sqlite:///{url},"
         raise ValueError(f"expected sqlite:///PATH{meant} or postgresql://HOST/DATABASE")
+    _, asked, how = rest.partition(SYNCHRONOUS)
+    if asked and how not in HOW_SYNCHRONOUS:
+        raise ValueError("expected synchronous=full or synchronous=normal after the path")
     return url
 
 

@@ -17,6 +17,7 @@ from msgspec.structs import fields
 from acp_proxy.config import Config
 from acp_proxy.config.schema import Key
 from acp_proxy.core import digest as digests
+from acp_proxy.directories import SYNCHRONOUS
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.places import canonical_url, is_postgres
 from acp_proxy.ledger.settings import FileLayer
@@ -79,7 +80,7 @@ def _meant(key: Key, value: Any) -> Any:
 def _place(url: str) -> str:
     """Where the ledger is. Never who asks for it, nor how."""
     try:
-        return canonical_url(url) if is_postgres(url) else url
+        return canonical_url(url) if is_postgres(url) else url.partition(SYNCHRONOUS)[0]
     except LedgerError:
         return ""
 

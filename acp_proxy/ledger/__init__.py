@@ -282,7 +282,7 @@ def open_reader(
 
         if told := missing(sqlite_path(url), directories):
             tell(told)
-    reader = SqliteReader(sqlite_path(url), warn=warn, journals=directories)
+    reader = SqliteReader(sqlite_path(url), warn=warn, journals=directories, written_at=url)
     _settle_dead(reader, warn, time.time_ns)
     return reader
 

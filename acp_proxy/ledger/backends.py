@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from acp_proxy.ledger import LedgerError
-from acp_proxy.ledger.places import is_postgres, sqlite_path
+from acp_proxy.ledger.places import is_postgres, is_synchronous, sqlite_path
 
 if TYPE_CHECKING:
     from acp_proxy.ledger.sql import SqlLedger
@@ -18,7 +18,7 @@ def backend_at(url: str) -> Callable[..., SqlLedger]:
     if not is_postgres(url):
         from acp_proxy.ledger.sqlite.ledger import SqliteLedger
 
-        return partial(SqliteLedger, sqlite_path(url))
+        return partial(SqliteLedger, sqlite_path(url), synchronous=is_synchronous(url))
     try:
         from acp_proxy.ledger.postgres.ledger import PostgresLedger
     except ImportError as error:

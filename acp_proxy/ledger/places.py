@@ -13,7 +13,7 @@ from errno import ENOTDIR
 from pathlib import Path
 
 from acp_proxy.core.digest import digest
-from acp_proxy.directories import state_directory
+from acp_proxy.directories import HOW_SYNCHRONOUS, SYNCHRONOUS, state_directory
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.owners import Owner
 
@@ -37,6 +37,9 @@ def sqlite_path(url: str) -> Path:
         raise LedgerError(f"ledger URL without a scheme, {EXPECTED}")
     if scheme != "sqlite":
         raise LedgerError(f"ledger URL of unknown scheme {scheme!r}, {EXPECTED}")
+    rest, asked, how = rest.partition(SYNCHRONOUS)
+    if asked and how not in HOW_SYNCHRONOUS:
+        raise LedgerError("ledger URL: expected synchronous=full or synchronous=normal after the path")
     path = rest.removeprefix("/")
     if path == rest or not path or path.endswith("/") or "\0" in path:
         raise LedgerError(f"ledger URL without a file after sqlite:///, {EXPECTED}")
@@ -46,8 +49,13 @@ def sqlite_path(url: str) -> Path:
         raise LedgerError(f"ledger URL {url!r}: {error}") from error
 
 
+def is_synchronous(url: str) -> bool:
+    """Whether a ledger in SQLite is to have each transaction on the disk before it counts as written."""
+    return url.partition(SYNCHRONOUS)[2] == "full"
+
+
 def canonical_url(url: str) -> str:
-    """What a ledger opened at `url` calls itself: absolute, without credentials. Raises LedgerError."""
+    """What a ledger opened at `url` calls itself: absolute, without credentials or options. Raises LedgerError."""
     if not is_postgres(url):
         return sqlite_url(sqlite_path(url))
     from acp_proxy.ledger.postgres_address import Address

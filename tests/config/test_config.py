@@ -102,6 +102,13 @@ def test_a_command_does_not_answer_from_another_ledger_than_the_one_it_names(mac
         load_to_answer({"ledger": "sqlite:////tmp/x.db"}, environ, admin_file=machine.admin_file)
 
 
+def test_how_a_ledgers_file_is_written_is_no_part_of_its_path(machine: Machine) -> None:
+    (machine.home / "kept.db").touch()
+    (machine.home / "ledger.db").symlink_to("kept.db")
+    machine.user('[ledger]\nurl = "sqlite:///~/ledger.db?synchronous=full"\n')
+    assert machine.load().ledger.url == f"sqlite:///{machine.home}/kept.db?synchronous=full"
+
+
 def test_an_administrators_price_is_final_as_a_whole(machine: Machine) -> None:
     machine.admin('[prices.m]\ninput = "5"\noutput = "25"\n')
     machine.user('[prices.m]\ncached_read = "0"\n[prices.other]\ninput = "1"\n')

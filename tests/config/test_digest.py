@@ -84,6 +84,11 @@ def test_a_file_has_one_digest_as_long_as_its_form_is_the_same(root: Path) -> No
     assert digests(root, with_window)[0] == "0205e01aecaa4856e2b34e753c69aec4"
 
 
+def test_how_a_ledgers_file_is_written_is_in_no_digest(root: Path) -> None:
+    url = '[ledger]\nurl = "sqlite:////srv/ledger.db{}"\n'
+    assert digests(root, url.format("")) == digests(root, url.format("?synchronous=full"))
+
+
 def test_files_that_mean_the_same_have_the_same_digest(root: Path) -> None:
     assert digests(root, FILE, FILE) == digests(root, SAME, SAME)
 

@@ -37,12 +37,14 @@ class SqliteConnection:
         reopened: Callable[[], None] = lambda: None,
         *,
         makes: bool = True,
+        synchronous: bool = False,
     ) -> None:
         self.path = path
         self._patience = patience
         self._warn = warn
         self._reopened = reopened
         self._makes = makes
+        self._synchronous = synchronous
         self._file: Identity | None = _NO_FILE
         self._connection = self._connect()
 
@@ -80,11 +82,14 @@ class SqliteConnection:
         if self._makes and (left := set_log_aside(self.path, self._patience)):
             self._warn("ledger.log_left", error="the ledger was moved away without it", moved_to=str(left))
         try:
-            connection, self._file = connect(self.path, self._patience, make=self._makes)
+            connection, self._file = self._opened()
         except LedgerDamagedError as error:
             self._set_aside(error, error.file)
-            connection, self._file = connect(self.path, self._patience, make=self._makes)
+            connection, self._file = self._opened()
         return connection
+
+    def _opened(self) -> tuple[sqlite3.Connection, Identity | None]:
+        return connect(self.path, self._patience, make=self._makes, synchronous=self._synchronous)
 
     def _set_aside(self, error: LedgerDamagedError, damaged: Identity | None) -> None:
         if not was_ledger(self.path):  # a file of the user's, named by mistake

@@ -56,7 +56,9 @@ class LedgerDamagedError(LedgerUnavailableError):
     file: Identity | None = None
 
 
-def connect(path: Path, patience: float, *, make: bool = True) -> tuple[sqlite3.Connection, Identity | None]:
+def connect(
+    path: Path, patience: float, *, make: bool = True, synchronous: bool = False
+) -> tuple[sqlite3.Connection, Identity | None]:
     """A connection in autocommit mode to the ledger at `path`, made and migrated when needed, and to which file.
 
     Without `make` it is to an empty ledger in memory, and to no file, where there is none. Raises LedgerError.
@@ -75,7 +77,10 @@ def connect(path: Path, patience: float, *, make: bool = True) -> tuple[sqlite3.
             file = identity(path)
             try:
                 with translated(path):
-                    return _connect(path, patience, CACHE if make else None), file
+                    connection = _connect(path, patience, CACHE if make else None)
+                    if synchronous:
+                        connection.execute("PRAGMA synchronous = FULL")
+                    return connection, file
             except LedgerDamagedError as error:
                 error.file = file
                 raise

@@ -33,7 +33,10 @@ T = TypeVar("T")
 
 
 class SqliteLedger(SqlLedger):
-    """A `BudgetLedger`; `patience` bounds in seconds how long a call waits for other writers."""
+    """A `BudgetLedger`; `patience` bounds in seconds how long a call waits for other writers.
+
+    With `synchronous` what is written is on the disk, and not only in the system's hands.
+    """
 
     dialect = SQLITE
 
@@ -45,6 +48,7 @@ class SqliteLedger(SqlLedger):
         warn: Warn = log_warning,
         journals: Sequence[Path] = (),
         must_exist: bool = False,
+        synchronous: bool = False,
     ) -> None:
         super().__init__(warn, journals)
         self.path = path
@@ -52,7 +56,8 @@ class SqliteLedger(SqlLedger):
         self._patience = patience
         if must_exist and (told := missing(path, journals)):
             raise NoLedgerError(told)
-        self._database = SqliteConnection(path, patience, warn, self._known_series.clear)
+        self._synchronous = synchronous
+        self._database = SqliteConnection(path, patience, warn, self._known_series.clear, synchronous=synchronous)
         with translated(path):
             self._turnstile = Turnstile(queue_of(path), patience)
 
@@ -62,7 +67,8 @@ class SqliteLedger(SqlLedger):
         with translated(self.path):
             size = self.path.stat().st_size
         library = f"SQLite {sqlite3.sqlite_version}"
-        return f"{self.path}: {sized(rows, size)}, schema {len(MIGRATIONS)}, {library}"
+        how = ", synchronous" if self._synchronous else ""
+        return f"{self.path}: {sized(rows, size)}, schema {len(MIGRATIONS)}, {library}{how}"
 
     def close(self) -> None:
         self._database.close()

@@ -31,9 +31,12 @@ class SqliteReader(SqlReader):
         patience: float = 5.0,
         warn: Warn = log_warning,
         journals: Sequence[Path] = (),
+        written_at: str | None = None,
     ) -> None:
+        """`written_at` is the URL of who writes for it, where that is not only its path."""
         super().__init__(warn, journals)
         self.url = sqlite_url(path)
+        self._written_at = written_at or self.url
         self._patience = patience
         self._database = SqliteConnection(path, patience, warn, makes=False)
 
@@ -42,7 +45,7 @@ class SqliteReader(SqlReader):
         dead = dead_turns(self._read, self._journals, now)
         if dead or self._is_owed():
             open_ledger(
-                self.url, patience=self._patience, warn=self._warn, journals=self._journals, clock=lambda: now
+                self._written_at, patience=self._patience, warn=self._warn, journals=self._journals, clock=lambda: now
             ).close()
         return len(dead)
 

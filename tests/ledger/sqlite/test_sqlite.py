@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger, places
+from acp_proxy.ledger.backends import backend_at
 from acp_proxy.ledger.columns import key_values
 from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS
@@ -42,6 +43,24 @@ def path(tmp_path: Path) -> Path:
 def opened(path: Path, patience: float = 5.0, warn: Warnings | None = None) -> Iterator[SqliteLedger]:
     with closing(SqliteLedger(path, patience=patience, warn=warn or Warnings())) as ledger:
         yield ledger
+
+
+@pytest.mark.parametrize(("asked", "level"), [("", 1), ("?synchronous=normal", 1), ("?synchronous=full", 2)])
+def test_each_transaction_is_on_the_disk_where_the_url_asks_for_it(path: Path, asked: str, level: int) -> None:
+    with closing(backend_at(f"sqlite:///{path}{asked}")()) as ledger:
+        assert isinstance(ledger, SqliteLedger)
+        assert ledger.url == f"sqlite:///{path}"
+        assert ledger.check().endswith(", synchronous") == (level == 2)
+        path.rename(path.with_name("elsewhere"))  # a file that takes its place is written in the same way
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        ledger.append([row()])
+        assert ledger._read("PRAGMA synchronous", ()) == [(level,)]
+
+
+def test_another_way_of_writing_is_no_part_of_a_files_name(path: Path) -> None:
+    with pytest.raises(LedgerError, match="expected synchronous=full or synchronous=normal after the path"):
+        backend_at(f"sqlite:///{path}?synchronous=ful")
 
 
 def ids(path: Path) -> list[str]:
