@@ -188,3 +188,16 @@ def test_a_database_that_is_away_at_the_start_is_waited_for(home: Home) -> None:
         assert answer.status == 503
         assert set(answer.json) == {"error"}
         assert served.ask("/").status == 200
+
+
+def test_a_database_that_is_away_at_the_start_is_told(home: Home) -> None:
+    pytest.importorskip("asyncpg")
+    url = f"postgresql://127.0.0.1:{free_port()}/ledger"
+    command = [*COMMAND, "serve", "--port", "0", "--ledger", url]
+    with subprocess.Popen(command, env=home.environ, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        said = process.stderr.readline()
+        process.kill()
+        process.stderr.read()
+    assert said.startswith(f"acp-proxy: serve: ledger {url}: ")
+    assert said.endswith("; it is asked again\n")
