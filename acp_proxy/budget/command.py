@@ -17,12 +17,14 @@ from msgspec.structs import replace
 from acp_proxy import table
 from acp_proxy.budget import listing
 from acp_proxy.budget.accounts import accounts_of
+from acp_proxy.budget.nobody import names_nobody
 from acp_proxy.budget.own import own_subject
 from acp_proxy.config import Config, load, load_to_answer
 from acp_proxy.config.files import expanded, read
 from acp_proxy.core.budget import Account, Per, Standing
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import Bounds
+from acp_proxy.figures import clean
 from acp_proxy.ledger import Query, Tell, open_or_make, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
 from acp_proxy.times import Zone
@@ -76,13 +78,17 @@ def _list(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, p
         return 0, listing.as_json(standings)
     if not standings:
         return 0, NO_BUDGETS
-    return 0, _table(standings, place)
+    nobody = [
+        clean(f'Nothing counts in budget "{budget.name}" so far: {why}.')
+        for budget, why in names_nobody(config.budgets, ledger)
+    ]
+    return 0, _table(standings, place, nobody)
 
 
-def _table(standings: Sequence[Standing], place: Place) -> str:
+def _table(standings: Sequence[Standing], place: Place, more: Sequence[str] = ()) -> str:
     if place.width is None:
-        return listing.plain(standings)
-    return listing.coloured(standings, place.width, place.environ)
+        return listing.plain(standings, more)
+    return listing.coloured(standings, place.width, place.environ, more)
 
 
 def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:

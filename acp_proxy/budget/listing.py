@@ -18,13 +18,15 @@ from acp_proxy.table import Column
 from acp_proxy.times import rfc3339_or_none
 
 
-def plain(standings: Sequence[Standing]) -> str:
-    return table.plain(_columns(standings), _notes(standings))
+def plain(standings: Sequence[Standing], more: Sequence[str] = ()) -> str:
+    """`more` are lines that stand below what the figures leave out."""
+    return table.plain(_columns(standings), [*_notes(standings), *more])
 
 
-def coloured(standings: Sequence[Standing], width: int, environ: Mapping[str, str]) -> str:
+def coloured(standings: Sequence[Standing], width: int, environ: Mapping[str, str], more: Sequence[str] = ()) -> str:
     """For a terminal of `width` columns; the bars show what is used and, paler, what is held."""
-    return table.coloured(_columns(standings), _notes(standings), lambda room: _bars(standings, room), width, environ)
+    notes = [*_notes(standings), *more]
+    return table.coloured(_columns(standings), notes, lambda room: _bars(standings, room), width, environ)
 
 
 def as_json(standings: Sequence[Standing]) -> str:

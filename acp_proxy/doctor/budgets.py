@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal
 
+from acp_proxy.budget.nobody import names_nobody
 from acp_proxy.config import Config
 from acp_proxy.config.schema import Key, dotted
 from acp_proxy.config.values import Pricing
 from acp_proxy.core.budget import Budget
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.money import decimal_text, exact_text
-from acp_proxy.core.scope import DIMENSIONS, Dimension, fits
 from acp_proxy.ledger import LedgerReader, Query
 
 _FILES: tuple[Literal["user"], Literal["admin"]] = ("user", "admin")
@@ -22,10 +22,11 @@ def budget_troubles(config: Config, ledger: LedgerReader) -> Iterator[tuple[Budg
     """Each budget with what is wrong with it, in the order of the configuration."""
     if not config.budgets:
         return
-    seen = {name: _seen(ledger, name) for name in DIMENSIONS}
+    nobody = list(names_nobody(config.budgets, ledger))
     currencies = {cost.currency for sums in ledger.summed(Query(), ()) for cost in sums.costs}
     for budget in config.budgets:
-        yield budget, [*_amounts(budget, currencies), *_nobody(budget, seen), *_ways_around(budget, config)]
+        of_nobody = [text for each, text in nobody if each is budget]
+        yield budget, [*_amounts(budget, currencies), *of_nobody, *_ways_around(budget, config)]
 
 
 def in_words(budget: Budget) -> str:
@@ -49,13 +50,6 @@ def _amounts(budget: Budget, currencies: set[str]) -> Iterator[str]:
         yield f"its limit is below {least} {limit.unit}, the least that a prompt holds: it refuses everything"
     if limit.is_money and currencies and currencies.isdisjoint(budget.units):
         yield f"it counts {' and '.join(budget.units)}, and the ledger has only {', '.join(sorted(currencies))}"
-
-
-def _nobody(budget: Budget, seen: Mapping[Dimension, set[str]]) -> Iterator[str]:
-    for name in DIMENSIONS:
-        patterns = budget.scope.of(name)
-        if patterns and seen[name] and not any(fits(pattern, value) for pattern in patterns for value in seen[name]):
-            yield f"no {name} in the ledger is {' or '.join(patterns)}"
 
 
 def _ways_around(budget: Budget, config: Config) -> Iterator[str]:
@@ -87,7 +81,3 @@ def _in_force(config: Config) -> set[Key]:
     named = (("prices", config.pricing.prices), ("aliases", config.aliases), ("agents", config.agents))
     found: set[Key] = {(table, name) for table, names in named for name in names}
     return found if config.pricing.cache_write == Pricing().cache_write else {*found, ("pricing", "cache_write")}
-
-
-def _seen(ledger: LedgerReader, name: Dimension) -> set[str]:
-    return {str(sums.key[0]) for sums in ledger.summed(Query(), (name,)) if sums.key[0] is not None}

@@ -68,6 +68,15 @@ def listed(machine: Machine, *options: str) -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in json.loads(machine.answer("budget", "list", "--json", *options))["budgets"]}
 
 
+def test_a_budget_whose_scope_names_nobody_that_was_seen_says_so_below_the_list(machine: Machine) -> None:
+    configure(machine, TWO.replace('model = "claude-opus*"', 'agent = ["cluade*", "codex"], model = "*opus*"'))
+    assert "counts" not in machine.answer("budget", "list")
+    spend(machine, "1")
+    said = 'Nothing counts in budget "opus" so far: no agent in the ledger is cluade* or codex.'
+    assert machine.answer("budget", "list").splitlines()[-2:] == ["", said]
+    assert said in in_terminal(machine, 120, "budget", "list")
+
+
 def test_list_tells_what_is_used_and_left(machine: Machine) -> None:
     spend(machine, "1", "0.5")
     found = listed(machine)
