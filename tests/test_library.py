@@ -180,19 +180,20 @@ async def test_who_leaves_at_once_ends_the_agent_just_so() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="whether it lives is looked up in /proc")
-async def test_who_gives_up_while_it_leaves_kills_the_agent_and_closes_the_connection() -> None:
+async def test_who_gives_up_while_it_leaves_kills_the_agent_and_its_children_and_closes_the_connection() -> None:
     ours, theirs = socket.socketpair()
     stays = (
-        "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(os.getpid(), flush=True)\n"
+        "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); child = os.fork()\n"
+        "if child: print(os.getpid(), child, flush=True)\n"
         "while True: signal.pause()"
     )
     with suppress(TimeoutError):
         async with asyncio.timeout(60) as patience:
             async with acp_proxy.Relay([sys.executable, "-c", stays], client=theirs, grace=60):
                 reader, writer = await asyncio.open_connection(sock=ours)
-                pid = int(await reader.readline())
+                pids = [int(pid) for pid in (await reader.readline()).split()]
                 patience.reschedule(0)
-    assert eventually(lambda: not alive(pid))
+    assert eventually(lambda: not any(map(alive, pids)))
     assert await reader.read() == b""
     writer.close()
 
