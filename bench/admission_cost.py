@@ -49,7 +49,7 @@ def client(url: str, number: int, seconds: float, *, plain: bool) -> None:
         turn(ledger, owner, number)  # the first one of a process takes longer; relays live for hours
         _meet("ready")
         used = time.process_time()
-        due = time.monotonic() + random.uniform(0, PERIOD)  # noqa: S311  (nobody begins at once)
+        due = time.monotonic() + random.uniform(0, PERIOD)
         end = time.monotonic() + seconds
         while due < end:
             time.sleep(max(0.0, due - time.monotonic()))

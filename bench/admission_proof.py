@@ -204,8 +204,8 @@ def client(url: str, directory: str, number: int, prompts: int, cap: int, exact:
             if _naively(ledger, cap) if naive else _admitted(ledger, turn, cap):
                 os.write(started, f"{turn}\n".encode())
                 if not naive:
-                    time.sleep(random.uniform(0, _LONGEST_TURN))  # noqa: S311  (how long a turn takes)
-                _settle(ledger, journal, turn, HOLD if exact else random.randint(HOLD // 2, HOLD))  # noqa: S311
+                    time.sleep(random.uniform(0, _LONGEST_TURN))
+                _settle(ledger, journal, turn, HOLD if exact else random.randint(HOLD // 2, HOLD))
     journal.close()
 
 

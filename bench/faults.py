@@ -143,7 +143,7 @@ def main() -> int:
 
 def _tried(server: Server, arguments: argparse.Namespace) -> tuple[dict[str, Counter[str]], bool]:
     """Each kind in turn, until the time is over."""
-    chance, end, good = random.Random(arguments.seed), time.monotonic() + arguments.minutes * 60, True  # noqa: S311
+    chance, end, good = random.Random(arguments.seed), time.monotonic() + arguments.minutes * 60, True
     tried = {name: trial for name, trial in kinds(server).items() if arguments.only in name}
     figures = {name: Counter[str]() for name in tried}
     while time.monotonic() < end:
@@ -153,7 +153,7 @@ def _tried(server: Server, arguments: argparse.Namespace) -> tuple[dict[str, Cou
             budget, seed = "budget" in name, chance.randrange(1 << 32)
             with tempfile.TemporaryDirectory(prefix="faults") as directory:
                 try:
-                    verdict = trial(Path(directory), random.Random(seed))  # noqa: S311
+                    verdict = trial(Path(directory), random.Random(seed))
                 except AssertionError as error:  # it did not come to an end
                     good = False
                     figures[name] += Counter(trials=1, faults=1)

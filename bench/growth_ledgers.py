@@ -122,7 +122,7 @@ def inside(home: Path, url: str) -> dict[str, Costs]:
         found[f"start-up that recovers {_LEFT} rows"] = _cost(
             lambda: open_ledger(url, journals=[Path(directory)]).close()
         )
-    chance, now = random.Random(), time.time_ns()  # noqa: S311
+    chance, now = random.Random(), time.time_ns()
     with closing(open_ledger(url, journals=())) as ledger:
         rows = iter([_row(now, chance) for _ in range(_REPEATED)])
         owner, wanted = Owner.this(), [(account, HoldSize(HOLD, 1)) for account in accounts(10**6)]
@@ -138,7 +138,7 @@ def inside(home: Path, url: str) -> dict[str, Costs]:
         found["admission: the first hold of a session, and of a run"] = _median(hold_first)
         found["a turn's row"] = _median(lambda: ledger.append([next(rows)]))
         environ = {"HOME": str(home), "USER": "alice"}
-        exporter = Exporter(load({"ledger": url}, environ, admin_file=Path("/nowhere")), Catalog.load(), journals=())
+        exporter = Exporter(load({"ledger": url}, environ, admin_file=Path("/nowhere")), Catalog(), journals=())
         found["scrape"] = _median(lambda: exporter.scrape(ledger))
         ledger.settle_dead(time.time_ns())
     return found
@@ -147,7 +147,7 @@ def inside(home: Path, url: str) -> dict[str, Costs]:
 def _die_with_rows(directory: Path, url: str) -> None:
     child = os.fork()
     if not child:
-        journal, now, chance = open_journal([directory], url, log_warning), time.time_ns(), random.Random()  # noqa: S311
+        journal, now, chance = open_journal([directory], url, log_warning), time.time_ns(), random.Random()
         for _ in range(_LEFT):
             journal.write(_row(now, chance))
         os._exit(0)

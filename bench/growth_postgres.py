@@ -50,7 +50,7 @@ async def _copy(file: Path, url: str) -> None:
         with closing(sqlite3.connect(file)) as database:
             for (table,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
                 if table not in _LEFT_OUT:
-                    found = database.execute(f"SELECT * FROM {table}")  # noqa: S608  a name of ours
+                    found = database.execute(f"SELECT * FROM {table}")
                     columns = [name for name, *_ in found.description]
                     while some := found.fetchmany(_AT_ONCE):
                         await connection.copy_records_to_table(table, records=some, columns=columns)

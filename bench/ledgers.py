@@ -68,14 +68,14 @@ def multiply(file: Path, by: int) -> None:
         note_all(lambda sql, values: database.execute(sql, values).fetchall())
         _add_up(database)
         for column in ("count", "units", "nano"):
-            database.execute(f"UPDATE tally SET {column} = {column} * ?", (by,))  # noqa: S608
+            database.execute(f"UPDATE tally SET {column} = {column} * ?", (by,))
         database.execute("PRAGMA journal_mode = WAL")
 
 
 def row_of(number: int, turns: int, now: int, chance: random.Random) -> Row:
     """Turns come evenly over the years until now; what a session is about stays the same in it."""
     session = number // TURNS_A_SESSION
-    fixed = random.Random(session)  # noqa: S311
+    fixed = random.Random(session)
     model = fixed.choice(MODELS)
     start = now - (turns - number) * (YEARS * 365 * _DAY // turns) - 60 * 10**9
     usage = Usage(chance.randrange(5000), chance.randrange(90_000), chance.randrange(3000), chance.randrange(2000))
@@ -98,7 +98,7 @@ def row_of(number: int, turns: int, now: int, chance: random.Random) -> Row:
 
 
 def _append(file: Path, turns: int) -> None:
-    now, chance = time.time_ns(), random.Random(turns)  # noqa: S311
+    now, chance = time.time_ns(), random.Random(turns)
     with closing(open_ledger(f"sqlite:///{file}", journals=())) as ledger:
         for start in range(0, turns, _BATCH):
             ledger.append([row_of(number, turns, now, chance) for number in range(start, min(start + _BATCH, turns))])
@@ -112,8 +112,8 @@ def _copy(database: sqlite3.Connection, table: str) -> None:
     changed |= {name: f"{name} - number * {QUARTER_HOUR}" for name in ("started_at", "ended_at")}
     columns = [found[1] for found in database.execute(f"PRAGMA table_info({table})")]
     values = ", ".join(changed.get(column, column) for column in columns)
-    database.execute(f"CREATE TEMP TABLE original AS SELECT * FROM main.{table}")  # noqa: S608
-    database.execute(f"INSERT INTO {table} SELECT {values} FROM original CROSS JOIN copy")  # noqa: S608
+    database.execute(f"CREATE TEMP TABLE original AS SELECT * FROM main.{table}")
+    database.execute(f"INSERT INTO {table} SELECT {values} FROM original CROSS JOIN copy")
     database.execute("DROP TABLE original")
 
 
@@ -127,13 +127,13 @@ def _add_up(database: sqlite3.Connection) -> None:
     database.execute(f"""
         INSERT INTO total SELECT org_id, 0, series, bucket - number AS moved, {sums}, {moved}
         FROM quarter CROSS JOIN copy GROUP BY org_id, series, moved
-    """)  # noqa: S608
+    """)
     for level, size in enumerate((*LEVELS[1:], 2**62), 1):
         bucket = "0" if level == WHOLE else f"bucket / {size}"
         database.execute(f"""
             INSERT INTO total SELECT org_id, {level}, series, {bucket} AS larger, {sums}, min(first_at), max(last_at)
             FROM total WHERE level = 0 GROUP BY org_id, series, larger
-        """)  # noqa: S608
+        """)
 
 
 def main() -> int:

@@ -58,7 +58,7 @@ def main() -> int:
 
 def _measure(home: Path, turns: int, times: int) -> None:
     ledger = open_ledger(f"sqlite:///{home / LEDGER}", journals=())
-    chance = random.Random()  # noqa: S311
+    chance = random.Random()
 
     def add_one() -> None:
         now = time.time_ns()

@@ -93,7 +93,7 @@ def measure(path: Path, users: int, *, user_label: bool) -> dict[str, float]:
 
 
 def measured(url: str, users: int, *, user_label: bool) -> dict[str, float]:
-    exporter = Exporter(_config(url, user_label=user_label), Catalog.load(), journals=())
+    exporter = Exporter(_config(url, user_label=user_label), Catalog(), journals=())
     took, cpu, zipped = [], [], []
     with closing(open_ledger(url, journals=())) as ledger:
         for _ in range(SCRAPES):

@@ -145,16 +145,16 @@ def test_a_turn_in_which_another_model_was_chosen_is_one_of_the_models_that_its_
 
 
 def test_what_claude_spent_unseen_before_a_load_is_told_apart_by_the_catalogs_prices() -> None:
-    result = metered_by(Catalog.load(), Path("claude-agent-acp-0.100.0/reload.jsonl"))
+    result = metered_by(Catalog(), Path("claude-agent-acp-0.100.0/reload.jsonl"))
     unseen, turn, *_ = result.rows
     assert (unseen.kind, unseen.costs) == ("autonomous", (Money(15_624_000, "USD"),))
     assert (turn.kind, turn.costs, turn.cost_source) == ("turn", (Money(10_927_000, "USD"),), "agent")
 
 
 def test_the_catalog_agrees_with_what_claude_says_its_calls_cost() -> None:
-    for row in metered_by(Catalog.load(), Path("claude-agent-acp-0.100.0/basic.jsonl")).rows[:1]:
+    for row in metered_by(Catalog(), Path("claude-agent-acp-0.100.0/basic.jsonl")).rows[:1]:
         (line,) = row.lines
-        assert Catalog.load().price(line.model, line.usage, row.ended_at).cost == line.cost
+        assert Catalog().price(line.model, line.usage, row.ended_at).cost == line.cost
 
 
 def lines_of(recording: Path) -> list[str]:

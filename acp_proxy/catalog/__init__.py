@@ -56,16 +56,14 @@ class Catalog:
         aliases: Mapping[str, str] | None = None,
         cache_write: CacheWrite = "5m",
     ) -> None:
-        """The packaged table, under the user's prices, aliases (reported id → model) and kind of cache write."""
+        """The packaged table, under the user's prices, aliases (reported id → model) and kind of cache write.
+
+        It is read when it is first asked.
+        """
         self._prices = {models.canonical(name.strip()): price for name, price in (prices or {}).items()}
         self._aliases = {name.strip().lower(): model for name, model in (aliases or {}).items()}
         self.cache_write: CacheWrite = cache_write
         self._resolved = lru_cache(maxsize=64)(self._resolve)  # 0.3 ms the first time, asked at every update
-
-    @classmethod
-    def load(cls) -> Catalog:
-        """The packaged catalog, read when it is first asked."""
-        return cls()
 
     def read(self) -> None:
         """Read it now: at the first question its file may be another version's."""
