@@ -132,9 +132,11 @@ def _walk(text: str, at: int, fields: dict[str, Any], opened: tuple[str, ...]) -
             return
         if key in opened:
             fields[key] = None  # it is there, though its value may be too long to be read
-        fields[key], at = _read_value(text, at)
+        value, at = _read_value(text, at)
         at = _skip(text, at)
-        if text[at] == ",":
+        follows = text[at]  # nothing does where a number may go on
+        fields[key] = value
+        if follows == ",":
             at = _skip(text, at + 1)
 
 

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acp_proxy.core.events import Side
@@ -121,6 +121,7 @@ def test_key_order_and_legal_spellings_do_not_matter(line: bytes) -> None:
     assert shallow(peek_line(line)) == ("None", "session/update", "a", "plan")
 
 
+@example(b'{"result":null,"id":-100}', 21)
 @given(json_lines, st.integers(min_value=0, max_value=400))
 def test_a_head_never_raises_and_never_contradicts_the_whole_line(line: bytes, cut: int) -> None:
     head, whole = peek_head(line[:cut]), parse(line)
