@@ -57,6 +57,13 @@ class Client:
         await self.ask("session/new", cwd="/", mcpServers=[])
 
 
+async def closed(writer: asyncio.StreamWriter) -> None:
+    """To the end: what its loop has not closed when the test is over would be found by another one."""
+    writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
+
+
 @asynccontextmanager
 async def connected(
     on_usages_change: OnUsagesChange | None = None, **options: Any
@@ -66,7 +73,7 @@ async def connected(
         client = Client(*await asyncio.open_connection(sock=ours))
         await client.open()
         yield relay, client
-        client.writer.close()
+        await closed(client.writer)
 
 
 async def test_what_a_turn_used_is_listed_when_its_response_is_there() -> None:
@@ -167,7 +174,7 @@ async def test_leaving_ends_an_agent_that_still_runs() -> None:
         assert await relay.wait() == 128 + 15
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
-        writer.close()
+        await closed(writer)
 
 
 async def test_who_leaves_at_once_ends_the_agent_just_so() -> None:
@@ -195,7 +202,7 @@ async def test_who_gives_up_while_it_leaves_kills_the_agent_and_its_children_and
                 patience.reschedule(0)
     assert eventually(lambda: not any(map(alive, pids)))
     assert await reader.read() == b""
-    writer.close()
+    await closed(writer)
 
 
 def children() -> str:
@@ -270,7 +277,7 @@ async def test_environment_and_directory_are_the_agents(tmp_path: Path) -> None:
     async with acp_proxy.Relay(says, client=theirs, cwd=tmp_path, env={**os.environ, "MOOD": "good"}) as relay:
         reader, writer = await asyncio.open_connection(sock=ours)
         assert (await reader.readline()).decode() == f"{tmp_path} good\n"
-        writer.close()
+        await closed(writer)
         await relay.wait()
 
 
