@@ -216,16 +216,20 @@ def _command(argv: Sequence[str]) -> int:
     from acp_proxy.cli import main as command
 
     gc.enable()
-    return command(list(argv))
+    status = command(list(argv))
+    if "threading" in sys.modules and sys.modules["threading"].active_count() > 1:
+        _leave(status)  # the interpreter would wait for who looks up a name, 28 s where name servers say nothing
+    return status
 
 
 def _leave(status: int) -> NoReturn:
     """Without taking the interpreter down, which would cost whoever waits 20 ms."""
     from contextlib import suppress
 
-    if sys.stderr:
-        with suppress(OSError):  # full, or nobody reads it: the exit status is still the agent's
-            sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream:
+            with suppress(OSError):  # full, or nobody reads it: the exit status is still the agent's
+                stream.flush()
     os._exit(status)
 
 

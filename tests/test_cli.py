@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -462,6 +463,28 @@ def run_where_the_directory_is_gone(machine: Machine, *arguments: str) -> subpro
         text=True,
         timeout=60,
     )
+
+
+NAME_SERVERS_SAY_NOTHING = """
+import socket, sys, threading
+
+def look_up(*_, **__):
+    threading.Event().wait()
+
+socket.getaddrinfo = look_up
+sys.modules["uvloop"] = None  # which asks the system without Python
+from acp_proxy.start import main
+sys.exit(main(["--ledger", "postgresql://db.example.com/x", *sys.argv[1:]]))
+"""
+
+
+@pytest.mark.parametrize("command", ["report", "budget list"])
+def test_no_command_waits_for_a_name_server_beyond_what_it_says(machine: Machine, command: str) -> None:
+    pytest.importorskip("asyncpg")
+    asked = [sys.executable, "-c", NAME_SERVERS_SAY_NOTHING, *command.split()]
+    done = subprocess.run(asked, env=machine.environ, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stderr == "acp-proxy: ledger postgresql://db.example.com:5432/x: no answer in time\n"
+    assert (done.returncode, done.stdout) == (2, "")
 
 
 def test_prices_may_be_asked_for_at_the_very_beginning_of_time(machine: Machine) -> None:
