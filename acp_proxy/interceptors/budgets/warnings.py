@@ -157,7 +157,8 @@ def _uncounted(standing: Standing, *, silent: bool = False) -> str | None:
 
 def _once(account: Account) -> str:
     """What something is told under once: each turn that is a window of its own would be told the same."""
-    return account.budget.name if account.budget.window.name == "turn" else account.notice_key
+    budget = account.budget
+    return f"{budget.layer} {budget.name}" if budget.window.name == "turn" else account.notice_key
 
 
 def _after(standing: Standing, spend: int) -> Standing:

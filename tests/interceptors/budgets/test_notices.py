@@ -331,6 +331,19 @@ async def test_a_turn_that_a_budget_cannot_count_is_told_before_it_ends_and_in_t
         assert made.warnings.told == [("budget.not_counted", {"budget": "daily", "error": made.texts()[0]})]
 
 
+async def test_of_two_budgets_with_one_name_for_single_turns_each_is_told(tmp_path: Path) -> None:
+    euros = replace(daily(Limit(10**9, "EUR")), window=Window("turn"))
+    yen = replace(euros, layer="admin", limit=Limit(10**9, "JPY"))
+    async with house(tmp_path, euros, yen) as made:
+        assert await made.prompt(2)
+        made.finish(2, "5")
+        assert made.texts() == [
+            f'Not counted by budget "daily", which counts {unit}: 5 USD.' for unit in ("EUR", "JPY")
+        ]
+        await made.settled()
+        assert [fields["error"] for _, fields in made.warnings.told] == made.texts()
+
+
 @pytest.mark.parametrize("limit", [Limit(100, "tokens"), Limit(10**9, "USD")])
 async def test_a_budget_that_cannot_count_an_agent_which_tells_nothing_says_so(tmp_path: Path, limit: Limit) -> None:
     for estimate, said in (True, 0), (False, 1):
