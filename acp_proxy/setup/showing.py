@@ -81,16 +81,19 @@ def _secrets(node: Node, *, hidden: bool) -> Iterator[tuple[int, int]]:
             flag = False  # the one before was such a one, and this is its value
             for item in node.items:
                 text = item.value.lower() if isinstance(item, Scalar) and isinstance(item.value, str) else ""
-                name, *value = re.split("[=:]", text, maxsplit=1)
-                secret = any(part in name for part in _SECRET)
-                yield from _secrets(item, hidden=hidden or flag or (secret and bool(value)))
-                flag = secret and not value and name.startswith("-")
+                *names, value = re.split("[=:]", text)  # several where a flag has one in it: `--env=API_KEY=…`
+                yield from _secrets(item, hidden=hidden or flag or _is_secret(*names))
+                flag = not names and value.startswith("-") and _is_secret(value)
         case Object():
             for member in node.members:
                 name = member.key.lower()
-                secret = hidden or name in _HIDDEN or any(part in name for part in _SECRET)
+                secret = hidden or name in _HIDDEN or _is_secret(name)
                 names_it = member.key in _NAMES and node.get("value") is not None
                 yield from _secrets(member.value, hidden=secret and not names_it)
+
+
+def _is_secret(*names: str) -> bool:
+    return any(part in name for name in names for part in _SECRET)
 
 
 def _lines(text: str) -> list[str]:

@@ -86,6 +86,10 @@ def test_what_stands_in_settings_controls_no_terminal(machine: Machine) -> None:
             '"more": ["env", "OPENAI_API_KEY=sk-1", "agent", "--header", "Authorization: Bearer sk-2", "api-key"]',
             '"more": ["env", "…", "agent", "--header", "…", "api-key"]',
         ),
+        (
+            '"more": ["--header=Authorization: Bearer sk-1", "--env=API_KEY=sk-2", "--url=//h?token=sk-3", "-a=b:c"]',
+            '"more": ["…", "…", "…", "-a=b:c"]',
+        ),
         ('"environment": "test", "max": 3', '"environment": "test", "max": 3'),
     ],
 )
