@@ -218,7 +218,8 @@ def _command(argv: Sequence[str]) -> int:
     gc.enable()
     status = command(list(argv))
     if "threading" in sys.modules and sys.modules["threading"].active_count() > 1:
-        _leave(status)  # the interpreter would wait for who looks up a name, 28 s where name servers say nothing
+        # The answer is written. The interpreter would wait for who looks up a name: 28 s where no server answers.
+        _leave(status)
     return status
 
 
@@ -226,10 +227,9 @@ def _leave(status: int) -> NoReturn:
     """Without taking the interpreter down, which would cost whoever waits 20 ms."""
     from contextlib import suppress
 
-    for stream in (sys.stdout, sys.stderr):
-        if stream:
-            with suppress(OSError):  # full, or nobody reads it: the exit status is still the agent's
-                stream.flush()
+    if sys.stderr:
+        with suppress(OSError):  # full, or nobody reads it: the exit status is still the agent's
+            sys.stderr.flush()
     os._exit(status)
 
 
