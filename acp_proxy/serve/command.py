@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import stat
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from ipaddress import ip_address
-from pathlib import Path
 from types import FrameType
 from typing import NoReturn, TextIO
 
@@ -23,10 +21,9 @@ from acp_proxy.serve.connections import AHEAD, LARGEST_HEAD, MOST, BoundedProtoc
 from acp_proxy.serve.guard import Guard, Policy
 from acp_proxy.serve.site import Site
 from acp_proxy.serve.systemd import telling
+from acp_proxy.serve.token_file import TokenFile
 from acp_proxy.usage_error import UsageError, reason_of
 
-_OTHERS = stat.S_IWGRP | stat.S_IRWXO  # a group may read: so a container's secret is handed to its user
-_LARGEST_TOKEN = 4096  # bytes
 _GRACE = 2  # seconds in which answers may still be written after SIGTERM
 _LAST = 4.5  # seconds after a signal until it ends as it is: who looks up a name cannot be stopped, and is waited for
 _QUEUED = 128  # connections that the system keeps for us
@@ -38,8 +35,10 @@ def main(config: Config, environ: Mapping[str, str], say: TextIO | None) -> int:
     `say` is where it says what it does, None where nobody hears it: a daemon's stderr may be closed.
     """
     chosen = config.serve
-    token = read_token(chosen.token_file) if chosen.token_file else None
-    with _listening(chosen.host, chosen.port, token) as listener:
+    token = None
+    if chosen.token_file:
+        token = TokenFile(chosen.token_file, lambda line: _tell(say, f"acp-proxy: serve: {line}\n")).token
+    with _listening(chosen.host, chosen.port, has_token=token is not None) as listener:
         site = Site(config, environ)
         try:
             try:
@@ -57,31 +56,12 @@ def main(config: Config, environ: Mapping[str, str], say: TextIO | None) -> int:
     return 0
 
 
-def read_token(path: Path) -> str:
-    """Raises UsageError with one line, that never holds the token."""
-    try:
-        status = path.stat()
-        if status.st_mode & _OTHERS:
-            raise UsageError(f"token file {path}: others may read or change it; chmod 600 {path}")
-        with path.open("rb") as file:
-            text = file.read(_LARGEST_TOKEN).decode().strip()
-    except OSError as error:
-        raise UsageError(f"token file {path}: {reason_of(error)}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"token file {path}: expected UTF-8 text") from error
-    if not text:
-        raise UsageError(f"token file {path}: it is empty; `openssl rand -hex 32` makes a token")
-    if len(text.split()) > 1 or not text.isprintable():
-        raise UsageError(f"token file {path}: expected one word")
-    return text
-
-
-def _listening(host: str, port: int, token: str | None) -> socket.socket:
+def _listening(host: str, port: int, *, has_token: bool) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (OSError, UnicodeError) as error:
         raise UsageError(f"serve: no address of this machine: {host!r}") from error
-    if not ip_address(str(address[0]).partition("%")[0]).is_loopback and token is None:
+    if not ip_address(str(address[0]).partition("%")[0]).is_loopback and not has_token:
         raise UsageError(f"serve: {host} can be reached from other machines: --token-file FILE is needed")
     try:
         listener = socket.create_server(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hmac
 from base64 import b64decode
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from msgspec import Struct
@@ -33,16 +33,19 @@ _HEADERS = {
 
 
 class Policy(Struct, frozen=True):
-    """`hosts` are the names that the server answers to, beside `localhost` and the address that it was reached at."""
+    """`hosts` are the names that the server answers to, beside `localhost` and the address that it was reached at.
+
+    `token` says which one is needed now; None where none is.
+    """
 
     hosts: frozenset[str] = frozenset()
-    token: str | None = None
+    token: Callable[[], str] | None = None
 
     def __repr__(self) -> str:
         return f"Policy({self.hosts!r})"
 
     @classmethod
-    def of(cls, hosts: Iterable[str], token: str | None) -> Policy:
+    def of(cls, hosts: Iterable[str], token: Callable[[], str] | None) -> Policy:
         return cls(frozenset(map(_name, hosts)), token)
 
 
@@ -81,7 +84,7 @@ class Guard:
             return _refused(405, "only GET and HEAD", {"Allow": "GET, HEAD"})
         if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
             return _refused(413, "no body is expected", {"Connection": "close"})
-        if self._policy.token and scope["path"] not in OPEN_TO_ALL and not _shows(self._policy.token, headers):
+        if self._policy.token and scope["path"] not in OPEN_TO_ALL and not _shows(self._policy.token(), headers):
             return _refused(401, "a token is needed", {"WWW-Authenticate": 'Basic realm="acp-proxy", charset="UTF-8"'})
         return None
 

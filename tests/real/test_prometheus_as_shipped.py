@@ -60,9 +60,12 @@ def test_it_scrapes_a_ledger_behind_a_token_and_every_rule_is_well(tmp_path: Pat
             server.query(rule["query"])
 
 
-def test_a_wrong_token_is_an_exporter_that_is_down(tmp_path: Path, token: Path) -> None:
+def test_a_wrong_token_is_an_exporter_that_is_down_until_it_is_replaced(tmp_path: Path, token: Path) -> None:
     team = Team(tmp_path, f"sqlite:///{tmp_path}/ledger.db")
-    with team.served("--token-file", str(token)) as port:
-        token.write_text("another\n")
-        with shipped(tmp_path, port) as server:
-            server.until('ALERTS{alertname="AcpProxyExporterDown", instance="ledger", alertstate="pending"}')
+    servers = tmp_path / "token_of_the_server"  # a file of its own: what changes in one is taken at once
+    servers.touch(mode=0o600)
+    servers.write_text("another\n")
+    with team.served("--token-file", str(servers)) as port, shipped(tmp_path, port) as server:
+        server.until('ALERTS{alertname="AcpProxyExporterDown", instance="ledger", alertstate="pending"}')
+        servers.write_bytes(token.read_bytes())
+        server.until('up{instance="ledger"} == 1')  # a token that is replaced needs no restart

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -119,10 +119,15 @@ class Home:
         return file
 
     @contextmanager
-    def serving(self, *options: str, environ: Mapping[str, str] | None = None) -> Iterator[Served]:
+    def serving(
+        self, *options: str, environ: Mapping[str, str] | None = None, inherited: Sequence[int] = ()
+    ) -> Iterator[Served]:
+        """`inherited` are descriptors that the server gets from us."""
         command = [*COMMAND, "serve", "--port", "0", *options]
         environment = {**self.environ, **(environ or {})}
-        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            command, env=environment, stderr=subprocess.PIPE, text=True, pass_fds=inherited
+        ) as process:
             assert process.stderr
             said = []
             try:

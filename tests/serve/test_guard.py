@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from base64 import b64encode
 from collections.abc import Iterator
@@ -191,7 +192,7 @@ def test_a_path_that_is_none_of_ours_is_not_found(served: Served, path: str) -> 
     ("path", "status"),
     [
         *(("/", 200), ("/healthz", 200), ("/livez", 200), ("/api/spend", 200)),
-        *(("/api/spend?x=1", 400), ("/nothing", 404)),
+        *(("/api/spend?x=1", 400), ("/nothing", 404), ("/api/spend/", 404)),
     ],
 )
 def test_every_answer_binds_the_browser(served: Served, path: str, status: int) -> None:
@@ -316,4 +317,53 @@ def test_a_token_is_nowhere_in_what_is_said(home: Home) -> None:
         assert served.process.stderr
         assert secret not in served.process.stderr.read()
     assert not [path for path in Path(home.path).rglob("*") if path.name != "token" and secret in str(path)]
-    assert secret not in repr(Policy.of(["localhost"], secret))
+    assert secret not in repr(Policy.of(["localhost"], lambda: secret))
+
+
+def shows(served: Served, token: str) -> int:
+    return served.ask("/api/live", {"Authorization": f"Bearer {token}"}).status
+
+
+def test_a_token_that_was_replaced_is_taken_at_once_and_the_old_one_no_more(home: Home) -> None:
+    file = home.token("old-token")
+    with home.serving("--token-file", str(file)) as served:
+        assert (shows(served, "old-token"), shows(served, "new-token")) == (200, 401)
+        home.token("new-token")
+        assert (shows(served, "old-token"), shows(served, "new-token")) == (401, 200)
+        (home.path / "next").write_text("third", encoding="utf-8")
+        (home.path / "next").chmod(0o600)
+        (home.path / "next").replace(file)  # as the secrets of a cluster are
+        assert (shows(served, "new-token"), shows(served, "third")) == (401, 200)
+
+
+def test_a_token_file_that_becomes_of_no_use_leaves_the_token_and_is_told_once(home: Home) -> None:
+    file = home.token("old-token")
+    with home.serving("--token-file", str(file)) as served:
+        assert served.process.stderr
+        for spoil, reason in (
+            (lambda: home.token("", 0o600), "it is empty; `openssl rand -hex 32` makes a token"),
+            (lambda: home.token("new-token", 0o644), f"others may read or change it; chmod 600 {file}"),
+            (file.unlink, "no such file or directory"),
+        ):
+            spoil()
+            for _ in range(2):
+                assert (shows(served, "old-token"), shows(served, "new-token"), shows(served, "")) == (200, 401, 401)
+            told = served.process.stderr.readline()
+            assert told == f"acp-proxy: serve: token file {file}: {reason}; the last token still holds\n"
+        home.token("new-token")
+        assert (shows(served, "old-token"), shows(served, "new-token")) == (401, 200)
+        assert served.end() == 0
+        assert served.process.stderr.read() == ""
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="this system shows no descriptors as files")
+def test_a_token_from_a_pipe_stands_for_as_long_as_it_serves(home: Home) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"let-me-in")
+    os.close(writing)
+    with home.serving("--token-file", f"/dev/fd/{reading}", inherited=(reading,)) as served:
+        os.close(reading)
+        assert [shows(served, "let-me-in"), shows(served, ""), shows(served, "let-me-in")] == [200, 401, 200]
+        assert served.end() == 0
+        assert served.process.stderr
+        assert served.process.stderr.read() == ""

@@ -142,6 +142,12 @@ def test_a_token_file_that_is_not_there_is_one_line(home: Home) -> None:
     assert line == f"token file {home.path}/none: no such file or directory"
 
 
+def test_a_directory_in_place_of_a_token_file_is_one_line_and_keeps_its_mode(home: Home) -> None:
+    (home.path / "secrets").mkdir(mode=0o755)
+    line = refusal(home, "--port", "0", "--token-file", str(home.path / "secrets"))
+    assert line == f"token file {home.path}/secrets: is a directory"  # no word of chmod 600
+
+
 def has_ipv6() -> bool:
     with suppress(OSError), socket.create_server(("::1", 0), family=socket.AF_INET6):
         return socket.has_dualstack_ipv6()
