@@ -25,6 +25,9 @@ EACH = "*"  # as the value of --for-user …: each of them has it
 _MOST = 2**63 - 1  # what a ledger column holds
 _LONGEST_REASON = 500  # characters
 
+Units = Mapping[tuple[str, str], str]
+"""What each budget counts, by its layer and name."""
+
 
 class Asked(Struct, frozen=True):
     """As it was typed. `values` are those of `--for-user` …, by the dimension, where they were given."""
@@ -64,27 +67,28 @@ def confirmation(grant: Grant, budget: Budget, zone: Zone) -> str:
     return clean(f'Granted {more} on top of budget "{grant.budget}"{whose} until {until}.') + "\n"
 
 
-def columns(grants: Sequence[Grant], zone: Zone, now: int) -> list[Column]:
-    """The latest first."""
-    latest = grants[::-1]
+def columns(grants: Sequence[Grant], budgets: Sequence[Budget], zone: Zone, now: int) -> list[Column]:
+    """The latest first; those that count no longer are marked."""
+    latest, units = grants[::-1], _units(budgets)
     return [
         Column("budget", [clean(grant.budget) for grant in latest], right=False, name=True),
         Column("for", [clean(grant.value or "all") for grant in latest], right=False, name=True),
         Column("amount", [with_unit(grant.amount, Limit(grant.amount, grant.unit)) for grant in latest]),
         Column("granted", [_moment(grant.at, zone) for grant in latest], right=False, spare=3),
         Column("until", [_moment(grant.until, zone) for grant in latest], right=False),
-        Column("", ["" if _counts(grant, now) else "over" for grant in latest], right=False),
+        Column("", [clean(_state(grant, units, now)) for grant in latest], right=False),
         Column("by", [clean(grant.who) for grant in latest], right=False, name=True, spare=2),
         Column("reason", [clean(grant.why) for grant in latest], right=False, name=True, spare=1),
     ]
 
 
-def as_json(grants: Sequence[Grant], now: int) -> str:
+def as_json(grants: Sequence[Grant], budgets: Sequence[Budget], now: int) -> str:
     """In the order in which they were made."""
-    return as_json_text({"grants": [_object(grant, now) for grant in grants]})
+    units = _units(budgets)
+    return as_json_text({"grants": [_object(grant, units, now) for grant in grants]})
 
 
-def _object(grant: Grant, now: int) -> dict[str, object]:
+def _object(grant: Grant, units: Units, now: int) -> dict[str, object]:
     return {
         "id": grant.id,
         "budget": grant.budget,
@@ -94,14 +98,22 @@ def _object(grant: Grant, now: int) -> dict[str, object]:
         "unit": grant.unit,
         "granted_at": rfc3339(grant.at),
         "expires_at": rfc3339(grant.until),
-        "active": _counts(grant, now),
+        "active": not _state(grant, units, now),
         "by": grant.who,
         "reason": grant.why,
     }
 
 
-def _counts(grant: Grant, now: int) -> bool:
-    return grant.at <= now < grant.until
+def _units(budgets: Sequence[Budget]) -> Units:
+    return {(budget.layer, budget.name): budget.limit.unit for budget in budgets}
+
+
+def _state(grant: Grant, units: Units, now: int) -> str:
+    """Why it does not count, else nothing. What another machine's budget counts is not known here."""
+    if not grant.at <= now < grant.until:
+        return "over"
+    unit = units.get((grant.layer, grant.budget), grant.unit)
+    return "" if unit == grant.unit else f"the limit is in {unit}"
 
 
 def _moment(at: int, zone: Zone) -> str:
@@ -139,7 +151,7 @@ def _value(budget: Budget, values: Mapping[str, str], own: Subject) -> str | Non
             which = f"is one for each {budget.per}" if budget.per else "is one for all"
             raise UsageError(f'--for-{dimension}: budget "{budget.name}" {which}')
     if budget.per is None:
-        return None
+        return budget.owner
     whose = values.get(budget.per) or own.of(budget.per)
     if not whose:
         raise UsageError(f'budget "{budget.name}" is one for each {budget.per}: --for-{budget.per} says for which')

@@ -50,7 +50,7 @@ class Grant(Struct, frozen=True):
     organisation: str
     layer: Layer
     budget: str  # its name
-    value: str | None  # of the dimension that the budget is `per`; None: each of them has it
+    value: str | None  # of the dimension that the budget is `per`, else its owner; None: each of them has it
     amount: int  # in `unit`, like a `Limit`
     unit: str
     at: int

@@ -172,6 +172,11 @@ def test_of_a_budget_for_each_oneself_gets_it_or_who_is_named_or_all() -> None:
     assert granted(asked(user="*"), each).value is None
 
 
+def test_what_is_granted_for_a_budget_of_ones_own_is_not_for_others_who_have_one_of_that_name() -> None:
+    assert granted(asked(), budget("5 USD", scope=Scope(user=("alice",)))).value == "alice"
+    assert granted(asked(), budget("5 USD", scope=Scope(user=("al*",)))).value is None
+
+
 @pytest.mark.parametrize(
     ("asking", "complaint"),
     [
@@ -233,7 +238,7 @@ def test_grants_are_listed_with_the_latest_first_and_what_is_over_marked(ledger:
     daily, turns = budget("5 USD", per="user"), budget("5 turns", name="turns")
     ledger.grant(granted(asked(duration="1h", reason="release night"), daily))
     ledger.grant(granted(asked("turns", "1", "1d", "one more"), turns, now=NOW + MINUTE))
-    columns = grants.columns(ledger.grants("default"), times.UTC_ZONE, NOW + HOUR)
+    columns = grants.columns(ledger.grants("default"), (), times.UTC_ZONE, NOW + HOUR)
     assert table.plain(columns).splitlines() == [
         "budget  for    amount  granted           until                   by     reason",
         "turns   all    1 turn  2026-11-21 12:11  2026-11-22 12:11        alice  one more",
@@ -241,9 +246,21 @@ def test_grants_are_listed_with_the_latest_first_and_what_is_over_marked(ledger:
     ]
 
 
+def test_a_grant_in_what_its_budget_no_longer_counts_is_marked_for_it_adds_nothing(ledger: BudgetLedger) -> None:
+    in_dollars, in_euros = budget("5 USD"), budget("5 EUR")
+    ledger.grant(granted(asked(), in_dollars))
+    ledger.append([row(line(cost="5", currency="EUR"))])
+    assert checked(ledger, in_euros).status == REFUSED
+    for now_counted, state in (((in_dollars,), ""), ((), ""), ((in_euros,), "the limit is in EUR")):
+        columns = grants.columns(ledger.grants("default"), now_counted, times.UTC_ZONE, NOW)
+        assert columns[5].cells == [state]
+        (found,) = json.loads(grants.as_json(ledger.grants("default"), now_counted, NOW))["grants"]
+        assert found["active"] is not bool(state)
+
+
 def test_a_narrow_terminal_shows_of_a_grant_what_it_is_and_until_when(ledger: BudgetLedger) -> None:
     ledger.grant(granted(asked(reason="the release night of the year"), budget("5 USD", per="user")))
-    columns = grants.columns(ledger.grants("default"), times.UTC_ZONE, NOW)
+    columns = grants.columns(ledger.grants("default"), (), times.UTC_ZONE, NOW)
     text = table.coloured(columns, (), None, 46, {"NO_COLOR": "1"})
     assert [line.split() for line in text.splitlines()] == [
         ["budget", "for", "amount", "until"],
@@ -253,7 +270,7 @@ def test_a_narrow_terminal_shows_of_a_grant_what_it_is_and_until_when(ledger: Bu
 
 def test_grants_as_json_are_exact(ledger: BudgetLedger) -> None:
     ledger.grant(granted(asked(amount="0.000000001"), budget("5 USD", per="user")))
-    (found,) = json.loads(grants.as_json(ledger.grants("default"), NOW))["grants"]
+    (found,) = json.loads(grants.as_json(ledger.grants("default"), (), NOW))["grants"]
     assert found.pop("id")
     assert found == {
         "budget": "daily",
@@ -272,7 +289,7 @@ def test_grants_as_json_are_exact(ledger: BudgetLedger) -> None:
 def test_a_grant_is_active_from_its_moment_on_until_just_before_its_end(ledger: BudgetLedger) -> None:
     made = granted(asked(), budget("5 USD"))
     moments = (made.at - 1, made.at, made.until - 1, made.until)
-    active = [json.loads(grants.as_json([made], moment))["grants"][0]["active"] for moment in moments]
+    active = [json.loads(grants.as_json([made], (), moment))["grants"][0]["active"] for moment in moments]
     assert active == [False, True, True, False]
     ledger.append([row(line(cost="5"))])
     ledger.grant(made)

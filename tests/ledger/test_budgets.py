@@ -21,7 +21,9 @@ from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.holds import CAP, ELSEWHERE, GONE, _moments, account, any_rows, held, hold, unique
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
+from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, NOTHING_KNOWN, ended, line, row
+
+OF_ALICE, OF_BOB = (budget("1 USD", scope=Scope(user=(name,))) for name in ("alice", "bob"))
 
 
 class TestHolds:
@@ -50,6 +52,15 @@ class TestHolds:
         in_tokens = account(budget("2000 tokens"))
         assert hold(ledger, "a", (account(budget("1 USD")), "0.4")).admitted
         assert held(ledger, in_tokens) == (0, 0)
+
+    def test_what_a_user_holds_under_a_budget_of_their_own_is_nothing_under_anothers_of_that_name(
+        self, ledger: BudgetLedger
+    ) -> None:
+        mine, his = account(OF_ALICE), account(OF_BOB, BOB)
+        assert hold(ledger, "a", (mine, "0.4")).admitted
+        assert (held(ledger, mine), held(ledger, his)) == ((0, usd("0.4")), (0, 0))
+        ledger.append([ended("crashed", NOTHING_KNOWN)])
+        assert (held(ledger, mine), held(ledger, his)) == ((usd("0.4"), 0), (0, 0))
 
     def test_a_week_from_another_day_has_rows_and_holds_of_its_own(self, ledger: BudgetLedger) -> None:
         monday, sunday = (
@@ -417,6 +428,14 @@ class TestGrants:
         ledger.grant(self.grant("a"))
         found = ledger.standing([account(each), account(each, BOB)], NOON)
         assert [standing.granted for standing in found] == [usd("5"), usd("5")]
+
+    def test_one_for_a_users_own_budget_is_not_anothers_who_has_one_of_that_name(self, ledger: BudgetLedger) -> None:
+        ledger.grant(self.grant("a", value="alice"))
+        found = ledger.standing([account(OF_ALICE), account(OF_BOB, BOB)], NOON)
+        assert [standing.granted for standing in found] == [usd("5"), 0]
+        ledger.grant(self.grant("b"))  # by an acp-proxy that knew no owners
+        found = ledger.standing([account(OF_ALICE), account(OF_BOB, BOB)], NOON)
+        assert [standing.granted for standing in found] == [usd("10"), usd("5")]
 
     def test_of_another_budget_layer_or_unit_they_do_not_count(self, ledger: BudgetLedger) -> None:
         ledger.grant(self.grant("a", unit="tokens"))

@@ -38,7 +38,7 @@ class Limit(Struct, frozen=True):
 
 
 class Budget(Struct, frozen=True):
-    """As configured. A budget is known by layer and name: renamed it is another one, with nothing spent."""
+    """As configured. A budget is known by layer, name and `owner`: renamed it is another one, with nothing spent."""
 
     name: str
     layer: Layer
@@ -63,6 +63,14 @@ class Budget(Struct, frozen=True):
     def counted(self, amounts: Mapping[str, int]) -> int:
         """Amounts by unit, money in nano-units, as one in the limit's; others than `units` add nothing."""
         return counted(amounts, self.limit.unit, self.rates)
+
+    @property
+    def owner(self) -> str | None:
+        """The user whose own it is: users who share a ledger call the budgets in their files by the same names."""
+        match self.scope.user:
+            case (user,) if self.layer == "user" and "*" not in user:
+                return user
+        return None
 
     @property
     def stops_turns(self) -> bool:
@@ -220,4 +228,7 @@ def _key(budget: Budget, where: tuple[tuple[str, str], ...], bounds: Bounds) -> 
     The unit is: what is held in one currency is no amount of another, nor of tokens.
     """
     start = bounds.start if bounds.end is not None else None
-    return compact([budget.layer, budget.name, budget.window.text, budget.limit.unit, start, dict(where)])
+    whose = dict(where)
+    if budget.owner is not None:
+        whose.setdefault("user", budget.owner)
+    return compact([budget.layer, budget.name, budget.window.text, budget.limit.unit, start, whose])

@@ -114,7 +114,7 @@ class Question:
                 case ("grant", layer, budget, amount, *_, value, unit):
                     for account, sum_ in zip(accounts, sums, strict=True):
                         named = (account.budget.layer, account.budget.name, account.unit) == (layer, budget, unit)
-                        if named and value in ("", account.value):
+                        if named and value in ("", account.value or account.budget.owner):
                             sum_.granted += int(amount)
                 case ("extra", index, _, units, nano, *_):
                     sums[int(index)].extra += int(units) * NANO + int(nano)

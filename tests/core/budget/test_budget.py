@@ -105,6 +105,24 @@ def test_a_budget_renamed_moved_to_another_file_or_to_another_window_or_unit_is_
     assert len({account(other).key for other in [budget(), *changed]}) == 7
 
 
+def test_a_user_has_a_budget_to_themselves_that_is_for_them_alone_whatever_others_call_theirs() -> None:
+    mine, his = budget(scope=Scope(user=("alice",))), budget(scope=Scope(user=("bob",)))
+    assert (mine.owner, his.owner) == ("alice", "bob")
+    assert len({account(mine).key, account(his, BOB).key, account(budget()).key}) == 3
+    assert account(mine).filter.where == account(budget()).filter.where  # its scope says which rows it counts
+    per_project = [replace(each, per="project") for each in (mine, his)]
+    assert account(per_project[0]).key != account(per_project[1], BOB).key
+
+
+def test_a_budget_for_several_users_or_of_the_administrator_is_the_same_in_all_files() -> None:
+    shared = [budget(scope=Scope(user=users)) for users in ((), ("*",), ("al*",), ("alice", "bob"))]
+    shared += [budget(scope=Scope(team=("core",))), budget(scope=Scope(project=("shop",)))]
+    assert {each.owner for each in shared} == {None}
+    assert {account(each).key for each in shared} == {account(budget()).key}
+    of_admin = budget(layer="admin", scope=Scope(user=("alice",)))
+    assert account(of_admin).key == account(budget(layer="admin")).key
+
+
 def test_a_budget_whose_weeks_begin_on_another_day_is_another_account() -> None:
     weekly = budget(window="week")
     from_sunday = replace(weekly, window=Window("week", week_start="sunday"))
@@ -139,6 +157,7 @@ def test_keys_are_the_same_in_every_version_for_proxies_of_two_versions_share_a_
         account(budget(per="user", name='dev "é"')).key,
         account(budget(window="rolling:5h", layer="admin")).key,
         account(budget(window="week")).key,
+        account(budget(window="total", scope=Scope(user=("alice",)))).key,
         account(budget(window="session", per="user")).key,
         account(budget(window="total", layer="flag")).key,
     ]
@@ -146,6 +165,7 @@ def test_keys_are_the_same_in_every_version_for_proxies_of_two_versions_share_a_
         r'["user","dev \"\u00e9\"","day","USD",1795219200000000000,{"organisation":"acme","user":"alice"}]',
         '["admin","daily","rolling:5h","USD",null,{"organisation":"acme"}]',
         '["user","daily","week","USD",1794787200000000000,{"organisation":"acme"}]',
+        '["user","daily","total","USD",null,{"organisation":"acme","user":"alice"}]',
         '["user","daily","session","USD",null,{"organisation":"acme","user":"alice","host":"laptop","agent":"claude",'
         '"session":"s1"}]',
         '["flag","daily","total","USD",null,{"organisation":"acme","process":"p1"}]',

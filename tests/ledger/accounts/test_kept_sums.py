@@ -103,9 +103,9 @@ class TestWhatChanges:
         assert standing(ledger, CAP).spent == usd("0.01")
 
     def test_two_budgets_of_one_name_have_sums_of_their_own(self, ledger: BudgetLedger) -> None:
-        alice, everybody = (account(budget("9 USD", scope=Scope(user=users))) for users in (("alice",), ()))
+        two, everybody = (account(budget("9 USD", scope=Scope(user=users))) for users in (("alice", "carol"), ()))
         in_berlin, tokens = account(budget("9 USD", zone="Europe/Berlin")), account(budget("9 tokens"))
-        several = (alice, everybody, in_berlin, tokens)
+        several = (two, everybody, in_berlin, tokens)
         assert len({each.key for each in several}) < len(several)
         for each in several:
             keep(ledger, each)
