@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.scope import fits
+from acp_proxy.core.windows import DAY
 from acp_proxy.ledger.accounts import kept_sums
 from acp_proxy.ledger.accounts.kept_sums import kept_of
 from acp_proxy.ledger.accounts.summing import Spent, organisation_of, spent, together
@@ -36,7 +37,7 @@ class Found(Struct):
 NEVER = -(2**63)
 _EVER = 2**63 - 1
 # An account by its place, for the same one may be asked for in two intervals.
-_WITHIN = "(CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))"
+_WITHIN = "(CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))"
 
 
 class Question:
@@ -205,18 +206,31 @@ def _granted(organisation: str, now: int) -> Statement:
 
 
 def _surcharges(organisation: str, accounts: Sequence[Account]) -> Statement:
-    """One row for each account that has any, for a model without a price may leave one with every turn."""
+    """One row for each account that has any, for a model without a price may leave one with every turn.
+
+    Those of a window that moves stand under one key for ever: what is older than it is passed over by the turns' ids,
+    with a day between, for a clock may be set back from a turn's id to its start.
+    """
     sql = f"""
         SELECT 'extra', a.column1, '', sum(s.amount / {NANO}), sum(s.amount % {NANO}), 0, 0, 0, 0, '', ''
         FROM (VALUES {", ".join([_WITHIN] * len(accounts))}) a CROSS JOIN surcharge s
-        WHERE s.org_id = ? AND s.account = a.column2 AND s.started_at >= a.column3 AND s.started_at < a.column4
+        WHERE s.org_id = ? AND s.account = a.column2 AND s.turn >= a.column3
+            AND s.started_at >= a.column4 AND s.started_at < a.column5
         GROUP BY a.column1
     """
     values: list[Any] = []
     for index, account in enumerate(accounts):
         start, end = account.bounds.start, account.bounds.end
-        values += [str(index), account.key, NEVER if start is None else start, _EVER if end is None else end]
+        within = NEVER if start is None else start, _EVER if end is None else end
+        moves = start is not None and end is None
+        values += [str(index), account.key, _least_id(within[0] - DAY) if moves else "", *within]
     return sql, [*values, organisation]
+
+
+def _least_id(at: int) -> str:
+    """What no UUIDv7 of this time (Unix ns) or later comes before; a turn has its id shortly before it starts."""
+    milliseconds = f"{max(0, at) // 1_000_000:012x}"
+    return f"{milliseconds[:8]}-{milliseconds[8:]}"
 
 
 def charged(models: Sequence[str] | None, model: str | None) -> bool:

@@ -12,7 +12,8 @@ import pytest
 
 from acp_proxy.core.budget import Account, Budget
 from acp_proxy.core.scope import Scope
-from acp_proxy.core.windows import Bounds
+from acp_proxy.core.windows import DAY, Bounds
+from acp_proxy.ids import uuid7
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.accounts.kept_sums import kept_of
 from acp_proxy.ledger.accounts.standings import Question
@@ -22,8 +23,8 @@ from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.sqlite.ledger import SqliteLedger
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME
-from tests.ledger.holds import account, hold
-from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, row
+from tests.ledger.holds import account, held, hold
+from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 
 @pytest.fixture
@@ -57,6 +58,24 @@ def test_a_session_or_a_run_is_added_up_without_a_look_at_all_lines(
         plan = [step[3] for step in connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}", asked[1])]
     assert [index in step for step in plan if step.startswith("SEARCH t ")] == [True]
     assert [step for step in plan if step.startswith("SCAN") or step.endswith("(org_id=?)")] == []
+
+
+def test_what_estimates_charged_before_a_moving_window_is_passed_over(sqlite: SqliteLedger) -> None:
+    rolling = account(budget("9 USD", "rolling:24h", on_unpriced="estimate"))
+    for days in (0, 0.5, 1.5, 400):  # with an id as a prompt has it
+        at = NOON - int(days * DAY)
+        turn = uuid7(at)
+        hold(sqlite, turn, (rolling, "0.6"))
+        sqlite.append([row(line("opus", None), id=turn, at=at)])
+    assert held(sqlite, rolling) == (usd("1.2"), 0)
+
+    def planned(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        plan.extend(step[3] for step in sqlite._read(f"EXPLAIN QUERY PLAN {sql}", values))
+        return []
+
+    plan: list[str] = []
+    Question([rolling], NOON, SQLITE).ask(planned)
+    assert "SEARCH s USING PRIMARY KEY (org_id=? AND account=? AND turn>?)" in plan
 
 
 def test_turns_of_one_model_are_counted_without_a_look_at_lines() -> None:
