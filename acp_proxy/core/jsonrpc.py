@@ -21,6 +21,7 @@ T = TypeVar("T")
 _SAFE = 2**53  # integers above it come back rounded from peers that know only doubles
 _MOST_DIGITS = 4000
 _DEEPEST = 100
+_FEW = 1 << 10  # blanks; behind so many an object may still come
 _STRUCTURE = r'(?s:"(?:[^"\\]|\\.)*+"|[\[{]+|[\]}]+)'  # a text, or brackets in a row
 _BLANK = "".join(map(chr, (*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B)))) + (
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
@@ -56,6 +57,8 @@ def parse(line: bytes) -> Message | None:
 
     Numbers with a fraction or an exponent are `Decimal`, so that amounts of money stay exact.
     """
+    if line[:1] != b"{" and may_be_batch(line):
+        return None  # a large one takes seconds
     return message_of(decode(line))
 
 
@@ -74,9 +77,9 @@ def parse_batch(line: bytes) -> list[Message]:
 
 
 def may_be_batch(line: bytes) -> bool:
-    """Whether a line is an array that begins with an object, from its first bytes. Many a log begins with `[`."""
+    """Whether a line that is, or begins with, these bytes may be an array of objects. Many a log begins with `[`."""
     start = line.lstrip(_BLANK_BYTES)
-    return start[:1] == b"[" and start[1:].lstrip()[:1] == b"{"
+    return start[:1] == b"[" and start[1:_FEW].lstrip()[:1] in (b"{", b"")
 
 
 def may_be_object(line: bytes) -> bool:

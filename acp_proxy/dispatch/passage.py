@@ -8,13 +8,15 @@ from acp_proxy.core import acp
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import Side
-from acp_proxy.core.jsonrpc import Request, Response, parse, parse_batch
+from acp_proxy.core.jsonrpc import Request, Response, may_be_batch, parse, parse_batch
 from acp_proxy.core.wire.peek import Peek, peek_line
 from acp_proxy.dispatch.accounting import Accounting
 from acp_proxy.dispatch.admission import Admission, Decided
 from acp_proxy.dispatch.lane import Lane
 from acp_proxy.dispatch.permissions import Permissions
 from acp_proxy.interceptor import Refusal
+
+_MOST_OBJECTS = 10_000  # in an array that is read: some 10 us each, in which nothing else passes
 
 
 class Passage:
@@ -85,6 +87,11 @@ class Passage:
 
     def _read_batch(self, sender: Side, line: bytes) -> None:
         """An array of messages is read and never kept: ACP has none, and agents on its SDKs refuse them whole."""
+        if may_be_batch(line) and line.count(b"{") > _MOST_OBJECTS:
+            self._accounting.log(
+                "warning", "an array is too long to be looked into", sender=sender.value, bytes=len(line)
+            )
+            return
         messages = parse_batch(line)
         for message in messages:
             if (session := self._conversation.ending(sender, message)) is not None:

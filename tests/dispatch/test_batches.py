@@ -80,6 +80,30 @@ def test_a_long_array_does_not_stream_past_for_each_of_its_messages_may_matter()
     assert len(rows.heard) == 1
 
 
+def test_an_array_is_read_however_many_blanks_it_begins_with() -> None:
+    rows = Rows()
+    ends = Ends([rows])
+    ends.open_session()
+    ends.client_says(prompt(5))
+    line = b"[" + b" " * (1 << 17) + encoded([answer(5, stopReason="end_turn", usage=USED)])[1:]
+    assert not ends.dispatcher.streams(Side.AGENT, line[: 1 << 16])
+    ends.dispatcher.lines(Side.AGENT, line)
+    assert len(rows.heard) == 1
+
+
+def test_an_array_of_more_than_anybody_sends_goes_on_unread_and_the_log_says_so() -> None:
+    rows = Rows()
+    ends = Ends([rows])
+    ends.open_session()
+    ends.client_says(prompt(5), prompt(6))
+    for asked, updates in ((5, 2500), (6, 2499)):  # of four objects each
+        said = encoded([*[chunk()] * updates, answer(asked, stopReason="end_turn", usage=USED)])
+        ends.dispatcher.lines(Side.AGENT, said)
+        assert ends.client.data.endswith(said)
+    assert [entry[:2] for entry in ends.log] == [("warning", "an array is too long to be looked into")]
+    assert len(rows.heard) == 1
+
+
 def test_an_agent_that_takes_no_arrays_ends_with_one_error_all_that_was_asked_in_one() -> None:
     speaks = Speaks()
     ends = Ends([speaks])
