@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from acp_proxy.dispatch.accounting import Log
 from acp_proxy.interceptor import Interceptor
 
 if TYPE_CHECKING:
@@ -20,12 +19,29 @@ if TYPE_CHECKING:
 GROUP = "acp_proxy.interceptors"
 
 
-def installed(log: Log, path: Sequence[str] | None = None) -> list[Interceptor]:
+def installed(log: Callable[..., None], path: Sequence[str] | None = None) -> list[Interceptor]:
     """One of each; what cannot be loaded is logged and left out. `path` is searched, by default `sys.path`."""
+    loaded = []
+    for name, one in found(path):
+        if isinstance(one, Interceptor):
+            loaded.append(one)
+        else:
+            log("error", "interceptor not loaded", name=name, error=one)
+    return loaded
+
+
+def found(path: Sequence[str] | None = None) -> Iterator[tuple[str, Interceptor | str]]:
+    """The name of each, with one of it; where it cannot be loaded, with why."""
     searched = list(sys.path if path is None else path)
     if not any(_mentioned(directory) for directory in searched):
-        return []  # the usual case, told in 2 ms; importing importlib.metadata alone takes 40
-    return list(_loaded(log, searched))
+        return  # the usual case, told in 2 ms; importing importlib.metadata alone takes 40
+    for entry in _entry_points(searched):
+        try:
+            one = entry.load()()
+        except (Exception, SystemExit) as error:  # another's fault must not keep the agent from its editor
+            yield entry.name, f"{type(error).__name__}: {error}"
+            continue
+        yield entry.name, one if isinstance(one, Interceptor) else "it is no acp_proxy.interceptor.Interceptor"
 
 
 def _mentioned(directory: str) -> bool:
@@ -44,20 +60,6 @@ def _mentioned(directory: str) -> bool:
         except OSError:
             continue
     return False
-
-
-def _loaded(log: Log, path: list[str]) -> Iterator[Interceptor]:
-    for entry in _entry_points(path):
-        try:
-            interceptor = entry.load()()
-        except (Exception, SystemExit) as error:  # another's fault must not keep the agent from its editor
-            log("error", "interceptor not loaded", name=entry.name, error=f"{type(error).__name__}: {error}")
-            continue
-        if isinstance(interceptor, Interceptor):
-            yield interceptor
-        else:
-            no_interceptor = "it is no acp_proxy.interceptor.Interceptor"
-            log("error", "interceptor not loaded", name=entry.name, error=no_interceptor)
 
 
 def _entry_points(path: list[str]) -> list[EntryPoint]:

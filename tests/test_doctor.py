@@ -29,6 +29,7 @@ from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.settings import Settings
 from tests.ends import Ends, answer, prompt, request
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, Warnings, line, row
+from tests.packages import install
 
 
 class Patient:
@@ -538,3 +539,40 @@ def test_a_channel_that_cannot_post_is_a_warning_and_the_next_is_still_examined(
         'warn notify: "gone" (user): json; notify "gone": url_file /nowhere/webhook: no such file or directory',
         'ok   notify: "leads" (user): json to hooks.example.com, everything',
     ]
+
+
+INTERCEPTOR = "import asyncio\nfrom acp_proxy.interceptor import Interceptor\nclass Watcher(Interceptor):\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "code", "told"),
+    [
+        (
+            "examined_good",  # it wants the loop that it has in the relay
+            f"{INTERCEPTOR}    def __init__(self): asyncio.get_running_loop()\n",
+            "ok   interceptor: watcher: Watcher of examined_good",
+        ),
+        (
+            "examined_raises",
+            "raise RuntimeError('no\\x1b[2J')\n",
+            "FAIL interceptor: watcher; not loaded: RuntimeError: no",
+        ),
+        (
+            "examined_stays",
+            f"{INTERCEPTOR}    async def aclose(self): raise OSError('full')\n",
+            "FAIL interceptor: watcher: Watcher of examined_stays; its aclose failed: OSError('full')",
+        ),
+    ],
+    ids=["whole", "not loaded", "not closed"],
+)
+def test_an_interceptor_of_another_package_is_made_and_closed_once(
+    patient: Patient, monkeypatch: pytest.MonkeyPatch, module: str, code: str, told: str
+) -> None:
+    site = patient.root / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(str(site))
+    install(site, module, code)
+    status, lines = patient.examined()
+    assert [line for line in lines if line[5:].startswith("interceptor: ")] == [told]
+    assert status == told.startswith("FAIL")
+    assert lines[-1][5:].startswith("catalog: ")

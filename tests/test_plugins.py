@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from acp_proxy.plugins import installed
+from tests.packages import install
 
 
 class Said:
@@ -23,14 +24,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory of installed packages, importable."""
     monkeypatch.syspath_prepend(str(tmp_path))
     return tmp_path
-
-
-def install(site: Path, module: str, code: str, group: str = "acp_proxy.interceptors") -> None:
-    (site / f"{module}.py").write_text(code)
-    info = site / f"{module}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[{group}]\nwatcher = {module}:Watcher\n")
 
 
 def test_an_interceptor_that_a_package_names_is_made_once(site: Path) -> None:

@@ -1,4 +1,4 @@
-"""What must be in order, one line each: configuration, ledger, journals, agents, budgets, machines, catalog.
+"""What must be in order, one line each: configuration, ledger, agents, budgets, machines, interceptors and so on.
 
 Mends nothing but, when it is asked to, running totals. The ledger is opened as a proxy opens it: made when it is not
 there, dead proxies' journals taken over. Only one of `--ledger`, which may be mistyped, is not made.
@@ -26,6 +26,7 @@ from acp_proxy.core.windows import DAY, SECOND
 from acp_proxy.doctor.budgets import budget_troubles, in_words
 from acp_proxy.doctor.channels import channel_troubles
 from acp_proxy.doctor.doubled import turns_booked_twice
+from acp_proxy.doctor.interceptors import interceptor_troubles
 from acp_proxy.doctor.machines import machines_that_differ
 from acp_proxy.figures import clean, counted
 from acp_proxy.ledger import LedgerError, LedgerReader, NoLedgerError, Query, open_ledger, open_reader
@@ -77,6 +78,7 @@ def findings(
     else:
         yield from _config(config)
         yield from _ledger(config, journal_directories(environ), now, rebuild, typed="ledger" in options)
+    yield from _interceptors()
     yield _catalog(Catalog(), now)
 
 
@@ -205,6 +207,11 @@ def _budgets(config: Config, ledger: LedgerReader) -> Iterator[Finding]:
 def _channels(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Finding]:
     for text, troubles in channel_troubles(config, ledger, now):
         yield Finding("warn" if troubles else "ok", "; ".join((text, *troubles)))
+
+
+def _interceptors() -> Iterator[Finding]:
+    for text, trouble in interceptor_troubles():
+        yield Finding("FAIL" if trouble else "ok", f"interceptor: {text}{trouble and f'; {trouble}'}")
 
 
 def _machines(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Finding]:
