@@ -1,7 +1,8 @@
 """Passwords of `~/.pgpass`, as libpq reads them: https://www.postgresql.org/docs/current/libpq-pgpass.html
 
 asyncpg keeps the backslash before a `:` or a backslash, so that a password with one of these fails that psql takes; and
-what it does not read, it tells as a warning of Python.
+what it does not read, it tells as a warning of Python. It sends text, where libpq sends whatever bytes stand there: of
+a password that is not UTF-8 it would tell the first byte, and nothing else that helps.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from acp_proxy.usage_error import reason_of
 
+_NO_TEXT = "cannot be sent: expected UTF-8"
+
 
 def password_for(dsn: str, environ: Mapping[str, str]) -> tuple[str | None, str]:
     """The password of one server's `dsn`, None where its file does not decide; and why it has none, for a line."""
     parts = urlsplit(dsn)
     options = dict(parse_qsl(parts.query))
-    elsewhere = (parts.password, options.get("password"), environ.get("PGPASSWORD"))
-    if any(elsewhere) or options.get("service") or environ.get("PGSERVICE"):
-        return None, ""
+    elsewhere = parts.password or options.get("password") or environ.get("PGPASSWORD")
+    if elsewhere or options.get("service") or environ.get("PGSERVICE"):
+        return ("", f"PGPASSWORD {_NO_TEXT}") if elsewhere and not _is_text(elsewhere) else (None, "")
     file = Path(options.get("passfile") or environ.get("PGPASSFILE") or os.path.expanduser("~/.pgpass"))  # noqa: PTH111  (without a home it stays)
     hosts = unquote(_host(parts.netloc)) or options.get("host") or environ.get("PGHOST") or "localhost"
     ports = parts.port or options.get("port") or environ.get("PGPORT") or 5432
@@ -41,7 +44,13 @@ def password_for(dsn: str, environ: Mapping[str, str]) -> tuple[str | None, str]
         found = None
     except OSError as error:
         return "", f"{file}: {reason_of(error)}"
+    if found and not _is_text(found):
+        return "", f"the password in {file} {_NO_TEXT}"
     return (found, "") if found else ("", f"no password is given, expected one in {file} or PGPASSWORD")
+
+
+def _is_text(password: str) -> bool:
+    return not any("\udc80" <= sign <= "\udcff" for sign in password)  # what bytes become that are no UTF-8
 
 
 def _host(netloc: str) -> str:

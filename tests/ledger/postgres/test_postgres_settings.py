@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import socket
 import struct
@@ -298,6 +299,22 @@ class TestPasswords:
         file.write_text("*:*:*:alice:old\n")
         with pytest.raises(LedgerError, match=rf": {named} is not used, because others may read it: .* mode 600$"):
             open_ledger(url, journals=())
+
+    def test_one_that_is_not_utf_8_is_told_with_where_it_stands_and_nothing_of_it(
+        self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "pgpass"
+        file.touch(0o600)
+        file.write_bytes(b"# Stra\xdfe\n*:*:*:alice:k\xe4se\n")
+        for place in (f"the password in {file}", "PGPASSWORD"):
+            with pytest.raises(LedgerError) as refused:
+                open_ledger(url, journals=())
+            assert str(refused.value).endswith(f": {place} cannot be sent: expected UTF-8")
+            assert not isinstance(refused.value, LedgerUnavailableError)
+            monkeypatch.setenv("PGPASSWORD", os.fsdecode(b"k\xe4se"))
+        monkeypatch.delenv("PGPASSWORD")
+        file.write_bytes(b"# Stra\xdfe\n*:*:*:alice:old\n")
+        open_ledger(url, journals=()).close()
         file.chmod(0o600)
         open_ledger(url, journals=()).close()
 
