@@ -242,10 +242,13 @@ def test_a_configured_alias_names_a_model() -> None:
         ("anthropic/claude-opus-5-5", "claude-opus-5-5"),
         ("openrouter/deepseek/deepseek-v3.2", "openrouter/deepseek/deepseek-v3.2"),
         ("my-gateway/big-model", "my-gateway/big-model"),
+        ("openai/gpt-6.1-sol/high", "openai/gpt-6.1-sol/high"),
+        ("bedrock/eu.anthropic.claude-opus-5-5-v1:0", "bedrock/eu.anthropic.claude-opus-5-5-v1:0"),
     ],
 )
 def test_the_model_that_an_alias_stands_for_has_the_price_of_the_alias(meant: str, named: str) -> None:
-    aliased = Catalog({"my-gateway/big-model": Price("1", "2")}, aliases={"default": meant})
+    own = ("my-gateway/big-model", "openai/gpt-6.1-sol/high", "bedrock/eu.anthropic.claude-opus-5-5-v1:0")
+    aliased = Catalog(dict.fromkeys(own, Price("1", "2")), aliases={"default": meant})
     assert aliased.concrete("default") == named
     usage = Usage(input=1_000_000)
     assert aliased.price(named, usage, NOW) == aliased.price("default", usage, NOW)

@@ -93,12 +93,18 @@ class Catalog:
     def concrete(self, model: str | None) -> str | None:
         """The fixed model that an id names, as far as that is known: an alias that resolves gives its row's model.
 
-        One of a lab by its own name; what a gateway sells keeps the gateway's, whose price it has.
+        One of a lab by its own name; what a gateway sells keeps the gateway's, whose price it has. What the user set a
+        price for is called so that it has that price.
         """
         if model is None or not models.is_alias(model):
             return model
         found = self.find(model)
-        return models.lab_and_model(found.name)[1] if found else None
+        if found is None:
+            return None
+        name = models.lab_and_model(found.name)[1]
+        if not found.configured or self._has_price(name, found):
+            return name
+        return next((other for other in (found.name, self._meant(model)) if self._has_price(other, found)), name)
 
     def lab(self, model: str) -> str | None:
         """Who makes the model that an id names; None where that is not known, or only who sells it is."""
@@ -120,9 +126,16 @@ class Catalog:
         return ((name, self._table.row(name)) for name in sorted(self._table.rows))
 
     def _resolve(self, model: str) -> Found | None:
-        alias = next((name for name in models.alias_names(model) if name in self._aliases), None)
-        meant = model if alias is None else self._aliases[alias]
+        meant = self._meant(model)
         return self._find(meant, models.window_hint(model) or models.window_hint(meant))
+
+    def _meant(self, model: str) -> str:
+        alias = next((name for name in models.alias_names(model) if name in self._aliases), None)
+        return model if alias is None else self._aliases[alias]
+
+    def _has_price(self, model: str, of: Found) -> bool:
+        found = self.find(model)
+        return found is not None and found.configured and found.row.steps == of.row.steps
 
     def _find(self, model: str, window: int | None) -> Found | None:
         own = next((name for name in map(models.canonical, models.alias_names(model)) if name in self._prices), None)
