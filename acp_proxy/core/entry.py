@@ -99,6 +99,7 @@ class SessionState(Struct, frozen=True):
     title: str | None = None
     presumed: tuple[Money, ...] = ()  # of `costs` what is an estimate, or was held, since the agent told its own
     from_zero: bool = False  # its agent's cost began at 0 where rows see it, and was not told yet
+    titled_at: int | None = None  # when its title was told, Unix ns; None: with the row
 
 
 class Origin(Struct, frozen=True):

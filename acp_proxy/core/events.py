@@ -111,6 +111,7 @@ class SessionInfoChanged(Struct, frozen=True):
     updated_at: str | None
     meta: Meta
     cleared: bool = False  # the session itself says that it has no title (any more)
+    titled: bool = True  # this is news of its title; else it is what was said before
 
 
 class ChildSessionSeen(Struct, frozen=True):

@@ -120,7 +120,7 @@ class Recorder(Interceptor):
             case SessionOpened():
                 self._unfinished.on_event(event)
                 self._open(event)
-            case SessionInfoChanged(at, session, str(title)) if self._titles:
+            case SessionInfoChanged(at, session, str(title), titled=True) if self._titles:
                 self._worker.note_session(self._origin, session, title[:LONGEST_TITLE], at)
             case SessionInfoChanged(at, session, cleared=True) if self._titles:
                 self._worker.note_session(self._origin, session, None, at)

@@ -187,7 +187,7 @@ def _session_values(row: Row) -> tuple[object, ...]:
         origin.agent_version,
         origin.client,
         state.title,
-        entry.ended_at if state.title is not None else 0,
+        0 if state.title is None else entry.ended_at if state.titled_at is None else state.titled_at,
         state.model,
         state.context_used,
         state.context_size,

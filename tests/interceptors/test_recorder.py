@@ -341,6 +341,13 @@ async def test_a_change_without_a_title_leaves_the_title(environ: dict[str, str]
         assert [session.title for session in await made.sessions()] == ["A title"]
 
 
+async def test_a_change_of_something_else_leaves_the_title_that_another_process_wrote(environ: dict[str, str]) -> None:
+    async with recording(environ) as made:
+        made.see(metered(state=SessionState(title="Another's title")))
+        made.see(SessionInfoChanged(NOON * 2, "s1", "A title", "2026-11-21T12:00:00Z", {}, titled=False))
+        assert [session.title for session in await made.sessions()] == ["Another's title"]
+
+
 async def test_a_title_that_its_agent_has_cleared_is_kept_no_longer(environ: dict[str, str]) -> None:
     async with recording(environ) as made:
         made.see(metered(state=SessionState(title="A title")))

@@ -373,6 +373,16 @@ class TestSessions:
             assert ledger.state_of(replace(ALICE, **{field: "else"}), "s1") is None
         assert ledger.state_of(replace(ALICE, agent_version="9", client=None, project=None, team=None), "s1")
 
+    def test_a_later_row_with_an_older_title_leaves_what_was_told_since(self, ledger: Ledger) -> None:
+        older = SessionState(title="older", titled_at=NOON)
+        ledger.append([row(state=older)])
+        ledger.note_session(ALICE, "s1", "newer", NOON + MINUTE)
+        ledger.append([row(at=NOON + 2 * MINUTE, state=older)])
+        assert next(ledger.sessions(Query())).title == "newer"
+        ledger.note_session(ALICE, "s1", None, NOON + 3 * MINUTE)
+        ledger.append([row(at=NOON + 4 * MINUTE, state=older)])
+        assert next(ledger.sessions(Query())).title is None
+
     def test_a_title_is_kept_until_a_later_one(self, ledger: Ledger) -> None:
         ledger.append([row(state=SessionState(title="first"))])
 

@@ -142,9 +142,10 @@ class Session:
         self.model = model
         return [] if self.child else [ModelSelected(at, self.id, model, again)]
 
-    def rename(self, info: Info, at: int, *, cleared: bool = False) -> list[Event]:
+    def rename(self, info: Info, at: int, *, titled: bool, cleared: bool = False) -> list[Event]:
         self.info = info
-        return [] if self.child else [SessionInfoChanged(at, self.id, info.title, info.updated_at, info.meta, cleared)]
+        merged = info.title, info.updated_at, info.meta
+        return [] if self.child else [SessionInfoChanged(at, self.id, *merged, cleared, titled)]
 
 
 class Sessions:

@@ -35,7 +35,8 @@ class Updates:
                 events = self._compaction(update, session, at)
             case acp.INFO_UPDATE:
                 info = acp.info_after(session.info, update.fields, self._turns.version)
-                events = session.rename(info, at, cleared=acp.clears_title(update.fields))
+                cleared = acp.clears_title(update.fields)
+                events = session.rename(info, at, titled=cleared or acp.tells_title(update.fields), cleared=cleared)
             case acp.CONFIG_UPDATE:
                 events = session.choose(acp.model_of(update.fields), at)
             case _:
