@@ -47,6 +47,7 @@ NAMES: list[dict[str, str] | None] = [  # None: `initialize` tells nothing of th
     {"name": "stranger", "version": "1", "title": "Stranger"},
     None,
 ]
+ALL_MEMBERS: dict[str, Any] = dict.fromkeys(("id", "method", "params", "result", "error"))
 LOADED = [path for path in RECORDINGS if before(path)]
 
 
@@ -64,6 +65,12 @@ def test_ids_that_are_strings_change_no_figure(recording: Path) -> None:
 def test_json_in_another_spelling_changes_no_figure(recording: Path) -> None:
     rows = rows_of(lines_of(recording), known_before(recording), respelt(chance(recording)))
     assert figures(rows) == expected(recording)
+
+
+@each_of(RECORDINGS)
+def test_members_that_are_written_though_they_are_null_change_no_figure(recording: Path) -> None:
+    changed = each_message(lines_of(recording), lambda message: ALL_MEMBERS | message)
+    assert figures(rows_of(changed, known_before(recording))) == expected(recording)
 
 
 @each_of(RECORDINGS)

@@ -41,7 +41,7 @@ class UsageUpdates(Interceptor):
 
     def on_event(self, event: Event) -> Iterable[Effect]:
         match event:
-            case TurnMetered() if event.entry.kind == "turn":
+            case TurnMetered() if event.entry.stop_reason is not None:  # of a turn, or of a run that nobody asked for
                 return self._at_turn_end(event)
             case ContextChanged(restored=True):
                 self._restored[event.session] = event.state

@@ -88,11 +88,15 @@ def test_both_book_what_the_agent_said_and_each_context_is_shown_once(
 
 def test_a_prompt_that_the_nearer_one_refused_has_used_nothing() -> None:
     listener = Speaks()
-    ends = Ends([listener])
+    ends = Ends([UsageUpdates(), listener])
     ends.open_session(agent="someone", model="claude-sonnet-5")
     ends.client_says(prompt(2))
-    ends.agent_says(
-        chunk("Not sent to the agent."), answer(2, stopReason="end_turn", _meta={"acp-proxy": {"budget": "b"}})
-    )
-    (entry,) = [event.entry for event in listener.seen if isinstance(event, TurnMetered)]
+    ends.agent_says(chunk("hi"), answer(2, stopReason="end_turn", usage=USED))
+    ends.client.data = b""
+    ends.client_says(prompt(3, "x" * 4000))
+    refusal = chunk("Not sent to the agent."), answer(3, stopReason="end_turn", _meta={"acp-proxy": {"budget": "b"}})
+    ends.agent_says(*refusal)
+    _, entry = [event.entry for event in listener.seen if isinstance(event, TurnMetered)]
     assert (entry.usage.total, entry.usage_source) == (0, "agent")
+    assert entry.context_used == USED["totalTokens"]
+    assert ends.client.messages == list(refusal)

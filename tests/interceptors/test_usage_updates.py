@@ -79,6 +79,15 @@ def test_cost_is_cumulative_over_the_turns_of_a_session() -> None:
     assert [each["cost"]["amount"] for each in shown(ends)] == [0.0021, 0.0047]
 
 
+def test_work_that_nobody_asked_for_is_shown_when_it_is_over() -> None:
+    ends = Ends([UsageUpdates()])
+    ends.open_session(agent="someone", model="claude-sonnet-5", protocol=2)
+    ends.agent_says(update("state_update", state="running"), update("state_update", state="idle", usage=USED))
+    (told,) = shown(ends)
+    assert (told["used"], told["cost"]["amount"]) == (1010, 0.0021)
+    assert ends.client.messages[-1]["params"]["update"]["state"] == "idle"
+
+
 def test_an_agent_that_reports_context_and_cost_itself_is_left_alone() -> None:
     ends = Ends([UsageUpdates()])
     ends.open_session()

@@ -47,7 +47,9 @@ def opened() -> UsageUpdates:
 
 
 def test_what_is_beside_turns_shows_nothing() -> None:
-    assert shown(opened(), ended(kind="side")) == []
+    for kind in ("side", "subagent", "autonomous"):  # the last one: what was reported between turns
+        event = ended(kind=kind)
+        assert shown(opened(), replace(event, entry=replace(event.entry, stop_reason=None))) == []
 
 
 def test_the_agents_own_sum_goes_before_ours() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from acp_proxy.core.acp.names import IDLE, STATE_UPDATE, SUBAGENT_UPDATE
+from acp_proxy.core.acp.names import IDLE, OPENINGS, STATE_UPDATE, SUBAGENT_UPDATE
 from acp_proxy.core.acp.values import first_object, label, mapping, session_id, storable, text
-from acp_proxy.core.events import Implementation, Meta
-from acp_proxy.core.jsonrpc import Message, Notification, Response
+from acp_proxy.core.events import Implementation, Meta, Opening
+from acp_proxy.core.jsonrpc import Message, Notification, Request, Response
 
 _DEEP = 32  # levels of `_meta` that are merged; below them an object is replaced
 _ABSENT = object()
@@ -58,6 +58,12 @@ def hello(fields: Any) -> Hello:
 def session_of(message: Message) -> str | None:
     """The session that a request or a notification names."""
     return None if isinstance(message, Response) else session_id(message.params.get("sessionId"))
+
+
+def opening(method: str, params: Mapping[str, Any]) -> Opening | None:
+    """How a client opens a session, if it does. v2 has one method for what are `load` and `resume` in v1."""
+    how = OPENINGS.get(method)
+    return "load" if how == "resume" and isinstance(params.get("replayFrom"), dict) else how
 
 
 def opened_session(result: Any) -> str | None:
@@ -129,13 +135,21 @@ def info_after(info: Info, fields: Mapping[str, Any], version: int) -> Info:
     )
 
 
+def tells_title(fields: Mapping[str, Any]) -> bool:
+    """Whether they say what a session is called; many updates tell only of other things."""
+    return isinstance(fields.get("title"), str)
+
+
 def clears_title(fields: Mapping[str, Any]) -> bool:
     """Whether a `session_info_update` says that there is no title, where an entry of a list only may leave it out."""
     return fields.get("title", _ABSENT) is None
 
 
-def update_of(message: Notification) -> Update | None:
-    """The update of a `session/update`, or None when it names no session or is no object."""
+def update_of(message: Notification | Request) -> Update | None:
+    """The update of a `session/update`, or None when it names no session or is no object.
+
+    Some libraries write all members of a message, and give a notification an id of null.
+    """
     session, fields = session_id(message.params.get("sessionId")), message.params.get("update")
     if session is None or not isinstance(fields, dict):
         return None
@@ -159,7 +173,7 @@ def state_of(fields: Mapping[str, Any]) -> str:
     return text(fields.get("state")) or ""
 
 
-def idle_session(message: Notification) -> str | None:
+def idle_session(message: Notification | Request) -> str | None:
     """The session that an update says is idle: its own, or a subagent's."""
     update = update_of(message)
     if update is None or update.kind not in (STATE_UPDATE, SUBAGENT_UPDATE):

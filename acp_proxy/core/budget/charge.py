@@ -19,8 +19,10 @@ from acp_proxy.core.windows import Bounds
 PRESUMED = "the proxy died during the turn: what it held"
 """The `detail` of a row that says what its turn held, for nobody lived to tell what it used."""
 
-_LOST = frozenset({"crashed", "disconnected"})
-_BROKEN_OFF = _LOST | {CANCELLED, FAILED}  # some agents tell of such a turn with the next
+LOST = frozenset({"crashed", "disconnected"})
+"""Why turns end without a line that ends them: a side is gone."""
+
+_BROKEN_OFF = LOST | {CANCELLED, FAILED}  # some agents tell of such a turn with the next
 
 
 def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, process: str | None = None) -> int:
@@ -68,7 +70,7 @@ def is_lost(entry: Entry, unit: str) -> bool:
 
     Of a cost the tokens are not known. Tokens without a price are `on_unpriced`'s.
     """
-    if unit == "turns" or entry.stop_reason not in _LOST or entry.usage.total:
+    if unit == "turns" or entry.stop_reason not in LOST or entry.usage.total:
         return False
     return unit == "tokens" or not entry.costs
 

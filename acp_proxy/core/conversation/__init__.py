@@ -70,7 +70,7 @@ class Conversation:
                 return self._requested(message, at, admitted)
             case Request(method=acp.REQUEST_PERMISSION):
                 return self._permission_requested(message, at)
-            case Notification(method=acp.SESSION_UPDATE) if sender is Side.AGENT:
+            case Notification(method=acp.SESSION_UPDATE) | Request(method=acp.SESSION_UPDATE) if sender is Side.AGENT:
                 update = acp.update_of(message)
                 return [] if update is None else self._updates.events(update, at, size)
         return []
@@ -83,7 +83,7 @@ class Conversation:
             case Response():
                 asked = self._asked.peek(sender, message.id)
                 return asked.session if asked is not None and asked.ends(message) else None
-            case Notification(method=acp.SESSION_UPDATE):
+            case Notification(method=acp.SESSION_UPDATE) | Request(method=acp.SESSION_UPDATE):
                 name = acp.idle_session(message)
                 session = self._sessions.get(name) if name is not None else None
                 return name if session is not None and session.run is not None else None
@@ -129,7 +129,7 @@ class Conversation:
                 self._ask(request, partial(self._initialized, acp.hello(request.params)))
             case acp.LIST:
                 self._ask(request, self._listed)
-            case method if (how := acp.OPENINGS.get(method)) is not None:
+            case method if (how := acp.opening(method, request.params)) is not None:
                 return self._opening(request, how, name, at)
             case _ if name is None:
                 return []
@@ -216,7 +216,7 @@ class Conversation:
         if session is None:
             return []
         info = acp.info_after(session.info, fields, self._turns.version)
-        return [] if info == session.info else session.rename(info, at)
+        return [] if info == session.info else session.rename(info, at, titled=acp.tells_title(fields))
 
     def _closed(self, name: str, deleted: bool, response: Response, at: int) -> list[Event]:
         if response.error is not None:

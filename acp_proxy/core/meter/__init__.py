@@ -17,6 +17,7 @@ from acp_proxy.core.events import (
     Counters,
     Event,
     Initialized,
+    Meta,
     ModelSelected,
     SessionClosed,
     SessionInfoChanged,
@@ -86,8 +87,8 @@ class Meter:
                 return self._opened(event)
             case ModelSelected():
                 self._account(event.session).choose(event.model, again=event.again)
-            case SessionInfoChanged():
-                self._account(event.session).title = event.title
+            case SessionInfoChanged(titled=True):
+                self._account(event.session).set_title(event.title, event.at)
             case Compacted():
                 self._account(event.session).compact(event)
             case _:
@@ -164,8 +165,7 @@ class Meter:
 
     def _usage_reported(self, event: UsageReported) -> list[Event]:
         account = self._account(event.session)
-        if not account.profile.known and (name := dialects.named_by_its_words(event.meta)) is not None:
-            account.profile = profile_of(name, None, self._profiles)
+        self._recognize(account, event.meta)
         late = [] if event.replayed else self._history_over(account, event.at)
         changes = [account.hear_of(earlier, event.size, replayed=event.replayed) for earlier in event.earlier]
         before = account.cost.last
@@ -186,6 +186,8 @@ class Meter:
                 account.charge(event.cost, counters)
             if counters is not None:
                 account.count(counters)
+            if event.turn is not None and event.meta:
+                self._told_so_far(account, event)
             if (call := dialects.reported_call(event.meta, account.profile)) is not None:
                 told, account.called = account.called, (call.counters.input, call.counters.output)
                 if account.called != told:  # each call sends more than the one before it
@@ -196,6 +198,10 @@ class Meter:
             return late + rows
         done = event.cost is not None and account.profile.cost_at_end
         return [*late, self._changed(account, event.at, done=done)]
+
+    def _recognize(self, account: SessionAccount, meta: Meta) -> None:
+        if not account.profile.known and (name := dialects.named_by_its_words(meta)) is not None:
+            account.profile = profile_of(name, None, self._profiles)
 
     def _history_over(self, account: SessionAccount, at: int) -> list[Event]:
         """What the history of a session that was loaded tells beyond all that is known, booked before its turns."""
@@ -208,6 +214,7 @@ class Meter:
 
     def _update_seen(self, event: UpdateSeen) -> list[Event]:
         account = self._account(event.session)
+        self._recognize(account, event.meta)
         if account.profile.scope == "session":
             return self._cumulative_seen(account, event)
         if event.replayed:
@@ -224,6 +231,7 @@ class Meter:
                 account.notes.see_call(call_id)
             if event.update == "tool_call_update" and account.notes.told_calls:
                 account.notes.calling = account.model  # the next call begins when its tools have ended
+            self._told_so_far(account, event)
             before = account.notes.status
             account.notes.status = dialects.turn_so_far(event) or before
             if (subagent := dialects.subagent_result(event)) is not None:
@@ -231,6 +239,10 @@ class Meter:
             if account.notes.status != before:
                 return [self._changed(account, event.at)]
         return []
+
+    def _told_so_far(self, account: SessionAccount, event: UpdateSeen | UsageReported) -> None:
+        if not account.profile.known or account.profile.scope == "none":
+            account.notes.told = dialects.told_so_far(event) or account.notes.told
 
     def _cumulative_seen(self, account: SessionAccount, event: UpdateSeen) -> list[Event]:
         counters, cost = dialects.cumulative(event.meta), dialects.cumulative_cost(event.meta)

@@ -14,7 +14,7 @@ def note_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: 
     """Set the account's context where the agent has not told it in this turn. Unknown stays unknown."""
     if notes.context_told or notes.compacted:
         return
-    if used.source in ("agent", "partial") and used.usage.total:
+    if used.source in ("agent", "partial") and used.usage.prompt:  # what was only written says nothing of what was sent
         if not ended.tool_calls or account.profile.scope == "last_call":
             account.set_context(used.usage.total)  # one model call: its prompt and its answer
         elif account.context_used is None:

@@ -11,9 +11,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from acp_proxy.core.acp import STATE_UPDATE, count, counters, label, mapping, text
+from acp_proxy.core.acp import OUTPUT_UPDATES, STATE_UPDATE, count, counters, label, mapping, text
 from acp_proxy.core.agents import Profile
-from acp_proxy.core.events import Counters, Meta, UpdateSeen
+from acp_proxy.core.events import Counters, Meta, UpdateSeen, UsageReported
 from acp_proxy.core.meter.counters import is_empty
 from acp_proxy.core.money import Money
 
@@ -95,9 +95,20 @@ def call_usage(update: UpdateSeen, profile: Profile) -> Call | None:
     return Call(found, text(update.meta.get("parentToolCallId")) or update.child)
 
 
+def told_so_far(update: UpdateSeen | UsageReported) -> Counters | None:
+    """Usage beside a text or a context, of whatever it is. Who is known to tell it so is read otherwise."""
+    if update.child is not None:
+        return None
+    if isinstance(update, UsageReported):
+        return counters(update.meta.get("usage")) or counters(update.meta)
+    return counters(update.meta.get("usage")) if update.update in OUTPUT_UPDATES else None
+
+
 def named_by_its_words(meta: Meta) -> str | None:
-    """The name in `core/agents.py` of an agent that gives none, by a `usage_update` as only it writes them."""
-    return "codebuddy" if "codebuddy.ai/requestId" in meta else None
+    """The name in `core/agents.py` of an agent that gives none, or another, by updates as only it writes them."""
+    if "codebuddy.ai/requestId" in meta:
+        return "codebuddy"
+    return "OpenHands CLI ACP Agent" if "input_tokens" in _metrics(meta) else None
 
 
 def reported_call(meta: Meta, profile: Profile) -> Call | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from acp_proxy.core.acp import ours_in
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.events import TurnEnded
 from acp_proxy.core.meter.notes import Notes
@@ -78,4 +79,9 @@ def cut_short(ended: TurnEnded) -> bool:
 
 def answered(ended: TurnEnded) -> bool:
     """Whether the model said anything, so that somebody paid for it."""
-    return bool(ended.output_chars or ended.thought_chars or ended.tool_calls)
+    return bool(ended.output_chars or ended.thought_chars or ended.tool_calls) and not refused(ended)
+
+
+def refused(ended: TurnEnded) -> bool:
+    """Whether another acp-proxy, nearer to the agent, answered in its place: the model saw and said nothing of it."""
+    return "budget" in ours_in(ended.meta)

@@ -62,8 +62,8 @@ class ScopeGuess:
                 self._goes_on(sure=True)
             return self._as_found()
         if not now.partition.covers(before.partition):
-            if now.model == before.model:  # with another model some begin anew
-                self.scope, self._sure, self._per_turn = "turn", False, True
+            if now.model == before.model:  # with another model some begin anew, a session's also after a compaction
+                self.scope, self._sure, self._per_turn = "turn", False, not self._sure
             return self._as_found()
         if waited and call is not None and not call.fits(now.partition.prompt, 1, now.calls):
             return _AT_LEAST

@@ -22,6 +22,14 @@ class Spread(Struct, frozen=True):
     beside: tuple[Share, ...] = ()
     retried: bool = False  # the usage was more than the rows
 
+    @property
+    def mixed(self) -> bool:
+        """Whether the rows of one model tell less than the usage and more: what its calls in the turn used is no less.
+
+        Its retried stream is not in them, but a title or a suggestion is.
+        """
+        return self.retried and bool({model for model, _ in self.own} & {model for model, _ in self.beside})
+
 
 def read_rows(
     rows: Sequence[ModelCounters], profile: Profile, is_alias: Callable[[str | None], bool]

@@ -40,6 +40,7 @@ class Notes(Struct):
     subagent_calls: dict[str, Usage] = field(default_factory=dict)  # told call by call, by tool call
     cumulative: Counters | None = None  # the session's counters as of now
     status: Counters | None = None  # the turn's counters as of now
+    told: Counters | None = None  # the last ones that an agent which nobody has described told in mid-turn
     waited: bool = False  # it was asked for before the turn before it had told what it used
 
     def add_call(self, reading: Reading) -> None:

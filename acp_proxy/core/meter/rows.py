@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from acp_proxy.core.agents import InputCounts, Profile
 from acp_proxy.core.entry import CostSource, Entry, Kind, UsageLine, UsageSource
-from acp_proxy.core.events import ToldSoFar, TurnEnded
+from acp_proxy.core.events import Counters, ToldSoFar, TurnEnded
 from acp_proxy.core.meter.agent_cost import Increase
 from acp_proxy.core.meter.context import context_so_far, note_context, request_context
 from acp_proxy.core.meter.counters import partition
@@ -86,7 +87,8 @@ class Rows:
         retried = "a retried stream, by the agent's rows" if parts.retried else ""
         hidden = _HIDDEN if _overpriced(account, bill) else ""
         detail = "; ".join(filter(None, (used.detail, retried, hidden, bill.detail)))
-        rows.append(self._row(ended, account, ended.turn.kind, bill.lines, used.source, bill.source, detail, own=True))
+        source: UsageSource = "partial" if parts.mixed and used.source == "agent" else used.source
+        rows.append(self._row(ended, account, ended.turn.kind, bill.lines, source, bill.source, detail, own=True))
         if increase.baseless:
             booked = summed(cost for row in rows for cost in row.costs) if bill.source != "agent" else ()
             account.cost.book_for_first(None if bill.by_user else booked)
@@ -161,7 +163,7 @@ class Rows:
         profile = account.profile
         if not ended.model_usage or used.source == "estimated" or used.repeated or profile.scope == "session":
             return Spread(((model, used.usage),))
-        rows = read_rows(ended.model_usage, profile, self._pricer.is_alias)
+        rows = read_rows(ended.model_usage, _as_read(profile, ended.counters, used.usage), self._pricer.is_alias)
         if profile.names_chosen and notes.switched and model and len(rows) == 1:
             rows = ((model.partition("[")[0], rows[0][1]),)  # rows name no effort
         return spread(used.usage, rows, model)
@@ -222,6 +224,14 @@ class Rows:
 
     def _size(self, account: SessionAccount) -> int | None:
         return account.context_size or self._pricer.window(account.model)
+
+
+def _as_read(profile: Profile, told: Counters | None, usage: Usage) -> Profile:
+    """The profile with how the turn's counters were read: rows without a total are read alike."""
+    if profile.input is not None or told is None:
+        return profile
+    beside: InputCounts = "excludes_cache" if usage.input == told.input else "includes_cache"
+    return replace(profile, input=beside, thought_inside=usage.output != told.output)
 
 
 def _overpriced(account: SessionAccount, bill: Bill) -> bool:

@@ -43,7 +43,8 @@ class SessionAccount:
         self.from_start = True  # every turn of it was seen: it began here
         self.option: str | None = None  # the model as chosen, often an alias
         self.concrete: str | None = None  # ... as usage named it since
-        self.title: str | None = None  # as told here: the ledger keeps an earlier one
+        self.title: str | None = None  # as told here: the ledger keeps an earlier one, and a later one of others
+        self.titled_at: int | None = None
         self.restarts = False  # its counters do with the next turn; one that runs goes on with those that it began with
         self.compacted = False  # between turns, and what it used is not booked yet
         self.paid_otherwise = False  # what its agent tells next of the last turn, the user's prices have paid
@@ -252,6 +253,9 @@ class SessionAccount:
         """The context, by what has passed since it was known."""
         self.context_used, self.context_estimated = (self.context_used or 0) + tokens, True
 
+    def set_title(self, title: str | None, at: int) -> None:
+        self.title, self.titled_at = title, at
+
     def choose(self, model: str, *, again: bool = False) -> None:
         if not again:
             self.notes.leave(self.model)
@@ -301,6 +305,7 @@ class SessionAccount:
             counters=self._counters,
             model=model,
             title=self.title,
+            titled_at=self.titled_at,
         )
 
     @property

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy.core.acp import CANCELLED, ours_in
+from acp_proxy.core.acp import CANCELLED
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.entry import UsageSource
 from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.meter.agent_cost import Increase
 from acp_proxy.core.meter.counters import Reading, completed, is_empty, joined, partition
 from acp_proxy.core.meter.dialects import status_line
-from acp_proxy.core.meter.estimate import Estimate, answered, chars_of, cut_short
+from acp_proxy.core.meter.estimate import Estimate, answered, chars_of, cut_short, refused
 from acp_proxy.core.meter.guess import ScopeGuess
 from acp_proxy.core.meter.notes import Notes, ReportedTurn
 from acp_proxy.core.meter.session_account import SessionAccount
@@ -55,7 +55,7 @@ def turn_usage(
         if short and reported.source == "agent":
             return replace(reported, source="partial", detail=joined(reported.detail, _why(ended)))
         return reported
-    if ours_in(ended.meta).get("budget"):
+    if refused(ended):
         return TurnUsage(NOTHING, "agent", "refused by another acp-proxy")
     if ended.stop_reason == "error" and not ended.updates and not increase.amounts:
         return TurnUsage(NOTHING, "agent", "failed before it used anything")
@@ -100,6 +100,8 @@ def _counters_of(ended: TurnEnded, notes: Notes) -> Counters | None:
         if not is_empty(counters):
             return counters
     told = status_line(ended.meta) or notes.status
+    if told is None and notes.calls is None:
+        told = notes.told
     return None if is_empty(told) else told
 
 

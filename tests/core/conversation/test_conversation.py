@@ -142,6 +142,13 @@ def test_a_reopened_session_is_announced_at_its_request(how: Any) -> None:
     assert talk.answer(1, {}) == [SessionOpened(2, how, "s", None, "/w", None)]
 
 
+@pytest.mark.parametrize(("cursor", "how"), [({"type": "start"}, "load"), (None, "resume")])
+def test_a_session_that_is_resumed_with_its_history_is_loaded(cursor: Any, how: str) -> None:
+    talk = Talk(2)
+    asked = talk.ask("session/resume", {"sessionId": "s", "cwd": "/w", "replayFrom": cursor}, 1)
+    assert (the(SessionRequested, asked).how, the(SessionOpened, talk.answer(1, {})).how) == (how, how)
+
+
 def test_a_fork_names_its_parent() -> None:
     talk = Talk()
     assert talk.ask("session/fork", {"sessionId": "s", "cwd": "/w"}, 1) == [SessionRequested(1, "fork", "s")]
@@ -298,6 +305,23 @@ def test_a_session_that_another_process_gave_a_title_can_be_told_to_have_none() 
     assert not the(SessionInfoChanged, listed).cleared
 
 
+def test_only_what_speaks_of_a_title_is_news_of_it() -> None:
+    talk = Talk()
+    talk.open("s")
+    changes: list[tuple[dict[str, Any], bool]] = [
+        ({"title": "one"}, True),
+        ({"_meta": {"running": True}}, False),
+        ({"title": 5, "updatedAt": "now"}, False),
+        ({"title": "one"}, True),
+        ({"title": None}, True),
+    ]
+    for fields, titled in changes:
+        assert the(SessionInfoChanged, talk.update("session_info_update", **fields)).titled is titled
+    for fields, titled in (({"updatedAt": "later"}, False), ({"title": "two"}, True), ({"title": None}, False)):
+        listed = talk.call("session/list", {}, {"sessions": [{"sessionId": "s", **fields}]})
+        assert the(SessionInfoChanged, listed).titled is titled
+
+
 def test_a_title_that_was_cut_inside_of_an_emoji_can_be_kept() -> None:
     talk = Talk()
     told = the(SessionInfoChanged, talk.update("session_info_update", title="Fix \ud83d\0"))
@@ -347,6 +371,19 @@ def test_a_usage_update_reports_context_and_cost() -> None:
     events = talk.update("usage_update", used=5, size=9, cost={"amount": 0.1, "currency": "USD"}, _meta={"m": 1})
     turn = talk.events[0]
     assert events == [UsageReported(2, "s", turn.turn, 5, 9, Money.of("0.1", "USD"), meta={"m": 1})]  # type: ignore[union-attr]  # a TurnStarted
+
+
+@pytest.mark.parametrize("id", [None, 7])
+def test_an_update_is_one_whatever_its_id(id: Any) -> None:
+    talk = Talk(2)
+    for update in (
+        {"sessionUpdate": "state_update", "state": "running"},
+        {"sessionUpdate": "usage_update", "used": 5, "size": 9},
+        {"sessionUpdate": "state_update", "state": "idle"},
+    ):
+        talk.say(AGENT, id=id, method="session/update", params={"sessionId": "s", "update": update})
+    assert [event.used for event in talk.events if isinstance(event, UsageReported)] == [5]
+    assert talk.turns == [("t1", "end_turn")]
 
 
 @pytest.mark.parametrize("bad", [-1, True, 1.5, "5", None, 2**60, []])

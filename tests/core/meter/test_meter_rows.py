@@ -110,6 +110,15 @@ def test_rows_that_are_smaller_than_the_usage_are_right() -> None:
     assert len(story.rows) == 1
 
 
+def test_a_retried_stream_beside_a_suggestion_of_the_same_model_leaves_the_turn_at_least_what_both_tell() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    rows = (ModelCounters("claude-opus-5-5", disjoint(15800, 11380, 738, 538)),)
+    side, own = story.end(story.begin(), disjoint(15900, 11390, 739, 271), model_usage=rows)
+    assert (own.usage, own.usage_source) == (Usage(15800, 11380, 738, 271), "partial")
+    assert (side.kind, side.usage) == ("side", Usage(0, 0, 0, 267))
+
+
 def test_what_the_rows_leave_out_is_the_turns_all_the_same() -> None:
     story = Story(CLAUDE)
     story.open()
@@ -573,6 +582,17 @@ def test_the_title_is_part_of_what_is_known() -> None:
     story.tell(SessionInfoChanged(story.now(), "s", "banana", None, {}))
     story.turn(disjoint(1, 0, 0, 1))
     assert story.metered.state.title == "banana"
+
+
+def test_a_title_is_as_old_as_the_word_of_it() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    told_at = story.now()
+    story.tell(SessionInfoChanged(told_at, "s", "banana", None, {}))
+    story.turn(disjoint(1, 0, 0, 1))
+    story.tell(SessionInfoChanged(story.now(), "s", "banana", "2026-11-21T12:00:00Z", {}, titled=False))
+    story.turn(disjoint(1, 0, 0, 1))
+    assert (story.metered.state.title, story.metered.state.titled_at) == ("banana", told_at)
 
 
 def test_a_title_of_the_ledgers_is_not_told_to_it_again_as_if_it_were_news() -> None:

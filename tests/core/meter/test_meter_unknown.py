@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import pytest
+
 from acp_proxy.core.agents import ProfileOverride
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import Counters, ModelCounters
@@ -12,6 +16,7 @@ from tests.core.story import (
     disjoint,
     inclusive,
     qwen_call,
+    usd,
 )
 
 
@@ -141,6 +146,15 @@ def test_who_tells_its_counters_by_model_too_has_retried_a_stream_and_is_not_cum
     assert (row.usage, "per turn" in row.detail) == (Usage(1200, 0, 0, 100), True)
 
 
+@pytest.mark.parametrize(("total", "usage"), [(1660, Usage(1000, 500, 0, 100, 60)), (1100, Usage(500, 500, 0, 40, 60))])
+def test_counters_by_model_without_a_total_are_read_like_those_of_the_turn(total: int, usage: Usage) -> None:
+    story = Story(STRANGER)
+    story.open()
+    row = ModelCounters("mock", Counters(1000, 100, None, 60, 500))
+    assert story.turn(Counters(1000, 100, total, 60, 500), model_usage=(row,)).usage == usage
+    assert [each.kind for each in story.rows] == ["turn"]
+
+
 def test_counters_that_grow_as_the_context_does_stay_per_turn() -> None:
     story = Story(STRANGER)
     story.open()
@@ -155,6 +169,19 @@ def test_counters_that_fall_take_the_guess_back() -> None:
     story.turn(inclusive(9000, 900), used=1500)
     for _ in range(2):
         assert story.turn(inclusive(1600, 100), used=1700).usage == Usage(1600, 0, 0, 100)
+
+
+def test_counters_that_were_proven_to_be_the_sessions_may_begin_anew_in_its_middle() -> None:
+    """After a compaction, say. They are judged again from there on, also when it happens a second time."""
+    story = Story(STRANGER)
+    story.open()
+    for begin in (12_000, 4900, 5000):
+        counted = 0
+        for number, prompt in enumerate((begin, begin + 200, begin + 500), 1):
+            counted += prompt
+            row = story.turn(inclusive(counted, 100 * number), used=prompt + 100)
+            assert row.usage == Usage(prompt, 0, 0, 100)
+        assert row.usage_source == "agent"
 
 
 def test_an_unknown_agent_that_tells_what_gemini_tells_leaves_out_its_thinking_too() -> None:
@@ -182,6 +209,57 @@ def test_what_an_unknown_agent_tells_of_the_turn_stands_for_what_it_told_of_call
     turn = story.begin()
     story.update(turn, qwen_call(6110, 201), {"content": {"type": "text", "text": ""}})
     assert story.end(turn, inclusive(6110, 201))[-1].usage == Usage(6110, 0, 0, 201)
+
+
+def test_usage_that_an_unknown_agent_tells_beside_its_text_is_read_like_that_at_the_end_of_a_turn() -> None:
+    story = Story(STRANGER)
+    story.open()
+    said = {"content": {"type": "text", "text": "said"}}
+    turn = story.begin()
+    for output in (10, 20):
+        story.update(turn, qwen_call(6110, output, 5010), said)
+    row = story.end(turn, output_chars=8)[-1]
+    assert (row.usage, row.usage_source) == (Usage(1100, 5010, 0, 20), "agent")
+    turn = story.begin()
+    story.update(turn, qwen_call(6200, 30, 6100), said)
+    row = story.end(turn, output_chars=8, tool_calls=1)[-1]
+    assert (row.usage, row.usage_source) == (Usage(100, 6100, 0, 30), "partial")
+    turn = story.begin()
+    story.update(turn, qwen_call(9, 9), said)
+    assert story.end(turn, inclusive(6300, 40, 6200))[-1].usage == Usage(100, 6200, 0, 40)
+
+
+@pytest.mark.parametrize("meta", [qwen_call(6110, 20, 5010), qwen_call(6110, 20, 5010)["usage"]])
+def test_usage_that_an_unknown_agent_tells_beside_its_context_is_read_so_too(meta: Mapping[str, object]) -> None:
+    story = Story(STRANGER)
+    story.open()
+    turn = story.begin()
+    story.report(turn, used=6130, size=200_000, meta=meta)
+    row = story.end(turn, output_chars=8)[-1]
+    assert (row.usage, row.usage_source) == (Usage(1100, 5010, 0, 20), "agent")
+
+
+@pytest.mark.parametrize("agent", [STRANGER, ("OpenHands", "2.0.0")])
+def test_an_agent_that_tells_what_openhands_tells_counts_like_it_whatever_its_name(agent: tuple[str, str]) -> None:
+    story = Story(agent)
+    story.open()
+    told = []
+    for number in (1, 2):
+        metrics = {"input_tokens": 6110 * number, "output_tokens": 200, "cache_read_tokens": 5010, "cost": number}
+        turn = story.begin()
+        story.update(turn, {"field_meta": {"openhands.dev/metrics": metrics}})
+        told += story.end(turn)
+    assert [(row.usage, row.costs, row.usage_source) for row in told] == [
+        (Usage(1100, 5010, 0, 200), (usd("1"),), "agent"),
+        (Usage(6110), (usd("1"),), "agent"),
+    ]
+
+
+def test_output_alone_is_no_context() -> None:
+    story = Story(STRANGER)
+    story.open()
+    row = story.turn(Counters(None, 30, 230), output_chars=40)
+    assert (row.usage, row.usage_source, row.context_used) == (Usage(0, 0, 0, 30), "partial", None)
 
 
 def test_the_configuration_says_what_cannot_be_guessed() -> None:
