@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account, Standing
-from acp_proxy.core.budget.charge import uncounted
+from acp_proxy.core.budget.charge import LOST, uncounted
 from acp_proxy.core.budget.refusal import uncounted_text, warning_text
 from acp_proxy.core.effects import Send
 from acp_proxy.core.entry import Entry
@@ -94,7 +94,8 @@ class Warnings:
     def uncounted(self, running: Running, entry: Entry, process: str | None) -> Iterator[Send]:
         """That a turn is not counted, or not all of it, before the line that ends it: there may be no next prompt.
 
-        Its window's users were told before where the ledger had such a turn already.
+        Its window's users were told before where the ledger had such a turn already. Of a turn that ends because a side
+        is gone perhaps nobody reads it: the next prompt tells it again.
         """
         for account in running.accounts:
             missed = uncounted(account, running.origin, entry, process)
@@ -102,12 +103,13 @@ class Warnings:
             key = (_once(account), _UNCOUNTED)
             if text and self._claims.get(key) != "done":
                 self._claims[key] = "done"
-                self._worker.do(partial(self._told, account, running.origin.user, text))
+                read = entry.stop_reason not in LOST
+                self._worker.do(partial(self._told, account, running.origin.user, text, read))
                 yield self._voice.say(running.session, account, text)
 
-    def _told(self, account: Account, user: str, text: str, ledger: BudgetLedger) -> None:
+    def _told(self, account: Account, user: str, text: str, read: bool, ledger: BudgetLedger) -> None:
         self._log(account, text)
-        if account.budget.window.name != "turn":  # of which no other turn is
+        if read and account.budget.window.name != "turn":  # of which no other turn is
             ledger.announce(account.told_to(user), _UNCOUNTED)
 
     def _log(self, account: Account, text: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Budget, Limit
+from acp_proxy.core.events import Side
 from acp_proxy.core.windows import Window
 from tests.ends import prompt, update
 from tests.interceptors.budgets.house import ALICE, Clock, House, daily, house, usd
@@ -116,6 +117,21 @@ async def test_what_is_not_counted_is_said_to_each_user_once_in_a_window_and_not
     async with house(tmp_path, euros, clock=clock, origin=replace(ALICE, user="bob")) as made:
         assert await made.prompt(2)
         assert made.texts() == ['Not counted by budget "daily", which counts EUR: 5 USD.']
+
+
+@pytest.mark.parametrize("side", Side)
+async def test_what_is_said_of_a_turn_that_is_not_counted_when_a_side_is_gone_is_said_again_with_the_next_prompt(
+    tmp_path: Path, side: Side
+) -> None:
+    euros = daily(Limit(10**9, "EUR"))
+    async with house(tmp_path, euros) as made:
+        assert await made.prompt(2)
+        made.reports("5")
+        made.ends.dispatcher.ended(side)
+    for said in 1, 0:
+        async with house(tmp_path, euros) as made:
+            assert await made.prompt(2)
+            assert made.texts() == ['Not counted by budget "daily", which counts EUR: 5 USD.'] * said
 
 
 async def test_names_that_were_cut_inside_of_an_emoji_are_booked_like_others(tmp_path: Path) -> None:
