@@ -279,6 +279,7 @@ def test_a_name_that_the_ledger_does_not_know_is_told_with_the_one_that_was_mean
         'It has no agent "claude-agent-acp"; did you mean @org/claude-agent-acp?',
         'It has no model "opsu"; did you mean opus?',
         'It has no user "xyz"; there is alice.',
+        "It has no title of any session: no agent has told one.",
     ]
 
 

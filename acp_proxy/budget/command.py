@@ -94,6 +94,7 @@ def _table(standings: Sequence[Standing], place: Place, more: Sequence[str] = ()
 def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
     from acp_proxy.budget import check
     from acp_proxy.configured import catalog_of
+    from acp_proxy.report.nothing import not_known  # whoever mistypes a name would be told of other budgets
 
     catalog = catalog_of(config)
     given = {name: value for name in get_args(Per) if (value := getattr(arguments, name)) is not None}
@@ -106,7 +107,10 @@ def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, 
     answer = check.check(
         ledger, config.budgets, subject, place.now, unpriced=unpriced, table=lambda found: _table(found, place)
     )
-    return answer.status, answer.text
+    typed = [("model", model)] if model and model == arguments.model else []  # an alias is in no row
+    named = (*given.items(), *typed)
+    unknown = "".join(f"The ledger has {text}\n" for text in not_known(ledger, config.identity.organisation, named))
+    return answer.status, f"{answer.text}\n{unknown}" if unknown else answer.text
 
 
 def _grant(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
@@ -133,10 +137,10 @@ def _grants(ledger: BudgetReader, arguments: argparse.Namespace, config: Config,
 
     found = ledger.grants(config.identity.organisation)
     if arguments.json:
-        return 0, grants.as_json(found, place.now)
+        return 0, grants.as_json(found, config.budgets, place.now)
     if not found:
         return 0, "Nothing was granted yet.\n"
-    columns = grants.columns(found, place.zone, place.now)
+    columns = grants.columns(found, config.budgets, place.zone, place.now)
     if place.width is None:
         return 0, table.plain(columns)
     return 0, table.coloured(columns, (), None, place.width, place.environ)

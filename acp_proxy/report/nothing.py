@@ -6,10 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from acp_proxy.figures import clean
 from acp_proxy.ledger import LedgerReader, Query
+from acp_proxy.ledger.places import is_postgres
 from acp_proxy.report import name_of
 from acp_proxy.times import Zone
 
 _FEW = 5  # names that are listed where none is like the one that was typed
+_UNTITLED = {
+    False: "no title of any session: no agent has told one.",
+    True: "no title of any session: a ledger on PostgreSQL gets titles only with `share_titles = true`.",
+}
 
 
 def nothing(ledger: LedgerReader, organisation: str, filters: Sequence[tuple[str, str]], timed_in: Zone | None) -> str:
@@ -34,10 +39,23 @@ def not_known(ledger: LedgerReader, organisation: str, names: Iterable[tuple[str
     ours = Query(where=(("organisation", organisation),))
     for dimension, name in names:
         if dimension == "title":
+            yield from _no_title(ledger, organisation, name)
             continue
         known = sorted({name_of(dimension, sums.key[0]) for sums in ledger.summed(ours, (dimension,))})
         if name not in known:
             yield f'no {dimension} "{clean(name)}"{_meant(name, known)}'
+
+
+def _no_title(ledger: LedgerReader, organisation: str, part: str) -> Iterator[str]:
+    """A part of a title, of which every one has an empty one."""
+    for asked, said in (
+        ("", _UNTITLED[is_postgres(ledger.url)]),
+        (part, f'no session with "{clean(part)}" in its title.'),
+    ):
+        titled = Query(where=(("organisation", organisation), ("title", asked)))
+        if next(iter(ledger.session_sums(titled)), None) is None:
+            yield said
+            return
 
 
 def _meant(name: str, known: Sequence[str]) -> str:

@@ -119,6 +119,18 @@ def test_check_asks_for_whoever_is_named(machine: Machine) -> None:
     assert machine.run("budget", "check", "--user", "bob", "--team", "x", "--project", "y").returncode == 0
 
 
+def test_check_says_which_of_the_names_the_ledger_does_not_know(machine: Machine) -> None:
+    spend(machine, "0.1", origin=replace(ALICE, agent="@maker/agent"))
+    said = machine.answer("budget", "check", "--agent", "agent", "--model", "claude-opus-5")
+    assert said.endswith(
+        '\n\nThe ledger has no agent "agent"; did you mean @maker/agent?\n'
+        'The ledger has no model "claude-opus-5"; did you mean claude-opus-5-5?\n'
+    )
+    known = ("--agent", "@maker/agent", "--user", "alice")
+    for model in ("claude-opus-5-5", "default"):  # what an alias stands for, no row has to say
+        assert "The ledger has" not in machine.answer("budget", "check", *known, "--model", model)
+
+
 def test_an_alias_is_checked_as_the_model_that_it_stands_for(machine: Machine) -> None:
     configure(machine, TWO + '[aliases]\ndefault = "anthropic/claude-opus-5-5"\n[[budget]]\nname = "none"\n'
               'scope = { model = "claude-opus-*" }\nwindow = "day"\nlimit = { turns = 0 }\n')  # fmt: skip

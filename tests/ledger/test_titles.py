@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
+import pytest
+
+from acp_proxy.core.entry import SessionState
+from acp_proxy.ledger import open_ledger
+from acp_proxy.report.nothing import nothing
 from tests.ledger.conftest import ONE_AT_A_TIME
+from tests.ledger.rows import row
 from tests.real.team import Team
 
 RECORDING = "claude-agent-acp-0.100.0/basic"  # its agent names the session
@@ -25,3 +32,18 @@ def test_a_shared_ledger_gets_no_title_unless_the_configuration_shares_them(url:
 def test_a_ledger_has_titles_where_the_configuration_shares_them(url: str, tmp_path: Path) -> None:
     (title,) = titles(Team(tmp_path, url, "share_titles = true"))
     assert title
+
+
+@ONE_AT_A_TIME
+@pytest.mark.parametrize("title", [None, "Fix the tests"])
+def test_a_title_that_is_not_found_is_told_with_whether_there_is_any(url: str, title: str | None) -> None:
+    with closing(open_ledger(url, journals=())) as ledger:
+        ledger.append([row(state=SessionState(title=title))])
+        _, told = nothing(ledger, "default", [("title", "docs")], None).splitlines()
+    if title:
+        assert told == 'It has no session with "docs" in its title.'
+    elif url.startswith("sqlite"):
+        assert told == "It has no title of any session: no agent has told one."
+    else:
+        why = "a ledger on PostgreSQL gets titles only with `share_titles = true`"
+        assert told == f"It has no title of any session: {why}."
