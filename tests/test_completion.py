@@ -25,6 +25,8 @@ OFFERED = [
     ("acp-proxy run --log-level ", "debug info warning error"),
     ("acp-proxy run --config own.", "own.toml"),
     ("acp-proxy setup z", "zed"),
+    ("acp-proxy setup zed --agent ", "claude codex gemini goose opencode qwen"),
+    ("acp-proxy report --agent ", ""),
     ("acp-proxy run --budget 5 -- my-ag", "my-agent"),
     ("acp-proxy -- my-ag", "my-agent"),
     ("acp-proxy -- my-agent re", ""),

@@ -249,7 +249,8 @@ def _add_interval(command: argparse.ArgumentParser) -> None:
 
 
 def _add_since(command: argparse.ArgumentParser) -> None:
-    forms = "from then on, by default all: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)"
+    dates = "2026-11-01, 2026-11, 2026-W47, an RFC 3339 time"
+    forms = f"from then on, by default all: {dates}, or 7d before now (also m, h, w)"
     command.add_argument("--since", metavar="TIME", help=forms)
 
 

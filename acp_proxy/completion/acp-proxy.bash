@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 40116c80e4b4527f
+# Made by scripts/build-completion, of options 39b0a9b920f45497
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate)
@@ -71,6 +71,7 @@ _shtab_acp_proxy_budget_grant___layer_choices=(admin user)
 _shtab_acp_proxy_budget_pos_0_choices=(list check grant grants simulate)
 _shtab_acp_proxy_notify_pos_0_choices=(test)
 _shtab_acp_proxy_setup_pos_0_choices=(zed jetbrains codecompanion avante agentic agent-shell obsidian toad acpx)
+_shtab_acp_proxy_setup___agent_choices=(claude codex gemini goose opencode qwen)
 _shtab_acp_proxy_prices_pos_0_choices=(list show cost)
 _shtab_acp_proxy_ledger_pos_0_choices=(copy)
 _shtab_acp_proxy_completion_pos_0_choices=(bash zsh fish)

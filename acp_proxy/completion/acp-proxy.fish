@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 373d6184bf4ef5d1
+# Made by scripts/build-completion, of options 86b79dd83e62ca9d
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -73,7 +73,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using report' -s h -l help -d 'show t
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l by -xka "day week month session turn model agent project user team kind" -d 'what each row is of, by default a day'
-complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l since -x -d 'from then on, by default all: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l since -x -d 'from then on, by default all: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l until -x -d 'before then, in the same forms; by default all'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l tz -x -d 'a time zone such as Europe/Berlin; by default the local one'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l agent -x -d 'only this agent'
@@ -90,7 +90,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using export' -s h -l help -d 'show t
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l focus -d 'in the columns of FinOps FOCUS 1.2'
-complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l since -x -d 'from then on, by default all: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)'
+complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l since -x -d 'from then on, by default all: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l until -x -d 'before then, in the same forms; by default all'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l tz -x -d 'a time zone such as Europe/Berlin; by default the local one'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l json -d 'as JSON instead of CSV'
@@ -148,7 +148,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -s h -l help -
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -l json -d 'exact figures, for programs'
-complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -l since -x -d 'from then on, by default all: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -l since -x -d 'from then on, by default all: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a serve -d 'The ledger as a page for browsers, and metrics for Prometheus.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
@@ -173,7 +173,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npo
 complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l ledger -x -d 'sqlite:///PATH or postgresql://HOST/DATABASE'
-complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l agent -x -d 'only this one; added if it is not there: claude, codex, gemini …'
+complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l agent -xka "claude codex gemini goose opencode qwen" -d 'only this one; added if it is not there'
 complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l list -d 'the editors, their settings, and the agents in them'
 complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l dry-run -d 'show the change, and write nothing'
 complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l undo -d 'put the settings back as they were'

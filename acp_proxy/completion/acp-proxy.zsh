@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options e45801bd44862b9a
+# Made by scripts/build-completion, of options 651b727781b6941c
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -133,7 +133,7 @@ _shtab_acp_proxy_budget_simulate_options=(
   "--config[in place of the user\'s configuration file]:FILE:_files"
   "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
   "--json[exact figures, for programs]"
-  "--since[from then on, by default all\: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)]:TIME:"
+  "--since[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -173,7 +173,7 @@ _shtab_acp_proxy_export_options=(
   "--config[in place of the user\'s configuration file]:FILE:_files"
   "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
   "--focus[in the columns of FinOps FOCUS 1.2]"
-  "--since[from then on, by default all\: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)]:TIME:"
+  "--since[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
   "--until[before then, in the same forms\; by default all]:TIME:"
   "--tz[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
   "--json[as JSON instead of CSV]"
@@ -288,7 +288,7 @@ _shtab_acp_proxy_report_options=(
   "--config[in place of the user\'s configuration file]:FILE:_files"
   "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
   "--by[what each row is of, by default a day]:KEY:(day week month session turn model agent project user team kind)"
-  "--since[from then on, by default all\: 2026-11-01, 2026-11, an RFC 3339 time, or 7d ago (also m, h, w)]:TIME:"
+  "--since[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
   "--until[before then, in the same forms\; by default all]:TIME:"
   "--tz[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
   "--agent[only this agent]:NAME:"
@@ -351,7 +351,7 @@ _shtab_acp_proxy_setup_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config[in place of the user\'s configuration file]:FILE:_files"
   "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--agent[only this one\; added if it is not there\: claude, codex, gemini \…]:NAME:"
+  "--agent[only this one\; added if it is not there]:NAME:(claude codex gemini goose opencode qwen)"
   "--list[the editors, their settings, and the agents in them]"
   "--dry-run[show the change, and write nothing]"
   "--undo[put the settings back as they were]"

@@ -12,14 +12,20 @@ from typing import Any
 import acp_proxy.completion
 from acp_proxy.cli.arguments import parser
 from acp_proxy.completion import SHELLS
+from acp_proxy.setup.known import KNOWN
 
 DIRECTORY = Path(acp_proxy.completion.__file__).parent
 _FILES = ("FILE", "PATH")  # as options call what they take
-_CHOICES = {"--log-level": ("debug", "info", "warning", "error"), "ID": ("last",)}  # what the parser leaves to others
+_CHOICES = {  # what the parser leaves to others, or takes beside anything else
+    "--log-level": ("debug", "info", "warning", "error"),
+    "ID": ("last",),
+    "acp-proxy setup --agent": tuple(KNOWN),
+}
 # Said beside each value, where the help of the option lists them all.
 _VALUES = {
     "--by": "what each row is of, by default a day",
     "--log-level": "how much is logged, by default warning",
+    "acp-proxy setup --agent": "only this one; added if it is not there",
     "EDITOR": "editor",
     "SHELL": "shell",
 }
@@ -117,8 +123,9 @@ def _prepare(command: argparse.ArgumentParser, file: dict[str, str]) -> None:
         name = str((*action.option_strings, action.metavar)[0])
         if action.metavar in _FILES:
             action.complete = file  # type: ignore[attr-defined]  # shtab looks for it
-        action.choices = action.choices or _CHOICES.get(name)
-        action.help = _VALUES.get(name, action.help)
+        of_command = f"{command.prog} {name}"  # where options of two commands share a name
+        action.choices = action.choices or _CHOICES.get(of_command, _CHOICES.get(name))
+        action.help = _VALUES.get(of_command, _VALUES.get(name, action.help))
         for each in _below(action):
             _prepare(each, file)
 
