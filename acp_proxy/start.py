@@ -63,7 +63,7 @@ def parse(argv: Sequence[str]) -> tuple[dict[str, str], list[str]] | None:
         return None
     at = _options(argv, at, VALUED, FLAGS, options)
     match argv[at : at + 1]:
-        case ["--"] if argv[at + 1 :]:
+        case ["--"] if any(argv[at + 1 : at + 2]):  # a word may be empty, as where a shell's variable is not set
             return options, list(argv[at + 1 :])
         case [] | ["--"]:
             raise UsageError(f"no agent given; {USAGE}")

@@ -138,6 +138,13 @@ def test_a_command_line_that_makes_no_sense_is_refused_in_one_line(arguments: st
     assert "\n" not in str(refused.value)
 
 
+def test_an_empty_word_is_no_agent() -> None:
+    """As `"$AGENT"` is where nobody has set the variable."""
+    for agent in (["--", ""], ["run", "--", ""], ["run", "--", "", "--acp"]):
+        with pytest.raises(UsageError, match=r"^no agent given"):
+            parse(agent)
+
+
 @pytest.mark.parametrize("arguments", ["", "report", "--config f report --by day", "--ledger x doctor", "--help", "-h"])
 def test_other_commands_are_left_to_their_own_parser(arguments: str) -> None:
     assert parse(arguments.split()) is None
