@@ -113,6 +113,26 @@ def test_every_column_that_focus_makes_mandatory_is_there() -> None:
     assert set(MAY_BE_EMPTY) | set(NEVER_EMPTY) <= set(focus.COLUMNS)
 
 
+def test_a_row_says_who_used_what_and_how_its_figures_are_known(ledger: Ledger) -> None:
+    spent = line("opus", "0.05", input=1, cached_read=2, cached_write=4, output=8, thought=16)
+    (only,) = rows(ledger, row(spent, kind="side", usage_source="estimated", cost_source="agent"))
+    assert only["Tags"] == {"user": "alice", "team": "core", "project": "web", "agent": "claude-agent-acp"}
+    assert (only["BillingAccountName"], only["BillingAccountType"]) == ("default", "Organisation")
+    assert (only["SubAccountName"], only["SubAccountType"]) == ("core", "Team")
+    assert only["ChargeDescription"] == "opus in claude-agent-acp"
+    assert [value for name, value in only.items() if name.startswith("x_Tokens")] == [1, 2, 4, 8, 16]
+    assert (only["ConsumedQuantity"], only["ConsumedUnit"]) == (31, "Tokens")
+    sources = ("x_Kind", "x_UsageSource", "x_CostSource", "x_CostAtLeast")
+    assert [only[name] for name in sources] == ["side", "estimated", "agent", False]
+
+
+def test_who_is_in_no_team_and_a_model_without_a_name_have_no_account_and_no_tag_of_theirs(ledger: Ledger) -> None:
+    (only,) = rows(ledger, row(line(None), origin=BOB))
+    assert only["Tags"] == {"user": "bob", "project": "infra", "agent": "claude-agent-acp"}
+    assert (only["SubAccountId"], only["SubAccountName"], only["SubAccountType"]) == (None, None, None)
+    assert (only["SkuId"], only["ChargeDescription"]) == (None, "unknown model in claude-agent-acp")
+
+
 def test_a_model_of_which_nobody_is_known_to_sell_it_is_sold_by_the_agent(ledger: Ledger) -> None:
     (only,) = rows(ledger, row(line("mystery")))
     assert only["ProviderName"] == only["ServiceName"] == "claude-agent-acp"
@@ -132,11 +152,19 @@ def test_an_unknown_cost_is_no_zero(ledger: Ledger) -> None:
     assert (cells["BilledCost"], cells["x_CostAtLeast"]) == ("", "true")
 
 
+def test_a_day_of_which_a_part_has_no_known_cost_is_a_lower_bound(ledger: Ledger) -> None:
+    """Of a day that clocks change in the ledger is asked in two parts."""
+    early, late = (times.parse(f"2026-10-25T{clock}Z", times.UTC_ZONE, 0) for clock in ("00:30:00", "12:00:00"))
+    (only,) = rows(ledger, row(line("m", None), at=early), row(line("m", "1"), at=late), zone=BERLIN)
+    assert (only["BilledCost"], only["x_Turns"], only["x_CostAtLeast"]) == ("1", 2, True)
+
+
 def test_currencies_have_a_row_each_and_tokens_are_counted_once(ledger: Ledger) -> None:
-    two = row(line("m", "1", input=10), line("m", "2", "credits", input=5))
+    two = row(line("m", "2", "credits", input=5), line("m", "1", input=10))
     found = rows(ledger, two)
     assert [(one["BillingCurrency"], one["BilledCost"]) for one in found] == [("USD", "1"), ("credits", "2")]
     assert sum(one["ConsumedQuantity"] for one in found) == 15
+    assert found[1]["x_Turns"] == 0
 
 
 MONEY = st.none() | st.builds(Money, st.integers(0, 10**12), st.sampled_from(["USD", "EUR", "credits"]))
@@ -209,13 +237,19 @@ def test_a_turn_whose_clock_was_set_back_by_weeks_is_in_the_day_of_its_start(led
 
 
 def test_a_spreadsheet_gets_no_formula_and_a_terminal_no_escape(ledger: Ledger) -> None:
-    evil = row(line("=cmd|' /C calc'!A0", "-1"), origin=replace(ALICE, agent="@scope/a\x1b[31m", team="-1+1"))
-    (cells,) = csv.DictReader(io.StringIO("".join(focus.as_csv(rows(ledger, evil)))))
+    evil = row(
+        line("=cmd|' /C calc'!A0", "-1"),
+        origin=replace(ALICE, agent="@scope/a\x1b[31m", team="-1+1", project="\u202eshop"),
+    )
+    text = "".join(focus.as_csv(rows(ledger, evil)))
+    (cells,) = csv.DictReader(io.StringIO(text))
     assert cells["SkuId"].startswith("'=")
     assert (cells["ServiceName"], cells["BilledCost"]) == ("@scope/a", "-1")  # to be joined with what others know
     assert cells["SubAccountId"] == "'-1+1"
-    assert "\x1b" not in "".join(cells.values())
-    assert json.loads(cells["Tags"])["team"] == "-1+1"
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    tags = json.loads(cells["Tags"])
+    assert (tags["team"], tags["project"]) == ("-1+1", "\u202eshop")
 
 
 def test_json_is_the_same_with_exact_costs(ledger: Ledger) -> None:

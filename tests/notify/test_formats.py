@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from acp_proxy.config.channels import Format
 from acp_proxy.core.budget import Standing
-from acp_proxy.core.notice import Notice, ledger_is, refused, stopped, threshold_reached, unpriced
+from acp_proxy.core.notice import Notice, a_test, ledger_is, refused, stopped, threshold_reached, unpriced
 from acp_proxy.notify import texts
 from acp_proxy.notify.formats import body, signature
 from tests.core.accounts import budget, usd
@@ -157,10 +157,12 @@ class TestWords:
 
     @pytest.mark.parametrize("name", HOSTILE)
     def test_names_are_on_one_line_and_short(self, name: str) -> None:
-        notice = named(name)
-        for text in (texts.title(notice), texts.text(notice)):
-            assert text.isprintable()
-            assert len(text) < 1000
+        (of_a_model,) = unpriced(ALICE, row(line(name, cost=None)).entry)
+        of_a_machine = [ledger_is("away", "default", name, NOON, NOON), ledger_is("back", "default", name, NOON, NOON)]
+        for notice in (named(name), of_a_model, *of_a_machine, a_test("default", name, NOON, "1")):
+            for text in (texts.title(notice), texts.text(notice)):
+                assert text.isprintable()
+                assert len(text) < 1000
 
     def test_a_notice_of_a_later_version_that_says_less_is_still_told(self) -> None:
         for kind in ("threshold", "refusal", "stop", "unpriced", "ledger"):
@@ -207,6 +209,20 @@ class TestJson:
         assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
+def test_each_service_shows_the_whole_of_what_is_told() -> None:
+    title, text = texts.title(REFUSED), texts.text(REFUSED)
+    slack = sent(REFUSED, "slack")
+    assert slack["text"] == f"{title}. {text}"
+    assert [(block["type"], block["text"]["text"]) for block in slack["blocks"]] == [
+        ("header", title),
+        ("section", text),
+    ]
+    (attachment,) = sent(REFUSED, "teams")["attachments"]
+    runs = [run for block in attachment["content"]["body"] for run in block["inlines"]]
+    assert [run["text"] for run in runs] == [title, text]
+    assert re.sub(r"\\(.)", r"\1", sent(REFUSED, "discord")["content"]) == f"**{title}**\n{text}"
+
+
 class TestSlack:
     @pytest.mark.parametrize("name", HOSTILE)
     def test_nothing_is_markup_and_all_fits(self, name: str) -> None:
@@ -217,6 +233,14 @@ class TestSlack:
         assert [block["text"]["type"] for block in message["blocks"]] == ["plain_text", "plain_text"]
         assert 0 < len(header["text"]["text"]) <= 150
         assert 0 < len(section["text"]["text"]) <= 3000
+
+    def test_what_is_longer_than_fits_is_cut_and_says_so(self) -> None:
+        """Escaped it is five times as long."""
+        header, _ = sent(named("&" * 80), "slack")["blocks"]
+        said = header["text"]["text"]
+        assert len(said) in range(150 - len("&amp;"), 151)
+        assert texts.title(named("&" * 80)).startswith(said.removesuffix("…").replace("&amp;", "&"))
+        assert said.endswith("&amp;…")
 
     def test_links_are_not_unfolded(self) -> None:
         message = sent(REFUSED, "slack")

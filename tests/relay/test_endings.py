@@ -164,6 +164,14 @@ def test_a_grandchild_that_keeps_the_pipe_does_not_keep_the_client() -> None:
         assert alive(grandchild)  # the agent left by itself: what it left behind is its own affair
 
 
+def test_what_an_agent_that_ends_with_its_client_leaves_behind_is_its_own_affair_too() -> None:
+    with relayed("sh", "-c", "sleep 60 >/dev/null & echo $!; read -r line; exit 5") as relay:
+        grandchild = pid_from(relay.stdout)
+        relay.stdin.close()
+        assert relay.wait() == 5
+        assert alive(grandchild)
+
+
 # The tree.
 
 LAUNCHER = """
@@ -200,11 +208,15 @@ def test_a_daemon_in_a_session_of_its_own_is_left_alone() -> None:
 
 
 def test_orphans_that_end_during_the_session_leave_no_zombies() -> None:
-    with relayed(*python(LAUNCHER), "orphan") as relay:
-        orphan = pid_from(relay.stdout)
-        os.kill(orphan, signal.SIGKILL)
-        assert eventually(lambda: not Path(f"/proc/{orphan}").exists())
+    with relayed("sh", "-c", "(sleep 600 & echo $!); (sleep 600 & echo $!); read -r line") as relay:
+        for orphan in [pid_from(relay.stdout), pid_from(relay.stdout)]:
+            os.kill(orphan, signal.SIGKILL)
+            assert is_reaped(orphan)
         assert relay.poll() is None
+
+
+def is_reaped(pid: int) -> bool:
+    return eventually(lambda: not Path(f"/proc/{pid}").exists())
 
 
 def test_the_agent_is_in_the_relays_process_group() -> None:
@@ -222,6 +234,14 @@ def test_a_signal_to_the_relay_ends_the_agent_at_once(number: int) -> None:
         relay.send_signal(number)
         assert relay.wait() == 128 + signal.SIGTERM
         assert not alive(pid)
+
+
+def test_an_agent_that_is_deaf_to_the_signal_is_told_by_the_end_of_its_stdin() -> None:
+    agent = "import signal;" + IGNORES_TERM + SAYS_ITS_PID + "os.read(0, 1); os._exit(9)"
+    with relayed(*python(agent), grace=LIMIT) as relay:
+        pid_from(relay.stdout)
+        relay.send_signal(signal.SIGTERM)
+        assert relay.wait() == 9
 
 
 def test_an_agent_that_handles_the_signal_decides_on_the_exit_status() -> None:

@@ -76,12 +76,12 @@ def test_the_status_is_the_agents_or_128_and_its_signal(loop: Loop, script: str,
 
 
 @LOOPS
-def test_an_agent_that_exited_leaves_no_descriptor(loop: Loop) -> None:
+def test_agents_that_exited_one_after_the_other_leave_no_descriptor(loop: Loop) -> None:
     async def test() -> None:
         await asyncio.sleep(0)  # the loop has what it keeps open
-        with child("true") as (pid, _):
+        with child("true") as (first, _), child("true") as (second, _):
             before = descriptors()
-            assert await exit_status(pid) == 0
+            assert [await exit_status(pid) for pid in (first, second)] == [0, 0]
             assert descriptors() <= before
 
     on(loop, test)

@@ -6,6 +6,7 @@ import asyncio
 import select
 import socket
 import time
+import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,7 +19,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from acp_proxy.serve import connections
-from acp_proxy.serve.connections import LARGEST_HEAD, LONGEST_HEAD, MOST, MOST_ASKED, BoundedProtocol, Crowd
+from acp_proxy.serve.connections import (
+    LARGEST_HEAD,
+    LONGEST_HEAD,
+    MOST,
+    MOST_ASKED,
+    MOST_UNASKED,
+    BoundedProtocol,
+    Crowd,
+)
 from tests.pace import slower
 from tests.serve.house import Home, Served
 
@@ -146,7 +155,8 @@ def test_who_comes_from_an_address_of_many_gives_way_to_others(served: Served) -
 
 
 def test_a_request_that_comes_byte_by_byte_is_cut(served: Served) -> None:
-    """The first of a connection, the next one, and a body that nobody waits for."""
+    """The first of a connection, the next one, and a body that nobody waits for. So is who says nothing at all."""
+    silent = served.connected()
     head = b"Host: localhost\r\nX: "
     asked = (
         b"GET / HTTP/1.1\r\n" + head,
@@ -163,6 +173,8 @@ def test_a_request_that_comes_byte_by_byte_is_cut(served: Served) -> None:
         connections = [each for each in connections if not hung_up(each)]
         select.select(connections, [], [], 0.5)
     assert not connections
+    assert silent.recv(1) == b""
+    silent.close()
 
 
 def hung_up(connection: socket.socket) -> bool:
@@ -180,14 +192,52 @@ def hung_up(connection: socket.socket) -> bool:
     return True
 
 
+class Ends:
+    """Of connections to a server of this process that has an application for a while."""
+
+    def __init__(self, application: ASGIApp) -> None:
+        self._config, self.state = uvicorn.Config(application, lifespan="off", log_config=None), ServerState()
+        self._writers: list[asyncio.StreamWriter] = []
+        self.one_is_over = asyncio.Event()
+
+    async def __aenter__(self) -> Ends:
+        over = self.one_is_over
+
+        class Watched(BoundedProtocol):
+            def connection_lost(self, exc: Exception | None) -> None:
+                super().connection_lost(exc)
+                over.set()
+
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: Watched(self._config, self.state, {}), "127.0.0.1")
+        self.address = self._server.sockets[0].getsockname()
+        return self
+
+    async def connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection(*self.address)
+        self._writers.append(writer)
+        return reader, writer
+
+    async def asking(self, path: str) -> asyncio.StreamReader:
+        reader, writer = await self.connected()
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        return reader
+
+    async def __aexit__(self, *_: object) -> None:
+        for writer in self._writers:
+            writer.close()
+        while self.state.connections:
+            self.one_is_over.clear()
+            await self.one_is_over.wait()
+        self._server.close()
+
+
 @pytest.mark.parametrize("given", [True, False])
 async def test_an_answer_that_is_not_given_or_not_read_in_time_ends_its_connection(
     given: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "LONGEST_HEAD", 600.0)
     monkeypatch.setattr(connections, "LONGEST_EXCHANGE", 0.2)
-    loop = asyncio.get_running_loop()
-    over = asyncio.Event()
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if given:
@@ -195,20 +245,89 @@ async def test_an_answer_that_is_not_given_or_not_read_in_time_ends_its_connecti
         while (await receive())["type"] != "http.disconnect":
             pass
 
-    class Watched(BoundedProtocol):
-        def connection_lost(self, exc: Exception | None) -> None:
-            super().connection_lost(exc)
-            over.set()
+    async with asyncio.timeout(30), Ends(application) as ends:
+        with socket.socket() as deaf:
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            deaf.connect(ends.address)
+            deaf.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await ends.one_is_over.wait()
 
-    config, state = uvicorn.Config(application, lifespan="off", log_config=None), ServerState()
-    server = await loop.create_server(lambda: Watched(config, state, {}), "127.0.0.1")
-    with socket.socket() as deaf:
-        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-        deaf.connect(server.sockets[0].getsockname())
-        deaf.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        async with asyncio.timeout(30):
-            await over.wait()
-    server.close()
+
+async def test_of_questions_that_come_at_once_each_has_its_answer_or_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "LONGEST_HEAD", 600.0)
+    monkeypatch.setattr(connections, "LONGEST_EXCHANGE", 2.0)
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] != "/never":
+            await PlainTextResponse("ok")(scope, receive, send)
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async with asyncio.timeout(30), Ends(application) as ends:
+        reader, writer = await ends.connected()
+        for path in (b"/first", b"/second", b"/never"):
+            writer.write(b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert (await reader.read()).count(b"HTTP/1.1 200 OK\r\n") == 2
+
+
+class Slow:
+    """An application: `/large` is more than systems keep for who does not read, all else is answered when it may be."""
+
+    def __init__(self) -> None:
+        self.asked, self.may_answer = asyncio.Semaphore(0), asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/large":
+            await PlainTextResponse("x" * (1 << 25))(scope, receive, send)
+            return
+        self.asked.release()
+        await self.may_answer.wait()
+        await PlainTextResponse("ok")(scope, receive, send)
+
+
+async def test_who_waits_for_an_answer_gives_way_to_nobody() -> None:
+    application = Slow()
+    async with asyncio.timeout(60), Ends(application) as ends:
+        asking = []
+        for _ in range(MOST_UNASKED + 2):
+            asking.append(await ends.asking("/"))
+            await application.asked.acquire()
+        application.may_answer.set()
+        assert {await each.readline() for each in asking} == {b"HTTP/1.1 200 OK\r\n"}
+
+
+async def test_who_does_not_read_gives_way_only_when_no_other_place_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST", 4)
+    application = Slow()
+    async with asyncio.timeout(60), Ends(application) as ends:
+        first = await ends.asking("/")
+        await application.asked.acquire()
+        deaf = await ends.asking("/large")
+        assert await deaf.readline() == b"HTTP/1.1 200 OK\r\n"
+        others = []
+        for connected in (3, 3):  # the last place is for who comes next
+            others.append(await ends.asking("/"))
+            await application.asked.acquire()
+            assert len(ends.state.connections) == connected
+        application.may_answer.set()
+        assert {await each.readline() for each in (first, *others)} == {b"HTTP/1.1 200 OK\r\n"}
+        with suppress(ConnectionError):
+            assert len(await deaf.read()) < 1 << 25
+
+
+async def test_what_who_was_refused_sends_on_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "LONGEST_HEAD", 600.0)
+    async with asyncio.timeout(60), Ends(Slow()) as ends:
+        reader, writer = await ends.connected()
+        writer.write(b"\0")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 400 ")
+        tracemalloc.start()
+        for _ in range(512):  # 32 MB, far more than the system keeps
+            writer.write(bytes(1 << 16))
+            await writer.drain()
+        kept, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert kept < 1 << 22
 
 
 class Waiting:
