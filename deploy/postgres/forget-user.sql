@@ -46,5 +46,5 @@ CREATE TEMPORARY TABLE told ON COMMIT DROP AS
 DELETE FROM delivery WHERE org_id = :'organisation' AND notice IN (SELECT id FROM told);
 DELETE FROM notice WHERE org_id = :'organisation' AND id IN (SELECT id FROM told);
 
-SELECT count(*) AS "rows of :alias" FROM turn WHERE org_id = :'organisation' AND user_id = :'alias';
+SELECT count(*) AS "rows under the alias" FROM turn WHERE org_id = :'organisation' AND user_id = :'alias';
 COMMIT;
