@@ -91,10 +91,11 @@ class Home:
     url: str = ""
     state: Path | None = None  # where state goes, if not below the home directory
     extra: Mapping[str, str] = field(default_factory=dict)  # environment
+    settings: str = ".config/acp-proxy"  # where its system keeps the configuration
 
     def __post_init__(self) -> None:
         self.url = self.url or sqlite_url(default_ledger(self.environ))
-        directory = self.path / ".config/acp-proxy"
+        directory = self.path / self.settings
         directory.mkdir(parents=True, exist_ok=True)
         if self.config:
             (directory / "config.toml").write_text(self.config)
@@ -119,7 +120,7 @@ class Home:
             process = subprocess.Popen(
                 client,
                 cwd=ROOT,
-                env={**self.environ, "PYTHONPATH": os.pathsep.join([self.extra.get("PYTHONPATH", ""), str(ROOT)])},
+                env=self._our_environ,
                 stdin=subprocess.DEVNULL,
                 stderr=stderr,
                 start_new_session=True,
@@ -131,8 +132,15 @@ class Home:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
+    @property
+    def _our_environ(self) -> dict[str, str]:
+        return {**self.environ, "PYTHONPATH": os.pathsep.join([self.extra.get("PYTHONPATH", ""), str(ROOT)])}
+
     def verdict(self, *trials: Trial) -> Verdict:
         """Of trials that are over; the ledger is opened as the next command would."""
+        if self.extra:  # who is dead there, only a command on the same system can tell
+            doctor = [sys.executable, "-m", "acp_proxy", "doctor"]
+            subprocess.run(doctor, cwd=ROOT, env=self._our_environ, stdout=subprocess.DEVNULL, check=True)
         with closing(open_ledger(self.url, journals=journal_directories(self.environ))) as ledger:
             rows = list(ledger.rows(Query()))
         cost = {row.entry.session: [cost.text for cost in row.entry.costs] for row in rows}

@@ -96,7 +96,8 @@ def test_where_no_process_can_be_looked_at_the_agent_itself_ends() -> None:
 
 
 def test_who_is_killed_costs_no_turn(tmp_path: Path) -> None:
-    verdict = kill("all", Home(tmp_path, BUDGET, extra=MACOS), random.Random(9))
+    home = Home(tmp_path, BUDGET, extra=MACOS, settings="Library/Application Support/acp-proxy")
+    verdict = kill("all", home, random.Random(9))
     assert verdict.defects == []
     assert verdict.unbooked == set()
 
