@@ -56,7 +56,7 @@ def _relayed(tallies: Iterable[Tally]) -> Iterator[Family | Histogram]:
         yield Family(f"acp_proxy_{family}_total", "counter", text, ("reason",), counts.items())
 
 
-_RELAY_SECONDS = "From the read of a chunk of lines until it was written, or waits for its reader; of one in eight."
+_RELAY_SECONDS = "From the read of a chunk of lines until it was written, or waits for its reader; of one in 64."
 
 
 def _plain(tallies: Iterable[Tally], family: str) -> dict[Values, int]:

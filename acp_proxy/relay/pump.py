@@ -15,7 +15,7 @@ from time import monotonic_ns as clock
 from typing import TYPE_CHECKING
 
 from acp_proxy.core.events import Side
-from acp_proxy.core.traffic import Traffic
+from acp_proxy.core.traffic import ONE_IN, Traffic
 from acp_proxy.core.wire.framing import Framer, Part
 from acp_proxy.core.wire.peek import NEWLINE
 from acp_proxy.relay.outlet import Outlet
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 READ = 1 << 16  # a pipe's size: larger reads are slower
 FLOOD = 20_000  # ns between two reads of one side, with none of the other between; agents' bursts come every 50 us
+FLOOD_OVER = 8  # reads that are further apart
+_CLOCKED = (0, ONE_IN - 1)  # a chunk that is timed, and the next one: what is between them tells of a flood
 PIPE_AT_MOST = 1 << 20  # what a pipe can hold at all
 
 sched_yield: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
@@ -55,8 +57,9 @@ class Pump:
         outlet.refill = self._refill
         self._at_once = READ  # bytes to read
         self._reading = False
-        self._came_back = -1  # bytes from the other side up to the last read
-        self._last_read = 0  # since then nothing came from there
+        self._watching = 0  # so many reads still look at the clock after the last one of a flood
+        self._last_read = 0  # of those that looked at it, ns
+        self._came_back = -1  # bytes from the other side up to then
         self.ended = False
 
     def start(self) -> None:
@@ -113,16 +116,8 @@ class Pump:
         """
         read, glance = self._read, self._glance
         outlet, flow = self._outlet, self._flow
-        if self._came_back != self._back.bytes:
-            self._came_back = self._back.bytes
-        else:
-            now = clock()
-            if now - self._last_read < FLOOD:
-                sched_yield()  # whoever writes line after line gets to write more of them: one read for many
-                now = clock()
-            self._last_read = now
         untimed = flow.untimed
-        began = 0 if untimed else clock()
+        began = self._look_at_clock() if self._watching or untimed in _CLOCKED else 0
         try:
             data = read(self._at_once)
         except BlockingIOError:
@@ -154,6 +149,18 @@ class Pump:
             flow.timed(clock() - began)
         if outlet.congested and self._reading:
             self.stop()
+
+    def _look_at_clock(self) -> int:
+        """When a read begins, ns. Before one of a flood the processor is given up: one read for many lines."""
+        now, came_back = clock(), self._back.bytes
+        if now - self._last_read < FLOOD and came_back == self._came_back:
+            self._watching = FLOOD_OVER
+            sched_yield()  # whoever writes line after line gets to write more of them
+            now = clock()
+        elif self._watching:
+            self._watching -= 1
+        self._last_read, self._came_back = now, came_back
+        return now
 
     def _refill(self) -> None:
         """Reads once while it pauses: mostly there is more, and the loop need not be asked."""

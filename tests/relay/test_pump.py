@@ -139,13 +139,13 @@ def test_lines_that_wait_for_admission_stop_nobody_once_the_agent_reads_no_more(
 
 
 @LOOPS
-def test_one_chunk_in_eight_is_timed_and_so_is_the_first_after_a_rest(loop: Loop) -> None:
+def test_one_chunk_in_64_is_timed_and_so_is_the_first_after_a_rest(loop: Loop) -> None:
     async def test() -> None:
         began = monotonic_ns()
         direction = Direction(Forwarding())
         flow = direction.traffic.from_client
         timed = []
-        for number in range(20):
+        for number in range(140):
             if number == 10:
                 direction.traffic.rearm()
             os.write(direction.client, LINE)
@@ -153,7 +153,7 @@ def test_one_chunk_in_eight_is_timed_and_so_is_the_first_after_a_rest(loop: Loop
             assert flow.bytes == (number + 1) * len(LINE)
             timed.append(sum(flow.buckets))
             os.read(direction.agent, READ)
-        assert timed == [1] * 8 + [2] * 2 + [3] * 8 + [4] * 2
+        assert timed == [1] * 10 + [2] * 64 + [3] * 64 + [4] * 2
         assert 0 < flow.nanoseconds < monotonic_ns() - began
         direction.close()
 
