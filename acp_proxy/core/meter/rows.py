@@ -227,11 +227,15 @@ class Rows:
 
 
 def _as_read(profile: Profile, told: Counters | None, usage: Usage) -> Profile:
-    """The profile with how the turn's counters were read: rows without a total are read alike."""
+    """The profile with how the turn's counters were read: rows without a total are read alike.
+
+    What only rows tell apart is in what the turn's counters tell.
+    """
     if profile.input is not None or told is None:
         return profile
-    beside: InputCounts = "excludes_cache" if usage.input == told.input else "includes_cache"
-    return replace(profile, input=beside, thought_inside=usage.output != told.output)
+    beside = bool(told.cached_read or told.cached_write) and usage.input == told.input
+    counts: InputCounts = "excludes_cache" if beside else "includes_cache"
+    return replace(profile, input=counts, thought_inside=not told.thought or usage.output != told.output)
 
 
 def _overpriced(account: SessionAccount, bill: Bill) -> bool:

@@ -155,6 +155,14 @@ def test_counters_by_model_without_a_total_are_read_like_those_of_the_turn(total
     assert [each.kind for each in story.rows] == ["turn"]
 
 
+@pytest.mark.parametrize("told", [inclusive(1000, 100), Counters(1000, 100), inclusive(1000, 100, 0, 0)])
+def test_what_only_the_counters_by_model_tell_apart_is_in_those_of_the_turn(told: Counters) -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(told, model_usage=(ModelCounters("mock", Counters(1000, 100, None, 60, 500)),))
+    assert (sum(row.usage.total for row in story.rows), story.rows[-1].usage.thought) == (1100, 60)
+
+
 def test_counters_that_grow_as_the_context_does_stay_per_turn() -> None:
     story = Story(STRANGER)
     story.open()
