@@ -242,7 +242,7 @@ class Meter:
 
     def _told_so_far(self, account: SessionAccount, event: UpdateSeen | UsageReported) -> None:
         if not account.profile.known or account.profile.scope == "none":
-            account.notes.told = dialects.told_so_far(event) or account.notes.told
+            account.notes.tell(dialects.told_so_far(event), account.before.counters if account.before else None)
 
     def _cumulative_seen(self, account: SessionAccount, event: UpdateSeen) -> list[Event]:
         counters, cost = dialects.cumulative(event.meta), dialects.cumulative_cost(event.meta)

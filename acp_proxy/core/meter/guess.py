@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy.core.agents import InputCounts
+from acp_proxy.core.meter.counters import covers
 from acp_proxy.core.meter.notes import ReportedTurn
 from acp_proxy.core.meter.one_call import SMALL, OneCall, is_context_of
 
@@ -26,6 +28,7 @@ class Judged(Struct, frozen=True):
 
 _AT_LEAST = Judged(cumulative=True, reason=_EITHER, sure=False)
 _ANEW = Judged(reason="unknown agent: counters that were cumulative began anew with another model")
+_ONCE_MORE = Judged(reason="unknown agent: counters that were cumulative began anew")
 
 
 class ScopeGuess:
@@ -36,6 +39,7 @@ class ScopeGuess:
         self.caches: dict[str | None, InputCounts] = {}  # whether input holds them, by model, once that is known
         self.sums = False  # a turn's usage is of all its calls, and not of the last one alone
         self._sure = False  # of `session`
+        self._proven = False  # that it was, once: what falls then began anew
         self._per_turn = False  # for good
 
     @property
@@ -62,9 +66,7 @@ class ScopeGuess:
                 self._goes_on(sure=True)
             return self._as_found()
         if not now.partition.covers(before.partition):
-            if now.model == before.model:  # with another model some begin anew, a session's also after a compaction
-                self.scope, self._sure, self._per_turn = "turn", False, not self._sure
-            return self._as_found()
+            return self._fell(before, now)
         if waited and call is not None and not call.fits(now.partition.prompt, 1, now.calls):
             return _AT_LEAST
         if self.settled:
@@ -78,11 +80,25 @@ class ScopeGuess:
             return self._by_growth(before, now)
         return self._as_found()
 
+    def _fell(self, before: ReportedTurn, now: ReportedTurn) -> Judged:
+        """With another model some begin anew, a session's also after a compaction, with which the context falls, too.
+
+        Of several calls the first ones may have been counted before that.
+        """
+        if now.model != before.model:
+            return self._as_found()
+        cumulative = self._proven or self.scope == "session"
+        anew = self._proven or _has_shrunk(before, now)
+        self.scope, self._sure = "turn", False
+        if not anew:
+            self._is_per_turn(before, now)
+        return replace(_ONCE_MORE, sure=now.calls == 1) if anew and cumulative else self._as_found()
+
     def _by_growth(self, before: ReportedTurn, now: ReportedTurn) -> Judged:
         """Where nothing proves what a call can have sent, but that none of an agent is very small."""
         grown = now.partition.prompt - before.partition.prompt
-        if now.model == before.model and 0 < grown < SMALL < before.partition.prompt:
-            self.scope, self._per_turn = "turn", True
+        if now.model == before.model and 0 < grown < SMALL < before.partition.prompt and not self._proven:
+            self._is_per_turn(before, now)
         if self._per_turn or before.partition.prompt < SMALL:
             return self._as_found()
         return _AT_LEAST
@@ -97,7 +113,9 @@ class ScopeGuess:
         cumulative = call.fits(since.prompt, min(now.calls, 2), now.calls)
         # A session's counters grow by a call at least, if there was one, and if they do not begin anew.
         if per_turn and 0 < since.prompt < call.floor and now.model == before.model:
-            self.scope, self._per_turn = "turn", True
+            if self._proven:  # calls may be smaller since they began anew
+                return _AT_LEAST
+            self._is_per_turn(before, now)
             return self._as_found()
         if per_turn and not cumulative:
             self.scope = "turn"
@@ -107,8 +125,13 @@ class ScopeGuess:
             return self._as_found()
         return _AT_LEAST
 
+    def _is_per_turn(self, before: ReportedTurn, now: ReportedTurn) -> None:
+        """For good, unless it only looks so: what was cached may stand beside the input, and have grown by more."""
+        self.scope = "turn"
+        self._per_turn = self._per_turn or now.certain or not covers(now.counters, before.counters)
+
     def _goes_on(self, *, sure: bool) -> None:
-        self.scope, self._sure = "session", sure
+        self.scope, self._sure, self._proven = "session", sure, self._proven or sure
 
     def _as_found(self) -> Judged:
         if self.scope == "session":
@@ -125,6 +148,10 @@ def _begins_anew(before: ReportedTurn, now: ReportedTurn, call: OneCall) -> bool
     """Whether a session's counters grew by less than a call, with another model: some begin anew then."""
     grown = now.partition.prompt - before.partition.prompt
     return now.model != before.model and 0 < grown < call.floor <= now.partition.prompt
+
+
+def _has_shrunk(before: ReportedTurn, now: ReportedTurn) -> bool:
+    return before.context is not None and now.context is not None and now.context < before.context
 
 
 def _outgrew(before: ReportedTurn, now: ReportedTurn) -> bool:

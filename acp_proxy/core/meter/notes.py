@@ -41,6 +41,7 @@ class Notes(Struct):
     cumulative: Counters | None = None  # the session's counters as of now
     status: Counters | None = None  # the turn's counters as of now
     told: Counters | None = None  # the last ones that an agent which nobody has described told in mid-turn
+    prompts: int = 0  # how many of them told another prompt than those before
     waited: bool = False  # it was asked for before the turn before it had told what it used
 
     def add_call(self, reading: Reading) -> None:
@@ -51,6 +52,23 @@ class Notes(Struct):
             self.first_call = reading.usage
         self.largest_call = max(self.largest_call, reading.usage, key=lambda usage: usage.total)
         self.lacking = self.lacking or ("" if reading.whole and reading.certain else reading.detail)
+
+    def tell(self, counters: Counters | None, before: Counters | None) -> None:
+        """Counters in mid-turn, of whatever they are; some agents begin with those of the turn `before`.
+
+        A total alone, or zeros, take back nothing.
+        """
+        some = counters is not None and (counters.input or counters.output)
+        if counters is None or not (some or self.told is None):
+            return
+        last = self.told or before
+        if some and (last is None or _other_prompt(counters, last)):
+            self.prompts += 1
+        self.told = counters
+
+    def calls_of(self, tool_calls: int) -> int:
+        """How many model calls the turn had at most: one, and one after each tool call; or more that told of theirs."""
+        return max(tool_calls + 1, self.prompts)
 
     def leave(self, model: str | None) -> None:
         self.switched = True
@@ -85,6 +103,13 @@ class ReportedTurn(Struct):
     counters: Counters
     partition: Usage
     context: int | None = None  # as the agent told it in that turn
-    calls: int = 1  # at most so many model calls: one, and one after each tool call
+    calls: int = 1  # at most so many model calls
     model: str | None = None  # as chosen
     cumulative: bool = False  # its counters were taken as the session's
+    certain: bool = True  # it is known whether input holds what was cached
+
+
+def _other_prompt(one: Counters, other: Counters) -> bool:
+    """Whether they are of different prompts. While a call is answered its output grows."""
+    pairs = ((getattr(one, name), getattr(other, name)) for name in ("input", "cached_read", "cached_write"))
+    return any(new != old for new, old in pairs if new is not None and old is not None)

@@ -43,7 +43,8 @@ def read(
     if profile is not given and _leaves_open(counters, reading.usage):
         reading = replace(reading, whole=False)
     before, context = account.before, account.context_used if notes.context_told else None
-    now = ReportedTurn(ended.at, counters, reading.usage, context, ended.tool_calls + 1, account.option)
+    told, most = reading.usage, notes.calls_of(ended.tool_calls)
+    now = ReportedTurn(ended.at, counters, told, context, most, account.option, certain=reading.certain)
     calls = account.calls  # a session's counters hold those of turns of which nothing was told, too
     if reading.usage.total:  # zeros say nothing of how it counts
         account.before, account.calls = now, 0
@@ -154,12 +155,29 @@ def _with_caches(
     elif model not in scope.caches and notes.context_told and not ended.tool_calls:
         counts: InputCounts
         for counts in ("includes_cache", "excludes_cache"):
-            usage = partition(counters, replace(profile, input=counts, decided=True)).usage
+            usage = _as_counted(counters, profile, counts)
             if account.context_used in (usage.prompt, usage.total):
-                scope.caches[model] = counts
+                if not _may_be_grown(counters, account, profile, counts):
+                    scope.caches[model] = counts
                 break
     found = scope.caches.get(model)
     return profile if found is None else replace(profile, input=found, decided=True)
+
+
+def _as_counted(counters: Counters, profile: Profile, counts: InputCounts) -> Usage:
+    return partition(counters, replace(profile, input=counts, decided=True)).usage
+
+
+def _may_be_grown(counters: Counters, account: SessionAccount, profile: Profile, counts: InputCounts) -> bool:
+    """Whether the context is also what the session's counters grew by, counted the other way.
+
+    What came to a session uncached, when all before it was, adds up to its context.
+    """
+    if (before := account.before) is None or not covers(counters, before.counters):
+        return False
+    other: InputCounts = "excludes_cache" if counts == "includes_cache" else "includes_cache"
+    grown = _as_counted(counters, profile, other).minus(_as_counted(before.counters, profile, other))
+    return account.context_used in (grown.prompt, grown.total)
 
 
 def _leaves_open(counters: Counters, usage: Usage) -> bool:

@@ -46,7 +46,7 @@ def turn_usage(
     """The tokens of a turn during which the agent's cost grew by `increase`. Moves the account's counters on."""
     profile = account.profile
     account.passed += chars_of(ended)
-    account.calls += ended.tool_calls + 1
+    account.calls += notes.calls_of(ended.tool_calls)
     reported = _reported(ended, account, notes, increase, scope)
     short = cut_short(ended)
     if reported is not None and reported.source == "estimated" and guess() is None:
@@ -174,14 +174,15 @@ def _repeats(ended: TurnEnded, now: Counters, before: ReportedTurn | None, notes
     """Whether usage is that of the turn before: sent again for a failed one, a last call's also for a queued one.
 
     After a load the turn before is not known here; then its context gives it away, which is sent again, too. Of an
-    agent that nobody described only a cancelled turn is taken for one: no call of it has to have ended.
+    agent that nobody described only a cancelled turn is taken for one, for no call of it has to have ended; and one in
+    whose middle no more was told than that.
     """
     if profile.repeats and notes.context_told and not notes.contexts:
         return True
     if before is None or now != before.counters:
         return False
     if not profile.known:
-        return ended.stop_reason == CANCELLED
+        return ended.stop_reason == CANCELLED or now is notes.told
     return profile.repeats or (profile.scope == "last_call" and notes.waited)
 
 

@@ -192,6 +192,61 @@ def test_counters_that_were_proven_to_be_the_sessions_may_begin_anew_in_its_midd
         assert row.usage_source == "agent"
 
 
+def test_of_a_turn_in_whose_middle_the_sessions_counters_began_anew_the_last_calls_are_known() -> None:
+    story = Story(STRANGER)
+    story.open()
+    for number, (prompts, context) in enumerate(((12_000, 12_100), (24_200, 12_300), (36_500, 12_500)), 1):
+        story.turn(inclusive(prompts, 100 * number), used=context)
+    row = story.turn(inclusive(25_000, 200), used=12_900, tool_calls=4)
+    assert (row.usage, row.usage_source) == (Usage(25_000, 0, 0, 200), "partial")
+
+
+def test_counters_of_a_session_may_begin_anew_twice_in_a_row() -> None:
+    story = Story(STRANGER)
+    story.open()
+    used = [
+        story.turn(inclusive(prompts, output))
+        for prompts, output in ((12_000, 100), (24_200, 200), (36_500, 300), (5000, 90), (4900, 80), (9900, 160))
+    ]
+    assert [row.usage.prompt for row in used] == [12_000, 12_200, 12_300, 5000, 4900, 5000]
+    assert used[-1].usage_source == "partial"  # the floor of a call before it began anew says nothing
+
+
+def test_counters_that_fell_with_the_context_are_not_the_turns_for_good() -> None:
+    story = Story(STRANGER)
+    story.open()
+    counted = ((12_000, 12_100), (5000, 5100), (10_200, 5300), (15_600, 5500), (21_200, 5700))
+    used = [story.turn(inclusive(prompts, 100 * n), used=context) for n, (prompts, context) in enumerate(counted, 1)]
+    assert [row.usage.prompt for row in used] == [12_000, 5000, 5200, 5400, 5600]
+
+
+def test_a_contexts_sum_of_what_was_not_cached_proves_nothing_of_caches() -> None:
+    """All that came to a session uncached adds up to its context, where all else was cached."""
+    story = Story(STRANGER)
+    story.open()
+    told = ((10_000, 0, 300), (10_500, 10_000, 500), (11_200, 20_500, 700))
+    contexts = (10_000, 10_500, 11_200)
+    used = [
+        story.turn(disjoint(sent, read, output=output), used=context)
+        for (sent, read, output), context in zip(told, contexts, strict=True)
+    ]
+    assert [row.usage for row in used] == [
+        Usage(10_000, 0, 0, 300),
+        Usage(500, 10_000, 0, 200),
+        Usage(700, 10_500, 0, 200),
+    ]
+
+
+def test_counters_that_only_seem_to_have_fallen_are_not_the_turns_for_good() -> None:
+    """Nothing tells whether the input holds what was cached; beside it, all counters grew."""
+    story = Story(STRANGER)
+    story.open()
+    for counters in (Counters(10_000, 300, None, None, 0), Counters(10_500, 500, None, None, 10_000)):
+        story.turn(counters)
+    row = story.turn(Counters(10_500, 700, None, None, 21_000))
+    assert (row.usage.prompt, row.usage_source) == (11_000, "partial")
+
+
 def test_an_unknown_agent_that_tells_what_gemini_tells_leaves_out_its_thinking_too() -> None:
     story = Story(STRANGER)
     story.open()
@@ -235,6 +290,40 @@ def test_usage_that_an_unknown_agent_tells_beside_its_text_is_read_like_that_at_
     turn = story.begin()
     story.update(turn, qwen_call(9, 9), said)
     assert story.end(turn, inclusive(6300, 40, 6200))[-1].usage == Usage(100, 6200, 0, 40)
+
+
+def test_usage_in_mid_turn_that_tells_another_prompt_is_of_another_call_though_no_tool_shows() -> None:
+    story = Story(STRANGER)
+    story.open()
+    turn = story.begin()
+    for prompt in (6110, 6220, 6350):
+        story.update(turn, qwen_call(prompt, 20, 5010), {"content": {"type": "text", "text": "said"}})
+    row = story.end(turn, output_chars=240)[-1]
+    assert (row.usage, row.usage_source) == (Usage(1340, 5010, 0, 20), "partial")
+
+
+def test_usage_of_the_turn_before_that_is_told_again_in_mid_turn_is_no_call() -> None:
+    """Some agents begin a turn with it, as Mistral Vibe does."""
+    story = Story(STRANGER)
+    story.open()
+    rows = []
+    for prompts in ((6110,), (6110,), (6110, 6200)):
+        turn = story.begin()
+        for prompt in prompts:
+            story.report(turn, used=prompt, size=200_000, meta=qwen_call(prompt, 20))
+        rows += story.end(turn, output_chars=80)
+    told = [(row.usage.prompt, row.usage_source) for row in rows]
+    assert told == [(6110, "agent"), (0, "none"), (6200, "agent")]
+
+
+@pytest.mark.parametrize("meta", [{"usage": {"inputTokens": 0, "outputTokens": 0}}, {"totalTokens": 6130}])
+def test_a_total_or_zeros_in_mid_turn_take_back_nothing(meta: Mapping[str, object]) -> None:
+    story = Story(STRANGER)
+    story.open()
+    turn = story.begin()
+    story.update(turn, qwen_call(6110, 20, 5010), {"content": {"type": "text", "text": "said"}})
+    story.report(turn, used=6130, size=200_000, meta=meta)
+    assert story.end(turn, output_chars=80)[-1].usage == Usage(1100, 5010, 0, 20)
 
 
 @pytest.mark.parametrize("meta", [qwen_call(6110, 20, 5010), qwen_call(6110, 20, 5010)["usage"]])
