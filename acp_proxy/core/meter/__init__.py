@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from msgspec.structs import replace
+
 from acp_proxy.core.acp import ours_in
 from acp_proxy.core.agents import ProfileOverride, profile_of
 from acp_proxy.core.entry import Entry, Kind, SessionState
@@ -200,8 +202,11 @@ class Meter:
         return [*late, self._changed(account, event.at, done=done)]
 
     def _recognize(self, account: SessionAccount, meta: Meta) -> None:
-        if not account.profile.known and (name := dialects.named_by_its_words(meta)) is not None:
+        before = account.profile
+        if not before.known and (name := dialects.named_by_its_words(meta)) is not None:
             account.profile = profile_of(name, None, self._profiles)
+            if before.decided:  # the user's word
+                account.profile = replace(account.profile, input=before.input, decided=True)
 
     def _history_over(self, account: SessionAccount, at: int) -> list[Event]:
         """What the history of a session that was loaded tells beyond all that is known, booked before its turns."""

@@ -15,6 +15,7 @@ from tests.core.story import (
     Story,
     disjoint,
     inclusive,
+    openhands,
     qwen_call,
     usd,
 )
@@ -350,6 +351,14 @@ def test_an_agent_that_tells_what_openhands_tells_counts_like_it_whatever_its_na
         (Usage(1100, 5010, 0, 200), (usd("1"),), "agent"),
         (Usage(6110), (usd("1"),), "agent"),
     ]
+
+
+def test_the_users_word_on_the_input_stands_also_where_an_agents_words_tell_what_it_is() -> None:
+    story = Story(STRANGER, profiles={"my-agent": ProfileOverride(input="excludes_cache")})
+    story.open()
+    turn = story.begin()
+    story.update(turn, openhands(1100, 200, 5010))
+    assert story.end(turn)[-1].usage == Usage(1100, 5010, 0, 200)
 
 
 def test_output_alone_is_no_context() -> None:
