@@ -25,8 +25,8 @@ EACH = "*"  # as the value of --for-user …: each of them has it
 _MOST = 2**63 - 1  # what a ledger column holds
 _LONGEST_REASON = 500  # characters
 
-Units = Mapping[tuple[str, str], str]
-"""What each budget counts, by its layer and name."""
+Named = Mapping[tuple[str, str], Budget]
+"""Budgets by their layer and name."""
 
 
 class Asked(Struct, frozen=True):
@@ -69,14 +69,14 @@ def confirmation(grant: Grant, budget: Budget, zone: Zone) -> str:
 
 def columns(grants: Sequence[Grant], budgets: Sequence[Budget], zone: Zone, now: int) -> list[Column]:
     """The latest first; those that count no longer are marked."""
-    latest, units = grants[::-1], _units(budgets)
+    latest, named = grants[::-1], _by_name(budgets)
     return [
         Column("budget", [clean(grant.budget) for grant in latest], right=False, name=True),
         Column("for", [clean(grant.value or "all") for grant in latest], right=False, name=True),
         Column("amount", [with_unit(grant.amount, Limit(grant.amount, grant.unit)) for grant in latest]),
         Column("granted", [_moment(grant.at, zone) for grant in latest], right=False, spare=3),
         Column("until", [_moment(grant.until, zone) for grant in latest], right=False),
-        Column("", [clean(_state(grant, units, now)) for grant in latest], right=False),
+        Column("", [clean(_state(grant, named, now)) for grant in latest], right=False),
         Column("by", [clean(grant.who) for grant in latest], right=False, name=True, spare=2),
         Column("reason", [clean(grant.why) for grant in latest], right=False, name=True, spare=1),
     ]
@@ -84,11 +84,11 @@ def columns(grants: Sequence[Grant], budgets: Sequence[Budget], zone: Zone, now:
 
 def as_json(grants: Sequence[Grant], budgets: Sequence[Budget], now: int) -> str:
     """In the order in which they were made."""
-    units = _units(budgets)
-    return as_json_text({"grants": [_object(grant, units, now) for grant in grants]})
+    named = _by_name(budgets)
+    return as_json_text({"grants": [_object(grant, named, now) for grant in grants]})
 
 
-def _object(grant: Grant, units: Units, now: int) -> dict[str, object]:
+def _object(grant: Grant, named: Named, now: int) -> dict[str, object]:
     return {
         "id": grant.id,
         "budget": grant.budget,
@@ -98,22 +98,26 @@ def _object(grant: Grant, units: Units, now: int) -> dict[str, object]:
         "unit": grant.unit,
         "granted_at": rfc3339(grant.at),
         "expires_at": rfc3339(grant.until),
-        "active": not _state(grant, units, now),
+        "active": not _state(grant, named, now),
         "by": grant.who,
         "reason": grant.why,
     }
 
 
-def _units(budgets: Sequence[Budget]) -> Units:
-    return {(budget.layer, budget.name): budget.limit.unit for budget in budgets}
+def _by_name(budgets: Sequence[Budget]) -> Named:
+    return {(budget.layer, budget.name): budget for budget in budgets}
 
 
-def _state(grant: Grant, units: Units, now: int) -> str:
-    """Why it does not count, else nothing. What another machine's budget counts is not known here."""
+def _state(grant: Grant, named: Named, now: int) -> str:
+    """Why it does not count, else nothing. What another's budget counts is not known here."""
     if not grant.at <= now < grant.until:
         return "over"
-    unit = units.get((grant.layer, grant.budget), grant.unit)
-    return "" if unit == grant.unit else f"the limit is in {unit}"
+    budget = named.get((grant.layer, grant.budget))
+    if budget is None or budget.limit.unit == grant.unit:
+        return ""
+    if budget.owner is not None and budget.per in (None, "user") and grant.value not in (None, budget.owner):
+        return ""
+    return f"the limit is in {budget.limit.unit}"
 
 
 def _moment(at: int, zone: Zone) -> str:

@@ -258,6 +258,15 @@ def test_a_grant_in_what_its_budget_no_longer_counts_is_marked_for_it_adds_nothi
         assert found["active"] is not bool(state)
 
 
+def test_a_grant_for_anothers_own_budget_is_not_judged_by_what_ones_own_of_that_name_counts(
+    ledger: BudgetLedger,
+) -> None:
+    mine, his = (budget(limit, scope=Scope(user=(user,))) for limit, user in (("5 USD", "alice"), ("5 EUR", "bob")))
+    ledger.grant(granted(asked(), his))
+    columns = grants.columns(ledger.grants("default"), (mine,), times.UTC_ZONE, NOW)
+    assert (columns[1].cells, columns[5].cells) == (["bob"], [""])
+
+
 def test_a_narrow_terminal_shows_of_a_grant_what_it_is_and_until_when(ledger: BudgetLedger) -> None:
     ledger.grant(granted(asked(reason="the release night of the year"), budget("5 USD", per="user")))
     columns = grants.columns(ledger.grants("default"), (), times.UTC_ZONE, NOW)
