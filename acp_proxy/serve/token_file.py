@@ -46,7 +46,7 @@ class TokenFile:
             status = os.stat(self._path)  # noqa: PTH116  pathlib's takes as long again
         except OSError:
             return None
-        if not stat.S_ISREG(status.st_mode):
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
             return _ONCE
         return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 

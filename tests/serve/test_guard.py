@@ -344,12 +344,14 @@ def test_a_token_file_that_becomes_of_no_use_leaves_the_token_and_is_told_once(h
             (lambda: home.token("", 0o600), "it is empty; `openssl rand -hex 32` makes a token"),
             (lambda: home.token("new-token", 0o644), f"others may read or change it; chmod 600 {file}"),
             (file.unlink, "no such file or directory"),
+            (file.mkdir, "is a directory"),  # as containers put it in place of a file that is not there
         ):
             spoil()
             for _ in range(2):
                 assert (shows(served, "old-token"), shows(served, "new-token"), shows(served, "")) == (200, 401, 401)
             told = served.process.stderr.readline()
             assert told == f"acp-proxy: serve: token file {file}: {reason}; the last token still holds\n"
+        file.rmdir()
         home.token("new-token")
         assert (shows(served, "old-token"), shows(served, "new-token")) == (401, 200)
         assert served.end() == 0
