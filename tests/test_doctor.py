@@ -562,8 +562,13 @@ INTERCEPTOR = "import asyncio\nfrom acp_proxy.interceptor import Interceptor\ncl
             f"{INTERCEPTOR}    async def aclose(self): raise OSError('full')\n",
             "FAIL interceptor: watcher: Watcher of examined_stays; its aclose failed: OSError('full')",
         ),
+        (
+            "examined_waits",  # for a task that it has cancelled
+            f"{INTERCEPTOR}    async def aclose(self): raise asyncio.CancelledError\n",
+            "FAIL interceptor: watcher: Watcher of examined_waits; its aclose failed: CancelledError()",
+        ),
     ],
-    ids=["whole", "not loaded", "not closed"],
+    ids=["whole", "not loaded", "not closed", "cancelled"],
 )
 def test_an_interceptor_of_another_package_is_made_and_closed_once(
     patient: Patient, monkeypatch: pytest.MonkeyPatch, module: str, code: str, told: str

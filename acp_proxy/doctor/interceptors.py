@@ -28,6 +28,8 @@ async def _closed(interceptor: Interceptor) -> str:
     try:
         async with asyncio.timeout(_CLOSING):
             await interceptor.aclose()
-    except Exception as error:  # another's fault, and the rest is still to be examined
+    except (Exception, asyncio.CancelledError) as error:  # another's fault, and the rest is still to be examined
+        if (task := asyncio.current_task()) is not None and task.cancelling():
+            raise  # somebody interrupts us
         return f"its aclose failed: {error!r}"
     return ""
