@@ -7,14 +7,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from msgspec.structs import astuple
+
 from acp_proxy.core.entry import Entry
 from acp_proxy.core.events import Counters
+from acp_proxy.core.events import Turn as RunningTurn
 from acp_proxy.core.usage import NOTHING, Usage
 from tests.core.story import STRANGER, Story
 
 Covers = Literal["turn", "last_call", "session"]
 Context = Literal["none", "gauge", "prompt", "sum", "low", "high"]  # how its `used` is made
 Kind = Literal["plain", "parallel", "long"]
+Beside = Literal["text", "context"]  # what it tells its usage of in mid-turn
+
+
+_WORDS = ("inputTokens", "outputTokens", "totalTokens", "thoughtTokens", "cachedReadTokens", "cachedWriteTokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,37 @@ def rows(seed: int, covers: Covers, context: Context, kind: Kind) -> Iterator[tu
             output_chars=turn.output_chars,
         )
         yield ended[-1], used
+
+
+def rows_in_mid_turn(
+    seed: int, covers: Covers, beside: Beside, kind: Kind, *, tools_show: bool, again: bool
+) -> Iterator[tuple[Entry, Usage]]:
+    """The same of an agent that tells its usage after each call, and nothing at the end of a turn.
+
+    `again`: what it told last stands at the beginning of the next turn as well.
+    """
+    story = Story(STRANGER)
+    story.open()
+    session, said = NOTHING, dict[str, object]()
+    for turn in turns(seed, kind):
+        used, open_turn = NOTHING, story.begin(chars=turn.prompt_chars)
+        if again and said:
+            _tell(story, open_turn, beside, said, None)
+        for call in turn.calls:
+            used, session = used + call, session + call
+            told = _as_told({"turn": used, "last_call": call, "session": session}[covers], seed)
+            said = {name: value for name, value in zip(_WORDS, astuple(told), strict=True) if value is not None}
+            _tell(story, open_turn, beside, said, call.prompt)
+        tools = (turn.tool_calls, turn.tool_chars) if tools_show else (0, 0)
+        ended = story.end(open_turn, tool_calls=tools[0], tool_chars=tools[1], output_chars=turn.output_chars)
+        yield ended[-1], used
+
+
+def _tell(story: Story, turn: RunningTurn, beside: Beside, said: dict[str, object], context: int | None) -> None:
+    if beside == "text":
+        story.update(turn, {"usage": said}, {"content": {"type": "text", "text": "said"}})
+    else:
+        story.report(turn, used=context, size=200_000, meta={"usage": said})
 
 
 def _as_told(usage: Usage, seed: int) -> Counters:

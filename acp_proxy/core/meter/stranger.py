@@ -59,7 +59,9 @@ def read(
     reading = replace(reading, detail=joined(judged.reason, reading.detail), whole=reading.whole and judged.sure)
     if before is None and not (account.from_start or scope.settled or judged.cumulative) and _may_go_on(now, account):
         return _after_load(now, account, profile, reading)
-    one_of_several = _may_be_one(reading.usage, now, call, judged, account, scope)
+    one_of_several = _may_be_one(
+        reading.usage, now, call, judged, account, scope, all_shown=now.calls <= ended.tool_calls + 1
+    )
     if judged.sure and not cut_short(ended) and _says_more(before, now, account):
         account.sure = known_turn(reading.usage, calls, account.passed, context)
     if one_of_several:
@@ -118,12 +120,19 @@ def _says_more(before: ReportedTurn | None, now: ReportedTurn, account: SessionA
 
 
 def _may_be_one(
-    usage: Usage, now: ReportedTurn, call: OneCall | None, judged: Judged, account: SessionAccount, scope: ScopeGuess
+    usage: Usage,
+    now: ReportedTurn,
+    call: OneCall | None,
+    judged: Judged,
+    account: SessionAccount,
+    scope: ScopeGuess,
+    *,
+    all_shown: bool,
 ) -> bool:
     """Whether a turn with tools may tell its last call alone: no more than that can have sent, or nobody can say.
 
     A turn that tells more settles it for the agent: `scope.sums`. Half of a call is left for a context that nothing
-    was held against, and for what did not pass.
+    was held against, and for what did not pass; what tools that do not show have told may be far more.
     """
     if now.calls == 1 or scope.sums or (judged.cumulative and judged.sure):
         return False
@@ -132,6 +141,8 @@ def _may_be_one(
     gauge = None if account.sure is None else account.sure.gauge
     if call is not None and call.told and call.proven:
         scope.sums = usage.prompt > call.most
+    elif not all_shown:
+        return True
     elif now.context is not None and gauge is None:
         scope.sums = 2 * usage.prompt > 3 * now.context
     elif call is not None:

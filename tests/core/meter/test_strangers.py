@@ -13,7 +13,7 @@ from acp_proxy.core.meter.counters import partition
 from acp_proxy.core.usage import Usage
 from tests.cases import each_of
 from tests.core.story import CLINE, KIMI, STRANGER, Story, disjoint, inclusive, qwen_call
-from tests.core.strangers import Context, Covers, Kind, rows
+from tests.core.strangers import Beside, Context, Covers, Kind, rows, rows_in_mid_turn
 
 Way = tuple[Covers, Context, Kind]
 EMPTY = {"content": {"type": "text", "text": ""}}
@@ -41,6 +41,22 @@ def test_what_is_at_least_so_much_is_no_more_than_was_used(case: Way) -> None:
     for seed in range(9):
         for row, used in rows(seed, *case):
             assert used.covers(row.usage) or row.usage.prompt <= used.prompt
+
+
+@each_of(
+    list[tuple[Covers, Beside, Kind, bool, bool]](
+        itertools.product(get_args(Covers), get_args(Beside), get_args(Kind), (True, False), (True, False))
+    )
+)
+def test_what_is_told_in_mid_turn_alone_is_exact_only_where_it_is_and_never_more_than_was_used(
+    case: tuple[Covers, Beside, Kind, bool, bool],
+) -> None:
+    covers, beside, kind, tools_show, again = case
+    for seed in range(9):
+        for row, used in rows_in_mid_turn(seed, covers, beside, kind, tools_show=tools_show, again=again):
+            if row.usage_source == "agent":
+                assert (row.usage.prompt, row.usage.completion) == (used.prompt, used.completion)
+            assert row.usage_source != "partial" or row.usage.total <= used.total
 
 
 @each_of(list[Covers](["turn", "session"]))
