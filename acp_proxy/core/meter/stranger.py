@@ -52,11 +52,14 @@ def read(
     judged = Judged()
     if reading.usage.total and not ended.model_usage:  # with rows by model a sudden growth is a stream that was retried
         judged = scope.judge(before, now, call, loaded=not account.from_start, waited=notes.waited)
+    where_known = account.from_start or before is not None or account.tokens.last is not None
     if judged.cumulative:
         if before is not None and not before.cumulative:
             account.tokens.stand_at(before.counters)
         reading, now.cumulative = since_last(account.tokens.advance(counters), profile), True
     reading = replace(reading, detail=joined(judged.reason, reading.detail), whole=reading.whole and judged.sure)
+    if judged.cumulative and not where_known:
+        return replace(reading, detail=joined(reading.detail, _AFTER_LOAD), guessed=True)
     if before is None and not (account.from_start or scope.settled or judged.cumulative) and _may_go_on(now, account):
         return _after_load(now, account, profile, reading)
     one_of_several = _may_be_one(
@@ -72,9 +75,9 @@ def read(
 def _may_go_on(now: ReportedTurn, account: SessionAccount) -> bool:
     """Whether the first counters after a load may go on from before it, by their context and by the ledger."""
     last = account.tokens.last
-    if now.context is None or last is None:
-        return now.context is None
-    return covers(now.counters, last) and not tells_its_call(now)
+    if now.context is None:
+        return True
+    return (last is None or covers(now.counters, last)) and not tells_its_call(now)
 
 
 def _after_load(now: ReportedTurn, account: SessionAccount, profile: Profile, reading: Reading) -> Reading:

@@ -126,6 +126,21 @@ def test_the_first_counters_after_a_load_are_a_guess_where_nothing_tells_whose_t
     assert (row.usage.total, row.usage_source) == (0, "none")
 
 
+def test_a_context_tells_of_the_first_counters_after_a_load_only_where_it_is_that_of_their_call() -> None:
+    for tool_calls, told in ((0, "agent"), (4, "estimated")):
+        row = opened(how="load").turn(inclusive(6000 * (tool_calls + 1), 100), used=6100, tool_calls=tool_calls)
+        assert row.usage_source == told
+
+
+def test_the_first_counters_after_a_load_that_hold_a_turn_of_the_ledgers_are_not_exact() -> None:
+    first = opened()
+    first.turn(inclusive(6000, 100), used=6100)  # taken for the turn's
+    story = opened(how="load")
+    story.restore(first.metered.state)
+    row = story.turn(inclusive(12_200, 200), used=6300)
+    assert ("go on from before" in row.detail, row.usage_source) == (True, "estimated")
+
+
 def test_the_first_counters_after_a_load_are_at_least_what_they_grew_by_since_the_ledger_saw_them() -> None:
     first = opened()
     for number, total in enumerate((6000, 12_100, 18_300), 1):
