@@ -47,6 +47,7 @@ def test_nothing_is_written_into_a_line_that_is_half_out() -> None:
         (Side.AGENT, b'{"_meta":"%s","method":"session/update","params":{"update":{' % (b"x" * 5000), True),
         (Side.AGENT, b'{"method":"fs/read_text_file","_meta":"%s","id":7,"params":{' % (b"x" * 5000), True),
         (Side.AGENT, b'{"method":"session/request_permission","_meta":"%s","id":7,"params":{' % (b"x" * 5000), False),
+        (Side.AGENT, b'{"_meta":1e99999999999999999999,"method":"session/update","params":{"update":{', True),
     ],
 )
 def test_a_long_line_streams_only_when_its_head_settles_what_it_is(sender: Side, head: bytes, streams: bool) -> None:
@@ -67,6 +68,15 @@ def test_usage_in_the_middle_of_a_long_line_is_seen_up_to_a_mebibyte() -> None:
         metas = [dict(event.meta) for event in watcher.seen if isinstance(event, UpdateSeen)]
         assert metas == ([seen] if seen else [])
         watcher.seen.clear()
+
+
+def test_a_number_beyond_all_bounds_at_the_end_of_a_long_line_keeps_nothing_from_what_stands_behind_it() -> None:
+    ends = Ends([Speaks(UpdateSeen)])
+    ends.open_session()
+    line = encoded(update("agent_message_chunk", before="x" * (1 << 21)))[:-4] + b',"_meta":{"y":1e99999999999999999999}}}}\n'
+    ends.dispatcher.part(Side.AGENT, line[:300_000], last=False)
+    ends.dispatcher.part(Side.AGENT, line[300_000:], last=True)
+    assert ends.client.data == line + OWN + b"\n"
 
 
 @pytest.mark.parametrize(

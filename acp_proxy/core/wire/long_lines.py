@@ -9,19 +9,18 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Collection
-from decimal import Decimal
 from json import JSONDecoder
 from typing import Any
 
 from acp_proxy.core import acp
 from acp_proxy.core.events import Side
-from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, may_be_batch, may_be_object, parse
+from acp_proxy.core.jsonrpc import Message, Notification, Request, Response, exact, may_be_batch, may_be_object, parse
 
 END = 1 << 16  # bytes at either end that are looked at
 WHOLE = 1 << 20  # up to this size a line is read as a whole all the same, when it is through
 _SHORT = 1 << 10  # bytes within which a notification says what it is
 _UPDATE = b'{"jsonrpc":"2.0","method":"session/update","params":{'  # as most agents spell it: nothing is to be read
-_read_value = JSONDecoder(parse_float=Decimal).raw_decode
+_read_value = JSONDecoder(parse_float=exact).raw_decode
 
 
 class LongLine:
