@@ -33,9 +33,16 @@ class ClientLines:
         self._admission = passage.admission
         self._accounting = accounting
         self._flow = flow
-
-    def glance(self, run: bytes) -> bool:
+        self.glance = self._glance_at_each if self._admission.methods else self._glance_at_all
         """Whether the pump is to forward whole lines as they are; else they have been."""
+
+    def _glance_at_each(self, run: bytes) -> bool:
+        """Where prompts are admitted: what an agent reads as a line may stand inside of a message over several."""
+        if run.find(b"\n") == len(run) - 1:  # as nearly always
+            return self._glance_at_all(run)
+        return self._peeked(run, peek_lines(run))
+
+    def _glance_at_all(self, run: bytes) -> bool:
         try:
             envelopes: Sequence[Envelope | Peek] = decode_envelopes(run)
         except UNREADABLE:
@@ -50,10 +57,10 @@ class ClientLines:
 
     def broken_off(self, run: bytes) -> None:
         """Forwards and accounts for the last lines of a stream, of which the very last lacks its newline."""
-        self._looked_into(run, peek_run(run))
+        self._looked_into(run, peek_lines(run))
 
     def _matters(self, run: bytes, envelopes: Sequence[Envelope | Peek]) -> bool:
-        """The rest of `glance` for a run in which some line matters, or may."""
+        """The rest of `_glance_at_all` for a run in which some line matters, or may."""
         method = envelopes[0].method
         if (
             len(envelopes) == 1
@@ -66,7 +73,9 @@ class ClientLines:
             self._passage.gone_on(method, run)
             self._accounting.settle()
             return False
-        peeked = peek_run(run)
+        return self._peeked(run, peek_run(run))
+
+    def _peeked(self, run: bytes, peeked: Sequence[Peek]) -> bool:
         if self._next(peeked, 0) < len(peeked):
             self._looked_into(run, peeked)
             return False

@@ -271,3 +271,22 @@ async def test_a_prompt_that_an_agent_would_read_waits_however_it_is_spelt(spelt
     await settled()
     assert ends.client.messages[-1]["id"] == 9
     assert ends.agent.data == b""
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [(b'{"of several lines":\n', b"}\n"), (b"{}{}\n", b"\n"), (b'{"a":\n', b"}\n{}{}{}\n"), (b"\n\n{}{}{}\n", b"")],
+)
+@pytest.mark.parametrize("newline", [b"\n", b""])
+async def test_a_prompt_on_a_line_of_its_own_waits_whatever_stands_around_it(
+    before: bytes, behind: bytes, newline: bytes
+) -> None:
+    """Agents read line by line, and pass over a line that is no message."""
+    gate = Gate()
+    ends = Ends([gate])
+    run = before + encoded(prompt(2)) + behind + b"{}" + newline
+    ends.dispatcher.lines(Side.CLIENT, run)
+    await settled()
+    assert [request.id for request in gate.asked] == [2]
+    assert ends.agent.data == before + behind + b"{}" + newline
+    assert ends.traffic.from_client.messages == len(run.splitlines())

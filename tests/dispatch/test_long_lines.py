@@ -73,7 +73,8 @@ def test_usage_in_the_middle_of_a_long_line_is_seen_up_to_a_mebibyte() -> None:
 def test_a_number_beyond_all_bounds_at_the_end_of_a_long_line_keeps_nothing_from_what_stands_behind_it() -> None:
     ends = Ends([Speaks(UpdateSeen)])
     ends.open_session()
-    line = encoded(update("agent_message_chunk", before="x" * (1 << 21)))[:-4] + b',"_meta":{"y":1e99999999999999999999}}}}\n'
+    head = encoded(update("agent_message_chunk", before="x" * (1 << 21)))[: -len("}}}\n")]
+    line = head + b',"_meta":{"y":1e99999999999999999999}}}}\n'
     ends.dispatcher.part(Side.AGENT, line[:300_000], last=False)
     ends.dispatcher.part(Side.AGENT, line[300_000:], last=True)
     assert ends.client.data == line + OWN + b"\n"
