@@ -88,6 +88,8 @@ class SessionRestored(Struct, frozen=True):
 
 
 class SessionClosed(Struct, frozen=True):
+    """The client had it closed. Comes behind the ends of its turns, of which some agents tell later."""
+
     at: int
     session: str
     deleted: bool = False

@@ -136,7 +136,7 @@ class Conversation:
             case acp.PROMPT:
                 session = self._sessions.named(name)
                 turn, events = self._turns.prompted(session, request.params, at, admitted)
-                answered = partial(self._turns.answered, session, turn)
+                answered = partial(self._prompt_answered, session, turn)
                 self._ask(request, answered, partial(self._turns.ends, session, turn), name)
                 return events
             case acp.SET_MODEL:
@@ -166,6 +166,9 @@ class Conversation:
         self._turns.version = agent.version or client.version or 1
         return [Initialized(at, self._turns.version, client.who, agent.who, self._turns.version >= 2 or client.notices)]
 
+    def _prompt_answered(self, session: Session, turn: OpenTurn, response: Response, at: int) -> list[Event]:
+        return [*self._turns.answered(session, turn, response, at), *self._let_go(session.root, at)]
+
     def _opening(self, request: Request, how: Opening, name: str | None, at: int) -> list[Event]:
         cwd = acp.cwd_of(request.params)
         if how == "new":
@@ -173,12 +176,15 @@ class Conversation:
             return []
         if name is None:
             return []
+        closed: list[Event] = []
         if how == "fork":
             self._sessions.forks += 1
         else:
-            self._sessions.named(name).replays += 1
+            session = self._sessions.named(name)
+            closed = self._closed_before(session, at)
+            session.replays += 1
         self._ask(request, partial(self._opened, how, name, cwd))
-        return [SessionRequested(at, how, name)]
+        return [*closed, SessionRequested(at, how, name)]
 
     def _opened(self, how: Opening, asked: str | None, cwd: str | None, response: Response, at: int) -> list[Event]:
         parent = asked if how == "fork" else None
@@ -193,8 +199,8 @@ class Conversation:
             return []
         session.opened = True
         session.model = acp.model_of(response.result) or session.model
-        opened = SessionOpened(at, how, name, parent, cwd, session.model)
-        return [opened, *(self._turns.running(session, at) if session.active else ())]
+        closed, opened = self._closed_before(session, at), SessionOpened(at, how, name, parent, cwd, session.model)
+        return [*closed, opened, *(self._turns.running(session, at) if session.active else ())]
 
     def _model_set(self, name: str, wanted: str | None, response: Response, at: int) -> list[Event]:
         if response.error is not None:
@@ -224,10 +230,21 @@ class Conversation:
         events: list[Event] = []
         for session, turn in list(self._abandoned(name)):
             events += session.end(turn, at, Ending(acp.CANCELLED))
-        root = self._sessions.get(name)
-        if root is not None and not root.busy:
-            self._sessions.drop(root)
-        return [*events, SessionClosed(at, name, deleted)]
+        session = self._sessions.named(name)
+        session.closed = deleted or session.closed is True
+        return [*events, *self._let_go(session, at)]
+
+    def _let_go(self, session: Session, at: int) -> list[Event]:
+        """Of a session that was closed, once its turns are over: v1's prompts are answered all the same."""
+        if session.closed is None or session.busy:
+            return []
+        self._sessions.drop(session)
+        return self._closed_before(session, at)
+
+    def _closed_before(self, session: Session, at: int) -> list[Event]:
+        """Of a session that begins again: it was closed, be it that turns of before still run."""
+        deleted, session.closed = session.closed, None
+        return [] if deleted is None else [SessionClosed(at, session.id, deleted)]
 
     def _closing_ends(self, name: str, response: Response) -> bool:
         return response.error is None and next(self._abandoned(name), None) is not None

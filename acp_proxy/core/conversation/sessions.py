@@ -16,6 +16,7 @@ class Session:
         "active",
         "child",
         "children",
+        "closed",
         "counted",
         "id",
         "info",
@@ -42,6 +43,7 @@ class Session:
         self.waiting: list[OpenTurn] = []  # v2: prompts that are not part of a run yet
         self.run: OpenTurn | None = None  # v2: the turn that the next idle ends
         self.active = False  # v2: running, but not as a turn: a subagent, or a snapshot during a replay
+        self.closed: bool | None = None  # by its client, while turns run that end later; True: for good
 
     @property
     def current(self) -> Turn | None:

@@ -174,6 +174,32 @@ def test_a_session_is_closed_when_the_agent_agrees(method: str, deleted: bool) -
     assert talk.call(method, {"sessionId": "s"}, {}) == [SessionClosed(6, "s", deleted)]
 
 
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_session_that_is_closed_while_prompts_are_open_is_closed_behind_their_ends(deleted: bool) -> None:
+    talk = Talk()
+    talk.open("s")
+    talk.prompt(1)
+    talk.prompt(2)
+    for method in ("session/delete", "session/close") if deleted else ("session/close",):
+        assert talk.call(method, {"sessionId": "s"}, {}) == []
+    assert [type(event) for event in talk.answer(1, {"stopReason": "cancelled"})] == [TurnEnded]
+    assert [type(event) for event in talk.answer(2, {"stopReason": "cancelled"})] == [TurnEnded, SessionClosed]
+    assert the(SessionClosed, talk.events).deleted is deleted
+
+
+@pytest.mark.parametrize("how", ["new", "load", "resume"])
+def test_a_session_is_closed_before_it_begins_again_though_a_prompt_of_before_is_open(how: str) -> None:
+    talk = Talk()
+    talk.open("s")
+    talk.prompt(1)
+    talk.call("session/delete", {"sessionId": "s"}, {})
+    asked = [SessionRequested, SessionOpened] if how != "new" else [SessionOpened]
+    begins = talk.call(f"session/{how}", {"sessionId": "s", "cwd": "/w"}, {"sessionId": "s"})
+    assert [type(event) for event in talk.events[-len(asked) - 1 :]] == [SessionClosed, *asked]
+    assert the(SessionOpened, begins).session == "s"
+    assert [type(event) for event in talk.answer(1, {"stopReason": "cancelled"})] == [TurnEnded]
+
+
 def test_a_session_may_be_named_before_the_response_that_opens_it() -> None:
     talk = Talk()
     talk.ask("session/new", {"cwd": "/w"}, 1)
