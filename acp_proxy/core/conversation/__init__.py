@@ -56,6 +56,7 @@ class Conversation:
         """Whether a response with this id from this side answers a request that is followed."""
         self._sessions = Sessions()
         self._updates = Updates(self._sessions, self._turns)
+        self._over = False
 
     def receive(self, sender: Side, message: Message, at: int, size: int, admitted: str | None = None) -> list[Event]:
         """The events of one message, in order. `size` is the length of its line in bytes.
@@ -110,7 +111,7 @@ class Conversation:
         return self._updates.usage_reported(session, size, reports, at)
 
     def close(self, side: Side, at: int) -> list[Event]:
-        """One side is gone: every open turn ends, and late responses answer nothing any more."""
+        """One side is gone: every open turn ends, late responses answer nothing any more, and no turn begins."""
         ending = Ending("crashed" if side is Side.AGENT else "disconnected")
         events: list[Event] = []
         for session in self._sessions:
@@ -118,6 +119,7 @@ class Conversation:
                 events += session.end(turn, at, ending)
             session.run, session.active = None, False
         self._asked.clear()
+        self._over = True
         return [*events, ConnectionClosed(at, side)]
 
     # -- what a client asks for, and what the answers mean
@@ -125,6 +127,8 @@ class Conversation:
     def _requested(self, request: Request, at: int, admitted: str | None) -> list[Event]:
         name = acp.session_of(request)
         match request.method:
+            case _ if self._over:  # said to an agent that has ended its side, and that nobody hears any more
+                return []
             case method if method in acp.INITIALIZES:
                 self._ask(request, partial(self._initialized, acp.hello(request.params)))
             case acp.LIST:

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from acp_proxy.core.conversation import Conversation
-from acp_proxy.core.events import Counters, PromptDropped, SessionOpened, Turn, TurnEnded, TurnStarted, UsageReported
+from acp_proxy.core.events import (
+    ConnectionClosed,
+    Counters,
+    PromptDropped,
+    SessionOpened,
+    Turn,
+    TurnEnded,
+    TurnStarted,
+    UsageReported,
+)
 from acp_proxy.core.jsonrpc import Notification, Request, Response
 from tests.core.talk import AGENT, CLIENT, Talk, the
 
@@ -373,6 +382,16 @@ def test_open_turns_end_with_the_connection(version: int, side: Any, reason: str
     assert sorted(talk.turns) == [("t1", reason), ("t2", reason)]
     assert sorted(talk.started) == ["t1", "t2"]
     assert talk.answer(1, END) == talk.state("idle", "b") == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_no_turn_begins_when_the_agent_is_gone(version: int) -> None:
+    """It may have ended its output, and still be there for a moment, or longer."""
+    talk = Talk(version)
+    talk.open("s")
+    talk.close(AGENT)
+    assert talk.prompt(1) == talk.prompt(2, "another") == []
+    assert talk.close(AGENT) == [ConnectionClosed(talk.at, AGENT)]
 
 
 # -- counting
