@@ -32,6 +32,7 @@ _Hearer = tuple[Interceptor, Callable[[Event], Iterable[Effect]]]
 
 AT_MOST = 256  # lines and bursts that wait to be accounted
 CLOSING = 2.0  # seconds that an interceptor has to close; it is told that it has one
+FAULTS = (Exception, asyncio.CancelledError, SystemExit)  # of an interceptor; see also `ends_this_task`
 
 
 class Accounting:
@@ -207,7 +208,7 @@ class Accounting:
             try:
                 async with asyncio.timeout(CLOSING):
                     await interceptor.aclose()
-            except (Exception, asyncio.CancelledError) as error:  # an interceptor's failure stays its own
+            except FAULTS as error:  # an interceptor's failure stays its own
                 if ends_this_task(error):
                     raise
                 self.failed(interceptor, error)
@@ -220,7 +221,7 @@ class Accounting:
         for interceptor, on_event in hearers:
             try:
                 effects = list(on_event(event))
-            except Exception as error:  # an interceptor's failure stays its own
+            except FAULTS as error:  # as above: the result of a task of its own, say, that was cancelled
                 self.failed(interceptor, error)
                 continue
             if effects:

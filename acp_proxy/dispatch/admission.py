@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from acp_proxy.core import acp
 from acp_proxy.core.events import Side
 from acp_proxy.core.jsonrpc import Message, Notification, Request, id_key
-from acp_proxy.dispatch.accounting import Accounting, ends_this_task
+from acp_proxy.dispatch.accounting import FAULTS, Accounting, ends_this_task
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
 
 
@@ -111,7 +111,7 @@ class Admission:
             try:
                 async with asyncio.timeout(self._within(interceptor)):
                     verdict = _sound(await interceptor.admit(Side.CLIENT, request))
-            except (Exception, asyncio.CancelledError) as error:  # as above
+            except FAULTS as error:  # as above
                 if ends_this_task(error):
                     raise
                 self._accounting.failed(interceptor, error)

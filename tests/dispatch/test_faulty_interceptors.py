@@ -59,6 +59,33 @@ async def test_an_interceptor_that_fails_is_logged_without_content_and_the_relay
     assert ends.log[0][2]["at"] == f"look_into:{where.co_firstlineno + 1}"
 
 
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(1)], ids=["cancelled", "exit"])
+async def test_no_interceptor_keeps_a_line_or_ends_the_relay_whatever_it_raises(error: BaseException) -> None:
+    class Raises(Interceptor):
+        admits = frozenset({"session/prompt"})
+
+        def on_event(self, event: Event) -> Iterable[Effect]:
+            raise error
+
+        async def admit(self, sender: Side, request: Request) -> None:
+            raise error
+
+        async def aclose(self) -> None:
+            raise error
+
+    watcher = Speaks()
+    ends = Ends([Raises(), watcher])
+    ends.open_session()
+    ends.client_says(prompt(2))
+    await settled()
+    ends.agent_says(answer(2, stopReason="end_turn", usage=USED))
+    await ends.dispatcher.aclose()
+    assert ends.agent.data == encoded(prompt(2))
+    assert ends.client.data == encoded(answer(2, stopReason="end_turn", usage=USED))
+    assert any(isinstance(event, TurnMetered) for event in watcher.seen)
+    assert {fields["error"] for _, _, fields in ends.log} == {type(error).__name__}
+
+
 def test_an_effect_that_cannot_be_carried_out_stops_neither_the_line_nor_other_effects() -> None:
     class Mistaken(Speaks):
         def on_event(self, event: Event) -> Iterable[Effect]:
