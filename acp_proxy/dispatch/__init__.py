@@ -82,7 +82,9 @@ class Dispatcher:
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
-        return not self._admission.held and may_stream(sender, head, self._passage.answers, self._admission.methods)
+        if sender is Side.CLIENT and self._admission.held:
+            return False  # what waits would go into the middle of it
+        return may_stream(sender, head, self._passage.answers, self._admission.methods)
 
     def gives_up(self, sender: Side, size: int) -> bool:
         """Whether a line that may not stream is forwarded after all, for it is too large to be held.

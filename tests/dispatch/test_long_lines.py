@@ -129,6 +129,14 @@ async def test_a_prompt_that_someone_admits_never_streams_however_its_line_begin
     assert not ends.dispatcher.streams(Side.CLIENT, head)
 
 
+async def test_a_prompt_that_waits_keeps_no_line_of_the_agent_from_streaming() -> None:
+    ends = Ends([Gate()])
+    ends.open_session()
+    ends.client_says(prompt(2))
+    assert ends.dispatcher.streams(Side.AGENT, encoded(chunk("x"))[:-20])
+    assert not ends.dispatcher.streams(Side.CLIENT, b"not json at all")
+
+
 def test_a_line_that_nobody_can_store_goes_on_unread_and_the_log_says_so() -> None:
     for sender in Side:
         ends = Ends()
