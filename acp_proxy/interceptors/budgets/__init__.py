@@ -179,8 +179,9 @@ class Budgets(Interceptor):
                 self._turns.start(turn.id)
                 return self._stops.on_event(event)
             case PromptDropped(turn=turn):
+                effects = self._stops.on_event(event)  # first: it is forgotten with what it held
                 self._filing.release(turn.id)
-                return self._stops.on_event(event)
+                return effects
             case _:
                 self._note(event)
                 return self._stops.on_event(event)

@@ -15,7 +15,16 @@ from acp_proxy.core.budget.charge import SoFar, charge_so_far
 from acp_proxy.core.budget.refusal import stop_text
 from acp_proxy.core.budget.verdict import MidTurn
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
-from acp_proxy.core.events import ContextChanged, Event, PromptDropped, Side, TurnEnded, TurnEnding, TurnStarted
+from acp_proxy.core.events import (
+    ContextChanged,
+    Event,
+    PromptDropped,
+    Side,
+    Turn,
+    TurnEnded,
+    TurnEnding,
+    TurnStarted,
+)
 from acp_proxy.core.notice import Notice, stopped
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.usage import Usage
@@ -50,26 +59,28 @@ class Stops:
         self._over = False  # a side is gone
 
     def on_event(self, event: Event) -> Sequence[Effect]:
-        """Follow which turns run; once one has ended, its session may ask for permission again."""
+        """Follow which turns run; once one is over, its session may ask for permission again."""
         match event:
             case TurnStarted(session=session, turn=turn):
                 self._open.setdefault(session, set()).add(turn.id)
                 self._ending.discard(session)
             case PromptDropped(session=session, turn=turn):
-                self._open.get(session, set()).discard(turn.id)
+                return self._is_over(session, turn)
             case TurnEnding(session=None):
                 self._over = True
             case TurnEnding(session=str(session)):
                 self._ending.add(session)
             case TurnEnded(session=session, turn=turn):
-                self._open.get(session, set()).discard(turn.id)
                 self._ending.discard(session)
-                running = self._turns.get(turn.id)
-                if running is not None and running.stopped != "nothing":
-                    return [AllowPermissions(running.session)]
+                return self._is_over(session, turn)
             case _:
                 pass
         return ()
+
+    def _is_over(self, session: str, turn: Turn) -> Sequence[Effect]:
+        self._open.get(session, set()).discard(turn.id)
+        running = self._turns.get(turn.id)
+        return () if running is None or running.stopped == "nothing" else [AllowPermissions(running.session)]
 
     def judge(self, running: Running, event: ContextChanged) -> Sequence[Effect]:
         """What the turn has coming, now that the agent told something; each step of it once a turn."""

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from acp_proxy.core.budget import Budget
 from acp_proxy.core.notice import KINDS
-from acp_proxy.core.windows import DAY
+from acp_proxy.core.windows import DAY, Window
 from acp_proxy.ledger.notices import Subscription
-from tests.ends import answer
-from tests.interceptors.budgets.house import CANCEL, CANCELLED, SMALL, daily, house, own, permission
+from tests.ends import answer, chunk
+from tests.interceptors.budgets.house import CANCEL, CANCELLED, SMALL, daily, house, own, permission, usd
 from tests.ledger.rows import NOON
 
 STOPPING: dict[str, Any] = {"hold": SMALL, "thresholds": ()}
@@ -49,3 +50,21 @@ async def test_a_turn_that_was_cancelled_is_told_nothing_more_when_another_promp
         made.reports("0.3")
         assert own(made) == [CANCEL, answer(7, **CANCELLED)]
         assert made.texts() == said
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_a_turn_may_use_tools_when_one_was_stopped_that_a_later_one_has_overtaken(
+    tmp_path: Path, answered: bool
+) -> None:
+    each = Budget("each", "user", Window("turn"), usd("0.1"), **STOPPING, on_exceed="deny_next_tool")
+    async with house(tmp_path, each) as made:
+        assert await made.prompt(2)
+        assert await made.prompt(3)
+        made.reports("0.15")
+        made.ends.agent_says(permission(7), chunk("done"), answer(3, stopReason="end_turn"))
+        if answered:
+            made.finish(2)
+        assert await made.prompt(4)
+        made.ends.agent_says(permission(8))
+        assert own(made) == [answer(7, **CANCELLED)]
+        assert made.ends.client.messages[-1] == permission(8)
