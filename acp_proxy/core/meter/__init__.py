@@ -106,14 +106,12 @@ class Meter:
                 self._profile = profile_of(self._agent_name or agent.name, agent.version, self._profiles, title)
                 self._unnamed = self._aliases.get(self._agent_name or agent.name or "")
             case SessionRequested(how="load" | "resume", session=session):
-                self._account(session).reopen()
+                self._beginning(session).reopen()
             case SessionClosed(session=session, deleted=deleted) if session in self._accounts:
-                self._accounts[session].close()
-                if deleted and not self._accounts[session].awaited:
-                    del self._accounts[session]
+                self._accounts[session].close(deleted=deleted)
 
     def _opened(self, event: SessionOpened) -> list[Event]:
-        account = self._account(event.session)
+        account = self._beginning(event.session)
         match event.how:
             case "new":
                 account.begin_anew()
@@ -150,6 +148,13 @@ class Meter:
         increase, why = Increase((cost,) if cost is not None else ()), "known when the ledger had answered"
         entry = self._rows.between_turns(account, at, usage, increase, "autonomous", why)
         return [] if entry is None else [self._metered(account, entry, reported=True, reported_cost=True)]
+
+    def _beginning(self, session: str) -> SessionAccount:
+        """Of a session that is opened. That of a deleted one was kept for what its agent tells late."""
+        account = self._accounts.get(session)
+        if account is not None and account.deleted and not account.awaited:
+            del self._accounts[session]
+        return self._account(session)
 
     def _account(self, session: str) -> SessionAccount:
         """Updates may name a session before the response that opens it."""

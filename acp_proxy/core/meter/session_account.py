@@ -40,6 +40,7 @@ class SessionAccount:
         self.grounded = False  # ... though it goes on from a figure that the agent told
         self.last_context: int | None = None  # the last one of the agent's own: the same again is no news
         self.here = False  # opened or used in this process, not only named
+        self.deleted = False  # the next session of this id is another one
         self.from_start = True  # every turn of it was seen: it began here
         self.option: str | None = None  # the model as chosen, often an alias
         self.concrete: str | None = None  # ... as usage named it since
@@ -152,8 +153,9 @@ class SessionAccount:
             return self._before.pop(turn.id) is not self.before
         return self.before is not None and turn.started_at < self.before.at
 
-    def close(self) -> None:
+    def close(self, *, deleted: bool) -> None:
         """The agent lets go of it: some count from 0 when they take it up again."""
+        self.deleted = deleted
         if self.profile.cost == "restarts":
             self.cost.begin(at_zero=True)
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy.core.events import ModelCounters
+from acp_proxy.core.events import ModelCounters, SessionClosed
 from acp_proxy.core.money import Money
 from tests.core.story import (
     AGENTPOOL,
@@ -364,3 +364,15 @@ def test_a_cost_that_an_agent_saves_at_once_is_believed_though_its_tokens_cost_m
     story.open("load", model="claude-opus-5-5")
     story.restore(known("0.008", "0.008"))
     assert story.turn(CALL, cost="0.010927").costs == (usd("0.002927"),)
+
+
+def test_a_cost_that_is_told_when_its_session_was_deleted_is_booked_as_it_grew() -> None:
+    story = Story(OPENCODE)
+    story.open()
+    story.turn(cost="5")
+    story.tell(SessionClosed(story.now(), "s", deleted=True))
+    (late,) = story.report(None, cost="5.2")
+    assert late.costs == (usd("0.2"),)
+    story.open()  # another one, as agents reuse ids
+    assert story.turn(cost="5.3").costs == (usd("5.3"),)
+    assert story.metered.state.costs == (usd("5.3"),)
