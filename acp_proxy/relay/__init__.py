@@ -176,7 +176,7 @@ class Relay:
             await self._agent.gone(within=self._grace)
 
     async def _quiet(self) -> None:
-        """Returns when no byte has moved for the time of grace, or the agent exited, or a signal came.
+        """Returns when no byte has moved or was held for the time of grace, or the agent exited, or a signal came.
 
         Looks are counted: where the machine stands still the clock goes on, and the agent had none of that time.
         """
@@ -188,7 +188,7 @@ class Relay:
             if await self._until(lambda: self._agent_exited or self._signalled, TICK):
                 return
             looks += 1
-            if self._moved != moved and not self._to_client.lost:
+            if (self._moved != moved or self._inspector.holding()) and not self._to_client.lost:
                 moved, looks = self._moved, 0
 
     @property

@@ -178,6 +178,26 @@ def test_the_agents_stdin_stays_open_for_lines_that_wait_for_admission(loop: Loo
     agent.returncode = 0  # the relay has waited for it
 
 
+@LOOPS
+def test_an_agent_is_given_its_time_from_when_it_gets_what_has_waited_for_admission(loop: Loop) -> None:
+    started, ours, theirs, agent = started_cat()
+
+    async def test() -> None:
+        inspector = Holding()
+        relay = asyncio.create_task(Relay(started, inspector, signals=False, grace=0.1).run())
+        os.write(ours, b"a prompt\n")
+        os.close(ours)
+        await inspector.client_left.wait()
+        assert await asyncio.wait([relay], timeout=0.5) == (set(), {relay})
+        inspector.release()
+        assert await relay == 0
+        assert os.read(theirs, 100) == b"a prompt\n"
+
+    on(loop, test)
+    os.close(theirs)
+    agent.returncode = 0
+
+
 class Talking(Forwarding):
     """Says a lot to the client for each of its lines."""
 
