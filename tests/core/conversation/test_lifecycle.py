@@ -12,6 +12,7 @@ from acp_proxy.core.events import (
     ConnectionClosed,
     Counters,
     PromptDropped,
+    SessionClosed,
     SessionOpened,
     Turn,
     TurnEnded,
@@ -294,6 +295,19 @@ def test_a_closed_session_has_no_turn_of_v2_left_when_the_agent_took_its_prompt(
     assert talk.turns == ([("t1", "cancelled")] if accepted else [])
     talk.fail(1)
     assert talk.turns == [("t1", "cancelled" if accepted else "error")]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_prompt_that_is_accepted_when_its_session_is_closed_is_over(version: int) -> None:
+    """The answer to a prompt need not come before that to the close."""
+    talk = Talk(version)
+    talk.prompt(1)
+    talk.call("session/close", {"sessionId": "s"}, {})
+    talk.answer(1, {"messageId": "m"})
+    assert talk.turns == [("t1", "cancelled")]
+    assert isinstance(talk.events[-1], SessionClosed)
+    talk.close(AGENT)
+    assert talk.turns == [("t1", "cancelled")]
 
 
 @pytest.mark.parametrize("how", ["close", "archive"])
