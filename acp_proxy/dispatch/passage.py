@@ -141,17 +141,22 @@ class Passage:
         self._to_agent.outlet.hold_back(self.admission.held)
 
     def carry_out(self, effect: Effect) -> None:
-        """Raises ValueError for what is no single line: half of it would be read as another message."""
+        """Raises ValueError for what is no single line: half of it would be read as another message.
+
+        Raises TypeError for what is no effect, or has no side to go to: others' code may return anything.
+        """
         match effect:
             case Send(line=line) | DenyPermissions(tell=bytes(line)) if b"\n" in line:
                 raise ValueError("a line with a newline inside")
-            case Send(to, line):
+            case Send(Side() as to, line):
                 (self._to_client if to is Side.CLIENT else self._to_agent).insert(line)
             case DenyPermissions(session, pending, tell):
                 for asked, answer in self._permissions.deny(session, pending, tell):
                     self._deny(asked, answer)
             case AllowPermissions(session):
                 self._permissions.allow(session)
+            case _:
+                raise TypeError(type(effect).__name__)
 
     def _lane(self, sender: Side) -> Lane:
         return self._to_agent if sender is Side.CLIENT else self._to_client

@@ -86,11 +86,15 @@ async def test_no_interceptor_keeps_a_line_or_ends_the_relay_whatever_it_raises(
     assert {fields["error"] for _, _, fields in ends.log} == {type(error).__name__}
 
 
-def test_an_effect_that_cannot_be_carried_out_stops_neither_the_line_nor_other_effects() -> None:
+SECRET: Any = "a secret, and no bytes"
+NO_SIDE: Any = "client"
+
+
+@pytest.mark.parametrize("mistake", [Send(Side.CLIENT, SECRET), Send(NO_SIDE, OWN), SECRET, None])
+def test_an_effect_that_cannot_be_carried_out_stops_neither_the_line_nor_other_effects(mistake: Any) -> None:
     class Mistaken(Speaks):
         def on_event(self, event: Event) -> Iterable[Effect]:
-            said: Any = "a secret, and no bytes"
-            effects = [Send(Side.CLIENT, said), *super().on_event(event)]
+            effects = [mistake, *super().on_event(event)]
             return effects if isinstance(event, TurnMetered) else ()
 
     ends = Ends([Mistaken(TurnMetered)])
@@ -99,6 +103,7 @@ def test_an_effect_that_cannot_be_carried_out_stops_neither_the_line_nor_other_e
     end = answer(2, stopReason="end_turn", usage=USED)
     ends.agent_says(end)
     assert ends.client.data == OWN + b"\n" + encoded(end)
+    assert ends.agent.data == encoded(prompt(2))
     assert (ends.dispatcher.failures, "secret" in repr(ends.log)) == (1, False)
 
 
