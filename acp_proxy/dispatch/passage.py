@@ -143,14 +143,14 @@ class Passage:
     def carry_out(self, effect: Effect) -> None:
         """Raises ValueError for what is no single line: half of it would be read as another message.
 
-        Raises TypeError for what is no effect, or has no side to go to: others' code may return anything.
+        Raises TypeError for what is no effect, has no side to go to or is no bytes: others' code may return anything.
         """
         match effect:
-            case Send(line=line) | DenyPermissions(tell=bytes(line)) if b"\n" in line:
+            case Send(line=bytes(line)) | DenyPermissions(tell=bytes(line)) if b"\n" in line:
                 raise ValueError("a line with a newline inside")
-            case Send(Side() as to, line):
+            case Send(Side() as to, bytes(line)):
                 (self._to_client if to is Side.CLIENT else self._to_agent).insert(line)
-            case DenyPermissions(session, pending, tell):
+            case DenyPermissions(session, pending, None | bytes() as tell):
                 for asked, answer in self._permissions.deny(session, pending, tell):
                     self._deny(asked, answer)
             case AllowPermissions(session):

@@ -15,7 +15,7 @@ from acp_proxy.core.jsonrpc import Request
 from acp_proxy.dispatch import accounting
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
 from tests.dispatch.interceptors import OWN, USED, Gate, Speaks, settled
-from tests.ends import SESSION, Ends, answer, encoded, prompt, request
+from tests.ends import SESSION, Ends, answer, chunk, encoded, prompt, request
 
 
 def look_into(event: Event) -> Iterable[Effect]:
@@ -111,8 +111,15 @@ NO_EFFECTS: Any = Send(Side.CLIENT, OWN)  # of which a tuple was meant
 NO_ID: Any = UUID(int=1)
 
 
-@pytest.mark.parametrize("effect", [Send(Side.CLIENT, b"{\n}"), DenyPermissions(SESSION, tell=OWN + b"\n")])
-def test_a_line_with_a_newline_inside_is_not_sent(effect: Effect) -> None:
+@pytest.mark.parametrize(
+    ("effect", "error"),
+    [
+        (Send(Side.CLIENT, b"{\n}"), "ValueError"),
+        (DenyPermissions(SESSION, tell=OWN + b"\n"), "ValueError"),
+        (DenyPermissions(SESSION, tell=SECRET), "TypeError"),
+    ],
+)
+def test_what_is_no_single_line_is_neither_sent_nor_kept_for_later(effect: Effect, error: str) -> None:
     class Mistaken(Interceptor):
         hears = frozenset({TurnStarted})
 
@@ -123,9 +130,9 @@ def test_a_line_with_a_newline_inside_is_not_sent(effect: Effect) -> None:
     ends.open_session()
     ends.client_says(prompt(2))
     asked = request("p", "session/request_permission", sessionId=SESSION, options=[])
-    ends.agent_says(asked)
-    assert ends.client.data == encoded(asked)
-    assert [fields["error"] for _, _, fields in ends.log] == ["ValueError"]
+    ends.agent_says(asked, chunk())
+    assert ends.client.data == encoded(asked, chunk())
+    assert [fields["error"] for _, _, fields in ends.log] == [error]
 
 
 @pytest.mark.parametrize(
