@@ -109,9 +109,10 @@ class Passage:
             self._permissions.asked(session, request.id, denial)
             self._accounting.message(Side.AGENT, request, len(line))
             return
+        told = self._permissions.tell(session)  # first: whoever hears of the request may allow the next one
         self._accounting.message(Side.AGENT, request, len(line))
         self._deny(request.id, denial)
-        if (told := self._permissions.tell(session)) is not None:
+        if told is not None:
             self._to_client.insert(told)
 
     def _deny(self, id: Any, answer: bytes) -> None:

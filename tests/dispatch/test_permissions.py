@@ -61,6 +61,25 @@ def test_a_request_is_denied_without_asking_the_client_which_is_told_once() -> N
     assert outcomes == ["cancelled", "cancelled"]
 
 
+@pytest.mark.parametrize("heard", [PermissionRequested, PermissionAnswered])
+def test_who_hears_of_a_denied_request_may_have_the_client_asked_again(heard: type[Event]) -> None:
+    class Once(Interceptor):
+        """Denies one tool."""
+
+        hears = frozenset({UsageReported, heard})
+
+        def on_event(self, event: Event) -> Iterable[Effect]:
+            return [
+                DenyPermissions(SESSION, tell=TELL) if isinstance(event, UsageReported) else AllowPermissions(SESSION)
+            ]
+
+    ends = Ends([Once()])
+    ends.open_session()
+    ends.agent_says(SPENT, permission(7), permission(8), chunk("on"))
+    assert ends.agent.messages == [answer(7, **CANCELLED)]
+    assert ends.client.data == encoded(SPENT) + TELL + b"\n" + encoded(permission(8), chunk("on"))
+
+
 def test_what_comes_in_one_chunk_with_the_reason_is_denied_too() -> None:
     ends = ends_with(Denies())
     ends.agent_says(SPENT, permission(7), chunk("on"))
