@@ -82,7 +82,8 @@ def is_one_a_line(run: bytes, peeked: Sequence[Envelope | Peek]) -> bool:
     """Whether there are as many messages as lines.
 
     Whitespace separates messages for the decoder, newlines for the protocol: blank lines, two messages on a line and
-    a message over two lines all show in the count. It costs a tenth of decoding, and who finds nothing does not ask.
+    a message over two lines all show in the count, unless they make up for each other. It costs a tenth of decoding,
+    and who finds nothing does not ask. Whoever must not be deceived takes `peek_lines`.
     """
     return len(peeked) == run.count(b"\n") + (not run.endswith(b"\n"))
 
