@@ -123,6 +123,7 @@ class Passage:
     def _decided(self, decided: Decided) -> None:
         """A request has waited: it goes on, or is answered in the agent's place; then its session's later lines."""
         if self.closed:  # what was open has ended: nothing begins any more
+            self._to_agent.outlet.hold_back(self.admission.held)
             return
         verdict = decided.verdict
         admitted = None if verdict is None or isinstance(verdict, Refusal) else verdict.turn

@@ -178,6 +178,17 @@ async def test_at_the_end_nobody_decides_any_more() -> None:
     assert (ends.agent.messages, ends.log) == ([], [])
 
 
+async def test_what_is_decided_when_the_agent_has_ended_its_output_goes_nowhere_and_holds_back_nothing() -> None:
+    asked = Asked()
+    ends = Ends([asked])
+    ends.client_says(prompt(2), notification("session/cancel", SESSION))
+    await settled()
+    ends.dispatcher.ended(Side.AGENT)
+    asked.may_go.set()
+    await settled()
+    assert (ends.agent.messages, ends.agent.held_back) == ([], ends.dispatcher.holding()) == ([], 0)
+
+
 @pytest.mark.parametrize(
     ("gone", "reason"),
     [((Side.CLIENT, Side.AGENT), "disconnected"), ((Side.AGENT, Side.CLIENT), "crashed"), ((), "crashed")],
