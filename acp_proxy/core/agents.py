@@ -44,6 +44,7 @@ class Profile(Struct, frozen=True):
     restarts_on_model: bool = False  # scope session: and for turns after each `session/set_model`, also to the same one
     repeats: bool = False  # a turn that failed or was cancelled repeats the usage of the one before
     slips: bool = False  # usage comes a turn late after a failure, and a prompt that waited reports the sum of both
+    message_a_call: bool = False  # each model call that says something does so in a message with an id of its own
     often_silent: bool = False  # it tells what its model's provider tells, and that may be nothing, in all turns
     # Its cost.
     cost: CostCounter = "none"
@@ -83,6 +84,7 @@ _OPENCODE = Profile(
     "last_call",
     "excludes_cache",
     thought_inside=False,
+    message_a_call=True,
     cost="carried",
     fork_inherits=True,
     shares_cost=True,

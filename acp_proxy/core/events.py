@@ -215,11 +215,17 @@ class TurnEnded(Struct, frozen=True):
     meta: Meta = field(default_factory=dict)
     updates: int = 0  # session updates since the prompt
     tool_calls: int = 0
+    messages: int = 0  # to the user, as far as the agent gives them ids
     output_chars: int = 0  # text of messages to the user
     thought_chars: int = 0
     tool_chars: int = 0  # tool input and output
     chars_since_report: int = 0  # all of them since the last `usage_update`
     behind: bool = False  # an older turn of the session goes on: what was reported meanwhile is that one's
+
+    @property
+    def most_calls(self) -> int:
+        """Of the model, as far as calls show: one, and one after each tool call; or each message is of its own."""
+        return max(self.tool_calls + 1, self.messages)
 
 
 class PermissionRequested(Struct, frozen=True):

@@ -67,12 +67,12 @@ class Accounting:
         self.last: Burst | None = None  # of what waits: more of its kind can be counted in
         self._first = 0  # so many of them are to be accounted before anything is asked of the conversation
 
-    def burst(self, session: str | None, kind: str, updates: int, chars: int) -> Burst:
+    def burst(self, session: str | None, kind: str, updates: int, chars: int, message: Any = None) -> Burst:
         """Updates of which nothing but this matters; they are accounted with whatever is next, or when many wait.
 
         Returns where they are counted; more of the same may be added there as long as it is `last`.
         """
-        burst = Burst(session, kind, updates, chars)
+        burst = Burst(session, kind, updates, chars, message)
         if self.last is not None and self.last.add(burst):
             return self.last
         self.last = burst
@@ -140,7 +140,7 @@ class Accounting:
         for each in folded(waiting):
             match each:
                 case Burst():
-                    self._conversation.tally(each.session, each.kind, each.chars, each.updates)
+                    self._conversation.tally(each.session, each.kind, each.chars, each.updates, each.message)
                 case UsageReports():
                     self._take(
                         partial(self._conversation.usage_reported, each.session, each.size, each.each, self._clock())

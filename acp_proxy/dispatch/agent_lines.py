@@ -51,7 +51,7 @@ class AgentLines:
                 measured = alike.measure(run)
                 if measured is not None:
                     self._flow.messages += measured[0]
-                    self._accounting.burst(alike.session, alike.kind, *measured)
+                    self._accounting.burst(alike.session, alike.kind, *measured, alike.message)
                     return True
             elif run[end:] == alike.tail and len(run) >= alike.least:
                 self._flow.messages += 1
@@ -61,7 +61,7 @@ class AgentLines:
                     burst.updates += 1
                     burst.chars += chars
                 else:
-                    self._burst = self._accounting.burst(alike.session, alike.kind, 1, chars)
+                    self._burst = self._accounting.burst(alike.session, alike.kind, 1, chars, alike.message)
                 return True
         try:
             peeked = decode_run(run)
@@ -142,7 +142,7 @@ class AgentLines:
                     sent = self._each(run, sent, begin, piece, peeked)
             else:
                 self._flow.messages += measured[0]
-                self._accounting.burst(self._alike.session, self._alike.kind, *measured)
+                self._accounting.burst(self._alike.session, self._alike.kind, *measured, self._alike.message)
             begin += len(piece)
         self._settle(run, sent)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from acp_proxy.core import acp
 from acp_proxy.core.acp import AGENT_METHODS, PLAIN_UPDATES, SESSION_UPDATE, USAGE_UPDATE, chars_in
@@ -20,19 +20,23 @@ _TOGETHER = 256  # contexts that are accounted as one
 
 
 class Burst:
-    """Updates of one kind in one session of which nothing else matters, and the characters of their text."""
+    """Updates of one kind in one session of which nothing else matters, and the characters of their text.
 
-    __slots__ = ("chars", "kind", "session", "updates")
+    `message` is the one that they are part of, None where that is not told.
+    """
 
-    def __init__(self, session: str | None, kind: str, updates: int, chars: int) -> None:
+    __slots__ = ("chars", "kind", "message", "session", "updates")
+
+    def __init__(self, session: str | None, kind: str, updates: int, chars: int, message: Any = None) -> None:
         self.session = session
         self.kind = kind
         self.updates = updates
         self.chars = chars
+        self.message = message
 
     def add(self, other: Burst) -> bool:
         """Whether the other counts the same, and is counted in here now."""
-        same = self.kind == other.kind and self.session == other.session
+        same = self.kind == other.kind and self.session == other.session and self.message == other.message
         if same:
             self.updates += other.updates
             self.chars += other.chars
@@ -66,7 +70,7 @@ def next_of_agent(
 ) -> int:
     """The index of the agent's next line that matters, or the end; what the lines before it tell is added to `seen`."""
     session: str | None = None
-    kind, updates, chars = "", 0, 0
+    kind, updates, chars, message = "", 0, 0, None
     index = start
     for peek in islice(peeked, start, None) if start else peeked:
         params = peek.params
@@ -75,23 +79,24 @@ def next_of_agent(
                 break
         elif update.meta is not ABSENT or params.meta is not ABSENT:
             break
-        elif update.kind == kind and params.session == session:  # bursts are of one kind
+        elif update.kind == kind and params.session == session and update.message == message:  # bursts are of one kind
             updates += 1
             chars += chars_in(bytes(update.content))
         elif update.kind in PLAIN_UPDATES:
             if updates:
-                seen.append(Burst(session, kind, updates, chars))
-            session, kind, updates, chars = params.session, update.kind or "", 1, chars_in(bytes(update.content))
+                seen.append(Burst(session, kind, updates, chars, message))
+            session, kind, message = params.session, update.kind or "", update.message
+            updates, chars = 1, chars_in(bytes(update.content))
         elif update.kind == USAGE_UPDATE and (reports := _reports_in(params)) is not None:
             if updates:
-                seen.append(Burst(session, kind, updates, chars))
+                seen.append(Burst(session, kind, updates, chars, message))
                 session, kind, updates, chars = None, "", 0, 0
             seen.append(reports)
         else:
             break
         index += 1
     if updates:
-        seen.append(Burst(session, kind, updates, chars))
+        seen.append(Burst(session, kind, updates, chars, message))
     return index
 
 

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_proxy.core.events import Side
+from acp_proxy.core.events import Side, TurnEnded
 from acp_proxy.core.jsonrpc import Request
 from acp_proxy.interceptor import Interceptor
+from tests.dispatch.interceptors import Speaks
 from tests.ends import SESSION, Ends, answer, chunk, encoded, prompt, request, update
 
 
@@ -113,6 +114,26 @@ def test_lines_that_differ_from_the_one_before_by_their_text_alone_count_too() -
     lines += [*among, answer(2, stopReason="end_turn"), *among]
     assert counted(ends)[1] - before == len(lines)
     assert ends.client.data == encoded(*lines)
+
+
+def of_message(name: str, text: str) -> bytes:
+    said = chunk(text)
+    said["params"]["update"]["messageId"] = name
+    return json.dumps(said, separators=(",", ":")).encode() + b"\n"
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_messages_to_the_user_are_counted_by_their_ids_however_their_pieces_come(together: bool) -> None:
+    watcher = Speaks()
+    ends = Ends([watcher])
+    ends.open_session()
+    for number, messages in enumerate([["one"], ["two", "three", "four"], []], 2):
+        ends.client_says(prompt(number))
+        lines = [of_message(name, f"word {word}") for name in messages for word in range(40)]
+        for run in [lines] if together else [[line] for line in lines]:
+            ends.agent_says(*run, update("plan", entries=[]))
+        ends.agent_says(chunk(), answer(number, stopReason="end_turn"))
+    assert [event.messages for event in watcher.seen if isinstance(event, TurnEnded)] == [1, 3, 0]
 
 
 @pytest.mark.parametrize("side", [Side.CLIENT, Side.AGENT])

@@ -95,11 +95,11 @@ class Conversation:
         known = self._sessions.get(session)
         return session if known is None else known.root.id
 
-    def tally(self, session: str | None, update: str, chars: int, updates: int = 1) -> None:
-        """Count an agent's updates of one kind of which nothing matters but that and their characters."""
+    def tally(self, session: str | None, update: str, chars: int, updates: int = 1, message: Any = None) -> None:
+        """Count an agent's updates of one kind of which nothing matters but that, their characters and message."""
         known = self._sessions.get(session) if session is not None else None
         if known is not None and not known.replays:
-            known.counted.count(update, chars, updates)
+            known.counted.count(update, chars, updates, message)
 
     def usage_reported(
         self, session: str, size: int, reports: Sequence[tuple[int, bytes | None]], at: int

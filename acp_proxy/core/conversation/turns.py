@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,6 +26,7 @@ class Counts(Struct, frozen=True):
     thought: int = 0
     tool: int = 0
     chars: int = 0  # all of them
+    messages: int = 0  # to the user, as their ids tell
 
     def since(self, before: Counts) -> Counts:
         return Counts(
@@ -36,6 +37,7 @@ class Counts(Struct, frozen=True):
             self.thought - before.thought,
             self.tool - before.tool,
             self.chars - before.chars,
+            self.messages - before.messages,
         )
 
     def plus(self, more: Counts) -> Counts:
@@ -45,23 +47,48 @@ class Counts(Struct, frozen=True):
 class SessionCounts:
     """Everything that was counted in a session so far. A turn is the difference between two moments."""
 
-    __slots__ = ("_announced", "_calls", "_named", "_output", "_thought", "_tool", "_updates", "reported")
+    __slots__ = (
+        "_announced",
+        "_calls",
+        "_message",
+        "_messages",
+        "_named",
+        "_output",
+        "_thought",
+        "_tool",
+        "_updates",
+        "reported",
+    )
 
     def __init__(self) -> None:
         self._updates = self._announced = self._named = 0
+        self._message: Any = None  # the id of the last one to the user
+        self._messages = 0
         self._output = self._thought = self._tool = 0
         self._calls: dict[str, tuple[int, int]] = {}  # characters of input and of output, by tool call
         self.reported = Counts()  # when the agent last said how full its context is
 
     def now(self) -> Counts:
         chars = self._output + self._thought + self._tool
-        return Counts(self._updates, self._announced, self._named, self._output, self._thought, self._tool, chars)
+        return Counts(
+            self._updates,
+            self._announced,
+            self._named,
+            self._output,
+            self._thought,
+            self._tool,
+            chars,
+            self._messages,
+        )
 
-    def count(self, kind: str, chars: int, updates: int = 1) -> None:
-        """Updates of this kind, with so many characters in all."""
+    def count(self, kind: str, chars: int, updates: int = 1, message: Any = None) -> None:
+        """Updates of this kind, with so many characters in all; `message` is the id of that which they are part of."""
         self._updates += updates
         if kind in OUTPUT_UPDATES:
             self._output += chars
+            if message is not None and message != self._message:
+                self._message = message
+                self._messages += 1
         elif kind in THOUGHT_UPDATES:
             self._thought += chars
         elif kind in TOOL_UPDATES:
@@ -128,6 +155,7 @@ class OpenTurn:
             meta=ending.meta,
             updates=counts.updates,
             tool_calls=max(counts.announced, counts.named),
+            messages=counts.messages,
             output_chars=counts.output,
             thought_chars=counts.thought,
             tool_chars=counts.tool,

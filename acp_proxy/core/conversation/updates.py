@@ -136,4 +136,4 @@ def _count(counted: SessionCounts, update: Update, size: int) -> None:
         else:
             counted.count_tool(update.kind, call, *acp.tool_chars(update.fields, size))
     else:
-        counted.count(update.kind, acp.update_chars(update))
+        counted.count(update.kind, acp.update_chars(update), message=update.fields.get("messageId"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from acp_proxy.core.events import Counters
+from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.meter.counters import Reading
 from acp_proxy.core.meter.dialects import Call
 from acp_proxy.core.usage import NOTHING, Usage
@@ -66,9 +66,9 @@ class Notes(Struct):
             self.prompts += 1
         self.told = counters
 
-    def calls_of(self, tool_calls: int) -> int:
-        """How many model calls the turn had at most: one, and one after each tool call; or more that told of theirs."""
-        return max(tool_calls + 1, self.prompts)
+    def calls_of(self, ended: TurnEnded) -> int:
+        """How many model calls the turn had at most: as many as show, or more that told of theirs."""
+        return max(ended.most_calls, self.prompts)
 
     def leave(self, model: str | None) -> None:
         self.switched = True

@@ -43,7 +43,7 @@ def read(
     if profile is not given and _leaves_open(counters, reading.usage):
         reading = replace(reading, whole=False)
     before, context = account.before, account.context_used if notes.context_told else None
-    told, most = reading.usage, notes.calls_of(ended.tool_calls)
+    told, most = reading.usage, notes.calls_of(ended)
     now = ReportedTurn(ended.at, counters, told, context, most, account.option, certain=reading.certain)
     calls = account.calls  # a session's counters hold those of turns of which nothing was told, too
     if reading.usage.total:  # zeros say nothing of how it counts
@@ -95,7 +95,7 @@ def read_calls(ended: TurnEnded, notes: Notes) -> Reading:
     """A turn of which each call was told; or the turn so far, again and again: then it used the most at least."""
     told, most, first = notes.calls or NOTHING, notes.largest_call, notes.first_call
     later = first.total + told.completion + (chars_of(ended) // CHARS_PER_TOKEN)
-    if notes.told_calls > ended.tool_calls + 1 or most.prompt > REMINDERS + 11 * later // 10:
+    if notes.told_calls > ended.most_calls or most.prompt > REMINDERS + 11 * later // 10:
         return Reading(most, "unknown agent: usage told call by call, or of the turn so far", whole=False)
     return Reading(told, joined("unknown agent: usage told call by call", notes.lacking), whole=not notes.lacking)
 
@@ -166,7 +166,7 @@ def _with_caches(
     model = account.option
     if cached > (counters.input or 0):
         scope.caches[model] = "excludes_cache"
-    elif model not in scope.caches and notes.context_told and not ended.tool_calls:
+    elif model not in scope.caches and notes.context_told and ended.most_calls == 1:
         counts: InputCounts
         for counts in ("includes_cache", "excludes_cache"):
             usage = _as_counted(counters, profile, counts)

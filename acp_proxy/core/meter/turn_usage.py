@@ -46,7 +46,7 @@ def turn_usage(
     """The tokens of a turn during which the agent's cost grew by `increase`. Moves the account's counters on."""
     profile = account.profile
     account.passed += chars_of(ended)
-    account.calls += notes.calls_of(ended.tool_calls)
+    account.calls += notes.calls_of(ended)
     reported = _reported(ended, account, notes, increase, scope)
     short = cut_short(ended)
     if reported is not None and reported.source == "estimated" and guess() is None:
@@ -142,7 +142,8 @@ def _whole_or_part(
     reading: Reading, counters: Counters, ended: TurnEnded, account: SessionAccount, notes: Notes, profile: Profile
 ) -> TurnUsage:
     """What an agent of this kind leaves out of what it tells."""
-    proven = notes.contexts if profile.used_in_turn else 0  # calls; not all are of tools that show
+    # Calls; not all are of tools that show.
+    proven = notes.contexts if profile.used_in_turn else ended.messages if profile.message_a_call else 0
     if profile.scope == "last_call" and (ended.tool_calls or proven > 1 or account.open):  # what waits may be in it
         return TurnUsage(reading.usage, "partial", "the last of several model calls")
     as_gemini = not profile.known and counters is ended.quota and counters.total is None

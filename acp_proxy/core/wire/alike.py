@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from operator import itemgetter
+from typing import Any
 
 from acp_proxy.core.acp import PLAIN_UPDATES, SESSION_UPDATE, chars_between, chars_in
 from acp_proxy.core.wire.peek import ABSENT, Peek
@@ -24,7 +25,7 @@ Measured = tuple[int, int]
 
 
 class Alike:
-    """Knows one line at a time, the latest that it was shown. `session` and `kind` are those of its update.
+    """Knows one line at a time, the latest that it was shown. `session`, `kind` and `message` are those of its update.
 
     Its bytes are public, because `dispatch/agent_lines.py` compares a line that comes alone without a call.
     """
@@ -32,6 +33,7 @@ class Alike:
     def __init__(self) -> None:
         self.session: str | None = None
         self.kind = ""
+        self.message: Any = None
         self.long = _NEVER  # bytes; a run of so many is worth sifting, a shorter one is decoded sooner
         self.least = _NEVER  # the length of a line without words
         self.head = self.tail = self._joint = b"\n\n"  # no line begins like this: nothing is alike until `learn`
@@ -56,7 +58,7 @@ class Alike:
         longer = b"." * len(content)  # than all its text
         if chars_in(content[:begin] + longer + content[end:]) != len(longer):  # these words are not all of it, or none
             return
-        self.session, self.kind = peek.params.session, update.kind or ""
+        self.session, self.kind, self.message = peek.params.session, update.kind or "", update.message
         self.head, self.tail = line[: at + begin], line[at + end :]
         self._joint = self.tail + self.head
         self.least, self.long = len(self._joint), _FEW * len(self._joint)

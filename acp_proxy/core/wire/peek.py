@@ -24,6 +24,7 @@ class Update(msgspec.Struct, gc=False):
     kind: str | None = msgspec.field(name="sessionUpdate", default=None)
     meta: msgspec.Raw = msgspec.field(name="_meta", default=ABSENT)
     content: msgspec.Raw = ABSENT
+    message: Any = msgspec.field(name="messageId", default=None)
     used: msgspec.Raw = ABSENT  # of a `usage_update`, like the next two
     size: msgspec.Raw = ABSENT
     cost: msgspec.Raw = ABSENT

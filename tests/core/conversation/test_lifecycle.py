@@ -441,6 +441,17 @@ def test_a_tally_counts_what_a_message_would() -> None:
     assert [getattr(one, name) for name in fields] == [getattr(other, name) for name in fields] == [4, 1, 2, 3, 0, 5]
 
 
+def test_a_turn_counts_messages_to_the_user_by_their_ids() -> None:
+    talk = Talk()
+    talk.prompt(1)
+    for kind, message in [("agent_thought_chunk", "t"), ("agent_message_chunk", "a"), ("agent_message_chunk", "a")]:
+        talk.update(kind, messageId=message, content={"type": "text", "text": "hi"})
+    talk.conversation.tally("s", "agent_message_chunk", 2, message="a")
+    talk.conversation.tally("s", "agent_message_chunk", 2)
+    talk.conversation.tally("s", "agent_message_chunk", 2, message="b")
+    assert the(TurnEnded, talk.answer(1, END)).messages == 2
+
+
 def test_a_tally_for_a_session_that_nobody_knows_is_nothing() -> None:
     talk = Talk()
     talk.conversation.tally("s", "agent_message_chunk", 5)
