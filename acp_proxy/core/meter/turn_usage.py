@@ -174,16 +174,19 @@ def _is_zero(ended: TurnEnded, notes: Notes, profile: Profile, increase: Increas
 def _repeats(ended: TurnEnded, now: Counters, before: ReportedTurn | None, notes: Notes, profile: Profile) -> bool:
     """Whether usage is that of the turn before: sent again for a failed one, a last call's also for a queued one.
 
-    After a load the turn before is not known here; then its context gives it away, which is sent again, too. Of an
-    agent that nobody described only a cancelled turn is taken for one, for no call of it has to have ended; and one in
+    After a load the turn before is not known here; then its context gives it away, which is sent again, too: also of a
+    turn that said nothing, as OpenCode answers a prompt that was cancelled at once. Of an agent that nobody described
+    only such a turn, or one that it calls cancelled, is taken for one, for no call of it has to have ended; and one in
     whose middle no more was told than that.
     """
-    if profile.repeats and notes.context_told and not notes.contexts:
+    silent = not answered(ended)
+    if notes.context_told and not notes.contexts and (profile.repeats or (silent and profile.scope == "last_call")):
         return True
     if before is None or now != before.counters:
         return False
     if not profile.known:
-        return ended.stop_reason == CANCELLED or now is notes.told
+        unsaid = silent and notes.context_told and not notes.contexts
+        return unsaid or ended.stop_reason == CANCELLED or now is notes.told
     return profile.repeats or (profile.scope == "last_call" and notes.waited)
 
 

@@ -87,6 +87,21 @@ def test_a_cancelled_turn_that_repeats_the_usage_of_the_one_before_is_estimated(
     assert (quiet.usage, quiet.detail) == (NOTHING, "the agent repeats the usage of the turn before")
 
 
+def test_the_usage_of_the_turn_before_is_not_that_of_one_that_said_nothing() -> None:
+    """OpenCode answers so, with `end_turn`, when a prompt is cancelled at once; Kilo does after a load."""
+    story, told = Story(OPENCODE), Counters(1100, 150, 6311, 51, 5010)
+    story.open()
+    assert story.turn(told, used=6110, cost="0.0078", output_chars=30).usage.total == 6311
+    loaded = Story(OPENCODE)
+    loaded.open("load")
+    loaded.restore(story.metered.state)
+    for each in (story, loaded):
+        silent = each.turn(told, used=6110, cost="0.0078")
+        assert (silent.usage, silent.costs) == (NOTHING, ())
+        assert (silent.usage_source, silent.detail) == ("none", "the agent repeats the usage of the turn before")
+        assert each.turn(Counters(1200, 150, 6422, 52, 5020), used=6220, output_chars=30).usage.total == 6422
+
+
 def test_a_last_call_is_not_all_of_a_turn_while_another_prompt_waits() -> None:
     story = Story(OPENCODE)
     story.open()

@@ -177,7 +177,7 @@ def test_counters_that_fall_take_the_guess_back() -> None:
     story.turn(inclusive(1000, 100), used=1100)
     story.turn(inclusive(9000, 900), used=1500)
     for _ in range(2):
-        assert story.turn(inclusive(1600, 100), used=1700).usage == Usage(1600, 0, 0, 100)
+        assert story.turn(inclusive(1600, 100), used=1700, output_chars=40).usage == Usage(1600, 0, 0, 100)
 
 
 def test_counters_that_were_proven_to_be_the_sessions_may_begin_anew_in_its_middle() -> None:
