@@ -89,7 +89,7 @@ _OPENCODE = Profile(
     fork_inherits=True,
     shares_cost=True,
     cost_at_end=True,
-    unreported="titles; all but the last call of a turn with tools, and cancelled turns (the cost has finished steps)",
+    unreported="titles; all but the last call; turns cut short or failed (the cost has their finished steps)",
 )
 _OPENCODE_DOUBLED = replace(_OPENCODE, thought_inside=True, thought_unsure=True)
 _CODEX = Profile(
@@ -134,7 +134,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
                 thought_inside=False,
                 loses_thought=True,
                 hides_cache=True,
-                unreported="thinking; the router's calls; compression; subagents; cancelled turns",
+                unreported="thinking; the router's calls; compression; subagents; turns cut short or failed",
             ),
         ),
     ),
@@ -169,7 +169,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
                 used_includes_output=True,
                 used_in_turn=True,
                 contexts_a_call=1,
-                unreported="titles; all but the last call of a turn with tools; cancelled turns; tokens of compaction",
+                unreported="titles; all but the last call; turns cut short or failed; tokens of compaction",
             ),
         ),
     ),
@@ -177,7 +177,7 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
         ("1.0.75", _SILENT),  # by its code
         (
             "1.0.79",  # recorded is 1.0.102
-            Profile("session", "includes_cache", counters_restart=True, unreported="cancelled calls; compaction"),
+            Profile("session", "includes_cache", counters_restart=True, unreported="calls cut short; compaction"),
         ),
     ),
     "@mistralai/mistral-vibe": (  # by their code; 2.7.0 was seen, recorded is 3.0.2
