@@ -42,6 +42,7 @@ class Profile(Struct, frozen=True):
     # When they come, and from where they count.
     counters_restart: bool = False  # scope session: counters begin at 0 in a new process
     restarts_on_model: bool = False  # scope session: and for turns after each `session/set_model`, also to the same one
+    restarts_on_close: bool = False  # scope session: and when a session that was closed is loaded in the same process
     repeats: bool = False  # a turn that failed or was cancelled repeats the usage of the one before
     slips: bool = False  # usage comes a turn late after a failure, and a prompt that waited reports the sum of both
     message_a_call: bool = False  # each model call that says something does so in a message with an id of its own
@@ -177,7 +178,13 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
         ("1.0.75", _SILENT),  # by its code
         (
             "1.0.79",  # recorded is 1.0.102
-            Profile("session", "includes_cache", counters_restart=True, unreported="calls cut short; compaction"),
+            Profile(
+                "session",
+                "includes_cache",
+                counters_restart=True,
+                restarts_on_close=True,
+                unreported="calls cut short; compaction",
+            ),
         ),
     ),
     "@mistralai/mistral-vibe": (  # by their code; 2.7.0 was seen, recorded is 3.0.2

@@ -47,6 +47,7 @@ class SessionAccount:
         self.title: str | None = None  # as told here: the ledger keeps an earlier one, and a later one of others
         self.titled_at: int | None = None
         self.restarts = False  # its counters do with the next turn; one that runs goes on with those that it began with
+        self.closed = False  # since its last turn began
         self.compacted = False  # between turns, and what it used is not booked yet
         self.paid_otherwise = False  # what its agent tells next of the last turn, the user's prices have paid
         self.paid_perhaps: Money | None = None  # ... or the catalog's, if it never told a cost before
@@ -125,9 +126,11 @@ class SessionAccount:
     def begin_turn(self, turn: Turn, at: int) -> None:
         if not self.open:
             self.notes = Notes(self.model, calling=self.model)
-            if self.restarts:
-                self.restarts = False
+            if self.restarts or (self.closed and self.profile.restarts_on_close):
                 self.tokens.begin(at_zero=True)
+            if self.closed and not self.profile.known:
+                self.before = None  # that counters fall where they may begin anew is no sign
+            self.restarts = self.closed = False
         self.open.append(turn.id)
         if at == turn.started_at:  # else it was asked for earlier, which only times tell
             self._before[turn.id] = self.before
@@ -158,6 +161,7 @@ class SessionAccount:
         self.deleted = deleted
         if self.profile.cost == "restarts":
             self.cost.begin(at_zero=True)
+        self.closed = True
 
     def count(self, now: Counters) -> None:
         """Cumulative counters that an update carries."""
