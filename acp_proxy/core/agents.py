@@ -108,7 +108,7 @@ _VIBE = Profile(
     cost="carried",
     repriced=True,
     used_includes_output=True,
-    unreported="titles; calls cut short",
+    unreported="titles; calls cut short, also by the length of their answer",
 )
 _SILENT = Profile("none", used_includes_output=True, unreported="everything")
 _SILENT_BUT_USED = replace(_SILENT, used_in_turn=True)
