@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from acp_proxy.core.budget import Account
+from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.refusal import refusal_text, unchecked_text, unreachable_text
 from acp_proxy.core.budget.verdict import denies_unpriced
 from acp_proxy.core.effects import Send
@@ -59,24 +59,32 @@ class Deciding:
 
         held = await self._asking.ask(hold, lambda late: self._hold(running, late), waited)
         if held is None:
-            return self._without_ledger(running)
+            return self._without_ledger(running, unpriced)
         self._hold(running, held)
         binding = held.verdict.binding
         if binding is None:
             return Admitted(turn.id, tuple(self._warnings.on_admission(turn.session, held.standings)))
         self._turns.forget(running.id)  # nothing is held
-        model = unpriced if denies_unpriced(binding.account) else None
-        zone = zone_info(binding.account.budget.zone)
-        text = refusal_text(binding, self._clock(), zone, unpriced_model=model)
-        return self._voice.refuse(turn.session, binding.account, text)
+        return self._refused(turn.session, binding, unpriced if denies_unpriced(binding.account) else None)
 
-    def _without_ledger(self, running: Running) -> Refusal | Admitted:
-        """What `on_unavailable` says: go, stay, or go with what this process holds already."""
+    def _refused(self, session: str, binding: Standing, unpriced_model: str | None) -> Refusal:
+        zone = zone_info(binding.account.budget.zone)
+        text = refusal_text(binding, self._clock(), zone, unpriced_model=unpriced_model)
+        return self._voice.refuse(session, binding.account, text)
+
+    def _without_ledger(self, running: Running, unpriced: str | None) -> Refusal | Admitted:
+        """What `on_unavailable` says: go, stay, or go with what this process holds already.
+
+        That a model has no price is known without the ledger.
+        """
         now = self._clock()
         opened: list[Account] = []
         for account in running.accounts:
             if not account.enforced:
                 continue
+            if unpriced is not None and denies_unpriced(account):
+                self._filing.count([account], "fail_closed")
+                return self._refused(running.session, Standing(account), unpriced)
             policy = account.budget.on_unavailable or self._rules.on_unavailable
             size = self._sizes.of(account, running.origin, running.model)
             left = size.within(self._turns.lease(account.key, now)) if policy == "local" else None

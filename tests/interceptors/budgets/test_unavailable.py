@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger.budgets import EXPIRY
-from tests.ends import SESSION, prompt
+from tests.ends import SESSION, answer, prompt, request
 from tests.interceptors.budgets.house import PATIENT, House, daily, house, usd
 
 SHORT = {"timeout": 0.05}  # where no prompt is asked that is to be answered in time
@@ -105,6 +105,22 @@ async def test_a_budget_that_is_not_checked_says_so_once(tmp_path: Path) -> None
                 made.finish(number)
         (text,) = made.texts()
         assert text.startswith('Not checked: budget "daily", because its ledger is out of reach.')
+
+
+@pytest.mark.parametrize("policy", ["open", "local"])
+async def test_a_model_without_a_price_is_refused_also_without_the_ledger(tmp_path: Path, policy: str) -> None:
+    budget = daily("1", hold=SMALL, on_unpriced="deny", thresholds=())
+    async with house(tmp_path, budget, options={**SHORT, "on_unavailable": policy}) as made:
+        await made.settled()
+        assert await made.prompt(2)
+        with locked(tmp_path):
+            made.finish(2)  # all that it held is left
+            made.ends.client_says(request(3, "session/set_model", sessionId=SESSION, modelId="a-model-without-a-price"))
+            made.ends.agent_says(answer(3))
+            assert not await made.prompt(4)
+            assert "allows no model without a known price" in made.texts()[-1]
+        await made.settled()
+        assert made.decisions()["fail_closed"] == 1
 
 
 async def test_a_budget_may_say_otherwise_than_its_ledger(tmp_path: Path) -> None:
