@@ -292,14 +292,15 @@ def test_a_budget_that_admits_one_least_prompt_is_in_order(patient: Patient) -> 
 def test_a_budget_that_counts_nothing_or_refuses_everything_is_a_warning(
     patient: Patient, change: tuple[str, str], trouble: str
 ) -> None:
+    others = replace(ALICE, organisation="another", team="cor")
     ledger = open_ledger(patient.url, journals=())
-    ledger.append([row()])
+    ledger.append([row(), row(line("opus", "1", "EUR"), origin=others)])
     ledger.close()
     patient.configure(BUDGET.replace(*change))
     status, _ = patient.examined()
-    (line,) = patient.lines("budget")
-    assert (status, line[:4]) == (0, "warn")
-    assert line.endswith(trouble)
+    (said,) = patient.lines("budget")
+    assert (status, said[:4]) == (0, "warn")
+    assert said.endswith(trouble)
 
 
 def test_a_budget_with_a_rate_for_what_the_ledger_has_is_in_order(patient: Patient) -> None:

@@ -80,7 +80,7 @@ def _list(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, p
         return 0, NO_BUDGETS
     nobody = [
         clean(f'Nothing counts in budget "{budget.name}" so far: {why}.')
-        for budget, why in names_nobody(config.budgets, ledger)
+        for budget, why in names_nobody(config.budgets, ledger, config.identity.organisation)
     ]
     return 0, _table(standings, place, nobody)
 

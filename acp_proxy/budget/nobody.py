@@ -1,4 +1,4 @@
-"""Budgets whose scope names nobody of whom the ledger has a row: mistyped perhaps, and then they never count."""
+"""Budgets whose scope names nobody of whom an organisation has a row: mistyped perhaps, and then they never count."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from acp_proxy.core.scope import DIMENSIONS, Dimension, fits
 from acp_proxy.ledger import LedgerReader, Query
 
 
-def names_nobody(budgets: Iterable[Budget], ledger: LedgerReader) -> Iterator[tuple[Budget, str]]:
+def names_nobody(budgets: Iterable[Budget], ledger: LedgerReader, organisation: str) -> Iterator[tuple[Budget, str]]:
     """Such a budget, and what there is none of; nothing of dimensions that no row has a value of."""
     seen: dict[Dimension, set[str]] = {}
     for budget in budgets:
@@ -18,10 +18,11 @@ def names_nobody(budgets: Iterable[Budget], ledger: LedgerReader) -> Iterator[tu
             if not patterns:
                 continue
             if name not in seen:
-                seen[name] = _seen(ledger, name)
+                seen[name] = _seen(ledger, organisation, name)
             if seen[name] and not any(fits(pattern, value) for pattern in patterns for value in seen[name]):
                 yield budget, f"no {name} in the ledger is {' or '.join(patterns)}"
 
 
-def _seen(ledger: LedgerReader, name: Dimension) -> set[str]:
-    return {str(sums.key[0]) for sums in ledger.summed(Query(), (name,)) if sums.key[0] is not None}
+def _seen(ledger: LedgerReader, organisation: str, name: Dimension) -> set[str]:
+    rows = Query(where=(("organisation", organisation),))
+    return {str(sums.key[0]) for sums in ledger.summed(rows, (name,)) if sums.key[0] is not None}

@@ -22,8 +22,10 @@ def budget_troubles(config: Config, ledger: LedgerReader) -> Iterator[tuple[Budg
     """Each budget with what is wrong with it, in the order of the configuration."""
     if not config.budgets:
         return
-    nobody = list(names_nobody(config.budgets, ledger))
-    currencies = {cost.currency for sums in ledger.summed(Query(), ()) for cost in sums.costs}
+    organisation = config.identity.organisation
+    nobody = list(names_nobody(config.budgets, ledger, organisation))
+    rows = Query(where=(("organisation", organisation),))
+    currencies = {cost.currency for sums in ledger.summed(rows, ()) for cost in sums.costs}
     for budget in config.budgets:
         of_nobody = [text for each, text in nobody if each is budget]
         yield budget, [*_amounts(budget, currencies), *of_nobody, *_ways_around(budget, config)]

@@ -77,6 +77,14 @@ def test_a_budget_whose_scope_names_nobody_that_was_seen_says_so_below_the_list(
     assert said in in_terminal(machine, 120, "budget", "list")
 
 
+def test_whom_another_organisation_has_in_the_ledger_is_nobody_for_a_budget(machine: Machine) -> None:
+    configure(machine, TWO.replace('model = "claude-opus*"', 'agent = "codex"'))
+    spend(machine, "1")
+    spend(machine, "1", origin=replace(ALICE, organisation="another", agent="codex"))
+    said = 'Nothing counts in budget "opus" so far: no agent in the ledger is codex.'
+    assert said in machine.answer("budget", "list")
+
+
 def test_list_tells_what_is_used_and_left(machine: Machine) -> None:
     spend(machine, "1", "0.5")
     found = listed(machine)
