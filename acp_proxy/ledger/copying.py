@@ -7,7 +7,6 @@ the moment is not copied: turns that run, notices, and what relays count.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import islice
 
 from msgspec import Struct
@@ -44,10 +43,16 @@ def copy(source: BudgetLedger, target: BudgetLedger, *, titles: bool, warn: Warn
 
 def _rows(source: BudgetLedger, *, titles: bool) -> Iterator[Row]:
     """In the order of time, each with its session as it stands now: whichever row comes last, that is what is kept."""
+    known: dict[tuple[Origin, str], tuple[int, SessionState | None]] = {}  # with when the last row ended by then
 
-    @lru_cache(maxsize=_SESSIONS)
-    def state(origin: Origin, session: str) -> SessionState | None:
-        found = source.state_of(origin, session)
-        return found if found is None or titles else replace(found, title=None)
+    def state(row: Row) -> SessionState | None:
+        session = row.origin, row.entry.session
+        if session not in known or row.entry.ended_at > known[session][0]:  # it may come while others are copied
+            if len(known) >= _SESSIONS:
+                known.clear()
+            info, found = source.recent.session(*session), source.state_of(*session)
+            found = found if found is None or titles else replace(found, title=None)
+            known[session] = (info.ended_at if info else 0, found)
+        return known[session][1]
 
-    return (replace(row, state=state(row.origin, row.entry.session)) for row in source.rows(Query()))
+    return (replace(row, state=state(row)) for row in source.rows(Query()))

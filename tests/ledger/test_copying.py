@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from acp_proxy.core.entry import SessionState
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Counters
 from acp_proxy.core.windows import DAY
-from acp_proxy.ledger import LedgerError, Query, open_ledger
+from acp_proxy.ledger import LedgerError, Query, Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger, Grant
 from acp_proxy.ledger.copying import Copied, copy
 from tests.core.accounts import usd
@@ -66,6 +67,33 @@ def test_a_second_copy_adds_what_came_since(ledger: BudgetLedger, file: BudgetLe
     assert copy(ledger, file, titles=True) == Copied(1, 1, 3)
     assert copy(ledger, file, titles=True) == Copied(0, 0, 3)
     assert list(file.rows(EVERYTHING)) == list(ledger.rows(EVERYTHING))
+    assert file.state_of(ALICE, "s1") == ledger.state_of(ALICE, "s1")
+
+
+class Busy:
+    """A ledger that gets a row while its first one is copied."""
+
+    def __init__(self, ledger: BudgetLedger, late: Row) -> None:
+        self._ledger = ledger
+        self._late = late
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+    def rows(self, query: Query) -> Iterator[Row]:
+        first, *_ = self._ledger.rows(query)
+        yield first
+        self._ledger.append([self._late])
+        yield from list(self._ledger.rows(query))[1:]
+
+
+def test_a_session_that_goes_on_while_it_is_copied_stands_as_after_the_last_row_that_came_along(
+    ledger: BudgetLedger, file: BudgetLedger
+) -> None:
+    ledger.append([row(state=STATE)])
+    later = replace(STATE, agent_cost=Money.of("3", "USD"), title="Later")
+    busy: Any = Busy(ledger, row(at=NOON + MINUTE, state=later))
+    copy(busy, file, titles=True)
     assert file.state_of(ALICE, "s1") == ledger.state_of(ALICE, "s1")
 
 
