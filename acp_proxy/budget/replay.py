@@ -214,7 +214,9 @@ def _session(row: Row) -> tuple[str, ...]:
 
 
 def _amounts(entry: Entry, units: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """What a turn took in each unit, where that is known."""
-    costs = {} if entry.unpriced else {cost.currency: cost.nano for cost in entry.costs}
-    known = {**costs, "tokens": entry.usage.total, "turns": 1}
+    """What a turn took in each unit, where that is known, as `BudgetReader.recent_costs` has it."""
+    known = {} if entry.unpriced else {cost.currency: cost.nano for cost in entry.costs}
+    if entry.usage.total and entry.usage_source != "none":  # no prompt takes 0: it failed, or only cost is told
+        known["tokens"] = entry.usage.total
+    known["turns"] = 1
     return ((unit, known[unit]) for unit in units if unit in known)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from acp_proxy.budget import simulation
 from acp_proxy.budget.replay import Outcome, Replay, reaches_back, replay
 from acp_proxy.core.budget import Budget
+from acp_proxy.core.entry import UsageSource
 from acp_proxy.core.scope import Scope
 from acp_proxy.ledger import Row
 from tests.core.accounts import budget, instant, usd
@@ -106,6 +107,16 @@ def test_only_the_last_fifty_turns_say_what_one_takes() -> None:
 )
 def test_what_says_nothing_of_the_cost_of_a_turn_makes_no_hold(before: Row) -> None:
     assert outcome([before, *turns(2, "0.1", at=NOON + HOUR, apart=0)], budget("10 USD")).refused == 0
+
+
+@pytest.mark.parametrize(
+    ("tokens", "source"), [(0, "agent"), (1, "none")], ids=["its agent tells costs alone", "nobody told"]
+)
+def test_turns_of_no_known_tokens_say_nothing_of_how_many_one_takes(tokens: int, source: UsageSource) -> None:
+    before = [row(line(input=tokens), at=NOON + number * HOUR, usage_source=source) for number in range(9)]
+    at_once = [row(line(input=100), at=NOON + DAY) for _ in range(3)]
+    limit = budget("1009 tokens", "total")
+    assert outcome([row(line(input=400), at=NOON - HOUR), *before, *at_once], limit).refused == 1
 
 
 def test_a_turn_that_ends_when_another_begins_holds_nothing_any_more() -> None:
