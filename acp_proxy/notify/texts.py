@@ -94,7 +94,7 @@ def _figures(notice: Notice) -> str:
 
 def _consequence(notice: Notice) -> str:
     """Whether somebody has to wait: who reads it may be the one to grant more."""
-    if (notice.percent or 0) < 100 or notice.window == "turn":
+    if (notice.percent or 0) < 100 or notice.window == "turn" or _is_over(notice):
         return ""
     return {"enforce": "Further prompts will be refused.", "warn": "It only warns: prompts go on."}.get(
         notice.mode or "", ""
@@ -117,7 +117,14 @@ def _reset(notice: Notice) -> str:
             return "It does not reset."
         case str(window) if window.startswith("rolling:"):
             return f"It is for the last {window.removeprefix('rolling:')}, and comes free as they pass."
-    return "" if notice.resets_at is None else f"It resets on {_time(notice.resets_at, notice.zone)}."
+    if notice.resets_at is None:
+        return ""
+    return f"It {'was reset' if _is_over(notice) else 'resets'} on {_time(notice.resets_at, notice.zone)}."
+
+
+def _is_over(notice: Notice) -> bool:
+    """Whether its window had ended: of a turn that began before."""
+    return notice.resets_at is not None and notice.resets_at <= notice.at
 
 
 def _time(at: int, zone: str | None = None) -> str:

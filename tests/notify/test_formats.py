@@ -19,13 +19,14 @@ from acp_proxy.notify import texts
 from acp_proxy.notify.formats import body, signature
 from tests.core.accounts import budget, usd
 from tests.ledger.holds import account
-from tests.ledger.rows import ALICE, NOON, line, row
+from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 
 FORMATS: tuple[Format, ...] = ("json", "slack", "teams", "discord")
 STANDING = Standing(
     account(budget("30 USD", per="user", zone="Europe/Berlin")), spent=usd("24.1"), held=usd("1.5"), granted=usd("2")
 )
 REFUSED = refused(STANDING, ALICE, "opus", NOON)
+DAILY = account(budget("5 USD"))
 
 HOSTILE = (
     "<!channel> <@U123> <https://evil.example|click>",
@@ -92,6 +93,17 @@ class TestWords:
                 threshold_reached(Standing(account(budget("5 USD", "total")), usd("4.95123")), 99, NOON),
                 '99 % of budget "daily" is used',
                 "Used: 4.9512 of 5 USD. It does not reset.",
+            ),
+            (
+                threshold_reached(Standing(DAILY, usd("5")), 100, DAILY.bounds.end or 0),  # by a turn over midnight
+                '100 % of budget "daily" is used',
+                "Used: 5 of 5 USD. It was reset on 2026-11-22 at 00:00 UTC.",
+            ),
+            (
+                stopped(Standing(DAILY, usd("5")), ALICE, "opus", (DAILY.bounds.end or 0) + MINUTE, "cancel"),
+                'An agent was told to stop: budget "daily" is used up',
+                "It was a turn of alice (team core, project web) with claude-agent-acp. Used: 5 of 5 USD. "
+                "It was reset on 2026-11-22 at 00:00 UTC.",
             ),
             (
                 REFUSED,
