@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from contextlib import closing
 from pathlib import Path
@@ -109,6 +110,16 @@ def test_without_budgets_list_says_how_to_make_one(machine: Machine) -> None:
     assert listed(machine) == {}
     assert "[[budget]]" in machine.answer("budget", "simulate")
     assert machine.run("budget", "check").returncode == 0
+
+
+@pytest.mark.parametrize(("per", "value"), [("agent", "@acme/it's"), ("project", "another"), ("team", "ops")])
+def test_the_command_that_a_refusal_advises_grants_to_whom_it_refused(machine: Machine, per: str, value: str) -> None:
+    configure(machine, TWO.replace('per = "user"', f'per = "{per}"').replace('amount = "5"', 'amount = "0"'))
+    asked = ("budget", "check", "--model", "gpt", "--agent", "codex", f"--{per}", value)
+    refused = machine.run(*asked)
+    assert refused.returncode == 3
+    machine.answer(*shlex.split(refused.stdout.split("`")[1])[1:])
+    assert machine.run(*asked).returncode == 0
 
 
 def test_check_ends_with_0_or_3_and_says_why(machine: Machine) -> None:

@@ -141,8 +141,15 @@ def _how_to_get_more(standing: Standing) -> str:
     account = standing.account
     if account.budget.layer == "flag":
         return "To go on, start the agent with a larger --budget."
-    command = f'acp-proxy budget grant {_quoted(account.budget.name)} --amount {_grant(standing)} --for 2h --reason "…"'
+    which = f"{_quoted(account.budget.name)}{_for_whom(account)}"
+    command = f'acp-proxy budget grant {which} --amount {_grant(standing)} --for 2h --reason "…"'
     return f"To go on now, run `{command}` and send the prompt again."
+
+
+def _for_whom(account: Account) -> str:
+    """Whoever types it is the user; what the agent is called, and which project it is in, is known only here."""
+    per = account.budget.per
+    return f" --for-{per}={_quoted(account.value)}" if account.value and per not in (None, "user") else ""
 
 
 def _grant(standing: Standing) -> str:
