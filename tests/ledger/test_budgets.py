@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,8 +16,10 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import DAY, HOUR, Window
 from acp_proxy.ledger import Query
+from acp_proxy.ledger.accounts.live_standings import live_standings
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.open_turns import ABANDONED
+from acp_proxy.ledger.sql import SqlLedger
 from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
@@ -305,6 +308,24 @@ class TestStandings:
         each = [account(budget("9 USD", per="user"), origin) for origin in (ALICE, BOB)]
         found = ledger.standing([*each[:1] * 600, *each[1:]], NOON)
         assert [standing.spent for standing in found] == [usd("0.01")] * 601
+
+    def test_no_question_grows_with_the_number_of_accounts_that_are_held_against(self, ledger: BudgetLedger) -> None:
+        assert isinstance(ledger, SqlLedger)
+        one = account(budget("9 USD", "turn"))
+        hold(ledger, "t", (one, "1"))
+
+        def longest(number: int) -> int:
+            """How many values a statement has; PostgreSQL takes 32,767."""
+            asked: list[int] = []
+
+            def read(sql: str, values: Sequence[Any]) -> list[Any]:
+                asked.append(len(values))
+                return ledger._read(sql, values)
+
+            live_standings(read, [one] * number, NOON, ledger.dialect, ledger.settle_dead)
+            return max(asked)
+
+        assert longest(600) == longest(50)
 
     def test_where_estimates_count_a_turn_without_a_price_charges_its_hold(self, ledger: BudgetLedger) -> None:
         estimating = account(budget("9 USD", name="estimating", on_unpriced="estimate"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 
@@ -30,15 +30,20 @@ def live_standings(
 
 def _found(read: Read, accounts: Sequence[Account], now: int, dialect: Dialect) -> Found:
     result = Found([])
-    for _, group in groupby(accounts, organisation_of):
-        together = list(group)
-        for start in range(0, len(together), _TOGETHER):
-            found = Question(together[start : start + _TOGETHER], now, dialect).ask(read)
-            result.standings += found.standings
-            result.expired |= found.expired
+    for some in _parts(accounts):
+        found = Question(some, now, dialect).ask(read)
+        result.standings += found.standings
+        result.expired |= found.expired
     return result
 
 
 def _any_owner_gone(read: Read, accounts: Sequence[Account]) -> bool:
-    groups = groupby(accounts, organisation_of)
-    return any(owner.is_gone for _, group in groups for owner in owners_of(read, list(group)))
+    return any(owner.is_gone for some in _parts(accounts) for owner in owners_of(read, some))
+
+
+def _parts(accounts: Sequence[Account]) -> Iterator[Sequence[Account]]:
+    """Of one organisation each, and no more than fit a statement."""
+    for _, group in groupby(accounts, organisation_of):
+        together = list(group)
+        for start in range(0, len(together), _TOGETHER):
+            yield together[start : start + _TOGETHER]
