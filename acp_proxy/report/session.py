@@ -60,8 +60,8 @@ def session_report(
 ) -> SessionReport:
     """`name` is its id, its `key` in a report by session or the beginning of that, a part of its title, or `last`.
 
-    `mine` says whose sessions count for `last`; `turns` are the latest `most`, else all of them, that are read while
-    the ledger is open. Raises NoSuchSession and LedgerError.
+    `mine` says whose sessions count for `last`, and of which organisation any other is; `turns` are the latest `most`,
+    else all of them, that are read while the ledger is open. Raises NoSuchSession and LedgerError.
     """
     info = session_called(ledger, name, mine, now)
     query = Query.of_session(info)
@@ -77,7 +77,7 @@ def session_report(
 
 def session_called(ledger: BudgetReader, name: str, mine: Where, now: int) -> SessionInfo:
     """As in `session_report`."""
-    return _last(ledger, mine, now) if name == "last" else _called(ledger, name)
+    return _last(ledger, mine, now) if name == "last" else _called(ledger, name, dict(mine)["organisation"])
 
 
 def session_line(ledger: LedgerReader, info: SessionInfo) -> Line:
@@ -113,11 +113,14 @@ def _last(ledger: LedgerReader, mine: Where, now: int) -> SessionInfo:
     raise NoSuchSession(f"there is no session of {whose} in the ledger yet")
 
 
-def _called(ledger: BudgetReader, name: str) -> SessionInfo:
-    recent = ledger.recent
-    found = list(recent.named(name))
+def _called(ledger: BudgetReader, name: str, organisation: str | None) -> SessionInfo:
+    def ours(some: Iterable[SessionInfo]) -> list[SessionInfo]:
+        return [session for session in some if session.origin.organisation == organisation]
+
+    found = ours(ledger.recent.named(name))
     if not found and len(name) >= _SHORTEST_KEY:
-        found = list(recent.keyed(name)) or list(ledger.sessions(Query(where=(("title", name),))))
+        titled = Query(where=(("organisation", organisation), ("title", name)))
+        found = ours(ledger.recent.keyed(name)) or list(ledger.sessions(titled))
     match found:
         case [session]:
             return session

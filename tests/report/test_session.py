@@ -15,7 +15,7 @@ from acp_proxy.core.entry import SessionState
 from acp_proxy.figures import width_of
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.report import session_formats
+from acp_proxy.report import session_formats, session_key
 from acp_proxy.report.context import Point, thinned
 from acp_proxy.report.context_plot import HEIGHT, context_plot
 from acp_proxy.report.session import NoSuchSession, SessionReport, session_report
@@ -91,6 +91,17 @@ def test_of_two_with_one_id_the_keys_are_named(ledger: BudgetLedger) -> None:
         found(ledger, "s1", *rows)
     for key in str(told.value).rpartition("keys, ")[2].split(", "):
         assert found(ledger, key).line.turns == 1
+
+
+@pytest.mark.parametrize("name", ["s1", "The title", "key"])
+def test_those_of_another_organisation_are_not_found(ledger: BudgetLedger, name: str) -> None:
+    ours, theirs = turn(title="The title"), turn(title="The title", origin=replace(ALICE, organisation="another"))
+    ledger.append([theirs])
+    called = session_key(theirs.origin, "s1") if name == "key" else name
+    with pytest.raises(NoSuchSession, match=r"no session (is called|has the id)"):
+        found(ledger, called)
+    if name != "key":
+        assert found(ledger, called, ours).info.origin == ALICE
 
 
 def test_of_many_with_one_name_a_few_keys_are_named(ledger: BudgetLedger) -> None:
