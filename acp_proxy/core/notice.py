@@ -57,7 +57,7 @@ class Notice(Struct, frozen=True):
 
 def threshold_reached(standing: Standing, percent: int, at: int) -> Notice:
     """Once in each window of a budget."""
-    key = _id("threshold", standing.account.notice_key, percent)
+    key = _id("threshold", _window_key(standing.account, at), percent)
     return Notice(key, "threshold", at=at, percent=percent, **_of_budget(standing))
 
 
@@ -106,7 +106,8 @@ def _window_key(account: Account, at: int) -> str:
     """Each turn has a window of its own under some budgets: a day is then long enough."""
     if account.budget.window.name != "turn":
         return account.notice_key
-    return json.dumps([account.budget.layer, account.budget.name, account.value, at // DAY])
+    whose = account.value or account.budget.owner
+    return json.dumps([account.budget.layer, account.budget.name, whose, at // DAY])
 
 
 def _of_budget(standing: Standing) -> dict[str, Any]:

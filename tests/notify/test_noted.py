@@ -6,11 +6,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from acp_proxy.core.notice import KINDS, Notice
-from acp_proxy.core.windows import DAY
+from acp_proxy.core.scope import Scope
+from acp_proxy.core.windows import DAY, Window
 from acp_proxy.ledger.notices import Subscription
-from tests.interceptors.budgets.house import House, daily, house
+from tests.interceptors.budgets.house import ALICE, House, daily, house
 
 
 def noted(made: House) -> list[Notice]:
@@ -34,6 +36,30 @@ async def test_of_thresholds_that_a_turn_reaches_the_highest_is_noted_once(tmp_p
         (notice,) = noted(made)
     assert (notice.kind, notice.percent, notice.spent, notice.limit) == ("threshold", 80, 850_000_000, 1_000_000_000)
     assert (notice.per, notice.value, notice.user) == ("user", "alice", None)
+
+
+async def test_a_threshold_of_a_budget_for_each_turn_is_noted_once_a_day(tmp_path: Path) -> None:
+    async with house(tmp_path, replace(daily("1", per="user"), window=Window("turn"))) as made:
+        for number, cost in enumerate(("0.85", "1.7", "2.55"), 2):
+            assert await made.prompt(number)
+            made.finish(number, cost)
+            await made.settled()
+        assert [notice.percent for notice in noted(made)] == [80]
+        made.clock.now += DAY
+        assert await made.prompt(5)
+        made.finish(5, "3.4")
+        await made.settled()
+        assert [notice.percent for notice in noted(made)] == [80]
+
+
+async def test_a_budget_for_each_turn_of_ones_own_is_noted_beside_anothers_of_that_name(tmp_path: Path) -> None:
+    for user in ("alice", "bob"):
+        own = replace(daily("1", scope=Scope(user=(user,))), window=Window("turn"))
+        async with house(tmp_path, own, origin=replace(ALICE, user=user)) as made:
+            assert await made.prompt(2)
+            made.finish(2, "0.85")
+            await made.settled()
+            assert [notice.percent for notice in noted(made)] == [80]
 
 
 async def test_one_that_is_reached_in_mid_turn_is_noted_then(tmp_path: Path) -> None:
