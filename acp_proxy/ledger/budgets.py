@@ -139,7 +139,7 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
         """
 
     def grant(self, grant: Grant) -> None:
-        """Add a grant; one whose id is there is skipped."""
+        """Add a grant, and count it as a decision; one whose id is there is skipped."""
 
     def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
         """Whether it is the caller's to announce that an account reached a threshold: true for one caller, ever.
@@ -148,7 +148,7 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
         """
 
     def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:
-        """Count decisions made outside of `hold`, which counts its own."""
+        """Count decisions made outside of `hold` and `grant`, which count their own."""
 
     def decision_counts(self, organisation: str) -> list[DecisionCount]:
         """By layer, name and decision."""

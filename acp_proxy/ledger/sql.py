@@ -175,8 +175,13 @@ class SqlLedger(SqlReader):
 
     def grant(self, grant: Grant) -> None:
         values = [getattr(grant, name) for name in _GRANT_FIELDS]
-        sql = f"INSERT INTO granted VALUES ({', '.join('?' * len(values))}) ON CONFLICT DO NOTHING"
-        self._write(lambda run: run(sql, values))
+        sql = f"INSERT INTO granted VALUES ({', '.join('?' * len(values))}) ON CONFLICT DO NOTHING RETURNING 1"
+
+        def work(run: Run) -> None:
+            if run(sql, values):
+                self._insert(run, holding.granting(grant))
+
+        self._write(work)
 
     def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
         key = (organisation_of(account), account.notice_key, threshold)

@@ -17,7 +17,7 @@ from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import DAY, HOUR, Window
 from acp_proxy.ledger import Query
 from acp_proxy.ledger.accounts.live_standings import live_standings
-from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, DecisionCount, Grant
 from acp_proxy.ledger.open_turns import ABANDONED
 from acp_proxy.ledger.sql import SqlLedger
 from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR
@@ -437,6 +437,12 @@ class TestGrants:
         granted = [ledger.standing([CAP], NOON + at)[0].granted for at in (-1, 0, 2 * HOUR - 1, 2 * HOUR)]
         assert granted == [0, usd("10"), usd("10"), 0]
         assert hold(ledger, "t", (CAP, "11")).verdict.holds[0][1] == usd("11")
+
+    def test_each_is_counted_once_as_a_decision(self, ledger: BudgetLedger) -> None:
+        for name in ("a", "a", "b"):
+            ledger.grant(self.grant(name))
+        ledger.grant(self.grant("c", value="alice"))
+        assert ledger.decision_counts("default") == [DecisionCount("user", "daily", "grant", 3)]
 
     def test_one_for_a_value_is_that_values(self, ledger: BudgetLedger) -> None:
         each = budget("1 USD", per="user")

@@ -25,7 +25,7 @@ from acp_proxy.ledger.accounts import overshoot
 from acp_proxy.ledger.accounts.overshoot import EndedTurn, written
 from acp_proxy.ledger.accounts.standings import Found, charged
 from acp_proxy.ledger.accounts.summing import organisation_of
-from acp_proxy.ledger.budgets import EXPIRY, Decision, Held
+from acp_proxy.ledger.budgets import EXPIRY, Decision, Grant, Held
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import values_of
 from acp_proxy.ledger.open_turns import open_turn
@@ -87,6 +87,12 @@ def counting(decided: Iterable[tuple[Account, Decision]]) -> list[Insert]:
         key = (organisation_of(account), budget.layer, budget.name, account.value or "", decision)
         counts[key] = counts.get(key, 0) + 1
     return [("decision", [(*key, counts[key]) for key in sorted(counts)], _COUNT)]
+
+
+def granting(grant: Grant) -> list[Insert]:
+    """That more is allowed, counted as a decision of the budget."""
+    key = (grant.organisation, grant.layer, grant.budget, grant.value or "", "grant")
+    return [("decision", [(*key, 1)], _COUNT)]
 
 
 def settle(run: Run, rows: Sequence[Row]) -> list[EndedTurn]:
