@@ -13,6 +13,7 @@ from msgspec import Struct
 from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.config import Config
 from acp_proxy.core.budget import Account, Standing, account_of
+from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.scope import Dimension, Subject
 from acp_proxy.ledger import Query, Row
 from acp_proxy.report import Line, line_of, sums_of_all
@@ -44,8 +45,8 @@ _UNKNOWN: tuple[Dimension, ...] = ("agent", "model")  # of the next prompt
 
 
 class Status(Struct, frozen=True):
-    """`standings` are those of budgets that the user's next prompt is charged to, the tightest first: those of which
-    nothing is left and that refuse it, then by how full they are.
+    """`standings` are those of budgets that the user's next prompt is charged to, the tightest first: those that have
+    too little left and refuse it, then by how full they are.
 
     Those in shadow mode come last: nobody is told of them, nor stopped.
     """
@@ -103,6 +104,6 @@ def _accounts(ledger: BudgetReader, config: Config, own: Subject, now: int) -> l
 def _fullness(standing: Standing) -> tuple[bool, bool, int, str]:
     """The fullest first, by what is left of what is allowed, held money not counted as left; before it what refuses."""
     used, shadow = standing.spent + standing.held, standing.account.budget.mode == "shadow"
-    goes_on = standing.left > 0 or not standing.account.enforced
+    refuses = standing.account.enforced and HoldSize.of(standing.account.budget).within(standing.left) is None
     fullness = 10**6 if standing.allowed <= 0 else used * 10**6 // standing.allowed
-    return shadow, goes_on, -fullness, standing.account.key
+    return shadow, not refuses, -fullness, standing.account.key

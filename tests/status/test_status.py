@@ -128,8 +128,9 @@ def test_a_budget_that_stops_nobody_and_tells_nothing_is_not_in_the_line(ledger:
     assert formats.as_text(alone, "{left} {budget}") == "- -\n"
 
 
-def test_a_budget_that_refuses_comes_before_a_fuller_one_that_only_warns(ledger: BudgetLedger) -> None:
-    warns, refuses = budget("0.10 USD", name="hint", mode="warn"), budget("1 USD", name="daily")
+@pytest.mark.parametrize("limit", ["1 USD", "1.259 USD"], ids=["nothing is left", "less than a prompt needs"])
+def test_a_budget_that_refuses_comes_before_a_fuller_one_that_only_warns(ledger: BudgetLedger, limit: str) -> None:
+    warns, refuses = budget("0.10 USD", name="hint", mode="warn"), budget(limit, name="daily")
     shown = found(ledger, row(SPENT), budgets=(warns, refuses, budget("5 USD", name="monthly")))
     assert [each["name"] for each in json.loads(formats.as_json(shown))["budgets"]] == ["daily", "hint", "monthly"]
 
