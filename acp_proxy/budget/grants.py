@@ -11,7 +11,7 @@ from msgspec import Struct
 from acp_proxy import times
 from acp_proxy.budget import with_unit
 from acp_proxy.core.budget import Budget, Limit
-from acp_proxy.core.money import Money, exact_text, is_money
+from acp_proxy.core.money import NANO, Money, exact_text, is_money
 from acp_proxy.core.scope import Subject
 from acp_proxy.figures import clean
 from acp_proxy.ids import uuid7
@@ -164,7 +164,7 @@ def _value(budget: Budget, values: Mapping[str, str], own: Subject) -> str | Non
 
 def _amount(text: str, unit: str) -> int:
     if is_money(unit):
-        nano = Money.of(text, unit).nano if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII) else 0
+        nano = _nano(text, unit) if re.fullmatch(r"\d{1,10}(\.\d{1,9})?", text, re.ASCII) else 0
         if nano > 0:
             return nano
         raise UsageError(f"--amount: expected an amount of {unit} above 0, such as 5 or 0.50, not {text!r}")
@@ -174,6 +174,13 @@ def _amount(text: str, unit: str) -> int:
         return amount
     such_as = 5 if unit == "turns" else 500_000
     raise UsageError(f"--amount: expected a number of {unit} above 0, such as {such_as}, not {text!r}")
+
+
+def _nano(text: str, unit: str) -> int:
+    try:
+        return Money.of(text, unit).nano
+    except ValueError as error:
+        raise UsageError(f"--amount: expected at most {_MOST // NANO:,} {unit}, not {text!r}") from error
 
 
 def _until(duration: str, now: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ from acp_proxy.budget import grants
 from acp_proxy.budget.check import ADMITTED, REFUSED, Answer, check
 from acp_proxy.core.budget import Budget, accounts_for
 from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.budget.refusal import refusal_text
 from acp_proxy.core.scope import Scope, Subject
 from acp_proxy.ledger import OpenTurn, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.usage_error import UsageError
-from tests.core.accounts import budget, usd
+from tests.core.accounts import budget, standing, usd
 from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 
 ME = Subject("default", "alice", "core", "web", "laptop", "claude-agent-acp", "opus")
@@ -197,6 +199,15 @@ def test_what_is_granted_for_a_budget_of_ones_own_is_not_for_others_who_have_one
 )
 def test_a_grant_that_cannot_be_meant_is_refused_in_a_line(asking: grants.Asked, complaint: str) -> None:
     assert refused(asking, budget("5 USD"), budget("9 USD", name="team", per="team")) == complaint
+
+
+def test_a_grant_may_be_as_large_as_a_limit() -> None:
+    dongs = budget("3000000000 VND")
+    advised = re.search(r"--amount (\S+)", refusal_text(standing(dongs, usd("3000000000")), NOON, UTC))
+    assert advised
+    assert granted(asked(amount=advised[1]), dongs).amount == usd("2000000000")
+    complaint = "--amount: expected at most 9,223,372,036 VND, not '9223372037'"
+    assert refused(asked(amount="9223372037"), dongs) == complaint
 
 
 def test_a_grant_of_counts_is_a_whole_number() -> None:
