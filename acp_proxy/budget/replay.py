@@ -205,7 +205,8 @@ class _Past:
         for unit, amount in _amounts(row.entry, self._units):
             agent = (row.origin.organisation, row.origin.agent, unit)
             self._recent[agent].append(amount)
-            self._recent[(*agent, row.entry.model, row.origin.user)].append(amount)
+            for model in {line.model for line in row.entry.lines}:
+                self._recent[(*agent, model, row.origin.user)].append(amount)
 
 
 def _session(row: Row) -> tuple[str, ...]:

@@ -90,6 +90,13 @@ def test_a_turn_holds_what_its_users_own_turns_of_the_model_took() -> None:
     assert outcome([*rows, *at_once], budget("10 USD")).refused == 0  # of the agent's turns one alone holds all
 
 
+def test_a_turn_of_several_models_says_what_one_of_each_of_them_takes() -> None:
+    both = row(line("opus", "9", input=1000), line("haiku", "1"), at=NOON - HOUR)
+    others = [row(line("haiku", "0.1"), origin=BOB, at=NOON + number * 2 * MINUTE) for number in range(19)]
+    at_once = [row(line("haiku", "0.1"), session="s2", at=NOON + DAY) for _ in range(10)]
+    assert outcome([both, *others, *at_once], budget("100 USD", "total")).refused == 1  # 88.1 are left for 10 each
+
+
 def test_what_turns_took_is_looked_back_on_in_the_unit_of_the_budget() -> None:
     rows = [*turns(1), *turns(3, at=NOON + HOUR, apart=0)]  # of 110 tokens each
     assert outcome(rows, budget("330 tokens")).refused == 1
