@@ -18,7 +18,10 @@ _ALIKE = {
     "→": ">",
     "←": "<",
     "€": "E",
-    **dict.fromkeys("▁▂▃▄▅▆▇█", "#"),
+    "×": "x",
+    "–": "-",
+    **dict.fromkeys("▏▎▍", "|"),  # the end of a bar; a `?` there would look like an unknown cost
+    **dict.fromkeys("▁▂▃▄▅▆▇█▌▋▊▉", "#"),
 }
 
 

@@ -514,6 +514,17 @@ def test_where_there_is_no_utf_8_other_characters_are_written(machine: Machine, 
     assert "> $1" in said[0]
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_a_bar_ends_in_no_question_mark_where_there_is_no_utf_8(machine: Machine, encoding: str) -> None:
+    ledger = open_ledger(machine.url, journals=())
+    ledger.append([row(line(f"model-{cost}", str(cost)), at=NOON) for cost in range(1, 12)])
+    ledger.close()
+    shown = in_terminal(machine, 80, "report", "--by", "model", PYTHONIOENCODING=encoding, NO_COLOR="1")
+    assert len(shown.splitlines()) == 13
+    assert "?" not in shown
+    assert "?" not in machine.answer("prices", "cost", "gpt-5.4", "--input", "1", environ={"PYTHONIOENCODING": "ascii"})
+
+
 def test_wide_characters_that_cannot_be_written_leave_columns_where_they_are(machine: Machine) -> None:
     ledger = open_ledger(machine.url, journals=())
     ledger.append([row(line("模型", "1"), at=NOON), row(line("opus", "2"), at=NOON)])
