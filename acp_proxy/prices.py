@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_proxy import table
 from acp_proxy.catalog import Catalog, Found
@@ -70,6 +71,8 @@ def list_prices(
         return f"{aligned([header, *rows], _RIGHT)}{note}\n"
     cells = zip(header, zip(*rows, strict=True), _RIGHT, _SPARE, strict=True)
     columns = [Column(title, column, right=right, spare=spare) for title, column, right, spare in cells]
+    if not table.fits(columns, width):  # not before: a name is what [prices] and [aliases] are written with
+        columns[0] = replace(columns[0], name=True)
     return table.coloured(columns, [note], None, width, environ)
 
 
@@ -150,7 +153,7 @@ def _quote(found: Found, at: int) -> Quote:
 def _step_lines(step: Step, at: int) -> list[list[str]]:
     day = _day(step.since)
     when = "price" if day is None else f"{'from' if (step.since or 0) > at else 'since'} {day}"
-    tiers = [[f"  above {_tokens(tier.above)} in a request", *_cells(tier.rates)] for tier in step.tiers]
+    tiers = [[f"  above {_tokens(tier.above)} a request", *_cells(tier.rates)] for tier in step.tiers]
     return [[when, *_cells(step.rates)], *tiers]
 
 

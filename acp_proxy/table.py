@@ -92,6 +92,11 @@ def coloured_parts(
     yield "".join(f"{line}\n" for line in (["", *wrapped] if wrapped else []))
 
 
+def fits(columns: Sequence[Column], width: int) -> bool:
+    """Whether a terminal has room for the columns that stay, with no name cut."""
+    return _needed(_widths([column for column in columns if not column.spare])) <= width
+
+
 def bar_text(part: int, whole: int, width: int) -> str:
     """A bar of `width` columns for the whole, drawn to an eighth of a column."""
     count = part * width * 8 // whole

@@ -128,7 +128,7 @@ def test_show_tells_window_steps_tiers_and_source(catalog: Catalog) -> None:
     text = prices.show(catalog, "gpt-5.6-sol[high]", NOW)
     assert text.startswith("gpt-5.6-sol[high] is openai/gpt-5.6-sol\ncontext 1,050,000 tokens\n")
     assert "since 2026-08-21 " in text
-    assert "  above 272,000 in a request " in text
+    assert "  above 272,000 a request " in text
     assert f"from genai-prices 0.2.3, model-prices 0.0.5; catalog of {catalog.date}\n" in text
 
 
@@ -202,6 +202,18 @@ def test_a_list_fits_its_terminal_and_keeps_whole_names(catalog: Catalog) -> Non
         assert len(re.split(" {2,}", lines[0].strip())) == titles
         assert any(line.startswith("openrouter/anthropic/claude-opus-5-5 ") for line in lines)
         assert lines[-1].startswith("US dollars per million tokens")
+
+
+def test_a_list_in_a_very_narrow_terminal_cuts_names_and_still_has_prices(catalog: Catalog) -> None:
+    *lines, _, note, more = prices.list_prices(catalog, NOW, "opus-5-5", width=40, environ={"NO_COLOR": "1"}).splitlines()
+    assert {len(line) for line in lines} == {40}
+    assert lines[0].split() == ["model", "input", "output"]
+    assert all(line.split()[-2:] == ["4", "20"] for line in lines if "anthropic/" in line)
+    assert f"{note} {more}".startswith("US dollars per million tokens; catalog of 20")
+
+
+def test_what_a_model_with_a_price_for_long_contexts_costs_fits_80_columns(catalog: Catalog) -> None:
+    assert max(map(len, prices.show(catalog, "gpt-5.4", NOW).splitlines())) <= 80
 
 
 def test_list_as_json_is_an_array_of_the_same_objects(catalog: Catalog) -> None:
