@@ -52,13 +52,15 @@ def read(
     judged = Judged()
     if reading.usage.total and not ended.model_usage:  # with rows by model a sudden growth is a stream that was retried
         judged = scope.judge(before, now, call, loaded=not account.from_start, waited=notes.waited)
-    where_known = account.from_start or before is not None or account.tokens.last is not None
+    where_known = (
+        account.from_start or before is not None or account.tokens.last is not None or account.agent_tells_cost
+    )
     if judged.cumulative:
         if before is not None and not before.cumulative:
             account.tokens.stand_at(before.counters)
         reading, now.cumulative = since_last(account.tokens.advance(counters), profile), True
     reading = replace(reading, detail=joined(judged.reason, reading.detail), whole=reading.whole and judged.sure)
-    if judged.cumulative and not where_known:
+    if judged.cumulative and not (where_known or account.agent_tells_cost):
         return replace(reading, detail=joined(reading.detail, _AFTER_LOAD), guessed=True)
     if before is None and not (account.from_start or scope.settled or judged.cumulative) and _may_go_on(now, account):
         return _after_load(now, account, profile, reading)
@@ -77,6 +79,8 @@ def _may_go_on(now: ReportedTurn, account: SessionAccount) -> bool:
     last = account.tokens.last
     if now.context is None:
         return True
+    if last is None and account.agent_tells_cost:
+        return False  # a guess would be priced, and that would be taken off what the agent tells next
     return (last is None or covers(now.counters, last)) and not tells_its_call(now)
 
 
