@@ -205,7 +205,9 @@ def test_a_list_fits_its_terminal_and_keeps_whole_names(catalog: Catalog) -> Non
 
 
 def test_a_list_in_a_very_narrow_terminal_cuts_names_and_still_has_prices(catalog: Catalog) -> None:
-    *lines, _, note, more = prices.list_prices(catalog, NOW, "opus-5-5", width=40, environ={"NO_COLOR": "1"}).splitlines()
+    *lines, _, note, more = prices.list_prices(
+        catalog, NOW, "opus-5-5", width=40, environ={"NO_COLOR": "1"}
+    ).splitlines()
     assert {len(line) for line in lines} == {40}
     assert lines[0].split() == ["model", "input", "output"]
     assert all(line.split()[-2:] == ["4", "20"] for line in lines if "anthropic/" in line)
