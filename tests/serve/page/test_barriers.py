@@ -87,6 +87,17 @@ def test_a_page_of_paper_is_filled_and_its_plots_are_whole(address: str, open_pa
     page.emulate_media(media="screen")
 
 
+def test_heads_on_paper_are_no_larger_than_what_they_are_above(address: str, open_page: Open) -> None:
+    page = open_page(f"{address}#/all/agent")
+    page.emulate_media(media="print")
+    size = "element => parseFloat(getComputedStyle(element).fontSize)"
+    text = page.locator("body").evaluate(size)
+    for head in ("#spend-table th", "#session-list th", ".card h2", ".card small", "#terminal"):
+        for each in page.locator(head).all():
+            assert each.evaluate(size) <= text, head
+    page.emulate_media(media="screen")
+
+
 def test_nothing_moves_for_those_who_do_not_want_it(empty_home: Home, open_page: Open) -> None:
     empty_home.append([row(line(), at=time.time_ns() - 120 * 10**9)])
     with empty_home.serving() as served:

@@ -164,6 +164,8 @@ def test_an_empty_ledger_says_what_to_do_and_goes_on_by_itself(empty_home: Home,
     with empty_home.serving() as served:
         page = open_page(served.address, until="#welcome:not([hidden])")
         expect(page.locator("#welcome")).to_contain_text("acp-proxy run -- claude-agent-acp")
+        page.set_viewport_size({"width": 360, "height": 800})
+        assert page.locator("#welcome pre").evaluate("pre => pre.scrollWidth <= pre.clientWidth")
         expect(page.locator("#figures")).to_be_hidden()
         empty_home.append([row(line("opus", "0.25"), at=time.time_ns() - 120 * 10**9)])
         expect(page.locator("#total")).to_have_text("$0.2500")
