@@ -211,7 +211,7 @@ class Recorder(Interceptor):
         self._origin = _storable(named)
 
     def _open(self, event: SessionOpened) -> None:
-        if event.how in ("new", "fork"):  # agents reuse ids, and a fork goes on from its parent
+        if event.how == "fork":  # it goes on from its parent
             self._ask(event.session, event.parent)
         if self._project_of and event.cwd:
             # Not the loop's executor, whose threads are waited for at the end: the path may be on a dead network.

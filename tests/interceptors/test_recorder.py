@@ -234,16 +234,17 @@ async def test_a_session_that_is_asked_for_is_announced_with_what_is_known(
         assert await made.announced.get() == SessionRestored(42, "s1", known)
 
 
-async def test_a_new_session_is_announced_too_for_agents_use_ids_again(environ: dict[str, str]) -> None:
+async def test_a_new_session_is_not_asked_for_since_an_older_one_of_its_id_is_none_of_it(environ: dict[str, str]) -> None:
     async with recording(environ) as made:
-        made.see(INITIALIZED, SessionOpened(NOON, "new", "s1"))
-        assert await made.announced.get() == SessionRestored(42, "s1", None)
+        made.see(INITIALIZED, metered(state=SessionState(context_used=5)), SessionOpened(NOON, "new", "s1"))
+        made.see(SessionRequested(NOON, "load", "s2"))
+        assert (await made.announced.get()).session == "s2"
 
 
 async def test_a_loaded_session_is_asked_for_once(environ: dict[str, str]) -> None:
     async with recording(environ) as made:
         made.see(INITIALIZED, SessionRequested(NOON, "load", "s1"), SessionOpened(NOON, "load", "s1"))
-        made.see(SessionOpened(NOON, "new", "s2"))
+        made.see(SessionRequested(NOON, "load", "s2"))
         assert [(await made.announced.get()).session for _ in range(2)] == ["s1", "s2"]
 
 
@@ -301,7 +302,7 @@ async def test_a_session_is_not_asked_for_again_where_nothing_can_have_changed(
     environ: dict[str, str], events: tuple[Event, ...]
 ) -> None:
     async with recording(environ) as made:
-        made.see(INITIALIZED, *events, SessionOpened(NOON, "new", "s2"))
+        made.see(INITIALIZED, *events, SessionRequested(NOON, "load", "s2"))
         assert (await made.announced.get()).session == "s2"
 
 
@@ -483,7 +484,7 @@ async def test_an_answer_after_the_end_of_the_loop_is_dropped(environ: dict[str,
     worker = LedgerWorker.at(sqlite_url(default_ledger(environ)), environ, warnings)
 
     async def ask() -> None:
-        Recorder(worker, IDENTITY, print).on_event(SessionOpened(NOON, "new", "s1"))
+        Recorder(worker, IDENTITY, print).on_event(SessionRequested(NOON, "load", "s1"))
 
     await asyncio.to_thread(asyncio.run, ask())
     assert await asyncio.to_thread(worker.close, 30) == 0

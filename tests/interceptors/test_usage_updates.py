@@ -182,13 +182,13 @@ def test_a_new_session_under_an_old_id_is_not_shown_what_the_old_one_had() -> No
     assert shown(ends) == []
 
 
-@pytest.mark.parametrize("how", ["new", "load", "resume", "fork"])
-def test_what_is_known_is_shown_however_a_session_is_opened(how: str) -> None:
+@pytest.mark.parametrize("how", ["load", "resume", "fork"])
+def test_what_is_known_is_shown_however_a_session_is_opened_again(how: str) -> None:
     ends = Ends([UsageUpdates()])
     ends.open_session()
-    known = {} if how == "new" else {"sessionId": "parent" if how == "fork" else SESSION}
-    ends.client_says(request(2, f"session/{how}", **known, cwd="/x", mcpServers=[]))
-    ends.agent_says(answer(2, **({"sessionId": SESSION} if how in ("new", "fork") else {})))
+    known = "parent" if how == "fork" else SESSION
+    ends.client_says(request(2, f"session/{how}", sessionId=known, cwd="/x", mcpServers=[]))
+    ends.agent_says(answer(2, **({"sessionId": SESSION} if how == "fork" else {})))
     ends.dispatcher.announce(restored(KNOWN, parent="parent" if how == "fork" else None))
     assert [(told["used"], told["size"]) for told in shown(ends)] == [(5000, 200_000)]
 

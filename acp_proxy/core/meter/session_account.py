@@ -65,7 +65,7 @@ class SessionAccount:
             self.heard = self.charged_at = self.history = self.before = self.sure = None
             self.context_used = self.last_context = None
             self.context_estimated = self.grounded = self.awaited = False
-            self.calls, self.called, self.from_start = 0, None, True
+            self.calls, self.called, self.from_start, self._booked = 0, None, True, ()
 
     def reopen(self) -> None:
         """Loaded or resumed. Had by another process before, its counters stand where the agent or the ledger says."""

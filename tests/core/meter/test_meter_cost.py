@@ -376,3 +376,13 @@ def test_a_cost_that_is_told_when_its_session_was_deleted_is_booked_as_it_grew()
     story.open()  # another one, as agents reuse ids
     assert story.turn(cost="5.3").costs == (usd("5.3"),)
     assert story.metered.state.costs == (usd("5.3"),)
+
+
+def test_a_new_session_has_cost_nothing_of_what_another_one_of_its_id_had() -> None:
+    story = Story()
+    story.open(model="claude-opus-5-5")
+    first = story.turn(disjoint(1000, output=100))
+    story.close()
+    story.open(model="claude-opus-5-5")
+    assert story.turn(disjoint(1000, output=100)).costs == first.costs
+    assert story.metered.state.costs == first.costs
