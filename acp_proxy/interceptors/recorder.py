@@ -213,6 +213,8 @@ class Recorder(Interceptor):
     def _open(self, event: SessionOpened) -> None:
         if event.how == "fork":  # it goes on from its parent
             self._ask(event.session, event.parent)
+        elif event.how == "new":  # of which a ledger knows nothing: an older one of its id is another one
+            self._worker.open()
         if self._project_of and event.cwd:
             # Not the loop's executor, whose threads are waited for at the end: the path may be on a dead network.
             found = self._finding[event.session] = asyncio.Event()

@@ -132,6 +132,11 @@ class LedgerWorker:
         """Ask what is known of a session; `reply` is called in the worker's thread, after rows given before are in."""
         self._put(Ask(origin, session, reply))
 
+    def open(self) -> None:
+        """Open the ledger, so that no turn is the first to need it."""
+        if self._thread.opening:
+            self.do(_look)
+
     def do(self, job: Callable[[BudgetLedger], object]) -> None:
         """Do something with the ledger, in the worker's thread, after what was given before; again until it succeeds.
 
@@ -189,3 +194,7 @@ class LedgerWorker:
             gathered, self._gathered = self._gathered, []
         if gathered:
             self._thread.hand(gathered)
+
+
+def _look(ledger: BudgetLedger) -> None:
+    """All that is to be done is to have opened it."""

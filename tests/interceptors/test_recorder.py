@@ -234,11 +234,24 @@ async def test_a_session_that_is_asked_for_is_announced_with_what_is_known(
         assert await made.announced.get() == SessionRestored(42, "s1", known)
 
 
-async def test_a_new_session_is_not_asked_for_since_an_older_one_of_its_id_is_none_of_it(environ: dict[str, str]) -> None:
+async def test_a_new_session_is_not_asked_for_since_an_older_one_of_its_id_is_none_of_it(
+    environ: dict[str, str],
+) -> None:
     async with recording(environ) as made:
         made.see(INITIALIZED, metered(state=SessionState(context_used=5)), SessionOpened(NOON, "new", "s1"))
         made.see(SessionRequested(NOON, "load", "s2"))
         assert (await made.announced.get()).session == "s2"
+
+
+async def test_a_new_session_has_the_ledger_opened_before_its_first_turn(environ: dict[str, str]) -> None:
+    is_open = threading.Event()
+    url = sqlite_url(default_ledger(environ))
+    worker = LedgerWorker.at(url, environ, Warnings(), at_first=lambda _: is_open.set())
+    try:
+        Recorder(worker, IDENTITY, print).on_event(SessionOpened(NOON, "new", "s1"))
+        assert await asyncio.to_thread(is_open.wait, 30)
+    finally:
+        await asyncio.to_thread(worker.close, 30)
 
 
 async def test_a_loaded_session_is_asked_for_once(environ: dict[str, str]) -> None:
