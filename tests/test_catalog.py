@@ -202,10 +202,19 @@ def test_a_configured_window_of_a_model_without_a_price_gives_it_none() -> None:
     assert configured.window("big-model") == 123_456
 
 
-def test_a_configured_price_alone_leaves_the_catalogs_name_and_window(catalog: Catalog) -> None:
-    configured = Catalog({"claude-opus-5-5": Price("1", "2"), "big-model": Price("1", "2")})
-    assert configured.price("claude-opus-5-5", Usage(input=1), NOW).row == "anthropic/claude-opus-5-5"
-    assert configured.window("claude-opus-5-5") == catalog.window("claude-opus-5-5")
+@pytest.mark.parametrize(
+    "model", ["claude-opus-5-5", "gpt-5.5", "gemini-2.5-pro/high", "gpt-4o-2024-08-06", "us.anthropic.claude-opus-5-5-v1:0"]
+)
+def test_a_configured_price_alone_leaves_the_catalogs_name_window_and_lab(model: str, catalog: Catalog) -> None:
+    configured = Catalog({model: Price("1", "2")})
+    priced, listed = (each.price(model, Usage(input=1_000_000), NOW) for each in (configured, catalog))
+    assert (priced.cost, priced.configured, priced.row) == (Money.of("1", "USD"), True, listed.row)
+    assert configured.window(model) == catalog.window(model) is not None
+    assert configured.lab(model) == catalog.lab(model)
+
+
+def test_a_configured_price_of_a_model_that_the_catalog_lacks_has_its_own_name_and_no_window() -> None:
+    configured = Catalog({"big-model": Price("1", "2")})
     assert configured.price("big-model", Usage(input=1), NOW).row == "big-model"
     assert configured.window("big-model") is None
 

@@ -143,7 +143,7 @@ class Catalog:
         for candidate in models.row_names(model):
             name = self._table.name(candidate)
             own = own or next((key for key in (candidate, name, _without_lab(name)) if key in self._prices), None)
-            if name or (own and _rates_of(self._prices[own]) != Rates()):  # a window alone needs a price beside it
+            if name:  # also where the price is the user's: the row has the lab, and a window
                 break
         row = self._table.row(name) if name else None
         if row and window:
