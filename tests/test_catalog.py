@@ -169,10 +169,14 @@ def test_a_configured_price_of_a_dated_model_leaves_its_siblings_alone() -> None
     assert not configured.price("openrouter/openai/gpt-4o", Usage(input=1), NOW).configured
 
 
-def test_a_lab_model_that_the_catalog_lacks_can_be_configured_with_or_without_its_lab() -> None:
-    for key in ("openai/gpt-99", "gpt-99"):
-        configured = Catalog({key: Price("1", "2")})
-        assert configured.price("gpt-99[high]", Usage(input=1_000_000), NOW).cost == Money.of("1", "USD")
+@pytest.mark.parametrize(
+    "reported", ["gpt-99[high]", "openai/gpt-99", "openai/gpt-99-2026-11-20/high", "openai:gpt-99"]
+)
+@pytest.mark.parametrize("key", ["openai/gpt-99", "gpt-99"])
+def test_a_lab_model_that_the_catalog_lacks_can_be_configured_with_or_without_its_lab(key: str, reported: str) -> None:
+    configured = Catalog({key: Price("1", "2")})
+    assert configured.price(reported, Usage(input=1_000_000), NOW).cost == Money.of("1", "USD")
+    assert configured.find(f"openrouter/{reported}") is None
 
 
 def test_a_configured_window_alone_leaves_the_catalogs_price() -> None:
@@ -203,7 +207,8 @@ def test_a_configured_window_of_a_model_without_a_price_gives_it_none() -> None:
 
 
 @pytest.mark.parametrize(
-    "model", ["claude-opus-5-5", "gpt-5.5", "gemini-2.5-pro/high", "gpt-4o-2024-08-06", "us.anthropic.claude-opus-5-5-v1:0"]
+    "model",
+    ["claude-opus-5-5", "gpt-5.5", "gemini-2.5-pro/high", "gpt-4o-2024-08-06", "us.anthropic.claude-opus-5-5-v1:0"],
 )
 def test_a_configured_price_alone_leaves_the_catalogs_name_window_and_lab(model: str, catalog: Catalog) -> None:
     configured = Catalog({model: Price("1", "2")})

@@ -145,6 +145,8 @@ class Catalog:
             own = own or next((key for key in (candidate, name, _without_lab(name)) if key in self._prices), None)
             if name:  # also where the price is the user's: the row has the lab, and a window
                 break
+        if name is None:  # a lab's new model
+            own = own or next((key for key in map(_without_lab, models.row_names(model)) if key in self._prices), None)
         row = self._table.row(name) if name else None
         if row and window:
             row = replace(row, window=window)
