@@ -64,7 +64,7 @@ def tokens(value: object) -> int:
 def price(value: object) -> str:
     """Decimal text, as it was written: a float would already have lost what was meant."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError(f'expected a decimal in quotes, such as "1.20": write "{value}"')
+        raise ValueError(f'expected a decimal in quotes, such as "1.20"{_quoted(value, price)}')
     whole, point, fraction = value.partition(".") if isinstance(value, str) else ("", "", "")
     digits, is_whole = whole + fraction, bool(whole) and bool(fraction or not point)
     if not (is_whole and digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_AMOUNT):
@@ -138,7 +138,7 @@ def amount(value: object) -> int:
     from acp_proxy.core.money import NANO, rounded
 
     if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError(f'expected an amount as a decimal in quotes, such as "30": write "{value}"')
+        raise ValueError(f'expected an amount as a decimal in quotes, such as "30"{_quoted(value, amount)}')
     digits = value.replace(".", "", 1) if isinstance(value, str) else ""
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_AMOUNT):
         raise ValueError('expected an amount from 0, such as "30" or "0.50"')
@@ -153,7 +153,7 @@ def rate(value: object) -> int:
     """Nano-units that one of a currency counts as, from a decimal in quotes."""
     expected = 'expected what one of it counts as in the currency of the limit, a decimal in quotes such as "0.92"'
     if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError(f'{expected}: write "{value}"')
+        raise ValueError(f"{expected}{_quoted(value, rate)}")
     try:
         nano = amount(value)
     except ValueError:
@@ -300,6 +300,15 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _quoted(number: float, check: Check) -> str:
+    """`: write "1.2"`, or nothing where that would not do: a minus, nan, inf, 1e-07."""
+    try:
+        check(str(number))
+    except ValueError:
+        return ""
+    return f': write "{number}"'
 
 
 def suggestion(value: str, choices: Iterable[str]) -> str:

@@ -158,6 +158,7 @@ def _with(line: str) -> str:
         ),
         ('rates = "0.9"', f"10: budget.rates: {_RATES}"),
         ("rates = { EUR = 0.9 }", f'10: budget.rates.EUR: {_RATE}: write "0.9"'),
+        ("rates = { EUR = 0.0 }", f"10: budget.rates.EUR: {_RATE}"),
         ('rates = { EUR = "0" }', f"10: budget.rates.EUR: {_RATE}, above 0"),
         ('rates = { EUR = "1:2" }', f"10: budget.rates.EUR: {_RATE}, above 0"),
         (
@@ -217,7 +218,7 @@ _LIMIT = 'expected { amount = "30", currency = "USD" }, { tokens = 2_000_000 } o
         ('{ amount = "", currency = "USD" }', f"budget.limit.amount: {_AMOUNT}"),
         (
             "{ amount = nan, currency = 'USD' }",
-            'budget.limit.amount: expected an amount as a decimal in quotes, such as "30": write "nan"',
+            'budget.limit.amount: expected an amount as a decimal in quotes, such as "30"',
         ),
         (
             "{ amount = 5, currency = 'USD' }",

@@ -87,6 +87,9 @@ A_PRICE = 'expected US dollars per million tokens as a decimal in quotes, such a
             '[prices."a/b.c"]\ninput = 1.2\n',
             'FILE:2: prices."a/b.c".input: expected a decimal in quotes, such as "1.20": write "1.2"',
         ),
+        ("[prices.x]\ninput = -1\n", 'FILE:2: prices.x.input: expected a decimal in quotes, such as "1.20"'),
+        ("[prices.x]\ninput = 1e-7\n", 'FILE:2: prices.x.input: expected a decimal in quotes, such as "1.20"'),
+        ("[prices.x]\ninput = inf\n", 'FILE:2: prices.x.input: expected a decimal in quotes, such as "1.20"'),
         (
             '[prices]\nx = { input = "1", output = "-1" }\n',
             f"FILE:2: prices.x.output: {A_PRICE}",
