@@ -78,8 +78,9 @@ def line_of(text: str, key: tuple[str, ...]) -> int | None:
         header = _path_of(line.strip()) if line.lstrip().startswith("[") else ()
         table = header or table
         path = header or table + _key_of(line)
-        if best < len(path) <= len(key) and path == key[: len(path)]:
-            best, found = len(path), number
+        common = min(len(path), len(key))  # the key may be a table that only the header of one below it names
+        if best < common and path[:common] == key[:common]:
+            best, found = common, number
     return found
 
 

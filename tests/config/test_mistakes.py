@@ -19,6 +19,7 @@ A_PRICE = 'expected US dollars per million tokens as a decimal in quotes, such a
         ('[ledger]\nurll = "x"\n', "FILE:2: ledger.urll: unknown key; did you mean ledger.url?"),
         ('team = "core"\n', "FILE:1: team: unknown key; did you mean identity.team?"),
         ("[idenity]\n", "FILE:1: idenity: unknown key; did you mean identity?"),
+        ('\n[price."a.b"]\ninput = "1"\n', "FILE:2: price: unknown key; did you mean prices?"),
         ("[run]\nfoo = 1\n", "FILE:2: run.foo: unknown key; [run] has agent, summary, estimate and budget"),
         (
             '[agents."a b"]\nscop = "turn"\n',
