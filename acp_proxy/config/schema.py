@@ -140,7 +140,9 @@ def unknown(key: Key) -> str:
     while table and not children(table):  # of the environment: a file has no key below one that is none
         table, name = table[:-1], table[-1]
     around = {child: (*table, child) for child in children(table) if child != "*"}
-    elsewhere = {known.rpartition(".")[2]: tuple(known.split(".")) for known in reversed(KEYS) if "*" not in known}
+    elsewhere: dict[str, Key] = {}
+    if "*" not in pattern_of(table):  # what a model's price lacks, such as a currency, is not meant for a budget
+        elsewhere = {known.rpartition(".")[2]: tuple(known.split(".")) for known in reversed(KEYS) if "*" not in known}
     if meant := around.get(closest(name, around)) or elsewhere.get(name):
         return f"unknown key; did you mean {dotted(meant)}?"
     if not around:

@@ -20,6 +20,11 @@ A_PRICE = 'expected US dollars per million tokens as a decimal in quotes, such a
         ('team = "core"\n', "FILE:1: team: unknown key; did you mean identity.team?"),
         ("[idenity]\n", "FILE:1: idenity: unknown key; did you mean identity?"),
         ('\n[price."a.b"]\ninput = "1"\n', "FILE:2: price: unknown key; did you mean prices?"),
+        (
+            '[prices.x]\ncurrency = "EUR"\n',
+            "FILE:2: prices.x.currency: unknown key; [prices.x] has input, output, cached_read, cached_write, "
+            "cached_write_1h and context",
+        ),
         ("[run]\nfoo = 1\n", "FILE:2: run.foo: unknown key; [run] has agent, summary, estimate and budget"),
         (
             '[agents."a b"]\nscop = "turn"\n',
