@@ -38,7 +38,11 @@ Settings = dict[Key, Any]
 
 
 def of_file(file: TomlFile | None) -> Settings:
-    return dict(_settings(file, file.table, ())) if file else {}
+    if file is None:
+        return {}
+    settings = dict(_settings(file, file.table, ()))
+    _refuse_two_of_one(file)
+    return settings
 
 
 def of_environment(environ: Mapping[str, str]) -> Settings:
@@ -90,6 +94,22 @@ def _settings(file: TomlFile, table: Mapping[str, Any], above: Key) -> Iterator[
             yield from _settings(file, value, key)
         else:
             yield key, _checked(key, value, file)
+
+
+def _refuse_two_of_one(file: TomlFile) -> None:
+    """Spellings of one model with different prices or aliases: of these the catalog would take the last."""
+    for table in ("prices", "aliases"):
+        names = file.table.get(table, {})
+        if len(names) < 2:
+            continue
+        from acp_proxy.core.models import canonical  # few say so much of prices
+
+        first: dict[str, str] = {}
+        for name, value in names.items():
+            other = first.setdefault(canonical(name.strip()) if table == "prices" else name.strip().lower(), name)
+            if names[other] != value:
+                problem = f"expected each model once; {dotted((table, other))} is the same, and says something else"
+                raise ConfigError(f"{_prefix((table, name), file)}: {problem}")
 
 
 def _checked(key: Key, value: object, source: TomlFile | str) -> Any:

@@ -25,6 +25,15 @@ A_PRICE = 'expected US dollars per million tokens as a decimal in quotes, such a
             "FILE:2: prices.x.currency: unknown key; [prices.x] has input, output, cached_read, cached_write, "
             "cached_write_1h and context",
         ),
+        (
+            '[prices."claude-opus-5.5"]\ninput = "1"\n[prices."Claude-Opus-5-5"]\ninput = "2"\n',
+            "FILE:3: prices.Claude-Opus-5-5: expected each model once; "
+            'prices."claude-opus-5.5" is the same, and says something else',
+        ),
+        (
+            '[aliases]\nopus = "claude-opus-5-5"\nOpus = "claude-opus-5"\n',
+            "FILE:3: aliases.Opus: expected each model once; aliases.opus is the same, and says something else",
+        ),
         ("[run]\nfoo = 1\n", "FILE:2: run.foo: unknown key; [run] has agent, summary, estimate and budget"),
         (
             '[agents."a b"]\nscop = "turn"\n',
@@ -226,6 +235,11 @@ def test_a_file_in_another_encoding_is_refused_and_a_byte_order_mark_is_not(mach
     assert machine.error() == "FILE: expected UTF-8 text"
     machine.user("").write_bytes(b"\xef\xbb\xbfshare_titles = true\r\n")
     assert machine.load().share_titles
+
+
+def test_two_spellings_of_one_model_may_say_the_same(machine: Machine) -> None:
+    machine.user('[prices]\n"gpt-5.5" = { input = "1" }\n"GPT-5.5" = { input = "1" }\n"gpt-5" = { input = "2" }\n')
+    assert len(machine.load().pricing.prices) == 3
 
 
 @pytest.mark.parametrize(
