@@ -65,8 +65,11 @@ def list_prices(
     if not found:
         return f"no model in the catalog has {clean(search)!r} in its name\n"
     header = ["model", "context", *_TITLES.values()]
-    rows = [[row.name, _tokens(row.row.window), *_cells(_quote(row, at).rates)] for row in found]
+    quotes = [_quote(row, at) for row in found]
+    rows = [[row.name, _tokens(row.row.window), *_cells(quote.rates)] for row, quote in zip(found, quotes, strict=True)]
     note = f"US dollars per million tokens; catalog of {catalog.date}"
+    if later := sum(quote.estimated for quote in quotes):
+        note += f"; for {later} the first price, which is later"
     if width is None:
         return f"{aligned([header, *rows], _RIGHT)}{note}\n"
     cells = zip(header, zip(*rows, strict=True), _RIGHT, _SPARE, strict=True)

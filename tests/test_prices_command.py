@@ -86,6 +86,21 @@ def test_the_moment_decides_between_dated_prices(catalog: Catalog) -> None:
     assert (old["since"], new["since"]) == ("2026-09-28", "2026-10-07")
 
 
+def test_what_tokens_cost_before_the_first_known_price_is_told_as_an_estimate(catalog: Catalog) -> None:
+    long_ago = int(datetime(2020, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000_000
+    answer = cost(catalog, "claude-opus-5-5", SOL, long_ago)
+    assert (answer["cost"], answer["estimated"]) == (cost(catalog, "claude-opus-5-5", SOL)["cost"], True)
+    assert answer["notes"] == ["no price is known before 2026-09-22: as from then on"]
+    assert prices.cost(catalog, "claude-opus-5-5", SOL, long_ago).endswith(f"; {answer['notes'][0]}\n")
+
+
+def test_a_list_says_of_how_many_models_the_first_known_price_is_later(catalog: Catalog) -> None:
+    long_ago = int(datetime(2020, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000_000
+    listed = prices.list_prices(catalog, long_ago, "anthropic/claude-opus-5-5")
+    assert listed.endswith("; for 1 the first price, which is later\n")
+    assert "the first price" not in prices.list_prices(catalog, NOW)
+
+
 def test_both_kinds_of_cache_write_may_be_given(catalog: Catalog) -> None:
     tokens = Tokens(Usage(cached_write=1_000_000), cached_write_1h=1_000_000)
     assert cost(catalog, "claude-opus-5-5", tokens)["cost"] == {"USD": "13"}

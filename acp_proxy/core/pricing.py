@@ -132,14 +132,17 @@ def quote(row: PriceRow, at: int, context: int | None, prompt: int) -> Quote:
     """The row's rates at `at` (Unix ns), for a largest request of `context` tokens out of `prompt` in all.
 
     Long-context tiers are per request. Without `context` the base price is certain as long as everything together is
-    below the first tier, else it is an estimate. Before a row's first known price that first price holds.
+    below the first tier, else it is an estimate. Before a row's first known price that price is taken, as an estimate.
     """
+    estimated, notes = False, []
     for step in reversed(row.steps):
         if step.since is None or step.since <= at:
             break
     else:
         step = row.steps[0]
-    rates, estimated, notes = step.rates, False, []
+        estimated = True
+        notes.append(f"no price is known before {_moment(step.since or 0).date()}: as from then on")
+    rates = step.rates
     if context is not None:
         for tier in step.tiers:
             if context > tier.above:

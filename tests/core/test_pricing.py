@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_proxy.core.money import Money
-from acp_proxy.core.pricing import Peak, PriceRow, Rates, Step, Tier, cost, quote
+from acp_proxy.core.pricing import Peak, PriceRow, Quote, Rates, Step, Tier, cost, quote
 from acp_proxy.core.usage import Usage
 
 CLAUDE = Rates.of("4", "20", "0.2", "5", "8")
@@ -171,12 +171,15 @@ def test_without_tiers_no_context_is_needed() -> None:
     assert not quote(PriceRow((Step(None, CLAUDE),)), 0, None, prompt=10**9).estimated
 
 
-def test_a_price_holds_from_its_date_on_and_the_first_one_before_it_too() -> None:
+def test_a_price_holds_from_its_date_on_and_the_first_one_before_it_as_an_estimate() -> None:
     old, new = Rates.of("5", "30"), Rates.of("4", "20")
     row = PriceRow((Step(at("2026-07-09"), old), Step(at("2026-08-21"), new)))
+    assert quote(row, at("2026-07-09"), None, 0) == Quote(old, at("2026-07-09"))
     assert quote(row, at("2026-08-20T23:59:59"), None, 0).rates == old
     assert quote(row, at("2026-08-21"), None, 0).rates == new
-    assert quote(row, at("2025-01-01"), None, 0).rates == old
+    before = quote(row, at("2026-07-08T23:59:59"), None, 0)
+    assert (before.rates, before.estimated) == (old, True)
+    assert before.notes == ("no price is known before 2026-07-09: as from then on",)
 
 
 PEAK = Peak(at("2026-08-16T16:00"), ((1, 4), (6, 10)), 2, frozenset({date(2026, 10, 1)}))
