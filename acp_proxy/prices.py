@@ -54,20 +54,24 @@ def list_prices(
     width: int | None = None,
     environ: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Every row whose name contains `search`, with the prices at `at` (Unix ns), base tier.
+    """Every model whose name contains `search`, with the prices at `at` (Unix ns), base tier.
 
     For a terminal of `width` columns, which shows fewer prices where it is narrow.
     """
     wanted = search.strip().lower()
-    found = [Found(name, row) for name, row in catalog.rows if wanted in name]
+    found = {name: row for name, row in catalog.listed().items() if wanted in name}
+    quotes = [_quote(row, at) for row in found.values()]
     if as_json:
-        return as_json_text([_answer(row.name, row, _quote(row, at)) for row in found])
+        return as_json_text([_answer(*each, quote) for each, quote in zip(found.items(), quotes, strict=True)])
     if not found:
         return f"no model in the catalog has {clean(search)!r} in its name\n"
     header = ["model", "context", *_TITLES.values()]
-    quotes = [_quote(row, at) for row in found]
-    rows = [[row.name, _tokens(row.row.window), *_cells(quote.rates)] for row, quote in zip(found, quotes, strict=True)]
-    note = f"US dollars per million tokens; catalog of {catalog.date}"
+    rows = [
+        [clean(name), _tokens(row.row.window), *_cells(quote.rates)]
+        for (name, row), quote in zip(found.items(), quotes, strict=True)
+    ]
+    own = " and prices of the configuration" if any(row.configured for row in found.values()) else ""
+    note = f"US dollars per million tokens; catalog of {catalog.date}{own}"
     if later := sum(quote.estimated for quote in quotes):
         note += f"; for {later} the first price, which is later"
     if width is None:

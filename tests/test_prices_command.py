@@ -238,3 +238,24 @@ def test_list_as_json_is_an_array_of_the_same_objects(catalog: Catalog) -> None:
     shown = json.loads(prices.show(catalog, "anthropic/claude-opus-5-5", NOW, as_json=True))
     assert shown in listed
     assert all(row["model"] == row["resolved"] for row in listed)
+
+
+def test_a_list_has_the_users_prices_and_windows_as_show_has_them() -> None:
+    own = Catalog(
+        {
+            "gpt-5.5": Price("1", "2"),
+            "claude-opus-5.5": Price(context=500_000),
+            "claude-opus-5-5-20270101": Price("3", "4"),
+            "my-gateway/big-model": Price("1.20", "6"),
+        }
+    )
+    listed = {row["model"]: row for row in json.loads(prices.list_prices(own, NOW, as_json=True))}
+    for model in ("openai/gpt-5.5", "anthropic/claude-opus-5-5", "claude-opus-5-5-20270101", "my-gateway/big-model"):
+        assert listed.pop(model) == json.loads(prices.show(own, model, NOW, as_json=True))
+    assert (
+        listed.items()
+        <= {row["model"]: row for row in json.loads(prices.list_prices(Catalog(), NOW, as_json=True))}.items()
+    )
+    text = prices.list_prices(own, NOW, "big-model")
+    assert text.splitlines()[1].split() == ["my-gateway/big-model", "-", "1.2", "6", "-", "-", "-"]
+    assert text.endswith(f"catalog of {own.date} and prices of the configuration\n")

@@ -125,6 +125,14 @@ class Catalog:
         """All rows of the packaged table, by name."""
         return ((name, self._table.row(name)) for name in sorted(self._table.rows))
 
+    def listed(self) -> dict[str, Found]:
+        """What `find` answers for the name of each row, and for what else the user has set a price or a window."""
+        found = {name: Found(name, row) for name, row in self.rows}
+        for name in self._prices:
+            if own := self.find(name):
+                found[own.name if self.find(own.name) == own else name] = own
+        return dict(sorted(found.items()))
+
     def _resolve(self, model: str) -> Found | None:
         meant = self._meant(model)
         return self._find(meant, models.window_hint(model) or models.window_hint(meant))
