@@ -56,10 +56,11 @@ def list_prices(
 ) -> str:
     """Every model whose name contains `search`, with the prices at `at` (Unix ns), base tier.
 
-    For a terminal of `width` columns, which shows fewer prices where it is narrow.
+    A dot in it is a dash, as in an id of Claude's and its row. For a terminal of `width` columns, which shows fewer
+    prices where it is narrow.
     """
-    wanted = search.strip().lower()
-    found = {name: row for name, row in catalog.listed().items() if wanted in name}
+    wanted = _dashed(search.strip().lower())
+    found = {name: row for name, row in catalog.listed().items() if wanted in _dashed(name)}
     quotes = [_quote(row, at) for row in found.values()]
     if as_json:
         return as_json_text([_answer(*each, quote) for each, quote in zip(found.items(), quotes, strict=True)])
@@ -151,6 +152,10 @@ def _answer(model: str, found: Found | None, quote: Quote | None, priced: Priced
         answer["estimated"] = quote.estimated or priced.estimated
         answer["notes"] = [*quote.notes, *([priced.detail] if priced.detail else [])]
     return answer
+
+
+def _dashed(name: str) -> str:
+    return name.replace(".", "-")
 
 
 def _quote(found: Found, at: int) -> Quote:

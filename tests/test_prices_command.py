@@ -259,3 +259,9 @@ def test_a_list_has_the_users_prices_and_windows_as_show_has_them() -> None:
     text = prices.list_prices(own, NOW, "big-model")
     assert text.splitlines()[1].split() == ["my-gateway/big-model", "-", "1.2", "6", "-", "-", "-"]
     assert text.endswith(f"catalog of {own.date} and prices of the configuration\n")
+
+
+@pytest.mark.parametrize("search", ["claude-opus-5.5", "Opus-5.5", "gpt-6-1-sol"])
+def test_a_list_is_searched_whether_a_version_has_dots_or_dashes(catalog: Catalog, search: str) -> None:
+    row = "openai/gpt-6.1-sol " if "sol" in search else "anthropic/claude-opus-5-5 "
+    assert any(line.startswith(row) for line in prices.list_prices(catalog, NOW, search).splitlines())
