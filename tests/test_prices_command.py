@@ -188,6 +188,14 @@ def test_an_unknown_model_is_told_with_what_sets_it_and_what_is_similar(catalog:
     assert '[aliases] "opus" = "…"' in prices.show(catalog, "opus", NOW)
 
 
+def test_an_alias_that_leads_to_no_price_is_told_with_what_it_names() -> None:
+    aliased = Catalog(aliases={"default": "gpt-6.1-so", "opus": "sonnet"})
+    unknown, alias = (prices.show(aliased, model, NOW) for model in ("default", "opus[1m]"))
+    assert unknown.startswith('default is gpt-6.1-so by [aliases]: not in the catalog; [prices."gpt-6.1-so"] gives it')
+    assert "openai/gpt-6.1-sol" in unknown
+    assert alias.startswith("opus[1m] is sonnet by [aliases]: no fixed model, so no price; ")
+
+
 def test_escape_sequences_in_a_model_id_do_not_reach_the_terminal(catalog: Catalog) -> None:
     for text in (
         prices.show(catalog, "\x1b[31mred\x07", NOW),

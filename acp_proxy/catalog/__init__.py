@@ -104,7 +104,7 @@ class Catalog:
         name = models.lab_and_model(found.name)[1]
         if not found.configured or self._has_price(name, found):
             return name
-        return next((other for other in (found.name, self._meant(model)) if self._has_price(other, found)), name)
+        return next((other for other in (found.name, self.meant(model)) if self._has_price(other, found)), name)
 
     def lab(self, model: str) -> str | None:
         """Who makes the model that an id names; None where that is not known, or only who sells it is."""
@@ -114,6 +114,11 @@ class Catalog:
     def find(self, model: str | None) -> Found | None:
         """The row that a reported id resolves to; None when there is none."""
         return self._resolved(model) if model and len(model) <= models.LONGEST else None
+
+    def meant(self, model: str) -> str:
+        """The id that the user's aliases name in place of this one; itself where there is no such alias."""
+        alias = next((name for name in models.alias_names(model) if name in self._aliases), None)
+        return model if alias is None else self._aliases[alias]
 
     @property
     def date(self) -> date:
@@ -134,12 +139,8 @@ class Catalog:
         return dict(sorted(found.items()))
 
     def _resolve(self, model: str) -> Found | None:
-        meant = self._meant(model)
+        meant = self.meant(model)
         return self._find(meant, models.window_hint(model) or models.window_hint(meant))
-
-    def _meant(self, model: str) -> str:
-        alias = next((name for name in models.alias_names(model) if name in self._aliases), None)
-        return model if alias is None else self._aliases[alias]
 
     def _has_price(self, model: str, of: Found) -> bool:
         found = self.find(model)
