@@ -301,6 +301,7 @@ def _faults(row: PriceRow) -> list[str]:
             "no window in tokens": row.window is not None and row.window < 1_000,
             "later steps without a date": None in dates,
             "dates out of order": dates != sorted(dates, key=lambda since: since or 0),
+            "a price that never holds": len({step.since for step in row.steps}) < len(row.steps),
             "no input price": any(not each.input for each in rates),
             "no output price": any(not each.output for each in rates),
             "free caches": any(0 in (each.cached_read, each.cached_write) for each in rates),

@@ -183,8 +183,12 @@ def _recent(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Without repetitions, and without what was over when the history begins."""
     kept: list[Step] = []
     for step in steps:
-        if not any(step.rates[:2]) or (kept and kept[-1].prices == step.prices):
+        if not any(step.rates[:2]):
             continue  # nothing is free: that was the price before there was one
+        if kept and step.since and kept[-1].since == step.since:
+            kept.pop()  # noticed on the same day, and it never holds
+        if kept and kept[-1].prices == step.prices:
+            continue
         if kept and step.since and step.since <= HISTORY_FROM:
             kept.clear()
         kept.append(step)
