@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from acp_proxy.catalog import Catalog
+from acp_proxy.config.values import Price
 from acp_proxy.core.entry import Entry
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import NOTHING, Usage
@@ -155,6 +156,13 @@ def test_the_catalog_agrees_with_what_claude_says_its_calls_cost() -> None:
     for row in metered_by(Catalog(), Path("claude-agent-acp-0.100.0/basic.jsonl")).rows[:1]:
         (line,) = row.lines
         assert Catalog().price(line.model, line.usage, row.ended_at).cost == line.cost
+
+
+def test_a_users_price_that_lacks_that_of_output_leaves_the_cost_that_claude_says() -> None:
+    basic = Path("claude-agent-acp-0.100.0/basic.jsonl")
+    priced = metered_by(Catalog({"claude-opus-5-5": Price("4")}), basic).rows
+    assert [row.costs for row in priced] == [row.costs for row in metered_by(Catalog(), basic).rows] != []
+    assert {row.cost_source for row in priced} <= {"agent", "parent"}
 
 
 def lines_of(recording: Path) -> list[str]:

@@ -80,7 +80,7 @@ class Catalog:
             found.name,
             estimated=priced.cost is not None and (priced.estimated or quote.estimated),
             detail="; ".join((*quote.notes, priced.detail) if priced.detail else quote.notes),
-            configured=found.configured,
+            configured=found.configured and priced.cost is not None,  # else the agent's own cost stands
         )
 
     def window(self, model: str | None) -> int | None:
