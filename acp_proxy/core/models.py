@@ -69,8 +69,8 @@ LAB_OF_PREFIX = {lab: lab for lab in LABS} | {
 }
 
 _ALIASES = frozenset(
-    {"default", "opus", "sonnet", "haiku", "opusplan", "best", "pro", "flash"}
-    | {"coder-model", "kimi-for-coding", "<synthetic>"}
+    {"default", "opus", "sonnet", "haiku", "fable", "opusplan", "best", "pro", "flash"}
+    | {"coder-model", "vision-model", "kimi-for-coding", "<synthetic>"}
 )
 _AFFIX = re.compile(r"(?:\([\w.-]+\)|,thinking|\[(?P<hint>[^\[\]]*)\])$")
 _DATE = re.compile(r"-20\d\d(?:(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))$")
