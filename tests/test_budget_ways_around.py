@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.config import Config, load
+from acp_proxy.configured import catalog_of
 from acp_proxy.core.budget import Budget
 from acp_proxy.core.money import Money
+from acp_proxy.core.usage import Usage
 from acp_proxy.doctor.budgets import budget_troubles
 from acp_proxy.ledger import open_ledger
 
@@ -126,6 +128,40 @@ def test_what_the_user_says_of_costs_counts_where_the_administrator_says_nothing
         machine.load().agents,
     )
     assert machine.troubles(after) == []
+
+
+SPELLINGS = (
+    "Claude-Opus-5.5",
+    "anthropic/claude-opus-5-5",
+    "claude-opus-5-5[1m]",
+    "claude-opus-5-5/high",
+    "default[high]",
+)
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_what_the_administrator_says_of_a_model_stands_however_the_user_spells_it(
+    machine: Machine, spelling: str
+) -> None:
+    machine.admin.write_text(
+        f'{machine.closed}[prices."claude-opus-5-5"]\ninput = "4"\noutput = "20"\n'
+        '[aliases]\ndefault = "claude-opus-5-5"\n'
+    )
+    table = "aliases" if "default" in spelling else "prices"
+    says = '"cheap"' if table == "aliases" else '{ input = "0", output = "0" }'
+    config = machine.load(f'[{table}]\n"{spelling}" = {says}\n')
+    assert catalog_of(config).price(spelling, Usage(input=1_000_000), 0).cost == Money.of("4", "USD")
+    assert config.overruled
+    assert machine.troubles(config) == []
+
+
+def test_what_the_administrator_says_of_one_effort_or_window_leaves_the_model_open(machine: Machine) -> None:
+    machine.admin.write_text(
+        f'{machine.closed}[prices."gpt-5.5/high"]\ninput = "9"\noutput = "9"\n[aliases]\n"opus[1m]" = "dear"\n'
+    )
+    config = machine.load('[prices."gpt-5.5"]\ninput = "1"\noutput = "1"\n[aliases]\nopus = "gpt-5.5"\n')
+    prices = [catalog_of(config).price(model, Usage(input=1_000_000), 0).cost for model in ("opus", "gpt-5.5/high")]
+    assert prices == [Money.of("1", "USD"), Money.of("9", "USD")]
 
 
 def test_a_budget_for_an_agent_goes_by_a_name_that_the_user_may_choose_and_doctor_says_so(machine: Machine) -> None:

@@ -76,13 +76,22 @@ def of_flags(options: Mapping[str, str]) -> Settings:
 
 def outside_of(final: Settings, lower: Settings) -> Settings:
     """What the administrator left open. A price or an agent that the administrator's file has is final as a whole."""
-    closed = {_unit(key) for key in final}
-    return {key: value for key, value in lower.items() if _unit(key) not in closed}
+    both = {key[0] for key in final} & {key[0] for key in lower}
+    closed = {_units(key)[0] for key in final if key[0] in both}
+    return {key: value for key, value in lower.items() if key[0] not in both or closed.isdisjoint(_units(key))}
 
 
-def _unit(key: Key) -> Key:
+def _units(key: Key) -> list[Key]:
+    """What is final as a whole: the key's own, and for a model those that apply to its name, whose spellings differ."""
     pattern = pattern_of(key)
-    return key[: pattern.index("*") + 1] if "*" in pattern else key
+    if "*" not in pattern:
+        return [key]
+    at = pattern.index("*")
+    if key[0] not in ("prices", "aliases"):
+        return [key[: at + 1]]
+    from acp_proxy.core.models import alias_names, without_lab  # where both files tell of these
+
+    return [(key[0], without_lab(name) if key[0] == "prices" else name) for name in alias_names(key[at])]
 
 
 def _settings(file: TomlFile, table: Mapping[str, Any], above: Key) -> Iterator[tuple[Key, Any]]:

@@ -120,6 +120,12 @@ def canonical(name: str) -> str:
     return head + slash + tail.replace(".", "-") if tail.startswith("claude-") else name
 
 
+def without_lab(name: str) -> str:
+    """`canonical`, of a lab's model without that lab, whose prefix may be left out."""
+    prefix, slash, model = canonical(name).partition("/")
+    return model if slash and prefix in LAB_OF_PREFIX else f"{prefix}{slash}{model}"
+
+
 def costs_more_by_region(claude: str) -> bool:
     """Whether regional endpoints sell this Claude at 110 % of its list price: from 4.5 on."""
     version = _CLAUDE_VERSION.match(claude)

@@ -72,9 +72,10 @@ def _ways_around(budget: Budget, config: Config) -> Iterator[str]:
     if not config.run.estimate and "run.estimate" not in config.final:
         yield "it counts nothing of agents that report nothing, for run.estimate = false is the user's"
     of_user, of_admin = ({key[:2] for key in config.by_file[layer] if key[0] in _COUNTING} for layer in _FILES)
-    if own := sorted(map(dotted, of_user - of_admin)):
+    in_force = _in_force(config)
+    if own := sorted(dotted(key) for key in of_user - of_admin if key in in_force or key[0] == "pricing"):
         yield f"it counts by {' and '.join(own)} of the user's own file"
-    if told := sorted(map(dotted, _in_force(config) - of_user - of_admin)):
+    if told := sorted(map(dotted, in_force - of_user - of_admin)):
         yield f"it counts by {' and '.join(told)} of the environment"
 
 
