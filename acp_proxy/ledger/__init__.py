@@ -41,6 +41,10 @@ class LedgerReadOnlyError(LedgerUnavailableError):
     """It can be read, and takes no writes now: a standby of a database."""
 
 
+class LedgerForbiddenError(LedgerError):
+    """This role of a database may not do that; another may, as where it was given nothing but to read."""
+
+
 class RowRefusedError(LedgerError):
     """A row holds what no ledger can keep, such as a number beyond 64 bits; other rows are not concerned."""
 
@@ -290,7 +294,7 @@ def open_reader(
 def _settle_dead(ledger: SqlReader, warn: Warn, clock: Callable[[], int]) -> None:
     try:
         ledger.settle_dead(clock())
-    except LedgerReadOnlyError:
+    except (LedgerReadOnlyError, LedgerForbiddenError):
         pass  # who writes will find them
     except LedgerUnavailableError as error:  # it may still be read, and the journals stay
         warn("journal.not_recovered", error=str(error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from acp_proxy.ledger import LedgerUnavailableError
+from acp_proxy.ledger import LedgerForbiddenError, LedgerUnavailableError
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.times import SECOND
 
@@ -25,5 +25,5 @@ class Dead:
         now = self._clock()
         if abs(now - self._looked_at) >= BETWEEN:
             self._looked_at = now
-            with suppress(LedgerUnavailableError):
+            with suppress(LedgerUnavailableError, LedgerForbiddenError):
                 self._ledger.settle_dead(now)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import groupby
 
 from acp_proxy.core.budget import Account, Standing
-from acp_proxy.ledger import LedgerReadOnlyError
+from acp_proxy.ledger import LedgerForbiddenError, LedgerReadOnlyError
 from acp_proxy.ledger.accounts.standings import Found, Question, owners_of
 from acp_proxy.ledger.accounts.summing import organisation_of
 from acp_proxy.ledger.dialects import Dialect
@@ -22,7 +22,8 @@ def live_standings(
     """One by one; accounts of one organisation stand together."""
     found = _found(read, accounts, now, dialect)
     if (found.expired or any(each.held for each in found.standings)) and _any_owner_gone(read, accounts):
-        with suppress(LedgerReadOnlyError):  # on a standby it stays held until who writes books it
+        # On a standby, or for a role that only reads, it stays held until who writes books it.
+        with suppress(LedgerReadOnlyError, LedgerForbiddenError):
             settle_dead(now)
             found = _found(read, accounts, now, dialect)
     return found.standings

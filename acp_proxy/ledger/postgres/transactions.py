@@ -17,12 +17,19 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from acp_proxy.ledger import LedgerError, LedgerReadOnlyError, LedgerUnavailableError, RowRefusedError
+from acp_proxy.ledger import (
+    LedgerError,
+    LedgerForbiddenError,
+    LedgerReadOnlyError,
+    LedgerUnavailableError,
+    RowRefusedError,
+)
 from acp_proxy.ledger.postgres.connection import Connection, connect
 from acp_proxy.ledger.postgres.errors import (
     CONFLICTS,
     ENDED,
     LOST,
+    NO_RIGHT,
     NO_STATEMENT,
     NO_SUCH_LEVEL,
     PASSING,
@@ -169,6 +176,8 @@ class Transactions:
         if state.startswith(ENDED):
             return _LostError(self._line(error))
         kind = LedgerUnavailableError if state.startswith(PASSING) else LedgerError
+        if state == NO_RIGHT:
+            kind = LedgerForbiddenError
         return kind(f"ledger {self._url}: {self._line(error)}")
 
     def takes_no_writes(self) -> LedgerReadOnlyError:

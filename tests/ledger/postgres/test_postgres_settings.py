@@ -15,16 +15,19 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
+from acp_proxy.ledger.budgets import EXPIRY
+from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.postgres import schema
 from acp_proxy.ledger.postgres.errors import first_line
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from acp_proxy.ledger.sqlite.version import STEPS
 from acp_proxy.ledger.statements import Run
+from acp_proxy.serve.dead import Dead
 from harness.daemons import until
 from harness.postgres import Server, asked, name_of, running
 from tests.cases import each_of
 from tests.core.accounts import usd
-from tests.ledger.holds import CAP, held, hold
+from tests.ledger.holds import CAP, GONE, held, hold
 from tests.ledger.postgres.roles import role
 from tests.ledger.rows import ALICE, NOON, Warnings, row
 from tests.notify.house import channel, desk, notice
@@ -201,6 +204,27 @@ class TestRoles:
                 LedgerUnavailableError, match=r"takes no writes: a standby, or a role that may only read$"
             ):
                 ledger.append([row()])
+
+    def test_one_that_was_only_given_to_read_reads_beside_what_the_dead_left(
+        self, postgres: Server, empty: str, tmp_path: Path
+    ) -> None:
+        warnings = Warnings()
+        with closing(open_ledger(empty, journals=())) as ledger:
+            ledger.append([row(id="booked")])
+            hold(ledger, "dead", (CAP, "0.5"), owner=GONE)
+            with closing(open_journal([tmp_path], ledger.url, warnings)) as journal:
+                journal.write(row(id="left"))
+            url = role(postgres, empty, "looking", "")
+            refused = "REVOKE INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public FROM looking"
+            postgres.execute(name_of(empty), refused)
+            with closing(open_ledger(url, journals=[tmp_path], warn=warnings)) as looking:
+                assert [found.entry.id for found in looking.rows(Query())] == ["booked"]
+                assert held(looking, CAP) == (usd("0.01"), usd("0.5"))
+                Dead(looking, iter((NOON, NOON + 2 * EXPIRY)).__next__).take_over()
+            assert warnings.events == []
+            assert ledger.settle_dead(NOON + 2 * EXPIRY) == 1
+            assert held(ledger, CAP) == (usd("0.51"), 0)
+        assert len(list(tmp_path.glob("*.journal"))) == 1
 
     async def test_one_without_the_right_to_note_what_it_sends_sends_nothing_and_says_so_once(
         self, postgres: Server, empty: str
