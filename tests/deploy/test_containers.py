@@ -121,6 +121,15 @@ def test_what_is_mounted_is_there() -> None:
     assert [mount for mount in mounts if mount.startswith(".") and not (DEPLOY / mount).exists()] == []
 
 
+def test_an_update_starts_anew_whatever_reads_files_of_the_repository() -> None:
+    """Compose does not look into them: Prometheus would go on with the rules of the old version."""
+    (update,) = re.findall(r"^\| update \| .*docker compose up .*$", (DEPLOY / "README.md").read_text(), re.MULTILINE)
+    restarted = re.findall(r"docker compose restart ([a-z ]+)`", update)[0].split()
+    reading = [name for name, service in SERVICES.items() if any(each[0] == "." for each in service.get("volumes", []))]
+    once = ["postgres"]  # when the database is made
+    assert sorted(restarted) == sorted(set(reading) - {*once, *(name for name in reading if "build" in SERVICES[name])})
+
+
 def test_the_configuration_of_a_team_is_valid(tmp_path: Path) -> None:
     loaded = config.load({}, {"HOME": str(tmp_path)}, admin_file=DEPLOY / "config.toml")
     assert loaded.ledger.url == f"postgresql://acp_proxy@{SETTINGS['LEDGER_HOST']}/acp_proxy"
