@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
@@ -17,6 +18,7 @@ _LIBPQS = frozenset(
     | {"sslsni", "tcp_user_timeout"}
 )
 FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
+_SEARCH_PATH = re.compile(r"(?:-c ?|--)search[_-]path=(\S+)")  # within `options`
 
 
 class Address(Struct, frozen=True):
@@ -45,7 +47,8 @@ class Address(Struct, frozen=True):
             advice = "sslmode=verify-full also tells who the server is"
             raise LedgerError(f"ledger URL with channel_binding=require, which is not known here: {advice}")
         options = {name: value for name, value in options.items() if name not in _LIBPQS}
-        host = parts.netloc.rpartition("@")[2].lower() or options.get("host", "localhost")
+        unnamed = "" if "service" in options else "localhost"
+        host = parts.netloc.rpartition("@")[2].lower() or options.get("host", unnamed)
         # What is shown is what stands behind the last @ before a slash: a password with a slash would be.
         if "@" in parts.path or not all(map(_is_host, host.split(","))):
             raise LedgerError(
@@ -54,14 +57,24 @@ class Address(Struct, frozen=True):
         if parts.path.strip("/") == "" and "dbname" not in options and "database" not in options:
             raise LedgerError("ledger URL without a database, expected postgresql://HOST/DATABASE")
         name = parts.path.strip("/") or options.get("dbname") or options.get("database")
-        port = "" if ":" in host.rpartition("]")[2] or host.startswith("/") else f":{options.get('port', 5432)}"
+        known = not host or ":" in host.rpartition("]")[2] or host.startswith("/")
+        port = "" if known else f":{options.get('port', 5432)}"
         system_roots = options.get("sslrootcert") == "system"
         if system_roots:
             del options["sslrootcert"]
         user = unquote(parts.username or options.get("user", ""))
         files = {option: options[option] for option in FILES if option in options}
         dsns = tuple(_dsns(parts, options))
-        return cls(f"postgresql://{host}{port}/{name}", dsns, pooled, user, files, system_roots)
+        shown = f"postgresql://{host}{port}/{name}{_which(options)}"
+        return cls(shown, dsns, pooled, user, files, system_roots)
+
+
+def _which(options: Mapping[str, str]) -> str:
+    """What tells a ledger from others of one host and database, whose journals are not its own."""
+    schemas = [*_SEARCH_PATH.findall(options.get("options", "")), options.get("search_path")]
+    told = {"service": options.get("service"), "search_path": next(filter(None, reversed(schemas)), None)}
+    text = urlencode({name: value for name, value in told.items() if value})
+    return f"?{text}" if text else ""
 
 
 def _dsns(parts: SplitResult, options: Mapping[str, str]) -> Iterator[str]:

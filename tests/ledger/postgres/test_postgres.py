@@ -292,6 +292,13 @@ class TestTrouble:
         ("postgresql:///ledger?host=/run/postgresql", "postgresql:///run/postgresql/ledger"),
         ("postgresql://u:p@[::1]:6543/l", "postgresql://[::1]:6543/l"),
         ("postgresql://u:p%2Fq@one:1,two:2/l", "postgresql://one:1,two:2/l"),
+        ("postgresql:///l?service=team", "postgresql:///l?service=team"),
+        ("postgresql://h/l?search_path=one&sslmode=require", "postgresql://h:5432/l?search_path=one"),
+        ("postgresql://h/l?options=-c%20search_path%3Done%20-c%20jit%3Doff", "postgresql://h:5432/l?search_path=one"),
+        (
+            "postgresql://h/l?options=--search-path%3Dzero%20-csearch_path%3Done",
+            "postgresql://h:5432/l?search_path=one",
+        ),
     ],
 )
 def test_a_ledger_is_the_same_however_its_url_is_spelt(url: str, canonical: str) -> None:

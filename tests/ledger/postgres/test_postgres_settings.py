@@ -88,6 +88,16 @@ def test_a_schema_that_the_url_names_has_a_ledger_of_its_own(postgres: Server, e
         use(url)
 
 
+def test_what_the_dead_left_goes_to_the_ledger_of_their_schema(postgres: Server, empty: str, tmp_path: Path) -> None:
+    postgres.execute(name_of(empty), "CREATE SCHEMA other")
+    other = f"{empty}?search_path=other"
+    with closing(open_journal([tmp_path], other, Warnings())) as journal:
+        journal.write(row(id="left"))
+    for url, rows in ((empty, []), (other, ["left"])):
+        with closing(open_ledger(url, journals=[tmp_path])) as ledger:
+            assert [found.entry.id for found in ledger.rows(Query())] == rows
+
+
 class TestEncodings:
     def test_one_that_keeps_bytes_as_they_are_keeps_every_text(self, postgres: Server, tmp_path: Path) -> None:
         use(created(postgres, tmp_path.name, "SQL_ASCII"))
