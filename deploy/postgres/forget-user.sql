@@ -39,6 +39,12 @@ DELETE FROM announced -- of a rolling budget with the number of the window behin
 DELETE FROM surcharge
     WHERE org_id = :'organisation' AND CASE WHEN account LIKE '[%' THEN account::json -> 5 ->> 'user' = :'name' END;
 
+-- Turns of proxies that were killed: four days later each would be booked under the name, at what it held.
+DELETE FROM hold WHERE org_id = :'organisation' AND turn IN (
+    SELECT turn FROM open_turn WHERE org_id = :'organisation' AND user_id = :'name'
+);
+DELETE FROM open_turn WHERE org_id = :'organisation' AND user_id = :'name';
+
 -- What people were told of them.
 CREATE TEMPORARY TABLE told ON COMMIT DROP AS
     SELECT id FROM notice

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,10 +12,15 @@ from typing import Any
 
 import asyncpg
 import pytest
+from msgspec.structs import replace
 
-from acp_proxy.ledger import Query, open_ledger
-from acp_proxy.ledger.budgets import Grant
+from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.ledger import OpenTurn, Query, open_ledger
+from acp_proxy.ledger.budgets import EXPIRY, Grant
 from harness.postgres import Server, running
+from tests.core.accounts import budget
+from tests.ledger.holds import ELSEWHERE, account
+from tests.ledger.rows import ALICE
 from tests.real.team import Team
 
 pytestmark = pytest.mark.real
@@ -57,6 +63,10 @@ def team(tmp_path: Path, server: Server) -> Team:
     with closing(open_ledger(team.ledger)) as ledger:
         for number, (value, who) in enumerate([(GOES, STAYS), (STAYS, GOES), (STAYS, STAYS)]):
             ledger.grant(Grant(str(number), "default", "user", "each", value, 1, "USD", 0, 1, who, f"for {value}"))
+        now = time.time_ns()
+        last = OpenTurn("a turn whose proxy was killed", replace(ALICE, user=GOES), "s1", now, ELSEWHERE)
+        hers = account(budget("9 USD", per="user"), last.origin)
+        assert ledger.hold(last, [(hers, HoldSize(1, 1))], now, now + EXPIRY).admitted
     killed = "INSERT INTO surcharge SELECT org_id, key, 'a turn that was killed', 0, 1 FROM account WHERE key LIKE '[%'"
     server.execute("acp_proxy", killed)
     return team
