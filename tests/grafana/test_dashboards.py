@@ -138,6 +138,13 @@ def test_links_of_cells_keep_what_else_is_chosen(path: Path) -> None:
 
 
 @each_dashboard
+def test_links_of_cells_take_every_name_along_as_it_is(path: Path) -> None:
+    """Otherwise Grafana encodes for a whole address, and a team `R&D` would be read as `R`."""
+    for url in re.findall(r"/d/[\w-]+\?[^\"]*", path.read_text(encoding="utf-8")):
+        assert re.findall(r"\{__value[^}]*\}", url) == ["{__value.raw:percentencode}"]
+
+
+@each_dashboard
 def test_days_are_those_of_the_time_zone_that_readers_set_in_grafana(path: Path) -> None:
     assert load(path)["timezone"] == ""
 
