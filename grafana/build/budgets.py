@@ -19,6 +19,8 @@ LIMIT, GRANTED, SPENT, HELD = (
 ALLOWED = f"({LIMIT} + {GRANTED})"
 RESET = f"acp_proxy_budget_reset_timestamp_seconds{{{_CHOSEN}}}"
 USED = f"{SPENT} / ({ALLOWED} > 0)"
+# What budgets did that the exporter's configuration lacks is `other`, which jumps when one is renamed.
+_NAMED = f'{_CHOSEN}, budget!="other"'
 _SHADOW = f'acp_proxy_budget_info{{{_CHOSEN}, mode="shadow"}}'
 
 _LEVELS = "Yellow from 75 %, orange from 90 %, red where all is spent."
@@ -27,6 +29,7 @@ _SPENT = (
     "Spent is what turns that ended cost, held is what running ones may still cost. Of a budget per user, team … the "
     "one with the least left is shown. What is allowed is the limit and the grants that hold now."
 )
+_OTHERS = "Without budgets that the configuration of the exporter lacks."
 _FORECAST = (
     "Spent now, and the pace of the time chosen above until the reset. A window younger than that time is taken to be "
     "as old. Budgets without a reset (rolling, total) are not here."
@@ -75,7 +78,7 @@ def _pace() -> builders.CustomVariable:
 
 def _figures() -> Row:
     def decided(decisions: str) -> Query:
-        counter = f'acp_proxy_budget_decisions_total{{{_CHOSEN}, decision=~"{decisions}"}}'
+        counter = f'acp_proxy_budget_decisions_total{{{_NAMED}, decision=~"{decisions}"}}'
         return Query(gained(counter), "decisions", at_end=True)
 
     in_force = f"({USED} > 0.9) unless on (job, instance, budget) {_SHADOW}"
@@ -98,7 +101,7 @@ def _figures() -> Row:
                 4,
                 figure(
                     "Refused",
-                    "Prompts not let through in the time range, also where the ledger could not be asked.",
+                    f"Prompts not let through in the time range, also where the ledger could not be asked. {_OTHERS}",
                     decided("deny|fail_closed"),
                     bad,
                 ),
@@ -174,9 +177,9 @@ def _forecast() -> bargauge.Panel:
 def _decisions() -> timeseries.Panel:
     words = (
         "allow, warn: let through. deny: refused. shadow_deny: would have been refused. cancel: stopped in mid-turn. "
-        "grant: more was given. fail_open, fail_closed: the ledger could not be asked in time."
+        f"grant: more was given. fail_open, fail_closed: the ledger could not be asked in time. {_OTHERS}"
     )
-    counter = f"acp_proxy_budget_decisions_total{{{_CHOSEN}}}"
+    counter = f"acp_proxy_budget_decisions_total{{{_NAMED}}}"
     return bars(
         "Decisions",
         words,
@@ -187,7 +190,8 @@ def _decisions() -> timeseries.Panel:
 
 
 def _overshoot() -> timeseries.Panel:
-    counter = f"acp_proxy_budget_overshoot_total{{{_CHOSEN}}}"
-    about = "By how much turns that were let through ended above what was allowed, in the unit of the budget."
+    counter = f"acp_proxy_budget_overshoot_total{{{_NAMED}}}"
+    what = "By how much turns that were let through ended above what was allowed, in the unit of the budget."
+    about = f"{what} {_OTHERS}"
     query = Query(present(gained_ahead(counter, ["budget", "unit"])), "{{budget}} {{unit}}")
     return bars("Overshoot", about, query, Looks(COST, step="1h", none="none"), wide=False)

@@ -8,7 +8,7 @@ import pytest
 
 from grafana.build.promql import gained, gained_ahead
 from harness.prometheus import Prometheus, prometheus
-from tests.grafana.dashboards import chosen, filled
+from tests.grafana.dashboards import ALL_TARGETS, chosen, filled
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("grafana")]
 
@@ -40,6 +40,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     lines += _lines('job="started-without-ledger",instance="one"', without, away=range(71))
     kept = {minute: 80 if 80 < minute < 100 else minute for minute in range(121)}
     lines += _lines('job="ledger-away",instance="one"', kept, away=range(81, 100))
+    lines += _refusals("old", {minute: 40 + 5 * (minute > 70) for minute in range(81)})
+    lines += _refusals("new", {minute: 3 * (minute > 100) for minute in range(81, 121)})
+    lines += _refusals("other", dict.fromkeys(range(81, 121), 45))
     with prometheus(tmp_path_factory.mktemp("gained"), history="".join(lines)) as started:
         yield started
 
@@ -51,6 +54,12 @@ def _lines(target: str, scrapes: Scraped, away: Container[int] = ()) -> Iterator
         yield f"acp_proxy_ledger_up{{{target}}} {int(minute not in away)} {at}\n"
         if turns is not None:
             yield f'acp_proxy_turns_total{{agent="a",{target}}} {turns} {at}\n'
+
+
+def _refusals(budget: str, scrapes: Mapping[int, int]) -> Iterator[str]:
+    for minute, refused in scrapes.items():
+        labels = f'budget="{budget}",decision="deny",job="steady",instance="one"'
+        yield f"acp_proxy_budget_decisions_total{{{labels}}} {refused} {BEGIN + minute * EVERY}\n"
 
 
 @pytest.mark.parametrize("job", JOBS)
@@ -73,6 +82,13 @@ def test_a_ledger_that_comes_back_brings_only_what_came_since_it_was_seen(
     expression = gained(f'acp_proxy_turns_total{{job="{job}"}}')
     (found,) = server.query(filled(expression, chosen(HOUR, EVERY)), at=BEGIN + 2 * HOUR)
     assert found.value == gain
+
+
+def test_a_budget_that_is_renamed_has_refused_nobody_again(server: Prometheus) -> None:
+    """What it refused until then is that of `other` from then on."""
+    (refused,) = [each for each in ALL_TARGETS if each.panel == "Refused"]
+    (found,) = server.query(filled(refused.expression, chosen(HOUR, EVERY)), at=BEGIN + 2 * HOUR)
+    assert found.value == 5 + 3
 
 
 def test_ahead_is_the_same_an_hour_earlier(server: Prometheus) -> None:
