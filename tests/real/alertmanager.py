@@ -27,13 +27,13 @@ class Webhook:
 
 
 @contextmanager
-def alertmanager(directory: Path, webhook: Webhook) -> Iterator[int]:
-    """Sends every alert to `webhook` as soon as it has it; yields its port."""
+def alertmanager(directory: Path, webhook: Webhook, receiver: dict[str, Any] | None = None) -> Iterator[int]:
+    """Sends every alert to `webhook`, or to a receiver, as soon as it has it; yields its port."""
     port = free_port()
     config = directory / "alertmanager.json"  # JSON is YAML
     at_once = {"group_by": ["..."], "group_wait": "0s", "group_interval": "1s", "repeat_interval": "1h"}
-    receivers = [{"name": "webhook", "webhook_configs": [{"url": webhook.url}]}]
-    config.write_text(json.dumps({"route": {"receiver": "webhook", **at_once}, "receivers": receivers}))
+    receiver = receiver or {"name": "webhook", "webhook_configs": [{"url": webhook.url}]}
+    config.write_text(json.dumps({"route": {"receiver": receiver["name"], **at_once}, "receivers": [receiver]}))
     command = [
         "prometheus-alertmanager",
         f"--config.file={config}",
