@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -85,6 +86,24 @@ def may_be_batch(line: bytes) -> bool:
 def may_be_object(line: bytes) -> bool:
     """Whether a line that is, or begins with, these bytes may be an object to some reader, however lenient."""
     return line.lstrip(_BLANK_BYTES)[:1] in (b"{", b"")
+
+
+def breaks_within(line: bytes) -> bool:
+    """Whether a line is several to those who end one at `\\r`, too, as Java and Python's text files do."""
+    return line.find(b"\r", 0, -2) >= 0  # the last two bytes may be the line's own end
+
+
+def may_ask(line: bytes, methods: Collection[str]) -> bool:
+    """Whether a line that is no single message may still ask for one of these methods, for one who reads it otherwise.
+
+    Some take the first of two objects on a line, or each of an array, or a word without quotes for a text.
+    """
+    value = None if breaks_within(line) else decode(line)
+    if isinstance(value, list):
+        return any(isinstance(each, Request) and each.method in methods for each in map(message_of, value))
+    if value is not None and not isinstance(value, dict):
+        return False
+    return b"\\" in line or b"\0" in line or any(method.encode() in line for method in methods)
 
 
 def message_of(value: Any) -> Message | None:

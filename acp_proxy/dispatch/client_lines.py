@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acp_proxy.core.events import Side
+from acp_proxy.core.jsonrpc import BATCH, breaks_within, may_ask
 from acp_proxy.core.traffic import Flow
 from acp_proxy.core.wire.peek import (
     NEWLINE,
+    NO_MESSAGE,
     UNREADABLE,
     Envelope,
     Peek,
     decode_envelopes,
     is_one_a_line,
+    peek_line,
     peek_lines,
     peek_run,
     split_lines,
@@ -33,20 +36,32 @@ class ClientLines:
         self._admission = passage.admission
         self._accounting = accounting
         self._flow = flow
-        self.glance = self._glance_at_each if self._admission.methods else self._glance_at_all
+        strict = bool(self._admission.methods)
+        self.glance = self._glance_at_each if strict else self._glance_at_all
         """Whether the pump is to forward whole lines as they are; else they have been."""
+        self._peek_run = self._peek_each if strict else peek_run
+        self._peek_lines = self._peek_each if strict else peek_lines
 
     def _glance_at_each(self, run: bytes) -> bool:
         """Where prompts are admitted: what an agent reads as a line may stand inside of a message over several."""
-        if run.find(b"\n") == len(run) - 1:  # as nearly always
+        if run.find(b"\n") == len(run) - 1 and not breaks_within(run):  # as nearly always
             return self._glance_at_all(run)
-        return self._peeked(run, peek_lines(run))
+        return self._peeked(run, self._peek_each(run))
+
+    def _peek_each(self, run: bytes) -> list[Peek]:
+        """`peek_lines` of the same, in which a line that may ask for what waits to be admitted is one that matters."""
+        return [self._peek_strictly(line) for line in split_lines(run)]
+
+    def _peek_strictly(self, line: bytes) -> Peek:
+        peek = peek_line(line)
+        unclear = peek is NO_MESSAGE or breaks_within(line)
+        return Peek(method=BATCH) if unclear and may_ask(line, self._admission.methods) else peek
 
     def _glance_at_all(self, run: bytes) -> bool:
         try:
             envelopes: Sequence[Envelope | Peek] = decode_envelopes(run)
         except UNREADABLE:
-            envelopes = peek_lines(run)
+            envelopes = self._peek_lines(run)
         passage, held = self._passage, self._admission.held
         for envelope in envelopes:
             method = envelope.method
@@ -57,7 +72,7 @@ class ClientLines:
 
     def broken_off(self, run: bytes) -> None:
         """Forwards and accounts for the last lines of a stream, of which the very last lacks its newline."""
-        self._looked_into(run, peek_lines(run))
+        self._looked_into(run, self._peek_lines(run))
 
     def _matters(self, run: bytes, envelopes: Sequence[Envelope | Peek]) -> bool:
         """The rest of `_glance_at_all` for a run in which some line matters, or may."""
@@ -73,7 +88,7 @@ class ClientLines:
             self._passage.gone_on(method, run)
             self._accounting.settle()
             return False
-        return self._peeked(run, peek_run(run))
+        return self._peeked(run, self._peek_run(run))
 
     def _peeked(self, run: bytes, peeked: Sequence[Peek]) -> bool:
         if self._next(peeked, 0) < len(peeked):
@@ -103,7 +118,7 @@ class ClientLines:
     def _each(self, run: bytes, peeked: Sequence[Peek]) -> None:
         lines = split_lines(run)
         if not is_one_a_line(run, peeked):
-            peeked = peek_lines(run)
+            peeked = self._peek_lines(run)
         self._flow.messages += len(lines)
         counted = 0
         while (mark := self._next(peeked, counted)) < len(lines):

@@ -8,7 +8,7 @@ from acp_proxy.core import acp
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import Side
-from acp_proxy.core.jsonrpc import Request, Response, may_be_batch, parse, parse_batch
+from acp_proxy.core.jsonrpc import BATCH, Request, Response, may_be_batch, parse, parse_batch
 from acp_proxy.core.wire.peek import Peek, peek_line
 from acp_proxy.dispatch.accounting import Accounting
 from acp_proxy.dispatch.admission import Admission, Decided
@@ -49,7 +49,8 @@ class Passage:
 
     def goes_on(self, method: str) -> bool:
         """Whether a client's request or notification of this method waits for nobody; `gone_on` is told of it then."""
-        return not self.admission.held and method not in self.admission.methods
+        admitted = self.admission.methods
+        return not self.admission.held and method not in admitted and not (admitted and method == BATCH)
 
     def gone_on(self, method: str, line: bytes) -> None:
         if method == acp.PROMPT:
@@ -68,7 +69,9 @@ class Passage:
             self._to_client.forward(line)
             return
         self._accounting.flush()  # what is decided here depends on what came before
-        if message is None:
+        if sender is Side.CLIENT and self.admission.slips_past(message, line):
+            self._to_client.insert(acp.answer_to(line, error=acp.INVALID_REQUEST))
+        elif message is None:
             self._read_batch(sender, line)
             self._lane(sender).forward(line)
         elif sender is Side.CLIENT and self.admission.wanted(message):

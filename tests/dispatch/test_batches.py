@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from acp_proxy.core.effects import Effect
-from acp_proxy.core.events import Event, Side, TurnEnded, TurnMetered
+from acp_proxy.core.events import Event, Side, TurnEnded, TurnMetered, TurnStarted
 from acp_proxy.core.jsonrpc import parse_batch
 from acp_proxy.interceptor import Interceptor
 from harness.recordings import RECORDINGS, TRANSCRIPTS
@@ -116,16 +116,16 @@ def test_an_agent_that_takes_no_arrays_ends_with_one_error_all_that_was_asked_in
     assert [event.stop_reason for event in speaks.seen if isinstance(event, TurnEnded)] == ["error"] * 3
 
 
-async def test_prompts_in_an_array_are_not_kept_from_the_agent() -> None:
-    gate, rows = Gate(), Speaks()
-    ends = Ends([gate, rows])
+async def test_what_somebody_admits_is_no_turn_in_an_array_for_it_is_answered() -> None:
+    speaks = Speaks()
+    ends = Ends([Gate(), speaks])
     ends.open_session()
-    ends.client_says([prompt(5)])
+    ends.client_says([prompt(5)], [answer(6)], [prompt(7)])
     await settled()
-    assert not gate.asked
-    assert ends.agent.data == encoded([prompt(5)])
-    ends.agent_says([answer(5, stopReason="end_turn", usage=USED)])
-    assert [type(event) for event in rows.seen if isinstance(event, TurnMetered)] == [TurnMetered]
+    assert ends.agent.data == encoded([answer(6)])
+    assert [message["error"]["code"] for message in ends.client.messages] == [-32600] * 2
+    ends.agent_says(_REFUSED, [answer(5, stopReason="end_turn", usage=USED)])
+    assert not [event for event in speaks.seen if isinstance(event, TurnStarted | TurnMetered)]
 
 
 @pytest.mark.parametrize(

@@ -290,3 +290,54 @@ async def test_a_prompt_on_a_line_of_its_own_waits_whatever_stands_around_it(
     assert [request.id for request in gate.asked] == [2]
     assert ends.agent.data == before + behind + b"{}" + newline
     assert ends.traffic.from_client.messages == len(run.splitlines())
+
+
+_PROMPT = '{"id":9,"method":"session/prompt","params":{"sessionId":"s"}}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    {
+        "in an array": f"[{_PROMPT}]",
+        "in an array of other things": f'[42,"session",{_PROMPT}]',
+        "behind another": f'{{"method":"fs/any"}}{_PROMPT}',
+        "before another": f"{_PROMPT}{{}}",
+        "before a word": f"{_PROMPT} word",
+        "with a word that is no text": _PROMPT.replace("9", '9,"of":word'),
+        "in other letters": _PROMPT.replace("9", '9,"of":word').replace("/", r"\/"),
+        "behind another's return": f'{{"method":"fs/any"}}\r{_PROMPT}',
+        "in another, between returns": f'{{"method":"fs/any","params":\r{_PROMPT}\r}}',
+        "with another, between returns": f'{{"id":8,"method":"session/prompt","params":\r{_PROMPT}\r}}',
+    }.items(),
+    ids=lambda case: case[0],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n{}\n", ""])
+async def test_a_prompt_that_nobody_can_be_asked_about_is_answered_and_never_reaches_the_agent(
+    line: tuple[str, str], end: str
+) -> None:
+    """Agents in Java and Kotlin read some of these, by the SDKs of the protocol for these languages."""
+    gate = Gate()
+    ends = Ends([gate])
+    ends.dispatcher.lines(Side.CLIENT, f"{line[1]}{end}".encode())
+    await settled()
+    assert not gate.asked
+    assert ends.agent.data == (b"{}\n" if "{" in end else b"")
+    assert [message["error"]["code"] for message in ends.client.messages] == [-32600]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id":8,"result":{"content":"session/prompt, "}}',
+        '[{"id":8,"result":{"content":"\\"session/prompt\\": \\n"}},"\\n"]',
+        '"session/prompt"',
+        "{not JSON at all\rbut of nothing that waits}",
+        '{"id":8,\r"result":{}}',
+        "",
+    ],
+)
+async def test_a_line_that_asks_for_nothing_is_forwarded_whatever_it_speaks_of(line: str) -> None:
+    ends = Ends([Gate()])
+    ends.dispatcher.lines(Side.CLIENT, f"{line}\n".encode())
+    await settled()
+    assert (ends.agent.data, ends.client.data) == (f"{line}\n".encode(), b"")

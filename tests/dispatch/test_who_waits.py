@@ -85,9 +85,18 @@ async def test_what_cancels_a_request_that_waits_comes_behind_it(refused: bool) 
 
 
 async def test_a_notification_is_no_request_whatever_it_is_called() -> None:
-    ends = Ends([Asked()])
+    ends = Ends([Asked("session/cancel")])
+    for method in ("session/cancel", "session/prompt"):
+        ends.client_says(notification(method, SESSION))
+    assert ends.agent.messages == [notification("session/cancel", SESSION), notification("session/prompt", SESSION)]
+
+
+async def test_a_prompt_without_an_id_is_answered_for_agents_on_the_sdk_for_go_would_do_it() -> None:
+    asked = Asked()
+    ends = Ends([asked])
     ends.client_says(notification("session/prompt", SESSION))
-    assert ends.agent.messages == [notification("session/prompt", SESSION)]
+    assert (ends.agent.messages, asked.asked) == ([], [])
+    assert [(message["id"], message["error"]["code"]) for message in ends.client.messages] == [(None, -32600)]
 
 
 async def test_each_interceptor_is_asked_of_the_methods_that_it_admits() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from acp_proxy.core.events import Opening
 from acp_proxy.core.jsonrpc import BATCH
@@ -78,4 +79,8 @@ PERMISSION_CANCELLED: Mapping[str, Mapping[str, str]] = {"outcome": {"outcome": 
 ENDED = "end_turn"  # where an agent gives no reason
 CANCELLED = "cancelled"
 FAILED = "error"  # v2's reason, and ours for a JSON-RPC error
+INVALID_REQUEST: Mapping[str, Any] = {
+    "code": -32600,
+    "message": "Invalid request: what has to be admitted must be one request with an id, alone on its line",
+}
 REQUEST_CANCELLED = -32800  # the error of a request that CANCEL_REQUEST has ended

@@ -124,9 +124,10 @@ class Budgets(Interceptor):
     # -- admission
 
     async def admit(self, sender: Side, request: Request) -> Refusal | Admitted | None:  # noqa: ARG002  only clients' wait
-        session = acp.session_of(request)
-        if session is None or self._closed:
+        named = acp.session_of(request)
+        if self._closed:
             return None
+        session = named or ""
         at = self._clock()
         began = asyncio.get_running_loop().time()
         origin = await self._origin(session)
@@ -136,6 +137,8 @@ class Budgets(Interceptor):
         accounts = accounts_for(self._rules.budgets, subject, at, zone_info, turn.id)
         if not accounts:
             return None
+        if named is None:
+            return self._voice.refuse_nameless() if any(account.enforced for account in accounts) else None
         running = Running(turn.id, session, origin, model, accounts, at + EXPIRY)
         self._turns.add(running)
         self._heartbeat.start()

@@ -10,6 +10,7 @@ from acp_proxy.core.effects import Send
 from acp_proxy.core.events import Initialized, Side
 from acp_proxy.interceptor import Refusal
 
+_INVALID_PARAMS = -32602
 _INTERNAL_ERROR = -32603  # with data of exactly {"details": …} Zed shows only these; no code means a budget
 
 
@@ -32,6 +33,10 @@ class Voice:
             result={"stopReason": acp.ENDED, "_meta": {"acp-proxy": {"budget": account.budget.name}}},
             effects=(Send(Side.CLIENT, acp.message_line(session, text)),),
         )
+
+    def refuse_nameless(self) -> Refusal:
+        """Of a prompt that names no session in a way that we read: agents on the SDK for Python read `session_id`."""
+        return Refusal(error={"code": _INVALID_PARAMS, "message": "Invalid params: a prompt has to say its sessionId"})
 
     def say(self, session: str, account: Account, text: str, *, first: bool = False) -> Send:
         """A warning; `first`: before anything of the agent's in this turn."""

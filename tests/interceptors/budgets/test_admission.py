@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy.core.budget import Limit
+from acp_proxy.core.budget import Limit, Mode
 from tests.ends import answer, request
 from tests.interceptors.budgets.house import ALICE, SECONDS, House, daily, house, usd
 
@@ -109,6 +109,19 @@ async def test_a_cap_of_five_turns_admits_exactly_five(tmp_path: Path) -> None:
             if admitted[-1]:
                 made.finish(number)
         assert admitted == [True] * 5 + [False] * 3
+
+
+@pytest.mark.parametrize("params", [{}, {"session_id": "sess-1"}, {"sessionId": 1}], ids=str)
+@pytest.mark.parametrize("mode", ["enforce", "warn"])
+async def test_a_prompt_that_does_not_say_its_session_reaches_no_agent_by_that(
+    tmp_path: Path, params: dict[str, object], mode: Mode
+) -> None:
+    async with house(tmp_path, daily("0", mode=mode)) as made:
+        made.ends.client_says(request(2, "session/prompt", prompt=[], **params))
+        await made.until(lambda: made.reached(2) or made.answer_to(2) is not None)
+        assert made.reached(2) is (mode == "warn")
+        assert [said["error"]["code"] for said in made.ends.client.messages] == ([] if mode == "warn" else [-32602])
+        assert made.enforcer.idle
 
 
 async def test_who_is_out_of_scope_does_not_wait_and_has_no_hold(tmp_path: Path) -> None:
