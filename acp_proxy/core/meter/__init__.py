@@ -227,7 +227,7 @@ class Meter:
         self._recognize(account, event.meta)
         if account.profile.scope == "session":
             return self._cumulative_seen(account, event)
-        if event.replayed:
+        if event.replayed and (event.turn is None or not dialects.has_just_ended(event.meta)):
             return []
         if (call := dialects.call_usage(event, account.profile)) is not None:
             return self._call_seen(account, event, call)

@@ -95,6 +95,14 @@ def call_usage(update: UpdateSeen, profile: Profile) -> Call | None:
     return Call(found, text(update.meta.get("parentToolCallId")) or update.child)
 
 
+def has_just_ended(meta: Meta) -> bool:
+    """Whether qwen-code tells of a call that it has made, not of one in the history of a session that is loaded.
+
+    A client may load a session while a turn of it runs.
+    """
+    return "durationMs" in meta
+
+
 def told_so_far(update: UpdateSeen | UsageReported) -> Counters | None:
     """Usage beside a text or a context, of whatever it is. Who is known to tell it so is read otherwise."""
     if update.child is not None:

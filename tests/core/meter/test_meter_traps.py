@@ -114,6 +114,16 @@ def test_calls_replayed_by_a_load_are_history() -> None:
     assert story.end(turn)[-1].usage.total == 6311
 
 
+def test_a_call_that_ends_while_its_session_is_loaded_is_no_history_where_it_says_how_long_it_took() -> None:
+    story = Story(QWEN)
+    story.open()
+    turn = story.begin()
+    usage = {"usage": {"inputTokens": 6110, "outputTokens": 201, "totalTokens": 6311}}
+    story.update(turn, usage, replayed=True)
+    story.update(turn, usage | {"durationMs": 1858}, replayed=True)
+    assert story.end(turn)[-1].usage.total == 6311
+
+
 def test_a_usage_repeated_on_a_cancelled_turn_is_the_turn_befores() -> None:
     story = Story(GOOSE)
     story.open()
