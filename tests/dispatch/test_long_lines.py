@@ -122,6 +122,8 @@ def test_a_prompt_that_streamed_through_is_a_turn_like_any_other() -> None:
         b'{"method":"session/cancel","params":{"more":"',
         b'{"id":9,"result":{"content":"',
         "\ufeff{".encode(),
+        b"[42,",
+        b"what an agent may end at a carriage return",
     ],
 )
 async def test_a_prompt_that_someone_admits_never_streams_however_its_line_begins(head: bytes) -> None:

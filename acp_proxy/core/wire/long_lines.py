@@ -70,12 +70,12 @@ def may_stream(sender: Side, head: bytes, answers: Callable[[Side, Any], bool], 
     """Whether a line may go out as it comes, from its head: all but what must be accounted or admitted first.
 
     `answers` tells whether a response with an id means something to us; `admitted` are methods that may have to wait:
-    where there are any no object of the client's streams.
+    where there are any no line of the client's streams.
     """
-    if not may_be_object(head):
-        return not may_be_batch(head)  # else no message, whatever is still to come
     if sender is Side.CLIENT and admitted:
         return False  # of two methods in one line the last one counts: only its end tells that it need not wait
+    if not may_be_object(head):
+        return not may_be_batch(head)  # else no message, whatever is still to come
     if head.startswith(_UPDATE) or isinstance(peek_head(head[:_SHORT]), Notification):  # 13 us in place of 60
         return True
     match peek_head(head):
