@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SAFE = 2**53  # integers above it come back rounded from peers that know only doubles
+_PLAIN = 10**21
 _MOST_DIGITS = 4000
 _DEEPEST = 100
 _FEW = 1 << 10  # blanks; behind so many an object may still come
@@ -93,17 +93,17 @@ def breaks_within(line: bytes) -> bool:
     return line.find(b"\r", 0, -2) >= 0  # the last two bytes may be the line's own end
 
 
-def may_ask(line: bytes, methods: Collection[str]) -> bool:
-    """Whether a line that is no single message may still ask for one of these methods, for one who reads it otherwise.
+def may_ask(line: bytes) -> bool:
+    """Whether a line that is no single message may still ask for something, for one who reads it otherwise.
 
     Some take the first of two objects on a line, or each of an array, or a word without quotes for a text.
     """
     value = None if breaks_within(line) else decode(line)
     if isinstance(value, list):
-        return any(isinstance(each, Request) and each.method in methods for each in map(message_of, value))
+        return any(isinstance(message_of(each), Request) for each in value)
     if value is not None and not isinstance(value, dict):
         return False
-    return b"\\" in line or b"\0" in line or any(method.encode() in line for method in methods)
+    return any(sign in line for sign in (b"method", b"\\", b"\0"))
 
 
 def message_of(value: Any) -> Message | None:
@@ -178,7 +178,7 @@ class Pairing(Generic[T]):
             return key
         if kind != "number" or not isinstance(value, int) or abs(value) < _SAFE or value.bit_length() > 1000:
             return None
-        return next((other for other in self._open if _rounds_to(other, key)), None)
+        return next((other for other in self._open if other[0] is answers and are_alike(other[1:], key[1:])), None)
 
 
 def id_key(id: Any) -> tuple[str, Any]:
@@ -198,11 +198,32 @@ def id_key(id: Any) -> tuple[str, Any]:
         return "other", ""
 
 
-def _rounds_to(open_key: tuple[Side, str, Any], key: tuple[Side, str, Any]) -> bool:
-    value = open_key[2]
-    if open_key[:2] != key[:2] or not isinstance(value, int) or value.bit_length() > 1000:
+def comes_back(id: Any) -> bool:
+    """Whether any agent answers with this id: a text, or a whole number that no peer rounds to another.
+
+    JavaScript writes 0.1 for many fractions, 0 for the smallest, and from 10^21 on an exponent for an integer. Some
+    take a null for no id, and half a surrogate pair is lost in Java.
+    """
+    match id:
+        case bool():
+            return False
+        case int():
+            return abs(id) < _PLAIN
+        case Decimal():
+            return id.is_finite() and abs(id) < _SAFE and id == int(id)
+        case str():
+            return not any("\ud800" <= char <= "\udfff" for char in id)
+    return False
+
+
+def are_alike(one: tuple[str, Any], other: tuple[str, Any]) -> bool:
+    """Whether two ids, given as by `id_key`, may be one to a peer that knows only doubles."""
+    if one == other:
+        return True
+    pair = (one[1], other[1])
+    if one[0] != other[0] or not all(isinstance(each, int) and each.bit_length() <= 1000 for each in pair):
         return False
-    return float(value) == float(key[2])
+    return float(pair[0]) == float(pair[1])
 
 
 def _decode_leniently(line: bytes) -> Any:

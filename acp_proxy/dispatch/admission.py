@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core import acp
 from acp_proxy.core.events import Side
-from acp_proxy.core.jsonrpc import Message, Notification, Request, breaks_within, id_key, may_ask
+from acp_proxy.core.jsonrpc import Message, Notification, Request, are_alike, id_key
 from acp_proxy.dispatch.accounting import FAULTS, Accounting, ends_this_task
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
 
@@ -57,14 +57,10 @@ class Admission:
             return True
         return isinstance(message, Request) and message.method in self.methods
 
-    def slips_past(self, message: Message | None, line: bytes) -> bool:
-        """Whether a client's line asks for what waits to be admitted, but not as one request on one line.
-
-        Nobody could be asked about it, nor tell what becomes of it; but agents that read it all the same do it.
-        """
-        if isinstance(message, Notification) and message.method == acp.PROMPT:
-            return acp.PROMPT in self.methods
-        return bool(self.methods) and (message is None or breaks_within(line)) and may_ask(line, self.methods)
+    def keeps(self, id: Any) -> bool:
+        """Whether a request with this id waits."""
+        key = id_key(id)
+        return any(are_alike(key, other) for other in self._waiting)
 
     def hold(self, message: Message, line: bytes) -> None:
         """Take a line that is `wanted`."""

@@ -36,32 +36,22 @@ class ClientLines:
         self._admission = passage.admission
         self._accounting = accounting
         self._flow = flow
-        strict = bool(self._admission.methods)
-        self.glance = self._glance_at_each if strict else self._glance_at_all
+        self._strict = bool(self._admission.methods)
+        self.glance = self._glance_at_each if self._strict else self._glance_at_all
         """Whether the pump is to forward whole lines as they are; else they have been."""
-        self._peek_run = self._peek_each if strict else peek_run
-        self._peek_lines = self._peek_each if strict else peek_lines
 
     def _glance_at_each(self, run: bytes) -> bool:
-        """Where prompts are admitted: what an agent reads as a line may stand inside of a message over several."""
-        if run.find(b"\n") == len(run) - 1 and not breaks_within(run):  # as nearly always
-            return self._glance_at_all(run)
-        return self._peeked(run, self._peek_each(run))
+        """Where prompts are admitted: what an agent reads as a line may stand inside of a message over several.
 
-    def _peek_each(self, run: bytes) -> list[Peek]:
-        """`peek_lines` of the same, in which a line that may ask for what waits to be admitted is one that matters."""
-        return [self._peek_strictly(line) for line in split_lines(run)]
-
-    def _peek_strictly(self, line: bytes) -> Peek:
-        peek = peek_line(line)
-        unclear = peek is NO_MESSAGE or breaks_within(line)
-        return Peek(method=BATCH) if unclear and may_ask(line, self._admission.methods) else peek
+        Everything that a client asks for is followed there: an answer is a prompt's by nothing but its id.
+        """
+        return self._peeked(run, peek_strictly(run))
 
     def _glance_at_all(self, run: bytes) -> bool:
         try:
             envelopes: Sequence[Envelope | Peek] = decode_envelopes(run)
         except UNREADABLE:
-            envelopes = self._peek_lines(run)
+            envelopes = peek_lines(run)
         passage, held = self._passage, self._admission.held
         for envelope in envelopes:
             method = envelope.method
@@ -72,7 +62,7 @@ class ClientLines:
 
     def broken_off(self, run: bytes) -> None:
         """Forwards and accounts for the last lines of a stream, of which the very last lacks its newline."""
-        self._looked_into(run, self._peek_lines(run))
+        self._looked_into(run, peek_strictly(run) if self._strict else peek_lines(run))
 
     def _matters(self, run: bytes, envelopes: Sequence[Envelope | Peek]) -> bool:
         """The rest of `_glance_at_all` for a run in which some line matters, or may."""
@@ -88,7 +78,7 @@ class ClientLines:
             self._passage.gone_on(method, run)
             self._accounting.settle()
             return False
-        return self._peeked(run, self._peek_run(run))
+        return self._peeked(run, peek_run(run))
 
     def _peeked(self, run: bytes, peeked: Sequence[Peek]) -> bool:
         if self._next(peeked, 0) < len(peeked):
@@ -104,6 +94,8 @@ class ClientLines:
             peek = peeked[index]
             if peek.method in methods or ((held or peek.method is None) and self._passage.matters(peek)):
                 return index
+            if self._strict and peek.method is not None:
+                return index
         return len(peeked)
 
     def _looked_into(self, run: bytes, peeked: Sequence[Peek]) -> None:
@@ -118,7 +110,7 @@ class ClientLines:
     def _each(self, run: bytes, peeked: Sequence[Peek]) -> None:
         lines = split_lines(run)
         if not is_one_a_line(run, peeked):
-            peeked = self._peek_lines(run)
+            peeked = peek_lines(run)
         self._flow.messages += len(lines)
         counted = 0
         while (mark := self._next(peeked, counted)) < len(lines):
@@ -126,3 +118,13 @@ class ClientLines:
             self._passage.line(_CLIENT, lines[mark])
             counted = mark + 1
         self._lane.forward(b"".join(lines[counted:]))
+
+
+def peek_strictly(run: bytes) -> list[Peek]:
+    """`peek_lines` of the same, in which a line that may ask for something of some reader is one that matters."""
+    return [_peek_strictly(line) for line in split_lines(run)]
+
+
+def _peek_strictly(line: bytes) -> Peek:
+    peek = peek_line(line)
+    return Peek(method=BATCH) if (peek is NO_MESSAGE or breaks_within(line)) and may_ask(line) else peek

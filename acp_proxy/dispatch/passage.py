@@ -8,7 +8,18 @@ from acp_proxy.core import acp
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.effects import AllowPermissions, DenyPermissions, Effect, Send
 from acp_proxy.core.events import Side
-from acp_proxy.core.jsonrpc import BATCH, Request, Response, may_be_batch, parse, parse_batch
+from acp_proxy.core.jsonrpc import (
+    Message,
+    Notification,
+    Request,
+    Response,
+    breaks_within,
+    comes_back,
+    may_ask,
+    may_be_batch,
+    parse,
+    parse_batch,
+)
 from acp_proxy.core.wire.peek import Peek, peek_line
 from acp_proxy.dispatch.accounting import Accounting
 from acp_proxy.dispatch.admission import Admission, Decided
@@ -29,6 +40,8 @@ class Passage:
         self.admission = Admission(accounting, self._decided, admission_timeout)
         self.methods = acp.CLIENT_METHODS | self.admission.methods
         """Methods of the client that need more than a glance while nothing waits for admission."""
+        if self.admission.methods:
+            conversation.follow_all()
         self._permissions = Permissions()
         self.closed = False  # what was open has ended: nothing begins any more
 
@@ -49,8 +62,7 @@ class Passage:
 
     def goes_on(self, method: str) -> bool:
         """Whether a client's request or notification of this method waits for nobody; `gone_on` is told of it then."""
-        admitted = self.admission.methods
-        return not self.admission.held and method not in admitted and not (admitted and method == BATCH)
+        return not self.admission.held and method not in self.admission.methods
 
     def gone_on(self, method: str, line: bytes) -> None:
         if method == acp.PROMPT:
@@ -69,7 +81,7 @@ class Passage:
             self._to_client.forward(line)
             return
         self._accounting.flush()  # what is decided here depends on what came before
-        if sender is Side.CLIENT and self.admission.slips_past(message, line):
+        if sender is Side.CLIENT and self._slips_past(message, line):
             self._to_client.insert(acp.answer_to(line, error=acp.INVALID_REQUEST))
         elif message is None:
             self._read_batch(sender, line)
@@ -87,6 +99,28 @@ class Passage:
         else:
             self._lane(sender).forward(line)
             self._accounting.message(sender, message, len(line))
+
+    def _slips_past(self, message: Message | None, line: bytes) -> bool:
+        """Whether a client's line asks, or may ask, for what waits to be admitted, but not as one request on one line.
+
+        Nobody could be asked about it, nor tell what becomes of it; but agents that read it all the same do it. The
+        answer to a request with a prompt's id, or to one by an id that does not come back, would end the wrong turn.
+        """
+        admitted = self.admission.methods
+        match message:
+            case _ if not admitted:
+                return False
+            case Request(id, method):
+                return breaks_within(line) or not comes_back(id) or self._is_open(id, a_turn=method not in admitted)
+            case Notification(acp.PROMPT):
+                return acp.PROMPT in admitted
+        return (message is None or breaks_within(line)) and may_ask(line)
+
+    def _is_open(self, id: Any, *, a_turn: bool = False) -> bool:
+        """Whether a request of the client with this id waits, or is not answered yet; be it one that ends `a_turn`."""
+        if self.admission.keeps(id):
+            return True
+        return self._conversation.ends_turn(id) if a_turn else self._accounting.awaits(Side.AGENT, id)
 
     def _read_batch(self, sender: Side, line: bytes) -> None:
         """An array of messages is read and never kept: ACP has none, and agents on its SDKs refuse them whole."""

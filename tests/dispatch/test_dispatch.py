@@ -307,6 +307,8 @@ _PROMPT = '{"id":9,"method":"session/prompt","params":{"sessionId":"s"}}'
         "in other letters": _PROMPT.replace("9", '9,"of":word').replace("/", r"\/"),
         "behind another's return": f'{{"method":"fs/any"}}\r{_PROMPT}',
         "in another, between returns": f'{{"method":"fs/any","params":\r{_PROMPT}\r}}',
+        "beside a request of nothing that waits": '{"id":8,"method":"fs/any"} word',
+        "of another request, between returns": '{"id":8,"method":"fs/any","params":\r{"id":9,"method":"fs/any"}\r}',
         "with another, between returns": f'{{"id":8,"method":"session/prompt","params":\r{_PROMPT}\r}}',
     }.items(),
     ids=lambda case: case[0],

@@ -12,7 +12,7 @@ from acp_proxy.core.effects import Send
 from acp_proxy.core.events import ConnectionClosed, Event, Side, TurnEnded, TurnStarted
 from acp_proxy.core.jsonrpc import Request
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
-from tests.dispatch.interceptors import Gate, Speaks, settled
+from tests.dispatch.interceptors import USED, Gate, Speaks, settled
 from tests.ends import SESSION, Ends, answer, encoded, prompt, request
 
 
@@ -89,6 +89,81 @@ async def test_a_notification_is_no_request_whatever_it_is_called() -> None:
     for method in ("session/cancel", "session/prompt"):
         ends.client_says(notification(method, SESSION))
     assert ends.agent.messages == [notification("session/cancel", SESSION), notification("session/prompt", SESSION)]
+
+
+@pytest.mark.parametrize(
+    "id",
+    [
+        "0.1000000000000000055",
+        "1e400",
+        "1e-400",
+        "NaN",
+        "true",
+        "null",
+        "[1.0]",
+        '{"2":0,"1":0}',
+        '"\\ud800"',
+        "1" * 22,
+    ],
+)
+async def test_a_prompt_that_agents_may_answer_by_another_id_is_answered_for_nobody_would_tell_what_it_used(
+    id: str,
+) -> None:
+    asked = Asked()
+    ends = Ends([asked])
+    ends.client_says(encoded(prompt(2)).replace(b'"id": 2', f'"id": {id}'.encode()))
+    await settled()
+    assert (ends.agent.messages, asked.asked) == ([], [])
+    assert [message["error"]["code"] for message in ends.client.messages] == [-32600]
+
+
+@pytest.mark.parametrize(
+    "id", ["-1", "1e2", "2.0", "9007199254740993", "1" * 21, '""', '"\U0001f600"', '"\\ud83d\\ude00"']
+)
+async def test_a_prompt_by_any_id_that_comes_back_waits(id: str) -> None:
+    asked = Asked()
+    ends = Ends([asked])
+    ends.client_says(encoded(prompt(2)).replace(b'"id": 2', f'"id": {id}'.encode()))
+    await settled()
+    assert (asked.asked, ends.client.messages) == (["session/prompt"], [])
+
+
+async def test_no_answer_to_another_request_ends_the_turn_of_a_prompt_whose_id_that_has() -> None:
+    gate, watcher = Gate(), Speaks()
+    gate.verdict.set_result(None)
+    ends = Ends([gate, watcher])
+    ends.client_says(prompt(2), request("2", "fs/any"))
+    await settled()
+    ends.client_says(request(2, "fs/any"), request(2, "session/list"), request(2.0, "session/set_mode"), prompt(2))
+    ends.client_says(encoded(request(7, "fs/any")).replace(b"7", b"2.00000000000000000001"))
+    await settled()
+    assert ends.agent.messages == [request("2", "fs/any"), prompt(2)]
+    assert [(message["id"], message["error"]["code"]) for message in ends.client.messages] == [(2, -32600)] * 5
+    ends.agent_says({"jsonrpc": "2.0", "id": "2", "error": {"code": -32601, "message": "Method not found"}})
+    assert not [event for event in watcher.seen if isinstance(event, TurnEnded)]
+    ends.agent_says(answer(2, stopReason="end_turn", usage=USED))
+    (ended,) = (event for event in watcher.seen if isinstance(event, TurnEnded))
+    assert ended.counters is not None
+    ends.client_says(request(2, "fs/any"))
+    assert ends.agent.messages[-1] == request(2, "fs/any")
+
+
+async def test_a_prompt_waits_for_no_id_that_is_open_or_waits_itself() -> None:
+    asked = Asked()
+    ends = Ends([asked])
+    ends.client_says(request(2, "authenticate"), prompt(2))
+    ends.client_says(prompt(3), request(3, "authenticate"))
+    large = prompt(1 << 60, session="another")
+    ends.client_says(large, request((1 << 60) + 1, "authenticate"))  # to JavaScript they are one
+    await settled()
+    assert (ends.agent.messages, len(asked.asked)) == ([request(2, "authenticate")], 2)
+    assert [message["id"] for message in ends.client.messages] == [2, 3, (1 << 60) + 1]
+    assert {message["error"]["code"] for message in ends.client.messages} == {-32600}
+    ends.agent_says(answer(2))
+    asked.may_go.set()
+    ends.client_says(prompt(2))
+    await settled()
+    assert ends.agent.messages[1:] == [prompt(3), large, prompt(2)]
 
 
 async def test_a_prompt_without_an_id_is_answered_for_agents_on_the_sdk_for_go_would_do_it() -> None:

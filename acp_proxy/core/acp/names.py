@@ -81,6 +81,6 @@ CANCELLED = "cancelled"
 FAILED = "error"  # v2's reason, and ours for a JSON-RPC error
 INVALID_REQUEST: Mapping[str, Any] = {
     "code": -32600,
-    "message": "Invalid request: what has to be admitted must be one request with an id, alone on its line",
+    "message": "Invalid request: each has to be a line of its own, with an id of its own that is a text or an integer",
 }
 REQUEST_CANCELLED = -32800  # the error of a request that CANCEL_REQUEST has ended

@@ -37,6 +37,10 @@ def _never(_: Response) -> bool:
     return False
 
 
+def _nothing(_: Response, _at: int) -> list[Event]:
+    return []
+
+
 class _Asked(Struct, frozen=True):
     """An open request: what its response means, and whether that response will end a turn of its session."""
 
@@ -57,6 +61,16 @@ class Conversation:
         self._sessions = Sessions()
         self._updates = Updates(self._sessions, self._turns)
         self._over = False
+        self._follows_all = False
+
+    def follow_all(self) -> None:
+        """Await the answers to all that a client asks, lest one to something else be taken for a prompt's by its id."""
+        self._follows_all = True
+
+    def ends_turn(self, id: Any) -> bool:
+        """Whether an answer of the agent with this id may end a turn."""
+        asked = self._asked.peek(Side.AGENT, id)
+        return asked is not None and asked.ends is not _never
 
     def receive(self, sender: Side, message: Message, at: int, size: int, admitted: str | None = None) -> list[Event]:
         """The events of one message, in order. `size` is the length of its line in bytes.
@@ -68,7 +82,10 @@ class Conversation:
                 asked = self._asked.take(sender, message.id)
                 return [] if asked is None else asked.answered(message, at)
             case Request() if sender is Side.CLIENT:
-                return self._requested(message, at, admitted)
+                events = self._requested(message, at, admitted)
+                if self._follows_all and not (self._over or self._asked.has(Side.AGENT, message.id)):
+                    self._ask(message, _nothing)
+                return events
             case Request(method=acp.REQUEST_PERMISSION):
                 return self._permission_requested(message, at)
             case Notification(method=acp.SESSION_UPDATE) | Request(method=acp.SESSION_UPDATE) if sender is Side.AGENT:
