@@ -18,6 +18,7 @@ from acp_proxy.core.budget import accounts_for
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.core.events import (
+    ChildSessionSeen,
     ConnectionClosed,
     ContextChanged,
     Event,
@@ -77,6 +78,7 @@ class Budgets(Interceptor):
             SessionOpened,
             ModelSelected,
             SessionClosed,
+            ChildSessionSeen,
             TurnStarted,
             PromptDropped,
             ContextChanged,
@@ -114,6 +116,7 @@ class Budgets(Interceptor):
         self._heartbeat = Heartbeat(worker, self._turns, clock, beat)
         asking = Asking(worker, rules.timeout, rules.opening)
         self._deciding = Deciding(rules, asking, self._turns, self._sizes, filing, voice, self._warnings, clock)
+        self._roots: dict[str, str] = {}  # of subagents' sessions
         self._closed = False
 
     @property
@@ -127,7 +130,7 @@ class Budgets(Interceptor):
         named = acp.session_of(request)
         if self._closed:
             return None
-        session = named or ""
+        session = self._roots.get(named or "", named or "")  # a turn is booked to the session that the user sees
         at = self._clock()
         began = asyncio.get_running_loop().time()
         origin = await self._origin(session)
@@ -198,8 +201,11 @@ class Budgets(Interceptor):
                 self._models.choose(event)
             case SessionClosed(session=session, deleted=deleted):
                 self._models.forget(event)
+                self._roots = {child: root for child, root in self._roots.items() if root != session}
                 if deleted:  # one that is only closed goes on from what it cost
                     self._turns.costs.forget([session])
+            case ChildSessionSeen(session=session, child=child):
+                self._roots[child] = session
             case ConnectionClosed():
                 self._closed = True
                 for running in self._turns:

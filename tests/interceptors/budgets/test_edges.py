@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from acp_proxy.core.budget import Budget, Limit
 from acp_proxy.core.events import Side
 from acp_proxy.core.windows import Window
-from tests.ends import prompt, update
+from tests.ends import SESSION, answer, prompt, request, update
 from tests.interceptors.budgets.house import ALICE, Clock, House, daily, house, usd
 
 DAY = 24 * 3600 * 10**9
@@ -203,3 +203,19 @@ async def test_tokens_and_turns_are_limits_like_money(tmp_path: Path, limit: Lim
         assert await made.prompt(2)
         made.finish(2, usage={"inputTokens": 1000, "outputTokens": 10, "totalTokens": 1010})
         assert not await made.prompt(3)
+
+
+async def test_a_prompt_to_a_subagent_is_one_of_the_session_that_the_user_sees(tmp_path: Path) -> None:
+    by_session = replace(daily(Limit(2, "turns"), thresholds=()), window=Window("session"))
+    async with house(tmp_path, by_session) as made:
+        assert await made.prompt(2)
+        made.ends.agent_says(update("subagent_update", sessionId="child", state={"state": "idle"}))
+        made.finish(2)
+        assert await made.prompt(3, session="child")
+        made.finish(3)
+        await made.settled()
+        assert not await made.prompt(4, session="child")
+        assert [row.entry.session for row in made.rows()] == [SESSION, SESSION]
+        made.ends.client_says(request(5, "session/close", sessionId=SESSION))
+        made.ends.agent_says(answer(5))
+        assert await made.prompt(6, session="child")
