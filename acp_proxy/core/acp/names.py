@@ -11,6 +11,8 @@ from acp_proxy.core.jsonrpc import BATCH
 INITIALIZES = frozenset({"initialize", "proxy/initialize", "_proxy/initialize"})
 """The latter two to a proxy in a conductor's chain. All else its predecessor asks of it as of an agent."""
 PROMPT = "session/prompt"
+STEERING = "_session/steering"  # words into a turn that runs; to an agent that is idle they are a prompt
+GOALS = frozenset({"_session/goal", "_codex/session/goal_control"})  # what an agent works at until it is reached
 CANCEL = "session/cancel"
 CANCEL_REQUEST = "$/cancel_request"
 CLOSE = "session/close"

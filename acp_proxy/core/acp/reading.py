@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from acp_proxy.core.acp.names import IDLE, OPENINGS, STATE_UPDATE, SUBAGENT_UPDATE
+from acp_proxy.core.acp.names import GOALS, IDLE, OPENINGS, STATE_UPDATE, STEERING, SUBAGENT_UPDATE
 from acp_proxy.core.acp.values import first_object, label, mapping, session_id, storable, text
 from acp_proxy.core.events import Implementation, Meta, Opening
 from acp_proxy.core.jsonrpc import Message, Notification, Request, Response
@@ -69,6 +69,16 @@ def opening(method: str, params: Mapping[str, Any]) -> Opening | None:
 def opened_session(result: Any) -> str | None:
     """The id of a new session or of a fork."""
     return session_id(mapping(result).get("sessionId"))
+
+
+def sets_to_work(method: str, params: Mapping[str, Any]) -> bool:
+    """Whether a request beside prompts has an agent call its model."""
+    return method == STEERING or (method in GOALS and params.get("action") not in ("pause", "clear"))
+
+
+def prompts_itself(params: Mapping[str, Any]) -> bool:
+    """Whether a client that steers sends its words as a prompt where it is told that nothing runs."""
+    return mapping(meta_of(params).get("steering")).get("idleBehavior") == "promptRequired"
 
 
 def cwd_of(params: Mapping[str, Any]) -> str | None:

@@ -70,7 +70,7 @@ class Budgets(Interceptor):
     thread of budgets that cannot be applied.
     """
 
-    admits = frozenset({acp.PROMPT})
+    admits = frozenset({acp.PROMPT, acp.STEERING, *acp.GOALS})
     admits_within = inf
     hears = frozenset(
         {
@@ -140,8 +140,9 @@ class Budgets(Interceptor):
         accounts = accounts_for(self._rules.budgets, subject, at, zone_info, turn.id)
         if not accounts:
             return None
-        if named is None:
-            return self._voice.refuse_nameless() if any(account.enforced for account in accounts) else None
+        if request.method != acp.PROMPT or named is None:
+            enforced = any(account.enforced for account in accounts)
+            return self._voice.refuse_odd(request) if enforced and self._may_begin_a_turn(request, session) else None
         running = Running(turn.id, session, origin, model, accounts, at + EXPIRY)
         self._turns.add(running)
         self._heartbeat.start()
@@ -154,6 +155,12 @@ class Budgets(Interceptor):
         if isinstance(verdict, Refusal) or self._closed:
             self._filing.release(running.id)
         return verdict
+
+    def _may_begin_a_turn(self, request: Request, session: str) -> bool:
+        """What is said into a turn that runs is part of it. Else it would begin one that nobody knows to hold for."""
+        if request.method == acp.PROMPT:
+            return True
+        return acp.sets_to_work(request.method, request.params) and not self._stops.runs(session)
 
     async def _origin(self, session: str) -> Origin:
         """The project may still be looked for; the ledger is to have some of the time, too."""

@@ -82,6 +82,10 @@ class Stops:
         running = self._turns.get(turn.id)
         return () if running is None or running.stopped == "nothing" else [AllowPermissions(running.session)]
 
+    def runs(self, session: str) -> bool:
+        """Whether a turn is open in a session."""
+        return bool(self._open.get(session))
+
     def judge(self, running: Running, event: ContextChanged) -> Sequence[Effect]:
         """What the turn has coming, now that the agent told something; each step of it once a turn."""
         if self._over or event.done or event.session in self._ending or running.stopped == "cancel":

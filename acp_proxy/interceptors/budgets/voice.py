@@ -8,9 +8,13 @@ from acp_proxy.core import acp
 from acp_proxy.core.budget import Account
 from acp_proxy.core.effects import Send
 from acp_proxy.core.events import Initialized, Side
+from acp_proxy.core.jsonrpc import Request
 from acp_proxy.interceptor import Refusal
 
 _INVALID_PARAMS = -32602
+_NO_TURN = (
+    "Not sent to the agent: no turn runs that this could be a part of, and a budget admits prompts. Send a prompt."
+)
 _INTERNAL_ERROR = -32603  # with data of exactly {"details": …} Zed shows only these; no code means a budget
 
 
@@ -34,9 +38,18 @@ class Voice:
             effects=(Send(Side.CLIENT, acp.message_line(session, text)),),
         )
 
-    def refuse_nameless(self) -> Refusal:
-        """Of a prompt that names no session in a way that we read: agents on the SDK for Python read `session_id`."""
-        return Refusal(error={"code": _INVALID_PARAMS, "message": "Invalid params: a prompt has to say its sessionId"})
+    def refuse_odd(self, request: Request) -> Refusal:
+        """Of a request that would begin a turn which nobody could follow, be it a prompt that names no session.
+
+        Agents on the SDK for Python read `session_id`, too. Claude and Codex take words for a turn that runs as a
+        prompt where none does, and answer before they know what it uses.
+        """
+        if request.method == acp.PROMPT:
+            text = "Invalid params: a prompt has to say its sessionId"
+            return Refusal(error={"code": _INVALID_PARAMS, "message": text})
+        if request.method == acp.STEERING and acp.prompts_itself(request.params):
+            return Refusal(result={"outcome": "promptRequired", "reason": "noRunningTurn"})
+        return Refusal(error={"code": _INTERNAL_ERROR, "message": _NO_TURN, "data": {"details": _NO_TURN}})
 
     def say(self, session: str, account: Account, text: str, *, first: bool = False) -> Send:
         """A warning; `first`: before anything of the agent's in this turn."""

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy.core.budget import Limit, Mode
-from tests.ends import answer, request
+from tests.ends import SESSION, answer, request
 from tests.interceptors.budgets.house import ALICE, SECONDS, House, daily, house, usd
 
 
@@ -122,6 +122,38 @@ async def test_a_prompt_that_does_not_say_its_session_reaches_no_agent_by_that(
         assert made.reached(2) is (mode == "warn")
         assert [said["error"]["code"] for said in made.ends.client.messages] == ([] if mode == "warn" else [-32602])
         assert made.enforcer.idle
+
+
+def steering(id: int, **params: object) -> dict[str, object]:
+    return request(id, "_session/steering", sessionId=SESSION, prompt=[{"type": "text", "text": "stop"}], **params)
+
+
+async def test_words_for_a_turn_that_runs_are_part_of_it_and_begin_none_where_none_runs(tmp_path: Path) -> None:
+    """Claude and Codex take them as a prompt then, and Codex never tells what that used."""
+    goal = {"sessionId": SESSION, "action": "set", "objective": "all tests pass"}
+    async with house(tmp_path, daily("1")) as made:
+        assert await made.prompt(2)
+        made.ends.client_says(steering(3), request(4, "_session/goal", **goal))
+        await made.until(lambda: len(made.ends.agent.messages) == 3)
+        made.ends.agent_says(answer(3, outcome="injected"), answer(4))
+        made.finish(2)
+        made.forget()
+        made.ends.client_says(steering(5), steering(6, _meta={"steering": {"idleBehavior": "promptRequired"}}))
+        made.ends.client_says(request(7, "_session/goal", **goal))
+        made.ends.client_says(request(8, "_session/goal", **goal | {"action": "clear"}))
+        await made.until(lambda: bool(made.ends.agent.messages))
+        assert [said["id"] for said in made.ends.agent.messages] == [8]
+        assert made.answer_to(6) == answer(6, outcome="promptRequired", reason="noRunningTurn")
+        for number in (5, 7):
+            assert (made.answer_to(number) or {})["error"]["code"] == -32603
+        await made.settled()
+        assert (made.held(), len(made.rows())) == (0, 1)
+
+
+async def test_words_for_a_turn_go_their_way_where_no_budget_refuses(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0", mode="warn")) as made:
+        made.ends.client_says(steering(2))
+        await made.until(lambda: bool(made.ends.agent.messages))
 
 
 async def test_who_is_out_of_scope_does_not_wait_and_has_no_hold(tmp_path: Path) -> None:
