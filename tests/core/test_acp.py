@@ -286,6 +286,9 @@ def test_a_cost_is_exact_and_a_malformed_one_absent(cost: Any, money: Money | No
             {"configOptions": [{"id": v, "category": "model", "currentValue": v} for v in ("provider", "model")]},
             "model",
         ),
+        ({"configOptions": [{"id": v, "currentValue": v} for v in ("mode", "model")]}, "model"),
+        ({"configOptions": [{"configId": "model", "category": None, "currentValue": "m"}]}, "m"),
+        ({"configOptions": [{"id": "model", "category": "model_config", "currentValue": "off"}]}, None),
         ({"configOptions": [{"category": "model", "currentValue": "o"}], "models": {"currentModelId": "m"}}, "o"),
         (
             {"configOptions": [{"category": "model_config", "currentValue": "off"}], "models": {"currentModelId": "m"}},

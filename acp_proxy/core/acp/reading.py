@@ -90,17 +90,18 @@ def model_of(fields: Any) -> str | None:
     """A session's model: the config option of category `model`, else `models.currentModelId`.
 
     Agents that let their provider be chosen put it into that category, too, and first: then the one called `model`.
+    That one needs no category: nobody has to give one.
     """
     fields = mapping(fields)
     options = fields.get("configOptions")
     found: dict[Any, str] = {}
     for option in options if isinstance(options, list) else ():
-        if (
-            isinstance(option, dict)
-            and option.get("category") == "model"
-            and (model := label(option.get("currentValue")))
-        ):
-            found.setdefault(text(option.get("id") or option.get("configId")), model)  # v1, v2
+        if not isinstance(option, dict):
+            continue
+        name = text(option.get("id") or option.get("configId"))  # v1, v2
+        category = name if option.get("category") is None else option["category"]
+        if category == "model" and (model := label(option.get("currentValue"))):
+            found.setdefault(name, model)
     return (
         found.get("model")
         or next(iter(found.values()), None)
