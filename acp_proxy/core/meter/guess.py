@@ -65,7 +65,7 @@ class ScopeGuess:
             if loaded and not self._per_turn and _is_of_many(now):
                 self._goes_on(sure=True)
             return self._as_found()
-        if not now.partition.covers(before.partition):
+        if _is_lower(before, now):
             return self._fell(before, now)
         if waited and call is not None and not call.fits(now.partition.prompt, 1, now.calls):
             return _AT_LEAST
@@ -108,11 +108,11 @@ class ScopeGuess:
 
         A turn with a call that shows nowhere looks like one of a session's counters, but not twice.
         """
-        since = now.partition.minus(before.partition)
+        grown = now.partition.prompt - before.partition.prompt
         per_turn = call.fits(now.partition.prompt, 1, now.calls)
-        cumulative = call.fits(since.prompt, min(now.calls, 2), now.calls)
+        cumulative = call.fits(grown, min(now.calls, 2), now.calls)
         # A session's counters grow by a call at least, if there was one, and if they do not begin anew.
-        if per_turn and 0 < since.prompt < call.floor and now.model == before.model:
+        if per_turn and 0 < grown < call.floor and now.model == before.model:
             if self._proven:  # calls may be smaller since they began anew
                 return _AT_LEAST
             self._is_per_turn(before, now)
@@ -142,6 +142,18 @@ class ScopeGuess:
 def tells_its_call(now: ReportedTurn) -> bool:
     """Whether a turn of one call came with the context of that call."""
     return now.calls == 1 and now.context is not None and is_context_of(now.context, now.partition)
+
+
+def _is_lower(before: ReportedTurn, now: ReportedTurn) -> bool:
+    """Whether any counter is. What only one of both tells apart is in another counter of the other."""
+    parts = [name for name in ("cached_read", "cached_write", "thought") if _tells(before, name) != _tells(now, name)]
+    sent = ("prompt",) if {"cached_read", "cached_write"} & {*parts} else ("input", "cached_read", "cached_write")
+    written = ("completion",) if "thought" in parts else ("output", "thought")
+    return any(getattr(now.partition, name) < getattr(before.partition, name) for name in sent + written)
+
+
+def _tells(turn: ReportedTurn, counter: str) -> bool:
+    return getattr(turn.counters, counter) is not None
 
 
 def _begins_anew(before: ReportedTurn, now: ReportedTurn, call: OneCall) -> bool:

@@ -202,6 +202,24 @@ def test_of_a_turn_in_whose_middle_the_sessions_counters_began_anew_the_last_cal
     assert (row.usage, row.usage_source) == (Usage(25_000, 0, 0, 200), "partial")
 
 
+@pytest.mark.parametrize(
+    "again",
+    [
+        Counters(21_000, 600, 21_600, None, 15_000),  # thinking is in the output now
+        Counters(21_000, 600, 21_600, 150),  # what was cached is in the input
+        Counters(21_000, 600, 21_600),
+    ],
+)
+def test_a_part_that_is_not_told_any_more_has_not_fallen(again: Counters) -> None:
+    story = Story(STRANGER)
+    story.open()
+    for calls in (1, 2, 3):
+        story.turn(inclusive(7000 * calls, 200 * calls, 5000 * calls, 50 * calls), used=7000 + 200 * calls)
+    assert story.turn(again, used=7700).usage.total == 0
+    row = story.turn(inclusive(28_800, 800, 20_000, 200), used=7900)
+    assert (row.usage.prompt, row.usage.completion) == (7800, 200)
+
+
 def test_counters_of_a_session_may_begin_anew_twice_in_a_row() -> None:
     story = Story(STRANGER)
     story.open()
