@@ -78,6 +78,11 @@ def joined(*reasons: str) -> str:
     return "; ".join(filter(None, reasons))
 
 
+def adds_up(counters: Counters) -> bool:
+    """Whether the total is the sum of the counters, whichever of them overlap."""
+    return any(_sum(counters, *overlap) == counters.total for overlap in _OVERLAPS)
+
+
 def is_empty(counters: Counters | None) -> bool:
     """Whether there is nothing to count: no counters, or neither input nor output among them."""
     return counters is None or (counters.input is None and counters.output is None)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.agents import InputCounts, Profile
 from acp_proxy.core.events import Counters, TurnEnded
-from acp_proxy.core.meter.counters import Reading, covers, joined, partition, since_last
+from acp_proxy.core.meter.counters import Reading, adds_up, covers, joined, partition, since_last
 from acp_proxy.core.meter.estimate import chars_of, cut_short
 from acp_proxy.core.meter.guess import Judged, ScopeGuess, tells_its_call
 from acp_proxy.core.meter.notes import Notes, ReportedTurn
@@ -199,5 +199,7 @@ def _may_be_grown(counters: Counters, account: SessionAccount, profile: Profile,
 
 
 def _leaves_open(counters: Counters, usage: Usage) -> bool:
-    """Whether more may be missing: of the total, or of where thinking belongs."""
-    return bool(counters.thought) if counters.total is None else counters.total < usage.total
+    """Whether more may be missing: of the total, of where thinking belongs, or thinking itself, which a total may hold."""
+    if counters.total is None:
+        return bool(counters.thought)
+    return counters.total < usage.total or not adds_up(counters)

@@ -372,6 +372,11 @@ def test_what_was_once_more_cached_than_input_stands_beside_it_from_then_on() ->
     assert (row.usage, row.usage_source) == (Usage(420, 390, 0, 40), "partial")
 
 
+def test_a_total_may_hold_thinking_that_is_told_nowhere_also_where_a_context_tells_of_caches() -> None:
+    row = opened().turn(Counters(6220, 150, 6422, None, 5020), used=6370)
+    assert (row.usage, row.usage_source) == (Usage(1200, 5020, 0, 150), "partial")
+
+
 def test_a_context_tells_whether_input_holds_the_caches_that_a_total_counts_twice() -> None:
     story = opened()
     row = story.turn(Counters(6110, 201, 6110 + 201 + 5010, None, 5010), used=6311)
