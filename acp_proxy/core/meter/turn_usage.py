@@ -26,6 +26,8 @@ from acp_proxy.core.usage import NOTHING, Usage
 
 Guess = Callable[[], Estimate | None]  # None where nothing may be guessed
 
+_REPEATED = "the agent repeats the usage of the turn before"
+
 
 class TurnUsage(Struct, frozen=True):
     """Not `priceable`: the counters contradict each other, so that no price follows from them.
@@ -125,6 +127,8 @@ def _counted(
     if profile.known:
         reading = partition(counters, profile)
         account.before = ReportedTurn(ended.at, counters, reading.usage)
+    elif not increase.amounts and _stands_still(counters, before, notes):
+        return TurnUsage(NOTHING, "none", _REPEATED, repeated=True)
     else:
         reading = read(counters, ended, account, notes, scope, profile)
     if profile.scope == "last_call" and not reading.usage.completion:
@@ -132,7 +136,7 @@ def _counted(
     if reading.usage == NOTHING and not _is_zero(ended, notes, profile, increase):
         return None
     if not increase.amounts and _repeats(ended, counters, before, notes, profile):
-        return TurnUsage(NOTHING, "none", "the agent repeats the usage of the turn before", repeated=True)
+        return TurnUsage(NOTHING, "none", _REPEATED, repeated=True)
     if profile.slips and before is not None and notes.waited:
         reading = replace(reading, usage=_without(reading.usage, before.partition))
     return _whole_or_part(reading, counters, ended, account, notes, profile)
@@ -188,6 +192,14 @@ def _repeats(ended: TurnEnded, now: Counters, before: ReportedTurn | None, notes
         unsaid = silent and notes.context_told and not notes.contexts
         return unsaid or ended.stop_reason == CANCELLED or now is notes.told
     return profile.repeats or (profile.scope == "last_call" and notes.waited)
+
+
+def _stands_still(now: Counters, before: ReportedTurn | None, notes: Notes) -> bool:
+    """Whether an agent that nobody described answered without a model, as a command of its own: nothing moved.
+
+    It told the context of the turn before, as it does of its calls, and tells none.
+    """
+    return before is not None and now == before.counters and before.context is not None and not notes.context_told
 
 
 def _without(sum_of_both: Usage, first: Usage) -> Usage:

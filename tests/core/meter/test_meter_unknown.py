@@ -138,6 +138,17 @@ def test_a_cancelled_turn_of_an_unknown_agent_that_has_the_counters_of_the_one_b
     assert [(row.usage.total, row.usage_source) for row in story.rows[2:]] == [(0, "none")]
 
 
+def test_an_unknown_agent_that_answers_with_the_counters_of_the_turn_before_and_no_context_called_no_model() -> None:
+    story = Story(STRANGER)
+    story.open()
+    story.turn(inclusive(6110, 201), used=9000)
+    for _ in range(2):
+        row = story.turn(inclusive(6110, 201), output_chars=40)  # a command of its own
+        assert (row.usage.total, row.usage_source) == (0, "none")
+    row = story.turn(inclusive(12_420, 402), used=9300)  # the session's counters go on
+    assert (row.usage.prompt, row.usage.completion) == (6310, 201)
+
+
 def test_who_tells_its_counters_by_model_too_has_retried_a_stream_and_is_not_cumulative() -> None:
     story = Story(STRANGER)
     story.open()
