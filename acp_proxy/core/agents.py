@@ -42,6 +42,7 @@ class Profile(Struct, frozen=True):
     # When they come, and from where they count.
     counters_restart: bool = False  # scope session: counters begin at 0 in a new process
     restarts_on_model: bool = False  # scope session: and for turns after each `session/set_model`, also to the same one
+    restarts_by_command: bool = False  # scope session: and by commands of its own, of which nothing but text tells
     restarts_on_close: bool = False  # scope session: and when a session that was closed is loaded in the same process
     repeats: bool = False  # a turn that failed or was cancelled repeats the usage of the one before
     slips: bool = False  # usage comes a turn late after a failure, and a prompt that waited reports the sum of both
@@ -201,7 +202,8 @@ _TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
                 "includes_cache",
                 counters_restart=True,
                 restarts_on_model=True,
-                unreported="calls cut short",
+                restarts_by_command=True,
+                unreported="calls cut short, also by the length of their answer; answers that were refused",
             ),
         ),
     ),

@@ -18,6 +18,7 @@ class Notes(Struct):
     """What was seen since the oldest open turn began."""
 
     model: str | None = None  # chosen when it began, or named since by what it used
+    began_with: int | None = None  # the context, as the agent had told it before
     switched: bool = False  # another one was chosen meanwhile
     left: tuple[str, ...] = ()  # in place of these
     reported: bool = False  # a `usage_update` came

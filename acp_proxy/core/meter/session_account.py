@@ -47,6 +47,8 @@ class SessionAccount:
         self.title: str | None = None  # as told here: the ledger keeps an earlier one, and a later one of others
         self.titled_at: int | None = None
         self.restarts = False  # its counters do with the next turn; one that runs goes on with those that it began with
+        self.may_restart = False  # its counters may have, by a command of the agent's own since they were told
+        self.least_call: int | None = None  # tokens that each of its calls sent at least, for the same
         self.closed = False  # since its last turn began
         self.compacted = False  # between turns, and what it used is not booked yet
         self.paid_otherwise = False  # what its agent tells next of the last turn, the user's prices have paid
@@ -66,6 +68,7 @@ class SessionAccount:
             self.context_used = self.last_context = None
             self.context_estimated = self.grounded = self.awaited = False
             self.calls, self.called, self.from_start, self._booked = 0, None, True, ()
+            self.may_restart, self.least_call = False, None
 
     def reopen(self) -> None:
         """Loaded or resumed. Had by another process before, its counters stand where the agent or the ledger says."""
@@ -125,7 +128,7 @@ class SessionAccount:
 
     def begin_turn(self, turn: Turn, at: int) -> None:
         if not self.open:
-            self.notes = Notes(self.model, calling=self.model)
+            self.notes = Notes(self.model, self.last_context, calling=self.model)
             if self.restarts or (self.closed and self.profile.restarts_on_close):
                 self.tokens.begin(at_zero=True)
             if self.closed and not self.profile.known:

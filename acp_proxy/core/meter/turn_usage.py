@@ -15,7 +15,7 @@ from acp_proxy.core.agents import Profile
 from acp_proxy.core.entry import UsageSource
 from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.meter.agent_cost import Increase
-from acp_proxy.core.meter.counters import Reading, completed, is_empty, joined, partition
+from acp_proxy.core.meter.counters import Reading, completed, covers, is_empty, joined, partition
 from acp_proxy.core.meter.dialects import status_line
 from acp_proxy.core.meter.estimate import Estimate, answered, chars_of, cut_short, refused
 from acp_proxy.core.meter.guess import ScopeGuess
@@ -26,6 +26,7 @@ from acp_proxy.core.usage import NOTHING, Usage
 
 Guess = Callable[[], Estimate | None]  # None where nothing may be guessed
 
+_PERHAPS_ANEW = "a command may have set the agent's counters back"
 _REPEATED = "the agent repeats the usage of the turn before"
 
 
@@ -110,11 +111,34 @@ def _counters_of(ended: TurnEnded, notes: Notes) -> Counters | None:
 def _by_difference(ended: TurnEnded, account: SessionAccount, notes: Notes) -> TurnUsage | None:
     now = notes.cumulative if ended.counters is None else completed(ended.counters, notes.cumulative)
     if now is None or is_empty(now):
+        account.may_restart = account.may_restart or _was_a_command(ended, account, notes)
         return None
+    last = account.tokens.last
     if (since := account.tokens.advance(now)) is None:
         return TurnUsage(NOTHING, "none", "where the session's counters stood before is not known")
     reading = partition(since, account.profile)
-    return _read(reading) if reading.usage.total else None
+    if not reading.usage.total:
+        return None
+    if account.may_restart and last is not None and covers(now, last):
+        reading = _perhaps_anew(reading, now, account)
+    account.may_restart = False
+    least = 9 * reading.usage.prompt // (10 * ended.most_calls)
+    account.least_call = min(least, account.least_call or least)
+    return _read(reading)
+
+
+def _was_a_command(ended: TurnEnded, account: SessionAccount, notes: Notes) -> bool:
+    """Whether the agent answered by itself, and may have set its counters back: what was asked is in no context."""
+    if not account.profile.restarts_by_command or notes.began_with is None or not notes.context_told:
+        return False
+    return answered(ended) and (account.context_used or 0) <= notes.began_with
+
+
+def _perhaps_anew(reading: Reading, now: Counters, account: SessionAccount) -> Reading:
+    """Counters that did not fall. If they grew by less than a call they began at 0 again, else they may have."""
+    if account.least_call is not None and reading.usage.prompt < account.least_call:
+        return partition(now, account.profile)
+    return replace(reading, detail=joined(reading.detail, _PERHAPS_ANEW), whole=False)
 
 
 def _counted(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import Counters, ModelSelected
 from acp_proxy.core.meter.counters import Cumulative
@@ -165,6 +167,34 @@ def test_a_turn_of_hermes_that_runs_goes_on_with_its_counters_while_another_mode
     (row,) = story.end(turn, inclusive(300, 30))
     assert (row.usage, row.lines[0].model) == (Usage(200, 0, 0, 20), "mock")
     assert story.turn(inclusive(400, 40)).usage == Usage(400, 0, 0, 40)
+
+
+@pytest.mark.parametrize(
+    ("told", "usage", "source"),
+    [
+        (inclusive(6330, 203), Usage(6330, 0, 0, 203), "agent"),  # no call sends as little as 220 tokens
+        (inclusive(5000, 100), Usage(5000, 0, 0, 100), "agent"),
+        (inclusive(13_000, 410), Usage(6890, 0, 0, 209), "partial"),
+    ],
+)
+def test_counters_of_hermes_may_begin_at_zero_after_a_command(told: Counters, usage: Usage, source: str) -> None:
+    story = Story(HERMES)
+    story.open()
+    story.turn(inclusive(6110, 201), used=12_604)
+    story.turn(used=12_604, output_chars=100)
+    story.turn(used=12_554, output_chars=30)  # `/reset`; after `/model` the context is that of before
+    row = story.turn(told, used=12_607)
+    assert (row.usage, row.usage_source) == (usage, source)
+    assert story.turn(inclusive(20_000, 500), used=12_700).usage_source == "agent"
+
+
+def test_a_prompt_of_hermes_that_failed_was_no_command() -> None:
+    story = Story(HERMES)
+    story.open()
+    story.turn(inclusive(6110, 201), used=12_604)
+    story.turn(used=12_621, output_chars=100)  # it is in the context, for the next call
+    row = story.turn(inclusive(12_440, 404), used=12_700)
+    assert (row.usage, row.usage_source) == (Usage(6330, 0, 0, 203), "agent")
 
 
 def test_a_crashed_turn_of_a_cumulative_agent_has_what_its_updates_told() -> None:
