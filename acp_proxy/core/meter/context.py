@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_proxy.core.events import TurnEnded
-from acp_proxy.core.meter.estimate import answered, chars_of, tokens_in
+from acp_proxy.core.meter.estimate import answered, chars_of, cut_short, tokens_in
 from acp_proxy.core.meter.notes import Notes
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.meter.turn_usage import TurnUsage
@@ -21,8 +21,13 @@ def note_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: 
             account.set_context(used.usage.total // (ended.tool_calls + 1), estimated=True)
         else:
             account.grow_context(tokens_in(_chars_since(ended, notes)))
-    elif answered(ended) and _has_begun(account, used) and (chars := _chars_since(ended, notes)):
+    elif _goes_into_it(ended, used) and _has_begun(account, used) and (chars := _chars_since(ended, notes)):
         account.grow_context(tokens_in(chars))
+
+
+def _goes_into_it(ended: TurnEnded, used: TurnUsage) -> bool:
+    """Whether the next call sends what was said. What a command of the agent's own shows is for the user alone."""
+    return answered(ended) and (bool(used.usage.total) or used.source == "estimated" or cut_short(ended))
 
 
 def _has_begun(account: SessionAccount, used: TurnUsage) -> bool:

@@ -480,6 +480,16 @@ def test_after_several_calls_the_context_is_estimated_from_the_last_known_one() 
     assert story.metered.state.context_estimated
 
 
+def test_what_a_command_of_the_agents_own_shows_is_in_no_context() -> None:
+    story = Story(GEMINI)
+    story.open(model="mock")
+    story.turn(quota=Counters(6220, 150))
+    row = story.turn(output_chars=5000)  # `/help`
+    assert (row.context_used, row.usage_source) == (6370, "none")
+    assert not story.metered.state.context_estimated
+    assert story.turn(output_chars=400, stop="cancelled").context_used == 6370 + 100
+
+
 def test_the_context_of_a_silent_agent_is_estimated_and_a_later_word_of_its_own_wins() -> None:
     story = Story(KIMI)
     story.open(model="mock")
