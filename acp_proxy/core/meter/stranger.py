@@ -26,6 +26,7 @@ from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.usage import NOTHING, Usage
 
 _AFTER_LOAD = "its counters may go on from before the session was loaded"
+_NO_OUTPUT = "no output is told"
 _ONE_OF_SEVERAL = "no more than one of several model calls"
 
 
@@ -39,9 +40,7 @@ def read(
 ) -> Reading:
     """One turn's counters, after those of the turn before. Moves the account's counters on."""
     profile = _with_caches(counters, ended, account, notes, scope, given)
-    reading = partition(counters, profile)
-    if profile is not given and _leaves_open(counters, reading.usage):
-        reading = replace(reading, whole=False)
+    reading = _as_told(counters, profile, given)
     before, context = account.before, account.context_used if notes.context_told else None
     told, most = reading.usage, notes.calls_of(ended)
     now = ReportedTurn(ended.at, counters, told, context, most, account.option, certain=reading.certain)
@@ -58,7 +57,7 @@ def read(
     if judged.cumulative:
         if before is not None and not before.cumulative:
             account.tokens.stand_at(before.counters)
-        reading, now.cumulative = since_last(account.tokens.advance(counters), profile), True
+        reading, now.cumulative = _as_told(account.tokens.advance(counters), profile, given), True
     reading = replace(reading, detail=joined(judged.reason, reading.detail), whole=reading.whole and judged.sure)
     if judged.cumulative and not (where_known or account.agent_tells_cost):
         return replace(reading, detail=joined(reading.detail, _AFTER_LOAD), guessed=True)
@@ -71,6 +70,16 @@ def read(
         account.sure = known_turn(reading.usage, calls, account.passed, context)
     if one_of_several:
         return replace(reading, detail=joined(reading.detail, _ONE_OF_SEVERAL), whole=False)
+    return reading
+
+
+def _as_told(counters: Counters | None, profile: Profile, given: Profile) -> Reading:
+    """Counters, or what they grew by, as a partition. Not whole where more may be missing, or no call looks so."""
+    reading = since_last(counters, profile)
+    if counters is not None and profile is not given and _leaves_open(counters, reading.usage):
+        reading = replace(reading, whole=False)
+    if reading.usage.prompt and not reading.usage.completion:  # every call writes something
+        reading = replace(reading, detail=joined(reading.detail, _NO_OUTPUT), whole=False)
     return reading
 
 

@@ -377,6 +377,21 @@ def test_a_total_may_hold_thinking_that_is_told_nowhere_also_where_a_context_tel
     assert (row.usage, row.usage_source) == (Usage(1200, 5020, 0, 150), "partial")
 
 
+def test_a_sessions_total_may_hold_thinking_that_is_told_nowhere_too() -> None:
+    story = opened()
+    for turn in (1, 2, 3):
+        used = Counters(7000 * turn, 150 * turn, 7200 * turn, None, 5000 * turn)
+        row = story.turn(used, used=7000 + 100 * turn if turn > 1 else 7150)
+        assert (row.usage.prompt, row.usage.completion, row.usage_source) == (7000, 150, "partial")
+
+
+def test_usage_without_any_output_is_no_more_than_a_part() -> None:
+    story = opened()
+    assert story.turn(inclusive(6110, 201), used=6311).usage_source == "agent"
+    row = story.turn(Counters(73, 0, 73), used=73)  # what is left after a compaction
+    assert (row.usage, row.usage_source) == (Usage(73), "partial")
+
+
 def test_a_context_tells_whether_input_holds_the_caches_that_a_total_counts_twice() -> None:
     story = opened()
     row = story.turn(Counters(6110, 201, 6110 + 201 + 5010, None, 5010), used=6311)
