@@ -246,5 +246,28 @@ def test_what_the_server_refuses_is_told_in_its_words(address: str, browser: Bro
     context.close()
 
 
+def test_a_token_may_stand_in_the_address(empty_home: Home, browser: Browser) -> None:
+    empty_home.append([row(line("opus", "0.25"), at=time.time_ns() - 120 * 10**9)])
+    context = browser.new_context(timezone_id=ZONE)
+    page = context.new_page()
+    with empty_home.serving("--token-file", str(empty_home.token())) as served:
+        page.goto(served.address.replace("http://", "http://alice:let-me-in@"))
+        expect(page.locator("#total")).to_have_text("$0.2500")
+        context.close()
+
+
+def test_who_looks_on_with_a_token_that_was_replaced_is_told_what_to_do(empty_home: Home, browser: Browser) -> None:
+    empty_home.append([row(line("opus", "0.25"), at=time.time_ns() - 120 * 10**9)])
+    context = browser.new_context(timezone_id=ZONE, http_credentials={"username": "alice", "password": "let-me-in"})
+    page = context.new_page()
+    with empty_home.serving("--token-file", str(empty_home.token())) as served:
+        page.goto(served.address)
+        expect(page.locator("#total")).to_have_text("$0.2500")
+        empty_home.token("another-one\n")
+        expect(page.locator("#trouble")).to_have_text("A token is needed, or a new one: load this page again.")
+        expect(page.locator("#total")).to_have_text("$0.2500")
+        context.close()
+
+
 def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
