@@ -7,7 +7,7 @@ import { timeText } from "./figures.js";
 import { marksOf, showLive, tick } from "./live.js";
 import { showSession } from "./session.js";
 import { showSessions } from "./sessions.js";
-import { showSpend } from "./spend.js";
+import { showRows, showSpend } from "./spend.js";
 import { showTotals } from "./totals.js";
 
 const BEAT = 2000; // ms between two looks at what is running
@@ -22,6 +22,8 @@ const seen = { mark: "", at: 0, choice: 0, several: false };
 /** @type {number | undefined} */
 let next;
 let looking = false;
+/** Shows lists of what was read last, whole or as they were asked for. */
+let showLists = (/** @type {boolean} */ _) => {};
 
 follow();
 addEventListener("hashchange", () => {
@@ -32,6 +34,8 @@ addEventListener("hashchange", () => {
   moveFocus(before);
 });
 document.addEventListener("visibilitychange", look);
+addEventListener("beforeprint", () => showLists(true)); // on paper nobody can ask for the rest
+addEventListener("afterprint", () => showLists(false));
 setInterval(tick, 1000);
 
 for (const name of /** @type {const} */ (["range", "by"])) {
@@ -148,12 +152,16 @@ async function readOverview() {
   byId("welcome").hidden = !empty;
   byId("lead").hidden = byId("figures").hidden = empty;
   showTotals(spend, all.total);
-  showSpend(spend, by, everyKey);
+  showSpend(spend, by);
+  showLists = (whole) => {
+    showRows(spend, by, whole || everyKey);
+    showBudgets(budgets, TIME_ZONE, whole || everyBudget);
+  };
+  showLists(false);
   showSessions(sessions.sessions, seen.several, TIME_ZONE);
   const full = sessions.sessions.length >= MOST;
   byId("session-more").hidden = full || sessions.next === null;
   byId("session-older").hidden = !full || sessions.next === null;
-  showBudgets(budgets, TIME_ZONE, everyBudget);
 }
 
 async function readSession() {

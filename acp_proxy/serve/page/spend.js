@@ -15,16 +15,24 @@ const FEW = 12; // rows of the table that are shown before all are asked for
 let drawn = [];
 
 /**
+ * All but the rows of the table.
  * @param {Spend} spend
  * @param {string} by
- * @param {boolean} every whether all rows of the table are shown
  */
-export function showSpend(spend, by, every) {
+export function showSpend(spend, by) {
   offer([...ALWAYS, ...spend.also_by, by]);
   const nothing = spend.rows.length === 0;
   byId("spend-nothing").hidden = !nothing;
   byId("spend-figures").hidden = nothing;
   showPlots(nothing ? null : spend, by);
+}
+
+/**
+ * @param {Spend} spend
+ * @param {string} by
+ * @param {boolean} every whether all of them are shown
+ */
+export function showRows(spend, by, every) {
   refill(byId("spend-over-time"), spendTable(spend, by));
   const few = every || spend.rows.length <= FEW + 1;
   refill(byId("spend-table"), tableBy(spend, by, few ? spend.rows : spend.rows.slice(0, FEW)));
