@@ -54,6 +54,15 @@ export function joined(parts) {
 }
 
 /**
+ * A name that is broken behind a slash, where it does not fit on one line: `@organisation/` and `agent`.
+ * @param {string} name
+ * @returns {(Node | string)[]}
+ */
+export function breakable(name) {
+  return name.split(/(?<=\/)/).flatMap((part, place) => (place ? [make("wbr"), part] : [part]));
+}
+
+/**
  * A bar of which parts are filled. It says nothing by itself: the figures stand beside it.
  * @param {{share: number, look: string}[]} parts shares of 1, from left to right
  * @param {string} [look]

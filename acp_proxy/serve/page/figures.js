@@ -42,7 +42,7 @@ export function amountText(currency, amount, decimals) {
   const figure = `${units.toLocaleString("en-US")}.${String(fraction).padStart(decimals, "0")}`;
   const head = `${below ? "<" : ""}${exact < 0n ? "-" : ""}`;
   const sign = SIGNS.get(currency);
-  return sign ? `${head}${sign}${figure}` : `${head}${figure} ${cleaned(currency).slice(0, 12)}`;
+  return sign ? `${head}${sign}${figure}` : `${head}${figure} ${[...cleaned(currency)].slice(0, 12).join("")}`;
 }
 
 /**

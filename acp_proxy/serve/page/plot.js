@@ -84,10 +84,25 @@ function axes(drawing) {
   };
   const names = (/** @type {any} */ _, /** @type {number[]} */ places) => places.map(drawing.name);
   const figures = (/** @type {any} */ _, /** @type {number[]} */ values) => values.map(drawing.figure);
+  const room = (/** @type {any} */ chart, /** @type {string[] | null} */ texts) => roomFor(chart, texts ?? [], shared.font);
   return [
     { ...shared, grid: { show: false }, splits, values: names, size: 30, gap: 8 },
-    { ...shared, grid, values: figures, size: 64, gap: 8, space: 44 },
+    { ...shared, grid, values: figures, size: room, gap: 8, space: 44 },
   ];
+}
+
+/**
+ * How wide the figures beside a plot are, with the gap, in px: an amount of thousands needs more than one of cents.
+ * @param {any} chart
+ * @param {string[]} texts
+ * @param {string} font
+ */
+function roomFor({ ctx }, texts, font) {
+  ctx.save();
+  ctx.font = font;
+  const widest = Math.max(0, ...texts.map((text) => ctx.measureText(text).width));
+  ctx.restore();
+  return Math.max(64, Math.ceil(widest) + 10);
 }
 
 /**

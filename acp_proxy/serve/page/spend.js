@@ -1,8 +1,8 @@
 // Where it went: spend over time, and as a table by a key.
 
 import { costCell, flags, partsOf } from "./cells.js";
-import { bar, byId, make, refill, table } from "./dom.js";
-import { counted, decimalsOf, nano, percentText } from "./figures.js";
+import { bar, breakable, byId, make, refill, table } from "./dom.js";
+import { cleaned, counted, decimalsOf, nano, percentText } from "./figures.js";
 import { drawSpend, keyText, looksOf, spendTable } from "./spend-plot.js";
 
 /** @import { Plot } from "./plot.js" */
@@ -25,6 +25,7 @@ export function showSpend(spend, by) {
   byId("spend-nothing").hidden = !nothing;
   byId("spend-figures").hidden = nothing;
   showPlots(nothing ? null : spend, by);
+  refill(byId("spend-over-time"), spendTable(spend, by));
 }
 
 /**
@@ -33,7 +34,6 @@ export function showSpend(spend, by) {
  * @param {boolean} every whether all of them are shown
  */
 export function showRows(spend, by, every) {
-  refill(byId("spend-over-time"), spendTable(spend, by));
   const few = every || spend.rows.length <= FEW + 1;
   refill(byId("spend-table"), tableBy(spend, by, few ? spend.rows : spend.rows.slice(0, FEW)));
   byId("spend-more").hidden = few;
@@ -96,9 +96,9 @@ function rowOf(row, total, { look, decimals }) {
       "th",
       { scope: "row", class: "name led" },
       make("span", { class: `dot ${look}`, "aria-hidden": "true" }),
-      make("bdi", {}, keyText(row)),
+      make("bdi", {}, ...breakable(keyText(row))),
       make("span", { class: "flags" }, ...flags(row)),
-      make("small", { class: "tight" }, few),
+      make("small", { class: "tight" }, make("span", { class: "slim" }, shareText(row, total)), few),
     ),
     costCell(row.cost, { decimals, atLeast: row.at_least }),
     shareCell(row, total, look),
@@ -107,6 +107,19 @@ function rowOf(row, total, { look, decimals }) {
     make("td", { class: "figure roomy" }, cached),
     make("td", { class: "figure roomy" }, completion),
   );
+}
+
+/**
+ * What the column of shares says, where there is no room for it; with a currency if there are several.
+ * @param {Row} row
+ * @param {Sums} total
+ */
+function shareText(row, total) {
+  const several = Object.keys(total.cost).length > 1;
+  return Object.keys(row.cost).map((currency) => {
+    const share = percentText(nano(row.cost[currency]), nano(total.cost[currency] ?? "0"));
+    return `${share} of all${several ? ` ${cleaned(currency)}` : ""} · `;
+  }).join("");
 }
 
 /**

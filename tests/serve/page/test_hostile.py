@@ -18,7 +18,9 @@ IMAGE = '<img src=x onerror="document.title=1">'
 SCRIPT = "</script><script>document.title=2</script>"
 TURNED = "safe\u202egpj.exe\u2066\u0007\u001b[31m\nname"
 LONG = "x" * 10_000
-NAMES = [IMAGE, SCRIPT, TURNED, LONG, "{{7*7}}", "javascript:alert(1)", "constructor", "__proto__"]
+WIDE = "W" * 40
+PAIRED = "a" + "\N{OCTOPUS}" * 20  # two units of UTF-16 each: none is to be cut in two
+NAMES = [IMAGE, SCRIPT, TURNED, LONG, WIDE, PAIRED, "{{7*7}}", "javascript:alert(1)", "constructor", "__proto__"]
 
 
 @pytest.fixture
@@ -47,6 +49,8 @@ def test_what_agents_call_things_is_only_text(hostile: Home, open_page: Open) ->
             links.nth(place).click()
             title = page.locator("#session-title")
             expect(title).to_have_text(as_shown(NAMES[-1 - place]))
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            assert page.evaluate("document.body.innerText.isWellFormed()")
             page.go_back()
             links.first.wait_for()
         assert page.title() == "acp-proxy"

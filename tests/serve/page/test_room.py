@@ -19,6 +19,18 @@ AGENT = "@agentclientprotocol/claude-agent-acp"
 CURRENCIES = {"USD": "123456.78", "credits": "2077.79", "EUR": "12.5", "BTC": "0.25", "GBP": "7", "JPY": "125000"}
 BUDGETS = '[[budget]]\nname = "each"\nper = "project"\nwindow = "total"\nlimit = { turns = 40 }\n'
 
+# Where each line of each run of text begins, and how far it reaches.
+LINES = """element => {
+    const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT), found = [];
+    while (texts.nextNode()) {
+        const range = document.createRange();
+        range.selectNodeContents(texts.currentNode);
+        const lines = [...range.getClientRects()].map(({left}) => Math.round(left));
+        found.push({text: texts.currentNode.data, lines});
+    }
+    return found;
+}"""
+
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
@@ -33,6 +45,51 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home.append(rows)
     with home.serving() as served:
         yield served.address
+
+
+def test_a_name_on_a_phone_is_broken_behind_its_slash(address: str, open_page: Open) -> None:
+    page = open_page(f"{address}#/all/agent", width=360)
+    name = page.locator("#spend-table bdi").filter(has_text=AGENT)
+    expect(name).to_have_text(AGENT)
+    assert {each["text"]: len(each["lines"]) for each in name.evaluate(LINES)} == {
+        "@agentclientprotocol/": 1,
+        "claude-agent-acp": 1,
+    }
+
+
+def test_no_table_has_to_be_moved_sideways_on_a_phone_and_shares_stand_below_names(wide: str, open_page: Open) -> None:
+    page = open_page(f"{wide}#/all/agent", width=360)
+    for table in page.locator("#spend-table .wide, #session-list .wide").all():
+        assert table.evaluate("table => table.scrollWidth <= table.clientWidth")
+    shares = page.locator("#spend-table small:visible").filter(has_text="6 turns")
+    expect(shares).to_contain_text("100% of all BTC · ")
+    expect(shares).to_contain_text(">99% of all USD · ")
+    page.set_viewport_size({"width": 700, "height": 900})
+    expect(shares).not_to_contain_text("of all", use_inner_text=True)  # they have a column
+    page.goto("about:blank")
+
+
+@pytest.mark.parametrize("width", [600, 1280])
+def test_amounts_in_a_second_line_begin_where_those_in_the_first_do(wide: str, open_page: Open, width: int) -> None:
+    page = open_page(f"{wide}#/all/agent", width=width)
+    lines = page.locator("#total").evaluate(LINES)
+    assert len(lines) == len(CURRENCIES)
+    left = page.locator("#total-of").bounding_box()
+    assert left
+    tops = page.locator("#total .amount").evaluate_all("all => all.map(one => one.offsetTop)")
+    firsts = [each["lines"][0] for each, top, before in zip(lines, tops, [None, *tops], strict=False) if top != before]
+    assert len(firsts) > 1
+    assert set(firsts) == {round(left["x"])}
+    page.goto("about:blank")
+
+
+def test_no_figure_beside_a_plot_is_cut_off(wide: str, open_page: Open) -> None:
+    page = open_page(f"{wide}#/all/agent")
+    inked = "plot => plot.getContext('2d').getImageData(0, 0, 1, plot.height).data.some(Boolean)"
+    plots = page.locator("#spend-plots canvas")
+    expect(plots).to_have_count(len(CURRENCIES))
+    assert [plot.evaluate(inked) for plot in plots.all()] == [False] * len(CURRENCIES)
+    page.goto("about:blank")
 
 
 def test_paper_has_whole_lists_and_no_buttons(wide: str, open_page: Open) -> None:
