@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.serve.page.browser import chromium
+
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 PLACES = re.compile(r"`((?:deploy|grafana|scripts|examples|tests|bench|acp_proxy)/[\w./-]*)`")
@@ -39,6 +41,18 @@ def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
     assert [source for source in loaded if re.match(r"\w+:|//", source) and not source.startswith("data:")] == []
     styles = "".join(style.read_text(encoding="utf-8") for style in site.rglob("*.css"))
     assert re.findall(r"url\(['\"]?(?:https?:)?//[^)]*\)|@import[^;]*", styles) == []
+
+
+@pytest.mark.real
+@pytest.mark.xdist_group("site")
+def test_no_name_in_a_table_is_broken_in_mid_word(site: Path) -> None:
+    broken = """[...document.querySelectorAll('td code')].filter(name =>
+        /^\\w+$/.test(name.textContent) && name.getClientRects().length > 1).map(name => name.textContent)"""
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 768, "height": 900})
+        for file in sorted(site.glob("*.html")):
+            page.goto(file.as_uri())
+            assert page.evaluate(broken) == [], file.name
 
 
 def test_a_place_in_the_repository_that_a_page_names_is_there() -> None:
