@@ -79,6 +79,13 @@ def test_the_observer_writes_a_line_for_each_turn(site: Path, tmp_path: Path) ->
     assert turns[0]["cost"] == {"USD": "0.031359"}
 
 
+def test_a_file_that_takes_nothing_keeps_neither_a_turn_nor_the_end(site: Path, tmp_path: Path) -> None:
+    log = tmp_path / "turns.jsonl"
+    os.mkfifo(log)  # which nobody reads
+    said = {message["id"]: message for message in answers(site, tmp_path, ACP_TURN_LOG=str(log))}
+    assert said[5]["result"]["stopReason"] == "end_turn"
+
+
 def test_the_enforcer_refuses_what_is_too_much_and_says_until_when(site: Path, tmp_path: Path) -> None:
     said = {message["id"]: message for message in answers(site, tmp_path, ACP_PROMPTS_PER_HOUR="2")}
     assert [said[number]["result"]["stopReason"] for number in (3, 4)] == ["end_turn"] * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Iterable
@@ -25,7 +26,8 @@ class TurnLog(Interceptor):
         return ()
 
     async def aclose(self) -> None:
-        self._writer.shutdown()
+        written = self._writer.submit(bool)  # runs after all that was submitted before
+        await asyncio.wrap_future(written)  # where that takes too long acp-proxy ends all the same
 
 
 def line_of(entry: Entry) -> str:
