@@ -59,7 +59,8 @@ export function joined(parts) {
  * @returns {(Node | string)[]}
  */
 export function breakable(name) {
-  return name.split(/(?<=\/)/).flatMap((part, place) => (place ? [make("wbr"), part] : [part]));
+  const parts = name.match(/[^/]+\/*|\/+/g) ?? [];
+  return parts.flatMap((part, place) => (place ? [make("wbr"), part] : [part]));
 }
 
 /**
