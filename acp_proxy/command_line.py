@@ -59,6 +59,13 @@ class Parser(argparse.ArgumentParser):
             self.error(f"one word too many: {unknown[0]!r}")
         raise self._unknown_option(unknown[0])
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        if action.option_strings and arg_strings == ["--"]:  # `--user=--`; Python 3.11 takes it for the end of options
+            value = self._get_value(action, "--")
+            self._check_value(action, value)
+            return value
+        return super()._get_values(action, arg_strings)
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
             return

@@ -25,6 +25,7 @@ from tests.machine import COMMAND, Machine, in_terminal
 
 ROOT = Path(__file__).parents[1]
 EDITORS = "zed, jetbrains, codecompanion, avante, agentic, agent-shell, obsidian, toad or acpx"
+KEYS = "day, week, month, session, turn, model, agent, project, user, team or kind"
 
 
 @pytest.fixture
@@ -127,10 +128,22 @@ def test_the_help_of_each_command_has_an_example_that_can_be_typed() -> None:
             )
             for number in ("1000000000001", "9" * 5000)
         ),
+        (("report", "--by=--"), f"acp-proxy: --by: expected {KEYS}, not '--'"),
+        (("report", "--tz=--"), "acp-proxy: --tz: expected a time zone such as Europe/Berlin or UTC, not '--'"),
+        (("report", "--config=--"), "acp-proxy: --: cannot be read: no such file or directory"),
         (("prices", "show", " "), "acp-proxy: MODEL: expected a model's name; see acp-proxy prices show --help"),
-        (
-            ("prices", "show", "caf\udce9"),
-            "acp-proxy: MODEL: expected text in UTF-8; see acp-proxy prices show --help",
+        *(
+            (
+                (*command, "caf\udce9"),
+                f"acp-proxy: {what}: expected text in UTF-8; see acp-proxy {shown} --help",
+            )
+            for command, what, shown in (
+                (("prices", "show"), "MODEL", "prices show"),
+                (("session",), "ID", "session"),
+                (("report", "--title"), "--title", "report"),
+                (("budget", "check", "--agent"), "--agent", "budget check"),
+                (("budget", "grant", "daily", "--for-user"), "--for-user", "budget grant"),
+            )
         ),
         (("serve", "--port", "9" * 5000), "acp-proxy: --port: expected a port from 0 to 65535, such as 9464"),
         (
@@ -144,8 +157,7 @@ def test_a_mistake_is_one_line_and_status_2(machine: Machine, arguments: tuple[s
 
 
 def test_a_key_that_does_not_exist_names_its_choices(machine: Machine) -> None:
-    keys = "day, week, month, session, turn, model, agent, project, user, team or kind"
-    assert machine.complaint("report", "--by", "weekday") == f"acp-proxy: --by: expected {keys}, not 'weekday'"
+    assert machine.complaint("report", "--by", "weekday") == f"acp-proxy: --by: expected {KEYS}, not 'weekday'"
 
 
 def test_a_ledger_that_cannot_be_read_is_one_line(machine: Machine) -> None:

@@ -96,7 +96,7 @@ def _add_report(command: argparse.ArgumentParser) -> None:
     _add_interval(command)
     for name in FILTERS:
         part = "part of a session's title" if name == "title" else f"only this {name}"
-        command.add_argument(f"--{name}", metavar="TEXT" if name == "title" else "NAME", help=part)
+        command.add_argument(f"--{name}", metavar="TEXT" if name == "title" else "NAME", type=_text, help=part)
     most = "at most N lines: those that cost most, or the latest days, weeks or months"
     command.add_argument("--limit", metavar="N", type=_lines, help=most)
     form = command.add_mutually_exclusive_group()
@@ -114,7 +114,7 @@ def _add_export(command: argparse.ArgumentParser) -> None:
 def _add_session(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     called = "its id, the first characters of its key in a report by session, a part of its title, or last"
-    command.add_argument("session", metavar="ID", help=called)
+    command.add_argument("session", metavar="ID", type=_text, help=called)
     command.add_argument("--all", action="store_true", help="list every turn, not only the latest 40")
     _add_zone(command)
     command.add_argument("--json", action="store_true", help="exact figures, for programs")
@@ -145,15 +145,15 @@ def _add_budget(command: argparse.ArgumentParser) -> None:
         action.add_argument("--json", action="store_true", help="exact figures, for programs")
     for name in ("agent", "model", "user", "team", "project"):
         default = "yours" if name in ("user", "team", "project") else "not known"
-        checked.add_argument(f"--{name}", metavar="NAME", help=f"the prompt's {name}; by default {default}")
+        says = f"the prompt's {name}; by default {default}"
+        checked.add_argument(f"--{name}", metavar="NAME", type=_text, help=says)
     granted.add_argument("name", metavar="NAME", help="the name of the budget")
     granted.add_argument("--amount", metavar="N", required=True, help="in the budget's currency, or tokens or turns")
     granted.add_argument("--for", metavar="DURATION", required=True, dest="duration", help="how long: 90m, 2h, 7d")
     granted.add_argument("--reason", metavar="TEXT", required=True, help="why; it is kept")
     for name in get_args(Per):
-        granted.add_argument(
-            f"--for-{name}", metavar="NAME", help=f"if the budget is per {name}: which one, by default yours; * for all"
-        )
+        says = f"if the budget is per {name}: which one, by default yours; * for all"
+        granted.add_argument(f"--for-{name}", metavar="NAME", type=_text, help=says)
     granted.add_argument("--layer", choices=("admin", "user"), help="which file's, if two budgets have this name")
     _add_since(simulated)
 
@@ -266,9 +266,13 @@ def _action(actions: argparse._SubParsersAction[Any], name: str, says: str, exam
 
 
 def _model(given: str) -> str:
-    """Text that JSON has a place for: not all that a command line can hold is."""
     if not given.strip():
         raise argparse.ArgumentTypeError("expected a model's name")
+    return _text(given)
+
+
+def _text(given: str) -> str:
+    """What JSON and a ledger have a place for: not all that a command line can hold is."""
     try:
         given.encode()
     except UnicodeEncodeError:
