@@ -451,6 +451,9 @@ def test_what_cannot_be_copied_is_one_line(machine: Machine) -> None:
     machine.fill()
     assert machine.complaint("ledger", "copy") == f"acp-proxy: ledger sqlite:///{path}: cannot be copied into itself"
     assert "mysql" in machine.complaint("ledger", "copy", "--to", "mysql://alice:secret@db/x")
+    from_nothing = machine.complaint("ledger", "copy", "--from", "", "--to", f"sqlite:///{machine.home}/other.db")
+    assert from_nothing.startswith("acp-proxy: ledger URL without a scheme")
+    assert not (Path(machine.home) / "other.db").exists()
 
 
 @pytest.mark.parametrize("command", ["budget list", "metrics", "report", "status", "doctor"])

@@ -211,7 +211,8 @@ def _ledger(arguments: argparse.Namespace) -> int:
     from acp_proxy.ledger.places import is_postgres, sqlite_path
 
     config = options.config(arguments)
-    source, target = arguments.source or config.ledger.url, arguments.target or config.ledger.url
+    source = config.ledger.url if arguments.source is None else arguments.source
+    target = config.ledger.url if arguments.target is None else arguments.target
     if not is_postgres(source) and not sqlite_path(source).is_file():
         raise UsageError(f"--from: there is no ledger at {sqlite_path(source)}")
     with closing(open_ledger(source, must_exist=True)) as old, closing(open_ledger(target)) as new:
