@@ -325,6 +325,8 @@ def test_a_ledger_that_a_killed_proxy_was_to_make_is_missed_by_nobody_and_any_ot
         journal.write(row())  # of a proxy that runs, and may still make it
         found = machine.run("report", "--ledger", other)
         assert found.stderr.startswith(f"acp-proxy: there is no ledger at {machine.home}/other.db: ")
+    copied = machine.answer("ledger", "copy", "--from", owed, "--to", f"sqlite:///{machine.home}/copy.db")
+    assert copied.startswith("Copied 1 row to ")
     found = machine.run("report", "--json", "--ledger", owed)
     assert (found.stderr, json.loads(found.stdout)["total"]["turns"]) == ("", 1)
 
@@ -446,13 +448,17 @@ def test_a_copy_says_which_rows_reports_will_not_show(machine: Machine) -> None:
 
 def test_what_cannot_be_copied_is_one_line(machine: Machine) -> None:
     path = f"{machine.home}/.local/state/acp-proxy/ledger.db"
-    assert machine.complaint("ledger", "copy") == f"acp-proxy: --from: there is no ledger at {path}"
+    none = f"acp-proxy: there is no ledger at {path}: expected one that `acp-proxy run` has made"
+    assert machine.complaint("ledger", "copy") == none
     assert not Path(path).exists()
     machine.fill()
     assert machine.complaint("ledger", "copy") == f"acp-proxy: ledger sqlite:///{path}: cannot be copied into itself"
     assert "mysql" in machine.complaint("ledger", "copy", "--to", "mysql://alice:secret@db/x")
     from_nothing = machine.complaint("ledger", "copy", "--from", "", "--to", f"sqlite:///{machine.home}/other.db")
     assert from_nothing.startswith("acp-proxy: ledger URL without a scheme")
+    beyond = f"{machine.home}/{'x' * 300}/ledger.db"  # as in a directory that may not be entered, also for root
+    from_beyond = machine.complaint("ledger", "copy", "--from", f"sqlite:///{beyond}")
+    assert from_beyond == f"acp-proxy: ledger {beyond}: File name too long"
     assert not (Path(machine.home) / "other.db").exists()
 
 

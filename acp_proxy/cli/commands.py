@@ -208,13 +208,11 @@ def _prices(arguments: argparse.Namespace) -> int:
 
 def _ledger(arguments: argparse.Namespace) -> int:
     from acp_proxy.ledger.copying import copy
-    from acp_proxy.ledger.places import is_postgres, sqlite_path
+    from acp_proxy.ledger.places import is_postgres
 
     config = options.config(arguments)
     source = config.ledger.url if arguments.source is None else arguments.source
     target = config.ledger.url if arguments.target is None else arguments.target
-    if not is_postgres(source) and not sqlite_path(source).is_file():
-        raise UsageError(f"--from: there is no ledger at {sqlite_path(source)}")
     with closing(open_ledger(source, must_exist=True)) as old, closing(open_ledger(target)) as new:
         copied = copy(old, new, titles=config.share_titles or not is_postgres(target))
         by_organisation = old.summed(Query(), ("organisation",))
