@@ -36,12 +36,15 @@ class Original(Struct, frozen=True):
             raise SettingsError(f"{self.directory}: cannot be written: {reason_of(error)}, nothing was done") from error
 
     def kept(self) -> tuple[bool, bytes | None]:
-        """Whether there was a setup that was not undone since, and what it found: None for no file."""
+        """Whether there was a setup that was not undone since, and what it found: None for no file.
+
+        Raises SettingsError.
+        """
         kept = self._read(self._bytes)
         return kept is not None, kept[1:] if kept and kept.startswith(_THERE) else None
 
     def made(self, current: bytes) -> bool:
-        """Whether `current` is what setup made of it, and nobody changed it since."""
+        """Whether `current` is what setup made of it, and nobody changed it since. Raises SettingsError."""
         return self.kept()[0] and _sum(current) in self._sums()
 
     def forget(self) -> None:
@@ -63,8 +66,10 @@ class Original(Struct, frozen=True):
     def _read(self, path: Path) -> bytes | None:
         try:
             return path.read_bytes()
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:  # as after a setup by root, whose copy nobody else may read
+            raise SettingsError(f"{path}: cannot be read: {reason_of(error)}, nothing was done") from error
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -331,7 +331,7 @@ def test_a_file_that_cannot_be_changed_after_others_were_is_told_with_them(machi
         plugin = machine.vault(name) / ".obsidian/plugins/agent-client/data.json"
         plugin.write_text('{"customAgents": [{"id": "mine", "displayName": "Mine", "command": "agent", "args": []}]}')
     first, second = EDITORS["obsidian"].files(machine.environ)
-    in_the_way = Original(machine.home / ".local/state/acp-proxy/setup", second)._bytes
+    in_the_way = Original(machine.home / ".local/state/acp-proxy/setup", second)._sums_made
     in_the_way.mkdir(parents=True)
     with pytest.raises(SetupError, match=f"/setup: cannot be written: .*; done already: {first}$"):
         machine.setup("obsidian")
@@ -443,6 +443,16 @@ def test_where_nothing_can_be_kept_nothing_is_changed(machine: Machine) -> None:
     machine.write("zed", SETTINGS)
     (machine.home / ".local").write_text("in the way")
     assert machine.refusal("zed").startswith("~/.local/state/acp-proxy/setup: cannot be written: ")
+
+
+def test_a_kept_original_that_cannot_be_read_is_not_taken_for_none(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS)
+    kept = Original(machine.home / ".local/state/acp-proxy/setup", path)._bytes
+    kept.parent.mkdir(parents=True)
+    kept.symlink_to(kept.name)  # as one that is root's own, also for root
+    for undo in (False, True):
+        line = machine.refusal("zed", undo=undo)
+        assert line.startswith(f"~/.local/state/acp-proxy/setup/{kept.name}: cannot be read: too many")
 
 
 def test_a_file_that_was_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
