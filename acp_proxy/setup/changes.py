@@ -68,9 +68,10 @@ def undo(editor: Editor, file: SettingsFile, original: Original, wanted: str | N
     chosen = behind if wanted is not None else _of_setup(editor, behind, first) if known else []
     after = unwrapped(text, editor.shape, [agent.name for agent in chosen])
     if after == text:
-        return Change(file, text, after, f"{file.path}: {_nothing_to_undo(editor, behind, wanted)}.\n")
+        return Change(file, text, after, f"{clean(str(file.path))}: {_nothing_to_undo(editor, behind, wanted)}.\n")
     file.check()
-    since = f"{file.path} was changed since: only what starts the agents was put back.\n{_left(editor, chosen, first)}"
+    name = clean(str(file.path))
+    since = f"{name} was changed since: only what starts the agents was put back.\n{_left(editor, chosen, first)}"
     said = since if wanted is None else f"{_names(chosen)} no longer behind acp-proxy.\n"
 
     def make() -> None:
@@ -131,7 +132,7 @@ def _as_it_was(file: SettingsFile, original: Original, data: bytes, first: bytes
             file.replace(data, first)
         original.forget()
 
-    said = f"{file.path} is {'gone, as it was' if first is None else 'as it was'} before.\n"
+    said = f"{clean(str(file.path))} is {'gone, as it was' if first is None else 'as it was'} before.\n"
     return Change(file, data.decode("utf-8"), (first or b"").decode("utf-8"), said, make)
 
 

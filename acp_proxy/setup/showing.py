@@ -23,7 +23,8 @@ _COLOURS = {"+": "32", "-": "31", "@": "36"}
 def diff(path: Path, before: str, after: str, *, colours: bool) -> str:
     """Unified; line ends are shown as they are everywhere, and what may be a secret as `…`."""
     old, new = (_lines(_without_secrets(text)) for text in (before, after))
-    lines = difflib.unified_diff(old, new, str(path), str(path), n=2, lineterm="")
+    name = _shown(str(path))
+    lines = difflib.unified_diff(old, new, name, name, n=2, lineterm="")
     return "".join(f"{_painted(line) if colours else line}\n" for line in lines)
 
 
@@ -115,4 +116,4 @@ def _painted(line: str) -> str:
 
 def _short(path: Path, environ: Mapping[str, str]) -> str:
     home = environ.get("HOME", "")
-    return f"~{str(path)[len(home) :]}" if home and str(path).startswith(f"{home}/") else str(path)
+    return _shown(f"~{str(path)[len(home) :]}" if home and str(path).startswith(f"{home}/") else str(path))

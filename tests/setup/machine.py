@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 import subprocess
 import sys
@@ -49,9 +50,9 @@ class Machine:
         vault = self.home / name
         (vault / ".obsidian/plugins/agent-client").mkdir(parents=True, exist_ok=True)
         vaults = [path.parent for path in self.home.glob("*/.obsidian")]
-        known = ", ".join(f'"{number}": {{"path": "{path}", "ts": 1}}' for number, path in enumerate(vaults))
+        known = {str(number): {"path": str(path), "ts": 1} for number, path in enumerate(vaults)}
         (self.home / ".config/obsidian").mkdir(parents=True, exist_ok=True)
-        (self.home / ".config/obsidian/obsidian.json").write_text(f'{{"vaults": {{{known}}}}}')
+        (self.home / ".config/obsidian/obsidian.json").write_text(json.dumps({"vaults": known}))
         return vault
 
     def write(self, editor: str, text: str | bytes) -> Path:

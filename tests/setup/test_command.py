@@ -65,6 +65,19 @@ def test_what_stands_in_settings_controls_no_terminal(machine: Machine) -> None:
     assert "\tmine\n" in shown
 
 
+def test_the_name_of_a_vault_controls_no_terminal_either(machine: Machine) -> None:
+    path = machine.vault("\x1b[2Jmine\n") / ".obsidian/plugins/agent-client/data.json"
+    path.write_text('{"claude": {"command": "claude-agent-acp", "args": []}}')
+    said = machine.setup("obsidian") + machine.typed("--list").stdout
+    said += machine.setup("obsidian", undo=True) + machine.setup("obsidian", undo=True)
+    machine.setup("obsidian")
+    path.write_text(path.read_text() + "\n")
+    said += machine.setup("obsidian", undo=True)
+    assert "mine" in said
+    assert "\x1b" not in said
+    assert "mine\n/" not in said
+
+
 @pytest.mark.parametrize(
     ("beside", "shown"),
     [
