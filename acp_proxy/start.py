@@ -26,6 +26,7 @@ USAGE = "usage: acp-proxy run [OPTIONS] -- AGENT [ARG...]"
 COMMON = ("--config", "--ledger")  # also before the command's name
 VALUED = (*COMMON, "--agent", "--user", "--team", "--project", "--budget", "--log", "--log-level")
 FLAGS = ("--no-summary",)
+HELP = ("-h", "--help")
 CHECKED = ("config", "ledger", "budget", "log_level")  # any may be wrong, and then no agent is started
 ADMIN_FILE = "/etc/acp-proxy/config.toml"
 
@@ -67,7 +68,7 @@ def parse(argv: Sequence[str]) -> tuple[dict[str, str], list[str]] | None:
             return options, list(argv[at + 1 :])
         case [] | ["--"]:
             raise UsageError(f"no agent given; {USAGE}")
-        case ["-h" | "--help"]:
+        case [help_] if help_ in HELP:
             raise HelpWanted
         case [flag] if flag.partition("=")[0] in FLAGS:
             raise UsageError(f"{flag.partition('=')[0]} takes no value; {USAGE}")
@@ -92,7 +93,7 @@ def _options(
             options[key] = value
         else:
             at += 1
-            if at == len(argv) or argv[at] == "--":
+            if at == len(argv) or argv[at].partition("=")[0] in ("--", *HELP, *valued, *flags):
                 raise UsageError(f"{name} needs a value; {USAGE}")
             options[key] = argv[at]
         at += 1
