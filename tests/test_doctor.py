@@ -23,6 +23,7 @@ from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.events import Event, TurnMetered
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import DAY
+from acp_proxy.figures import clean
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.ledger import Row, open_ledger, places
 from acp_proxy.ledger.journal.writer import open_journal
@@ -141,7 +142,7 @@ def test_each_agent_of_the_ledger_is_told_with_how_it_counts(patient: Patient) -
     assert status == 0
     assert first.startswith("ok   agent: gemini-cli 0.61.0: usage per turn")
     assert second.startswith("warn agent: new-agent (no version): not in the table")
-    assert second.endswith('(unknown agent: looked like a session\'s counter); [agents."new-agent"] decides')
+    assert second.endswith('(unknown agent: looked like a session\'s counter); [agents."new-agent\\u001b[2J"] decides')
 
 
 def test_turns_that_two_acp_proxies_of_one_chain_have_booked_are_counted(patient: Patient) -> None:
@@ -233,6 +234,17 @@ class Metered(Interceptor):
         if isinstance(event, TurnMetered):
             self.entries.append(event.entry)
         return ()
+
+
+@pytest.mark.parametrize("name", ["new", 'my "own" agent', "back\\slash", "名前 ü", "a]b\x1b[2J"])
+def test_the_table_that_is_said_to_decide_how_an_agent_counts_can_be_copied(patient: Patient, name: str) -> None:
+    with closing(open_ledger(patient.url, journals=())) as ledger:
+        ledger.append([row(line(None, None, input=0), origin=replace(ALICE, agent=name), usage_source="none")])
+    (warning,) = patient.lines("agent")
+    table = warning.removesuffix(" decides").rpartition("; ")[2]
+    patient.configure(f'{table}\nscope = "session"\n')
+    (said,) = patient.lines("agent")
+    assert said.startswith(f"ok   agent: {clean(name)} ")
 
 
 def test_the_configuration_makes_an_agent_known(patient: Patient) -> None:

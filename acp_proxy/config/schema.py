@@ -161,7 +161,20 @@ def variable_meant(variable: str) -> str:
 
 def dotted(key: Key) -> str:
     """The key as TOML writes it, parts quoted where they need it; always one line."""
-    return ".".join(part if _is_bare(part) else f'"{part.encode("unicode_escape").decode()}"' for part in key)
+    return ".".join(part if _is_bare(part) else quoted(part) for part in key)
+
+
+def quoted(text: str) -> str:
+    """A string as TOML writes it, on one line, with whatever cannot be printed escaped."""
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(sign: str) -> str:
+    if sign in '"\\':
+        return f"\\{sign}"
+    if sign.isprintable():
+        return sign
+    return f"\\u{ord(sign):04x}" if ord(sign) < 0x10000 else f"\\U{ord(sign):08x}"
 
 
 def _is_bare(part: str) -> bool:

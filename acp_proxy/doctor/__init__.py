@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
+from acp_proxy.config.schema import quoted
 from acp_proxy.configured import profiles_of
 from acp_proxy.core.agents import how_it_counts, profile_of
 from acp_proxy.core.entry import Entry
@@ -189,7 +190,7 @@ def _agents(ledger: BudgetLedger, config: Config) -> Iterator[Finding]:
             yield Finding("ok", f"{called}: not in the table by its name, but by what else it says, and counted so")
         else:
             reason = f" ({latest.detail})" if latest is not None and latest.detail else ""
-            yield Finding("warn", f'{called}: {how_it_counts(profile)}{reason}; [agents."{name}"] decides')
+            yield Finding("warn", f"{called}: {how_it_counts(profile)}{reason}; [agents.{quoted(name)}] decides")
 
 
 def _doubled(config: Config, ledger: LedgerReader, now: int) -> Iterator[Finding]:

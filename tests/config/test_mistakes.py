@@ -40,6 +40,10 @@ A_PRICE = 'expected US dollars per million tokens as a decimal in quotes, such a
             'FILE:2: agents."a b".scop: unknown key; did you mean agents."a b".scope?',
         ),
         (
+            '[agents."\\"名\\\\\\u001b"]\nscop = "turn"\n',
+            r'FILE:2: agents."\"名\\\u001b".scop: unknown key; did you mean agents."\"名\\\u001b".scope?',
+        ),
+        (
             '[prices.gpt-5.1]\ninput = "1"\n',
             'FILE:1: prices.gpt-5.1: expected quotes around a name with a dot, as in prices."gpt-5.1"',
         ),
