@@ -1,10 +1,11 @@
 """`acp-proxy completion`: what it prints is of all commands and options there are, and what bash makes of it.
 
-Of zsh and fish that is in `tests/real`.
+Of zsh and fish, and of files, that is in `tests/real`.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -23,7 +24,12 @@ OFFERED = [
     ("acp-proxy --ledger x report --li", "--limit"),
     ("acp-proxy budget gr", "grant grants"),
     ("acp-proxy run --log-level ", "debug info warning error"),
-    ("acp-proxy run --config own.", "own.toml"),
+    ("acp-proxy run --config own.", ""),  # and so bash offers files, which knows quotes
+    ("acp-proxy report --by=mo", "month model"),
+    ("acp-proxy report --by=", BY),
+    ("acp-proxy session --ledger sqlite:///x la", "last"),
+    ("acp-proxy --ledger=sqlite:///x session --tz Europe/Berlin la", "last"),
+    ("acp-proxy budget simulate --since 2026-11-01T09:30:00Z --js", "--json"),
     ("acp-proxy setup z", "zed"),
     ("acp-proxy setup zed --agent ", "claude codex gemini goose opencode qwen"),
     ("acp-proxy report --agent ", ""),
@@ -40,15 +46,15 @@ def test_what_is_printed_was_made_of_the_commands_and_options_that_there_are(tmp
 
 
 @pytest.mark.parametrize(("typed", "offered"), OFFERED)
-def test_bash_completes_commands_options_values_files_and_the_agents_command(
+def test_bash_completes_commands_options_values_and_the_agents_command(
     tmp_path: Path, typed: str, offered: str
 ) -> None:
     (tmp_path / "own.toml").touch()
     (tmp_path / "my-agent").touch(mode=0o755)
-    words = typed.split(" ")
+    words = re.findall(r"[=:]+|[^ =:]+|(?<= )$", typed)  # as bash takes a line apart
     asked = f"""
         eval "$({shlex.join(["cat", str(Path(__file__).parents[1] / "acp_proxy/completion/acp-proxy.bash")])})"
-        PATH=$PWD COMP_WORDS=({shlex.join(words)}) COMP_CWORD={len(words) - 1}
+        PATH=$PWD COMP_LINE={shlex.quote(typed)} COMP_WORDS=({shlex.join(words)}) COMP_CWORD={len(words) - 1}
         _acp_proxy && echo "${{COMPREPLY[*]}}"
     """
     done = subprocess.run(["bash", "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)

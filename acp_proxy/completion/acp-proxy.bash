@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 39b0a9b920f45497
+# Made by scripts/build-completion, of options bb301bd334612a48
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate)
@@ -34,35 +34,35 @@ _shtab_acp_proxy_demo_option_strings=(-h --help --config --ledger)
 _shtab_acp_proxy_completion_option_strings=(-h --help --config --ledger)
 _shtab_acp_proxy_option_strings=(-h --help -V --version --config --ledger)
 
-_shtab_acp_proxy_run___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_run___log_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_report___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_export___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_session___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_status___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_budget_list___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_budget_check___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_budget_grant___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_budget_grants___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_budget_simulate___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_budget___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_serve___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_serve___token_file_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_metrics___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_metrics___textfile_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_notify_test___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_notify___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_setup___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_prices_list___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_prices_show___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_prices_cost___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_prices___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_ledger_copy___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_ledger___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_doctor___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_demo___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy_completion___config_COMPGEN=_shtab_compgen_files
-_shtab_acp_proxy___config_COMPGEN=_shtab_compgen_files
+_shtab_acp_proxy_run___config_COMPGEN=:
+_shtab_acp_proxy_run___log_COMPGEN=:
+_shtab_acp_proxy_report___config_COMPGEN=:
+_shtab_acp_proxy_export___config_COMPGEN=:
+_shtab_acp_proxy_session___config_COMPGEN=:
+_shtab_acp_proxy_status___config_COMPGEN=:
+_shtab_acp_proxy_budget_list___config_COMPGEN=:
+_shtab_acp_proxy_budget_check___config_COMPGEN=:
+_shtab_acp_proxy_budget_grant___config_COMPGEN=:
+_shtab_acp_proxy_budget_grants___config_COMPGEN=:
+_shtab_acp_proxy_budget_simulate___config_COMPGEN=:
+_shtab_acp_proxy_budget___config_COMPGEN=:
+_shtab_acp_proxy_serve___config_COMPGEN=:
+_shtab_acp_proxy_serve___token_file_COMPGEN=:
+_shtab_acp_proxy_metrics___config_COMPGEN=:
+_shtab_acp_proxy_metrics___textfile_COMPGEN=:
+_shtab_acp_proxy_notify_test___config_COMPGEN=:
+_shtab_acp_proxy_notify___config_COMPGEN=:
+_shtab_acp_proxy_setup___config_COMPGEN=:
+_shtab_acp_proxy_prices_list___config_COMPGEN=:
+_shtab_acp_proxy_prices_show___config_COMPGEN=:
+_shtab_acp_proxy_prices_cost___config_COMPGEN=:
+_shtab_acp_proxy_prices___config_COMPGEN=:
+_shtab_acp_proxy_ledger_copy___config_COMPGEN=:
+_shtab_acp_proxy_ledger___config_COMPGEN=:
+_shtab_acp_proxy_doctor___config_COMPGEN=:
+_shtab_acp_proxy_demo___config_COMPGEN=:
+_shtab_acp_proxy_completion___config_COMPGEN=:
+_shtab_acp_proxy___config_COMPGEN=:
 
 _shtab_acp_proxy_run___log_level_choices=(debug info warning error)
 _shtab_acp_proxy_report___by_choices=(day week month session turn model agent project user team kind)
@@ -321,7 +321,33 @@ _acp_proxy() {
     fi
     return
   done
+  _acp_proxy_words
+}
+
+# Bash takes a URL or a time apart at its colons, and --by=month at its =.
+_acp_proxy_words() {
+  local rest=$COMP_LINE words=() at last word option=
+  for (( at = 0; at <= COMP_CWORD; at++ )); do
+    word=${COMP_WORDS[at]} last=$(( ${#words[@]} - 1 ))
+    if [[ $at -gt 0 && $rest != [[:space:]]* && ( $word == [=:]* || ${words[last]} == *[=:] ) ]]; then
+      words[last]+=$word
+    else
+      rest=${rest#"${rest%%[![:space:]]*}"} words+=("$word")
+    fi
+    rest=${rest#"$word"}
+  done
+  [[ $word == --*=* ]] && option=${word%%=*}=  # where = is none of COMP_WORDBREAKS
+  local COMP_WORDS=()
+  for word in "${words[@]}"; do
+    if [[ $word == --*=* ]]; then
+      COMP_WORDS+=("${word%%=*}" "${word#*=}")
+    else
+      COMP_WORDS+=("$word")
+    fi
+  done
+  local COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 ))
   _shtab_acp_proxy
+  [[ -z $option ]] || COMPREPLY=("${COMPREPLY[@]/#/$option}")
 }
 
 complete -o bashdefault -o default -F _acp_proxy acp-proxy

@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 651b727781b6941c
+# Made by scripts/build-completion, of options fc5b423821647c93
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -60,8 +60,8 @@ _shtab_acp_proxy_prices_commands() {
 _shtab_acp_proxy_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "(- : *)"{-V,--version}"[show program\'s version number and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -69,8 +69,8 @@ _shtab_acp_proxy_defaults_added=0
 
 _shtab_acp_proxy_budget_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -78,13 +78,13 @@ _shtab_acp_proxy_budget_defaults_added=0
 
 _shtab_acp_proxy_budget_check_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--agent[the prompt\'s agent\; by default not known]:NAME:"
-  "--model[the prompt\'s model\; by default not known]:NAME:"
-  "--user[the prompt\'s user\; by default yours]:NAME:"
-  "--team[the prompt\'s team\; by default yours]:NAME:"
-  "--project[the prompt\'s project\; by default yours]:NAME:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--agent=[the prompt\'s agent\; by default not known]:NAME:"
+  "--model=[the prompt\'s model\; by default not known]:NAME:"
+  "--user=[the prompt\'s user\; by default yours]:NAME:"
+  "--team=[the prompt\'s team\; by default yours]:NAME:"
+  "--project=[the prompt\'s project\; by default yours]:NAME:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -92,16 +92,16 @@ _shtab_acp_proxy_budget_check_defaults_added=0
 
 _shtab_acp_proxy_budget_grant_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--amount[in the budget\'s currency, or tokens or turns]:N:"
-  "--for[how long\: 90m, 2h, 7d]:DURATION:"
-  "--reason[why\; it is kept]:TEXT:"
-  "--for-user[if the budget is per user\: which one, by default yours\; \* for all]:NAME:"
-  "--for-team[if the budget is per team\: which one, by default yours\; \* for all]:NAME:"
-  "--for-project[if the budget is per project\: which one, by default yours\; \* for all]:NAME:"
-  "--for-agent[if the budget is per agent\: which one, by default yours\; \* for all]:NAME:"
-  "--layer[which file\'s, if two budgets have this name]:layer:(admin user)"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--amount=[in the budget\'s currency, or tokens or turns]:N:"
+  "--for=[how long\: 90m, 2h, 7d]:DURATION:"
+  "--reason=[why\; it is kept]:TEXT:"
+  "--for-user=[if the budget is per user\: which one, by default yours\; \* for all]:NAME:"
+  "--for-team=[if the budget is per team\: which one, by default yours\; \* for all]:NAME:"
+  "--for-project=[if the budget is per project\: which one, by default yours\; \* for all]:NAME:"
+  "--for-agent=[if the budget is per agent\: which one, by default yours\; \* for all]:NAME:"
+  "--layer=[which file\'s, if two budgets have this name]:layer:(admin user)"
   ":the name of the budget:"
 )
 
@@ -110,8 +110,8 @@ _shtab_acp_proxy_budget_grant_defaults_added=0
 
 _shtab_acp_proxy_budget_grants_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
   "--json[exact figures, for programs]"
 )
 
@@ -120,8 +120,8 @@ _shtab_acp_proxy_budget_grants_defaults_added=0
 
 _shtab_acp_proxy_budget_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
   "--json[exact figures, for programs]"
 )
 
@@ -130,10 +130,10 @@ _shtab_acp_proxy_budget_list_defaults_added=0
 
 _shtab_acp_proxy_budget_simulate_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
   "--json[exact figures, for programs]"
-  "--since[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
+  "--since=[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -141,8 +141,8 @@ _shtab_acp_proxy_budget_simulate_defaults_added=0
 
 _shtab_acp_proxy_completion_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
   ":shell:(bash zsh fish)"
 )
 
@@ -151,8 +151,8 @@ _shtab_acp_proxy_completion_defaults_added=0
 
 _shtab_acp_proxy_demo_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -160,8 +160,8 @@ _shtab_acp_proxy_demo_defaults_added=0
 
 _shtab_acp_proxy_doctor_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
   "--rebuild[recompute all totals of the ledger from its rows\; writers wait meanwhile]"
 )
 
@@ -170,12 +170,12 @@ _shtab_acp_proxy_doctor_defaults_added=0
 
 _shtab_acp_proxy_export_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
   "--focus[in the columns of FinOps FOCUS 1.2]"
-  "--since[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
-  "--until[before then, in the same forms\; by default all]:TIME:"
-  "--tz[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
+  "--since=[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
+  "--until=[before then, in the same forms\; by default all]:TIME:"
+  "--tz=[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
   "--json[as JSON instead of CSV]"
 )
 
@@ -184,8 +184,8 @@ _shtab_acp_proxy_export_defaults_added=0
 
 _shtab_acp_proxy_ledger_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -193,10 +193,10 @@ _shtab_acp_proxy_ledger_defaults_added=0
 
 _shtab_acp_proxy_ledger_copy_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--from[the source\; by default the configured ledger]:URL:"
-  "--to[the target\; by default the configured ledger]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--from=[the source\; by default the configured ledger]:URL:"
+  "--to=[the target\; by default the configured ledger]:URL:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -204,9 +204,9 @@ _shtab_acp_proxy_ledger_copy_defaults_added=0
 
 _shtab_acp_proxy_metrics_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--textfile[a file for node_exporter\'s textfile collector, written whole or not at all\; by default stdout]:PATH:_files"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--textfile=[a file for node_exporter\'s textfile collector, written whole or not at all\; by default stdout]:PATH:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -214,8 +214,8 @@ _shtab_acp_proxy_metrics_defaults_added=0
 
 _shtab_acp_proxy_notify_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -223,8 +223,8 @@ _shtab_acp_proxy_notify_defaults_added=0
 
 _shtab_acp_proxy_notify_test_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
   ":only the channel of this name:"
 )
 
@@ -233,8 +233,8 @@ _shtab_acp_proxy_notify_test_defaults_added=0
 
 _shtab_acp_proxy_prices_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -242,16 +242,16 @@ _shtab_acp_proxy_prices_defaults_added=0
 
 _shtab_acp_proxy_prices_cost_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--input[input tokens, except those read from or written to a cache]:N:"
-  "--output[output tokens, except thinking]:N:"
-  "--thought[tokens of thinking]:N:"
-  "--cached-read[input tokens read from a cache]:N:"
-  "--cached-write[input tokens written to a cache\; \[pricing\] cache_write says for how long]:N:"
-  "--cached-write-1h[input tokens written to a cache for an hour]:N:"
-  "--context-used[the largest request\'s context in tokens\; without it all tokens are one request]:N:"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--at[prices of that time, by default now\: 2026-11-01, 7d \…]:TIME:"
+  "--input=[input tokens, except those read from or written to a cache]:N:"
+  "--output=[output tokens, except thinking]:N:"
+  "--thought=[tokens of thinking]:N:"
+  "--cached-read=[input tokens read from a cache]:N:"
+  "--cached-write=[input tokens written to a cache\; \[pricing\] cache_write says for how long]:N:"
+  "--cached-write-1h=[input tokens written to a cache for an hour]:N:"
+  "--context-used=[the largest request\'s context in tokens\; without it all tokens are one request]:N:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--at=[prices of that time, by default now\: 2026-11-01, 7d \…]:TIME:"
   "--json[exact figures, for programs]"
   ":as an agent reports it:"
 )
@@ -261,9 +261,9 @@ _shtab_acp_proxy_prices_cost_defaults_added=0
 
 _shtab_acp_proxy_prices_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--at[prices of that time, by default now\: 2026-11-01, 7d \…]:TIME:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--at=[prices of that time, by default now\: 2026-11-01, 7d \…]:TIME:"
   "--json[exact figures, for programs]"
   ":only names that contain it:"
 )
@@ -273,9 +273,9 @@ _shtab_acp_proxy_prices_list_defaults_added=0
 
 _shtab_acp_proxy_prices_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--at[prices of that time, by default now\: 2026-11-01, 7d \…]:TIME:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--at=[prices of that time, by default now\: 2026-11-01, 7d \…]:TIME:"
   "--json[exact figures, for programs]"
   ":as an agent reports it:"
 )
@@ -285,19 +285,19 @@ _shtab_acp_proxy_prices_show_defaults_added=0
 
 _shtab_acp_proxy_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--by[what each row is of, by default a day]:KEY:(day week month session turn model agent project user team kind)"
-  "--since[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
-  "--until[before then, in the same forms\; by default all]:TIME:"
-  "--tz[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
-  "--agent[only this agent]:NAME:"
-  "--model[only this model]:NAME:"
-  "--user[only this user]:NAME:"
-  "--team[only this team]:NAME:"
-  "--project[only this project]:NAME:"
-  "--title[part of a session\'s title]:TEXT:"
-  "--limit[at most N lines\: those that cost most, or the latest days, weeks or months]:N:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--by=[what each row is of, by default a day]:KEY:(day week month session turn model agent project user team kind)"
+  "--since=[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
+  "--until=[before then, in the same forms\; by default all]:TIME:"
+  "--tz=[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
+  "--agent=[only this agent]:NAME:"
+  "--model=[only this model]:NAME:"
+  "--user=[only this user]:NAME:"
+  "--team=[only this team]:NAME:"
+  "--project=[only this project]:NAME:"
+  "--title=[part of a session\'s title]:TEXT:"
+  "--limit=[at most N lines\: those that cost most, or the latest days, weeks or months]:N:"
   "--json[exact figures, for programs]"
   "--csv[the same for spreadsheets]"
 )
@@ -307,16 +307,16 @@ _shtab_acp_proxy_report_defaults_added=0
 
 _shtab_acp_proxy_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--agent[a name to use instead of the one that the agent reports]:NAME:"
-  "--user[who pays\; by default the login name]:NAME:"
-  "--team[by default none]:NAME:"
-  "--project[by default the name of the git repository]:NAME:"
-  "--budget[US dollars that this run may spend, over all its sessions]:AMOUNT:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--agent=[a name to use instead of the one that the agent reports]:NAME:"
+  "--user=[who pays\; by default the login name]:NAME:"
+  "--team=[by default none]:NAME:"
+  "--project=[by default the name of the git repository]:NAME:"
+  "--budget=[US dollars that this run may spend, over all its sessions]:AMOUNT:"
   "--no-summary[no summary on stderr at the end]"
-  "--log[log to a file instead of stderr]:FILE:_files"
-  "--log-level[how much is logged, by default warning]:LEVEL:(debug info warning error)"
+  "--log=[log to a file instead of stderr]:FILE:_files"
+  "--log-level=[how much is logged, by default warning]:LEVEL:(debug info warning error)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -324,11 +324,11 @@ _shtab_acp_proxy_run_defaults_added=0
 
 _shtab_acp_proxy_serve_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--host[where to listen\; by default 127.0.0.1]:ADDRESS:"
-  "--port[by default 9464\; 0 picks a free one]:N:"
-  "--token-file[a file with the token that clients must send\; needed except on loopback]:FILE:_files"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--host=[where to listen\; by default 127.0.0.1]:ADDRESS:"
+  "--port=[by default 9464\; 0 picks a free one]:N:"
+  "--token-file=[a file with the token that clients must send\; needed except on loopback]:FILE:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -336,10 +336,10 @@ _shtab_acp_proxy_serve_defaults_added=0
 
 _shtab_acp_proxy_session_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
   "--all[list every turn, not only the latest 40]"
-  "--tz[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
+  "--tz=[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
   "--json[exact figures, for programs]"
   ":its id, the first characters of its key in a report by session, a part of its title, or last:(last)"
 )
@@ -349,9 +349,9 @@ _shtab_acp_proxy_session_defaults_added=0
 
 _shtab_acp_proxy_setup_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--agent[only this one\; added if it is not there]:NAME:(claude codex gemini goose opencode qwen)"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--agent=[only this one\; added if it is not there]:NAME:(claude codex gemini goose opencode qwen)"
   "--list[the editors, their settings, and the agents in them]"
   "--dry-run[show the change, and write nothing]"
   "--undo[put the settings back as they were]"
@@ -363,9 +363,9 @@ _shtab_acp_proxy_setup_defaults_added=0
 
 _shtab_acp_proxy_status_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--config[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--format[with fields in braces\: today, week, month, turns, tokens, budget, left, limit, used, resets, last, last_tokens, agent, model, context\; or json]:TEXT:"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--format=[with fields in braces\: today, week, month, turns, tokens, budget, left, limit, used, resets, last, last_tokens, agent, model, context\; or json]:TEXT:"
   "--json[exact figures, for programs]"
 )
 

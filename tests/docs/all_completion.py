@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from acp_proxy.setup.known import KNOWN
 
 DIRECTORY = Path(acp_proxy.completion.__file__).parent
 _FILES = ("FILE", "PATH")  # as options call what they take
+_FILE = {"bash": ":", "zsh": "_files", "fish": "FILES"}  # bash offers files where a script offers nothing
 _CHOICES = {  # what the parser leaves to others, or takes beside anything else
     "--log-level": ("debug", "info", "warning", "error"),
     "ID": ("last",),
@@ -47,7 +49,33 @@ _acp_proxy() {
     fi
     return
   done
+  _acp_proxy_words
+}
+
+# Bash takes a URL or a time apart at its colons, and --by=month at its =.
+_acp_proxy_words() {
+  local rest=$COMP_LINE words=() at last word option=
+  for (( at = 0; at <= COMP_CWORD; at++ )); do
+    word=${COMP_WORDS[at]} last=$(( ${#words[@]} - 1 ))
+    if [[ $at -gt 0 && $rest != [[:space:]]* && ( $word == [=:]* || ${words[last]} == *[=:] ) ]]; then
+      words[last]+=$word
+    else
+      rest=${rest#"${rest%%[![:space:]]*}"} words+=("$word")
+    fi
+    rest=${rest#"$word"}
+  done
+  [[ $word == --*=* ]] && option=${word%%=*}=  # where = is none of COMP_WORDBREAKS
+  local COMP_WORDS=()
+  for word in "${words[@]}"; do
+    if [[ $word == --*=* ]]; then
+      COMP_WORDS+=("${word%%=*}" "${word#*=}")
+    else
+      COMP_WORDS+=("$word")
+    fi
+  done
+  local COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 ))
   _shtab_acp_proxy
+  [[ -z $option ]] || COMPREPLY=("${COMPREPLY[@]/#/$option}")
 }
 
 complete -o bashdefault -o default -F _acp_proxy acp-proxy
@@ -90,6 +118,10 @@ end
 complete -c acp-proxy -n 'contains -- -- (commandline -opc)' -xa '(_acp_proxy_agent)'
 """
 _ENDINGS = {"bash": ("\ncomplete -o ", _BASH), "zsh": ("\nif [[ $zsh_eval_context", _ZSH), "fish": ("", _FISH)}
+_BETTER = {  # what shtab makes of some options, and what shells take more from
+    "zsh": ((r'^(  "--[a-z0-9-]+)(?=\[.*\]:)', r"\1="),),  # also `--config=FILE`
+    "fish": ((r'-xka "FILES"', "-rF"),),  # also within quotes, and behind a =
+}
 _FIRST_LINES = {"zsh": "#compdef acp-proxy\n"}
 
 
@@ -101,7 +133,7 @@ def main() -> int:
 
 def mark(shell: str) -> str:
     """A line that is another one where the script was made of other commands or options than there are."""
-    made_of = (sorted(_described(parser())), _CHOICES, _VALUES, _ENDINGS[shell])
+    made_of = (sorted(_described(parser())), _CHOICES, _VALUES, _FILE, _BETTER.get(shell), _ENDINGS[shell])
     return f"# Made by scripts/build-completion, of options {hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}\n"
 
 
@@ -109,8 +141,10 @@ def _made(shell: str) -> str:
     import shtab  # type: ignore[import-not-found, unused-ignore]  # in the group `completion`
 
     whole = parser()
-    _prepare(whole, shtab.FILE)
+    _prepare(whole, _FILE)
     text: str = shtab.complete(whole, shell=shell)
+    for old, new in _BETTER.get(shell, ()):
+        text = re.sub(old, new, text, flags=re.MULTILINE)
     first, begin = _FIRST_LINES.get(shell, ""), text.index("\n\n", text.index("# Usage:"))
     old, ending = _ENDINGS[shell]
     end = text.rindex(old) if old else len(text)

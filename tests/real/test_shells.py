@@ -1,4 +1,4 @@
-"""zsh and fish complete the command line with what `acp-proxy completion` prints."""
+"""Shells complete the command line with what `acp-proxy completion` prints."""
 
 from __future__ import annotations
 
@@ -18,18 +18,31 @@ pytestmark = pytest.mark.real
 SECONDS = 60
 TYPED = [
     ("acp-proxy rep", "report"),
-    ("acp-proxy report --li", "--limit"),
+    ("acp-proxy report --js", "--json"),
     ("acp-proxy report --by mon", "month"),
     ("acp-proxy run --config own.t", "own.toml"),
     ("acp-proxy setup ze", "zed"),
     ("acp-proxy run -- cat own.t", "own.toml"),
     ("acp-proxy -- my-ag", "my-agent"),
+    ("acp-proxy --ledger sqlite:///x session la", "last"),
+]
+# Up to the tab, and what is added then.
+GROWN = [
+    ("acp-proxy run --config my\\ dir", "ectory/"),
+    ("acp-proxy run --config my\\ directory/in", "ner.toml "),
+    ('acp-proxy run --config "my directory/in', 'ner.toml" '),
+    ("acp-proxy run --config=own.t", "oml "),
+    ("acp-proxy --config=own.toml rep", "ort "),
+    ("acp-proxy --ledger=sqlite:///x report --by=mon", "th "),
+    ("acp-proxy metrics --textfile=my\\ directory/in", "ner.toml "),
 ]
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     (tmp_path / "own.toml").touch()
+    (tmp_path / "my directory").mkdir()
+    (tmp_path / "my directory/inner.toml").touch()
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/my-agent").touch(mode=0o755)
     for shell in SHELLS:
@@ -45,6 +58,19 @@ def environ(home: Path) -> dict[str, str]:
 @pytest.mark.parametrize(("typed", "completed"), TYPED)
 def test_fish_completes(home: Path, typed: str, completed: str) -> None:
     assert [value for value, _ in offered_by_fish(home, typed)] == [completed]
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("run --config my\\ dir", "my directory/"),
+        ("run --config my\\ directory/in", "my directory/inner.toml"),
+        ("run --config=own.t", "--config=own.toml"),
+        ("--config=own.toml rep", "report"),
+    ],
+)
+def test_fish_completes_files_with_spaces_and_behind_an_equals_sign(home: Path, typed: str, offered: str) -> None:
+    assert [value for value, _ in offered_by_fish(home, f"acp-proxy {typed}")] == [offered]
 
 
 @pytest.mark.parametrize("typed", ["setup ", "completion ", "report --by ", "run --log-level "])
@@ -63,22 +89,32 @@ def test_fish_does_not_say_all_values_beside_each(home: Path, typed: str) -> Non
     ],
 )
 def test_zsh_completes(home: Path, begin: str) -> None:
+    grows(home, ["zsh", "-f", "-i"], f"PROMPT=; {begin}")
+
+
+def test_bash_completes(home: Path) -> None:
+    begin = "PS1=; bind 'set enable-bracketed-paste off'; . ./acp-proxy.bash"
+    grows(home, ["bash", "--norc", "--noprofile", "-i"], begin)
+
+
+def grows(home: Path, command: list[str], begin: str) -> None:
+    """What is typed into a shell becomes what it should at a tab."""
+    typed_and_added = [(typed, f"{completed} ".removeprefix(typed.rpartition(" ")[2])) for typed, completed in TYPED]
     terminal, its = pty.openpty()  # not pty.fork, of which Python 3.15 warns wherever there are threads
-    command = ["zsh", "-f", "-i"]
-    zsh = subprocess.Popen(
+    shell = subprocess.Popen(
         command, cwd=home, env=environ(home), stdin=its, stdout=its, stderr=its, start_new_session=True
     )
     os.close(its)
     try:
-        os.write(terminal, f"PROMPT=; {begin}; print rea''dy\n".encode())
+        os.write(terminal, f"{begin}; printf '%s\\n' rea''dy\n".encode())
         read_until(terminal, "ready\r\n")
-        for typed, completed in TYPED:
+        for typed, added in [*typed_and_added, *GROWN]:
             os.write(terminal, f"{typed}\t".encode())
-            read_until(terminal, f"{typed.rpartition(' ')[0]} {completed} ")  # then it waits for more
+            read_until(terminal, f"{typed}{added}")  # then it waits for more
             os.write(terminal, b"\x15")  # which empties the line
     finally:
         os.close(terminal)
-        zsh.wait()
+        shell.wait()
 
 
 def read_until(terminal: int, text: str) -> None:
