@@ -208,7 +208,7 @@ def _may_be_grown(counters: Counters, account: SessionAccount, profile: Profile,
 
 
 def _leaves_open(counters: Counters, usage: Usage) -> bool:
-    """Whether more may be missing: of the total, of where thinking belongs, or thinking itself, which a total may hold."""
+    """Whether more may be missing: of the total, of where thinking belongs, or thinking that only the total holds."""
     if counters.total is None:
         return bool(counters.thought)
     return counters.total < usage.total or not adds_up(counters)
