@@ -61,8 +61,12 @@ def _unwrap(text: str, entry: Object) -> Iterable[Edit]:
             yield values.items[0].start, values.items[first].start, ""
             return
         yield program.start, program.end, text[values.items[first].start : values.items[first].end]
-        after = values.items[first + 1].start if first + 1 < len(words) else values.items[first].end
-        yield values.items[0].start, after, ""
+        if first + 1 < len(words):
+            yield values.items[0].start, values.items[first + 1].start, ""
+            return
+        yield values.items[0].start, values.items[first].end, ""
+        if (comma := values.trailing_comma) is not None:  # of a list that is empty now it would be no JSON
+            yield comma, comma + 1, ""
     elif isinstance(program, Scalar):
         literal = text[program.start : program.end]
         if " -- " in literal:

@@ -84,6 +84,20 @@ def test_taken_out_again_everything_is_as_it_was(
         assert plain(parse(again)) == {**others, "agent_servers": with_args}
 
 
+@given(AGENTS, LAYOUTS)
+def test_agents_that_were_put_behind_acp_proxy_by_hand_are_taken_out_of_any_layout(
+    servers: dict[str, dict[str, object]], layout: Random
+) -> None:
+    by_hand = {
+        name: {**entry, "command": PROXY, "args": [*RUN, entry["command"], *_args(entry)]}
+        if "command" in entry
+        else entry
+        for name, entry in servers.items()
+    }
+    bare = {name: {**entry, "args": _args(entry)} if "command" in entry else entry for name, entry in servers.items()}
+    assert plain(parse(out(laid_out({"agent_servers": by_hand}, layout)))) == {"agent_servers": bare}
+
+
 @given(AGENTS, st.integers(1, 4))
 def test_only_lines_of_command_and_args_change(servers: dict[str, object], indent: int) -> None:
     text = json.dumps({"theme": "One", "agent_servers": servers}, indent=indent)
