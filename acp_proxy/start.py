@@ -235,8 +235,10 @@ def _leave(status: int) -> NoReturn:
 
 
 def _say(text: str) -> None:
+    """On one line: a newline behind an agent's name is shown, and nothing in one controls a terminal."""
     if sys.stderr:  # None where fd 2 came closed
-        sys.stderr.write(f"acp-proxy: {text}\n")
+        line = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+        sys.stderr.write(f"acp-proxy: {line}\n")
         sys.stderr.flush()
 
 

@@ -199,6 +199,13 @@ def test_a_command_line_in_one_word_is_told_what_is_wrong_with_it(home: dict[str
     assert err == b"acp-proxy: agent not found: npx -y my-agent; its arguments must be words of their own\n"
 
 
+def test_what_cannot_be_printed_is_shown_on_the_one_line(home: dict[str, str]) -> None:
+    status, _, err = outcome("run", "--", "my-agent\n", env=home)
+    assert (status, err) == (127, b"acp-proxy: agent not found: my-agent\\n\n")
+    status, _, err = outcome("run", "--\x1b[2J", "--", "my-agent", env=home)
+    assert (status, err.partition(b";")[0]) == (2, b"acp-proxy: unknown option --\\x1b[2J")
+
+
 def test_a_parent_that_ignores_its_children_hides_no_status_and_the_agent_inherits_that(home: dict[str, str]) -> None:
     def ignore() -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
