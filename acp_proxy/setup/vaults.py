@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from acp_proxy.directories import home, xdg
@@ -12,9 +13,17 @@ from acp_proxy.directories import home, xdg
 
 def settings(environ: Mapping[str, str]) -> tuple[Path, ...]:
     """The plugin's settings in each vault that has some; where none has, where they would be."""
-    plugins = [vault / ".obsidian/plugins/agent-client" for vault in _vaults(environ)]
-    files = tuple(plugin / "data.json" for plugin in plugins if plugin.is_dir())
-    return tuple(file for file in files if file.exists()) or files
+    files = dict(_places(environ))
+    return tuple(file for file, exists in files.items() if exists) or tuple(files)
+
+
+def _places(environ: Mapping[str, str]) -> Iterable[tuple[Path, bool]]:
+    """Where each vault with the plugin has its settings, and whether it has some."""
+    for vault in _vaults(environ):
+        plugin = vault / ".obsidian/plugins/agent-client"
+        with suppress(OSError):  # as of a vault that may not be entered: Obsidian does not come to its settings either
+            if plugin.is_dir():
+                yield plugin / "data.json", (plugin / "data.json").exists()
 
 
 def _vaults(environ: Mapping[str, str]) -> Iterable[Path]:

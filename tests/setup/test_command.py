@@ -383,6 +383,17 @@ def test_a_vault_that_cannot_be_set_up_keeps_the_others_as_they_are(machine: Mac
     assert machine.refusal("obsidian").startswith("~/Work/.obsidian/plugins/agent-client/data.json: not valid JSON")
 
 
+def test_a_vault_that_cannot_be_come_to_hides_no_other(machine: Machine) -> None:
+    path = machine.write("obsidian", '{"claude": {"command": "claude-agent-acp", "args": []}}')
+    known = machine.home / ".config/obsidian/obsidian.json"
+    vaults = json.loads(known.read_text())["vaults"]
+    vaults["far"] = {"path": f"/{'x' * 300}"}  # as one in a directory that may not be entered, also for root
+    known.write_text(json.dumps({"vaults": vaults}))
+    assert "claude" in machine.typed("--list").stdout
+    machine.setup("obsidian")
+    assert '"command": "acp-proxy"' in path.read_text()
+
+
 @pytest.mark.parametrize("known", ["", "{", "[]", '{"vaults": []}', '{"vaults": {"a": 1, "b": {"path": 2}}}'])
 def test_without_a_vault_there_is_one_line(machine: Machine, known: str) -> None:
     (machine.home / ".config/obsidian").mkdir(parents=True)
