@@ -47,6 +47,8 @@ def write(path: Path, text: bytes) -> None:
     # what one left that was killed would be in the way for ever.
     unfinished = path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):  # root would put a file in the place of /dev/null
+            raise UsageError(f"--textfile {path}: is not a file")
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
     except OSError as error:
         raise _cannot(path, error) from error

@@ -48,15 +48,21 @@ def test_the_file_is_replaced_whole_and_everybody_may_read_it(
 @pytest.mark.usefixtures("ledger")
 def test_mistakes_are_one_line_that_names_the_file_and_leave_nothing(config: Config, tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")  # as /dev/stdout is one
     for path, problem in (
         ("missing/acp.prom", "no such file or directory"),
         ("directory", "is a directory"),
+        ("pipe", "is not a file"),
+        ("link", "is not a file"),
         ("x" * 300, "file name too long"),
     ):
         done = metrics(config, tmp_path, "--textfile", str(tmp_path / path))
         assert done.returncode == 2
         assert done.stderr.decode() == f"acp-proxy: --textfile {tmp_path / path}: {problem}\n"
     assert not [found.name for found in tmp_path.iterdir() if found.name.endswith(".new")]
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "link").is_symlink()
 
 
 def test_what_a_killed_process_left_is_not_in_the_way_and_gone_later(tmp_path: Path) -> None:
