@@ -78,6 +78,11 @@ async def _connect_one(address: Address, dsn: str, seconds: float, *, pooled: bo
         if not why_none:
             raise
         raise LedgerError(f"ledger {address.url}: {first_line(error, address.user)}: {why_none}") from error
+    except ssl.SSLError as error:
+        if "PEM lib" not in str(error):
+            raise
+        expected = "expected a certificate and its key in PEM, and sslpassword where the key has one"
+        raise LedgerError(f"ledger {address.url}: sslcert and sslkey: {expected}") from error
     if trouble := _trouble(connection):
         connection.terminate()
         raise LedgerError(f"ledger {address.url}: {trouble}")

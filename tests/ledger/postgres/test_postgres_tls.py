@@ -86,5 +86,12 @@ def test_a_file_that_is_not_there_is_named(url: str, monkeypatch: pytest.MonkeyP
         open_ledger(url, journals=())
 
 
+def test_a_certificate_without_its_key_is_told_from_a_server_that_is_away(url: str, place: Path) -> None:
+    expected = "expected a certificate and its key in PEM, and sslpassword where the key has one"
+    with pytest.raises(LedgerError, match=rf": sslcert and sslkey: {expected}$") as refused:
+        open_ledger(f"{url}&sslrootcert={place}/ours.crt&sslcert={place}/ours.crt", journals=())
+    assert not isinstance(refused.value, LedgerUnavailableError)
+
+
 def openssl(place: Path, *arguments: str) -> None:
     subprocess.run(["openssl", *arguments], cwd=place, check=True, capture_output=True)
