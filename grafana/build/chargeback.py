@@ -30,7 +30,10 @@ def chargeback() -> Page:
 def _figures() -> Row:
     estimated = Query(share(gained(_ESTIMATED, ["currency"]), gained(COSTS, ["currency"])), "{{currency}}", True)
     unpriced = Query(gained(series("acp_proxy_unpriced_tokens_total")), "tokens", at_end=True)
-    guess = "Which part of the money is estimated, for agents that report no tokens. Not for an invoice without a word."
+    guess = (
+        "Which part of the money is estimated: of agents that report no tokens, at prices that are not certain, or "
+        "what turns held whose proxy was killed. Not for an invoice without a word."
+    )
     return Row(
         4,
         (

@@ -209,7 +209,8 @@ def _metering() -> Row:
                 8,
                 lines(
                     "Estimated tokens",
-                    "Share of tokens guessed from the length of texts. Agents without a point have none.",
+                    "Share of tokens guessed from the length of texts, or held by turns whose proxy was killed. Agents "
+                    "without a point have none.",
                     (estimated,),
                     ratio,
                     sparse=True,

@@ -49,7 +49,8 @@ def dearest(label: str, title: str) -> bargauge.Panel:
 def sources() -> bargauge.Panel:
     about = (
         "agent: the agent says its cost. computed: tokens times prices. estimated: the agent reports no tokens, they "
-        "are guessed from the length of texts. Tokens without a known price are not here."
+        "are guessed from the length of texts; or a price is not certain; or a turn's proxy was killed, and this is "
+        "what it held. Tokens without a known price are not here."
     )
     expression = f"sort_desc({present(gained(COSTS, ['source', 'currency']))})"
     return ranking("How costs are known", about, Query(expression, "{{source}} {{currency}}", at_end=True), MONEY_BARS)
