@@ -13,6 +13,7 @@ from grafana.build.tables import Column, listing
 _QUANTILES = ((0.5, "median"), (0.95, "p95"), (0.99, "p99"))
 _BUCKETS = "Read from a histogram: true to the width of its buckets."
 _LATE = "Proxies hand their counters to the ledger every 10 s while there is traffic, and at their end."
+_OTHERS = "Without channels that the configuration of the exporter lacks."
 _OURS = "and on (job, instance) acp_proxy_ledger_up"
 
 
@@ -33,7 +34,9 @@ def _figures() -> Row:
     errors = Query(gained('acp_proxy_relay_errors_total{reason!="partly_read"}'), "errors", at_end=True)
     overflow = Query(gained("acp_proxy_label_overflow_total"), "values", at_end=True)
     days: Levels = (("green", None), ("yellow", 60 * 86400.0), ("orange", 120 * 86400.0))
-    failed = Query(gained('acp_proxy_notifications_total{result="failed"}'), "notifications", at_end=True)
+    failed = Query(
+        gained('acp_proxy_notifications_total{channel!="other", result="failed"}'), "notifications", at_end=True
+    )
     bad = Looks(levels=NONE_IS_GOOD, none="none")
     return Row(
         4,
@@ -57,7 +60,7 @@ def _figures() -> Row:
                 ),
             ),
             (4, figure("Relay errors", "In the time range, without updates that were partly read.", errors, bad)),
-            (4, figure("Notifications lost", "Given up in the time range, after retries.", failed, bad)),
+            (4, figure("Notifications lost", f"Given up in the time range, after retries. {_OTHERS}", failed, bad)),
             (
                 4,
                 figure(
@@ -101,7 +104,9 @@ def _relay() -> Row:
 def _troubles() -> Row:
     errors = Query(gained_ahead("acp_proxy_relay_errors_total", ["reason"]), "{{reason}}")
     exits = Query(gained_ahead("acp_proxy_agent_exits_total", ["reason"]), "{{reason}}")
-    sent = Query(gained_ahead("acp_proxy_notifications_total", ["channel", "result"]), "{{channel}} {{result}}")
+    sent = Query(
+        gained_ahead('acp_proxy_notifications_total{channel!="other"}', ["channel", "result"]), "{{channel}} {{result}}"
+    )
     look = Looks(step="5m", none="none")
     return Row(
         8,
@@ -117,7 +122,7 @@ def _troubles() -> Row:
                     wide=False,
                 ),
             ),
-            (8, bars("Notifications", "By channel and result.", sent, look, wide=False)),
+            (8, bars("Notifications", f"By channel and result. {_OTHERS}", sent, look, wide=False)),
         ),
     )
 

@@ -31,6 +31,12 @@ JOBS: dict[str, tuple[Scraped, int]] = {  # ... and what the second hour gained
 }
 
 
+RENAMED = {
+    "acp_proxy_budget_decisions_total": 'budget="{}",decision="deny"',
+    "acp_proxy_notifications_total": 'channel="{}",result="failed"',
+}
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     lines = [line for job, (scrapes, _) in JOBS.items() for line in _lines(f'job="{job}",instance="one"', scrapes)]
@@ -40,9 +46,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     lines += _lines('job="started-without-ledger",instance="one"', without, away=range(71))
     kept = {minute: 80 if 80 < minute < 100 else minute for minute in range(121)}
     lines += _lines('job="ledger-away",instance="one"', kept, away=range(81, 100))
-    lines += _refusals("old", {minute: 40 + 5 * (minute > 70) for minute in range(81)})
-    lines += _refusals("new", {minute: 3 * (minute > 100) for minute in range(81, 121)})
-    lines += _refusals("other", dict.fromkeys(range(81, 121), 45))
+    for family, labels in RENAMED.items():
+        lines += _counted(family, labels.format("old"), {minute: 40 + 5 * (minute > 70) for minute in range(81)})
+        lines += _counted(family, labels.format("new"), {minute: 3 * (minute > 100) for minute in range(81, 121)})
+        lines += _counted(family, labels.format("other"), dict.fromkeys(range(81, 121), 45))
     with prometheus(tmp_path_factory.mktemp("gained"), history="".join(lines)) as started:
         yield started
 
@@ -56,10 +63,9 @@ def _lines(target: str, scrapes: Scraped, away: Container[int] = ()) -> Iterator
             yield f'acp_proxy_turns_total{{agent="a",{target}}} {turns} {at}\n'
 
 
-def _refusals(budget: str, scrapes: Mapping[int, int]) -> Iterator[str]:
-    for minute, refused in scrapes.items():
-        labels = f'budget="{budget}",decision="deny",job="steady",instance="one"'
-        yield f"acp_proxy_budget_decisions_total{{{labels}}} {refused} {BEGIN + minute * EVERY}\n"
+def _counted(family: str, labels: str, scrapes: Mapping[int, int]) -> Iterator[str]:
+    for minute, number in scrapes.items():
+        yield f'{family}{{{labels},job="steady",instance="one"}} {number} {BEGIN + minute * EVERY}\n'
 
 
 @pytest.mark.parametrize("job", JOBS)
@@ -84,10 +90,11 @@ def test_a_ledger_that_comes_back_brings_only_what_came_since_it_was_seen(
     assert found.value == gain
 
 
-def test_a_budget_that_is_renamed_has_refused_nobody_again(server: Prometheus) -> None:
-    """What it refused until then is that of `other` from then on."""
-    (refused,) = [each for each in ALL_TARGETS if each.panel == "Refused"]
-    (found,) = server.query(filled(refused.expression, chosen(HOUR, EVERY)), at=BEGIN + 2 * HOUR)
+@pytest.mark.parametrize("panel", ["Refused", "Notifications lost"])
+def test_a_budget_or_channel_that_is_renamed_does_nothing_again(server: Prometheus, panel: str) -> None:
+    """What it did until then is that of `other` from then on."""
+    (shown,) = [each for each in ALL_TARGETS if each.panel == panel]
+    (found,) = server.query(filled(shown.expression, chosen(HOUR, EVERY)), at=BEGIN + 2 * HOUR)
     assert found.value == 5 + 3
 
 
