@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core import acp
 from acp_proxy.core.events import Side
-from acp_proxy.core.jsonrpc import Message, Notification, Request, are_alike, id_key
+from acp_proxy.core.jsonrpc import Message, Notification, Request, are_alike, id_key, may_round
 from acp_proxy.dispatch.accounting import FAULTS, Accounting, ends_this_task
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
 
@@ -58,9 +58,9 @@ class Admission:
         return isinstance(message, Request) and message.method in self.methods
 
     def keeps(self, id: Any) -> bool:
-        """Whether a request with this id waits."""
+        """Whether a request with this id waits, or with one that peers may take for the same."""
         key = id_key(id)
-        return any(are_alike(key, other) for other in self._waiting)
+        return key in self._waiting or (may_round(id) and any(are_alike(key, other) for other in self._waiting))
 
     def hold(self, message: Message, line: bytes) -> None:
         """Take a line that is `wanted`."""

@@ -20,7 +20,7 @@ from acp_proxy.core.jsonrpc import (
     parse,
     parse_batch,
 )
-from acp_proxy.core.wire.peek import Peek, peek_line
+from acp_proxy.core.wire.peek import Peek
 from acp_proxy.dispatch.accounting import Accounting
 from acp_proxy.dispatch.admission import Admission, Decided
 from acp_proxy.dispatch.lane import Lane
@@ -83,7 +83,12 @@ class Passage:
         self._accounting.flush()  # what is decided here depends on what came before
         if sender is Side.CLIENT and self._slips_past(message, line):
             self._to_client.insert(acp.answer_to(line, error=acp.INVALID_REQUEST))
-        elif message is None:
+        else:
+            self._pass_on(sender, message, line)
+
+    def _pass_on(self, sender: Side, message: Message | None, line: bytes) -> None:
+        """A line that goes its way, or waits for who admits it."""
+        if message is None:
             self._read_batch(sender, line)
             self._lane(sender).forward(line)
         elif sender is Side.CLIENT and self.admission.wanted(message):
@@ -171,11 +176,8 @@ class Passage:
             self._accounting.carry_out(verdict, verdict.effects)
         if isinstance(verdict, Refusal):
             self._to_client.insert(acp.answer_to(decided.line, verdict.result, verdict.error))
-        for line in decided.behind:
-            if self.matters(peek_line(line)):
-                self.line(Side.CLIENT, line)
-            else:
-                self._to_agent.forward(line)
+        for line in decided.behind:  # which has been looked at: its id has stayed its own while it waited
+            self._pass_on(Side.CLIENT, parse(line), line)
         self._accounting.settle()
         self._to_agent.outlet.hold_back(self.admission.held)
 
