@@ -60,7 +60,7 @@ class DemoError(Exception):
 
 def main() -> int:
     """Returns the exit status."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = _Console(highlight=False, soft_wrap=True)
     with tempfile.TemporaryDirectory(prefix="acp-proxy-demo-") as home:
         try:
             _play(console, _Installation.in_directory(Path(home)))
@@ -68,6 +68,11 @@ def main() -> int:
             sys.stderr.write(f"acp-proxy: demo: {error}\n")
             return 1
     return 0
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # no failure, as of every other command: `acp-proxy demo | head`
 
 
 def _play(console: Console, installation: _Installation) -> None:

@@ -346,17 +346,18 @@ def test_a_terminal_gets_colours_and_bars_that_fit_it(machine: Machine) -> None:
     assert "\x1b[" not in in_terminal(machine, 80, "report", TERM="dumb")
 
 
-def test_a_reader_that_goes_away_is_no_error(machine: Machine) -> None:
+@pytest.mark.parametrize(("asked", "begins"), [("report --by turn --json", b"{"), ("demo", b"$")])
+def test_a_reader_that_goes_away_is_no_error(machine: Machine, asked: str, begins: bytes) -> None:
     machine.fill(3000)  # more than a pipe holds
     command = subprocess.Popen(
-        [*COMMAND, "report", "--by", "turn", "--json"],
+        [*COMMAND, *asked.split()],
         env=machine.environ,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
     assert command.stdout
     assert command.stderr
-    assert command.stdout.read(1) == b"{"
+    assert command.stdout.read(1) == begins
     command.stdout.close()
     assert (command.stderr.read(), command.wait(30)) == (b"", 0)
     command.stderr.close()
