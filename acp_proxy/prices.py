@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from acp_proxy import table
 from acp_proxy.catalog import Catalog, Found
+from acp_proxy.config.schema import quoted
 from acp_proxy.core import pricing
 from acp_proxy.core.models import is_alias, lab_and_model
 from acp_proxy.core.pricing import Priced, Quote, Rates, Step
@@ -200,8 +201,8 @@ def _unknown(catalog: Catalog, model: str) -> str:
     name, meant = clean(model), catalog.meant(model)
     said = name if meant == model else f"{name} is {clean(meant)} by [aliases]"
     if is_alias(meant):
-        return f'{said}: no fixed model, so no price; [aliases] "{name}" = "…" names one\n'
+        return f'{said}: no fixed model, so no price; [aliases] {quoted(model)} = "…" names one\n'
     rows = {lab_and_model(row)[1]: row for row, _ in catalog.rows}
     near = [rows[other] for other in get_close_matches(lab_and_model(meant.lower()[:80])[1], rows, 3, 0.85)]
     hint = f"; similar: {', '.join(near)}" if near else ""
-    return f'{said}: not in the catalog; [prices."{clean(meant)}"] gives it a price{hint}\n'
+    return f"{said}: not in the catalog; [prices.{quoted(meant)}] gives it a price{hint}\n"

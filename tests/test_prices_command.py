@@ -183,6 +183,7 @@ def test_show_names_a_model_once_that_is_given_by_its_rows_name() -> None:
 def test_an_unknown_model_is_told_with_what_sets_it_and_what_is_similar(catalog: Catalog) -> None:
     text = prices.show(catalog, "gpt-6.1-so", NOW)
     assert text.startswith('gpt-6.1-so: not in the catalog; [prices."gpt-6.1-so"] gives it a price')
+    assert '; [prices."my \\"big\\" m"] gives it a price' in prices.show(catalog, 'my "big" m', NOW)
     assert "openai/gpt-6.1-sol" in text
     assert prices.cost(catalog, "gpt-6.1-so", SOL, NOW) == text
     assert '[aliases] "opus" = "…"' in prices.show(catalog, "opus", NOW)
