@@ -101,7 +101,7 @@ _CODEX = Profile(
     used_in_turn=True,
     contexts_a_call=1,
     names_chosen=True,
-    unreported="titles, reviewers and subagents; turns cut short or failed",
+    unreported="titles, reviewers and subagents; turns cut short or failed, or begun by words for one that was over",
 )
 _VIBE = Profile(
     "session",
