@@ -152,7 +152,8 @@ def _value(budget: Budget, values: Mapping[str, str], own: Subject) -> str | Non
         if not value:
             raise UsageError(f"--for-{dimension}: expected a name, or {EACH} for all")
         if dimension != budget.per:
-            which = f"is one for each {budget.per}" if budget.per else "is one for all"
+            all_of_it = "is one for all" if budget.owner is None else f"is {clean(budget.owner)}'s alone"
+            which = f"is one for each {budget.per}" if budget.per else all_of_it
             raise UsageError(f'--for-{dimension}: budget "{budget.name}" {which}')
     if budget.per is None:
         return budget.owner

@@ -201,6 +201,11 @@ def test_a_grant_that_cannot_be_meant_is_refused_in_a_line(asking: grants.Asked,
     assert refused(asking, budget("5 USD"), budget("9 USD", name="team", per="team")) == complaint
 
 
+def test_a_users_own_budget_is_for_nobody_else() -> None:
+    mine = budget("5 USD", scope=Scope(user=("alice",)))
+    assert refused(asked(user="bob"), mine) == '--for-user: budget "daily" is alice\'s alone'
+
+
 def test_a_grant_may_be_as_large_as_a_limit() -> None:
     dongs = budget("3000000000 VND")
     advised = re.search(r"--amount (\S+)", refusal_text(standing(dongs, usd("3000000000")), NOON, UTC))
