@@ -208,7 +208,7 @@ def _may_be_grown(counters: Counters, account: SessionAccount, profile: Profile,
 
 
 def _leaves_open(counters: Counters, usage: Usage) -> bool:
-    """Whether more may be missing: of the total, of where thinking belongs, or thinking that only the total holds."""
+    """Whether more may be missing: of the total, which may hold thinking that is not told, or of where that belongs."""
     if counters.total is None:
         return bool(counters.thought)
     return counters.total < usage.total or not adds_up(counters)
