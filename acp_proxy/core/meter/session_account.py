@@ -29,6 +29,7 @@ class SessionAccount:
         self.charged_at: Counters | None = None  # those that came with the last cost
         self.history: tuple[Money | None, Counters | None] | None = None  # the last word of a load's, to be judged yet
         self.before: ReportedTurn | None = None
+        self.before_close: ReportedTurn | None = None  # the same of a session that was closed since
         self._before: dict[str, ReportedTurn | None] = {}  # the same when an open turn began
         self.sure: Known | None = None  # a turn by which others are judged, of agents that nobody has described
         self.passed = 0  # characters of all its turns, for the same
@@ -64,7 +65,7 @@ class SessionAccount:
         if self.here:
             self.cost.begin(at_zero=True)
             self.tokens.begin(at_zero=True)
-            self.heard = self.charged_at = self.history = self.before = self.sure = None
+            self.heard = self.charged_at = self.history = self.before = self.before_close = self.sure = None
             self.context_used = self.last_context = None
             self.context_estimated = self.grounded = self.awaited = False
             self.calls, self.called, self.from_start, self._booked = 0, None, True, ()
@@ -131,8 +132,8 @@ class SessionAccount:
             self.notes = Notes(self.model, self.last_context, calling=self.model)
             if self.restarts or (self.closed and self.profile.restarts_on_close):
                 self.tokens.begin(at_zero=True)
-            if self.closed and not self.profile.known:
-                self.before = None  # that counters fall where they may begin anew is no sign
+            if self.closed and not self.profile.known:  # that counters fall where they may begin anew is no sign
+                self.before_close, self.before = self.before or self.before_close, None
             self.restarts = self.closed = False
         self.open.append(turn.id)
         if at == turn.started_at:  # else it was asked for earlier, which only times tell

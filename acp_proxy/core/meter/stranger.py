@@ -26,6 +26,7 @@ from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.usage import NOTHING, Usage
 
 _AFTER_LOAD = "its counters may go on from before the session was loaded"
+_AFTER_CLOSE = "its counters may go on from before the session was closed"
 _NO_OUTPUT = "no output is told"
 _ONE_OF_SEVERAL = "no more than one of several model calls"
 
@@ -42,11 +43,12 @@ def read(
     profile = _with_caches(counters, ended, account, notes, scope, given)
     reading = _as_told(counters, profile, given)
     before, context = account.before, account.context_used if notes.context_told else None
+    closed = account.before_close
     told, most = reading.usage, notes.calls_of(ended)
     now = ReportedTurn(ended.at, counters, told, context, most, account.option, certain=reading.certain)
     calls = account.calls  # a session's counters hold those of turns of which nothing was told, too
     if reading.usage.total:  # zeros say nothing of how it counts
-        account.before, account.calls = now, 0
+        account.before, account.before_close, account.calls = now, None, 0
     call = _one_call(account, before, now)
     judged = Judged()
     if reading.usage.total and not ended.model_usage:  # with rows by model a sudden growth is a stream that was retried
@@ -54,6 +56,8 @@ def read(
     where_known = (
         account.from_start or before is not None or account.tokens.last is not None or account.agent_tells_cost
     )
+    if closed is not None and not (judged.cumulative or scope.settled) and _may_have_gone_on(now, closed):
+        return _after_close(now, closed, account, profile, given)
     if judged.cumulative:
         if before is not None and not before.cumulative:
             account.tokens.stand_at(before.counters)
@@ -102,6 +106,20 @@ def _after_load(now: ReportedTurn, account: SessionAccount, profile: Profile, re
         return replace(reading, detail=detail, guessed=True)
     grown, now.cumulative = since_last(account.tokens.advance(now.counters), profile), True
     return replace(grown, detail=detail, whole=False)
+
+
+def _may_have_gone_on(now: ReportedTurn, closed: ReportedTurn) -> bool:
+    """Whether the first counters after a session was closed may hold what they held before."""
+    return now.partition.prompt >= SMALL and covers(now.counters, closed.counters) and not tells_its_call(now)
+
+
+def _after_close(
+    now: ReportedTurn, closed: ReportedTurn, account: SessionAccount, profile: Profile, given: Profile
+) -> Reading:
+    if not closed.cumulative:
+        account.tokens.stand_at(closed.counters)
+    grown, now.cumulative = _as_told(account.tokens.advance(now.counters), profile, given), True
+    return replace(grown, detail=joined(grown.detail, _AFTER_CLOSE), whole=False)
 
 
 def read_calls(ended: TurnEnded, notes: Notes) -> Reading:

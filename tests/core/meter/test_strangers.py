@@ -249,6 +249,27 @@ def test_of_a_loaded_session_only_the_first_counters_may_go_on_from_before() -> 
     assert [(row.usage.prompt, row.usage_source) for row in told] == [(4800, "agent"), (9500, "agent")]
 
 
+def test_the_first_counters_after_a_session_was_closed_are_at_least_what_they_grew_by() -> None:
+    story = opened()
+    story.turn(inclusive(13_485, 21), used=12_606)
+    story.turn(inclusive(40_630, 68), used=12_820, tool_calls=1)
+    story.close()
+    story.open("load")
+    row = story.turn(inclusive(68_120, 119), used=13_072, tool_calls=1)
+    assert (row.usage, row.usage_source) == (Usage(27_490, 0, 0, 51), "partial")
+    assert story.turn(inclusive(81_975, 139), used=13_125).usage == Usage(13_855, 0, 0, 20)
+
+
+def test_counters_that_fell_when_a_session_was_closed_or_tell_their_only_call_are_the_turns() -> None:
+    for counters, context in (inclusive(12_000, 40), 13_072), (inclusive(14_000, 60), 14_060):
+        story = opened()
+        story.turn(inclusive(13_485, 21), used=12_606)
+        story.close()
+        story.open("load")
+        row = story.turn(counters, used=context)
+        assert (row.usage.total, row.usage_source) == (counters.total, "agent")
+
+
 def test_a_turn_of_one_call_tells_what_a_call_can_have_sent_whatever_was_before_it() -> None:
     story = opened()
     for *tokens, calls in (3000, 100, 1), (2200, 80, 1), (10_700, 230, 3):
