@@ -261,13 +261,13 @@ def test_the_first_counters_after_a_session_was_closed_are_at_least_what_they_gr
 
 
 def test_counters_that_fell_when_a_session_was_closed_or_tell_their_only_call_are_the_turns() -> None:
-    for counters, context in (inclusive(12_000, 40), 13_072), (inclusive(14_000, 60), 14_060):
+    for told, context in (inclusive(12_000, 40), 13_072), (inclusive(14_000, 60), 14_060):
         story = opened()
         story.turn(inclusive(13_485, 21), used=12_606)
         story.close()
         story.open("load")
-        row = story.turn(counters, used=context)
-        assert (row.usage.total, row.usage_source) == (counters.total, "agent")
+        row = story.turn(told, used=context)
+        assert (row.usage.total, row.usage_source) == (told.total, "agent")
 
 
 def test_a_turn_of_one_call_tells_what_a_call_can_have_sent_whatever_was_before_it() -> None:
