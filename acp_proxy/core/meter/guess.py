@@ -86,7 +86,7 @@ class ScopeGuess:
         Of several calls the first ones may have been counted before that.
         """
         if now.model != before.model:
-            return self._as_found()
+            return _ANEW if self.scope == "session" else self._as_found()
         cumulative = self._proven or self.scope == "session"
         anew = self._proven or _has_shrunk(before, now)
         self.scope, self._sure = "turn", False

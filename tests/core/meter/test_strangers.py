@@ -306,6 +306,17 @@ def test_cumulative_counters_that_grow_by_less_than_a_call_with_another_model_ha
     assert (row.usage, row.usage_source) == (Usage(6300, 0, 0, 100), "agent")
 
 
+def test_cumulative_counters_of_which_one_fell_with_another_model_have_begun_anew() -> None:
+    story = opened()
+    for number, total in enumerate((6000, 12_100, 18_300), 1):
+        story.turn(inclusive(total, 100 * number))
+    story.open(session="s2", model="mock")
+    story.turn(inclusive(6000, 100, 500), session="s2")
+    story.tell(ModelSelected(story.now(), "s2", "haiku"))
+    row = story.turn(inclusive(13_400, 210, 12_000), session="s2", tool_calls=1)  # what was not cached fell
+    assert (row.usage, row.usage_source) == (Usage(1400, 12_000, 0, 210), "agent")
+
+
 def test_a_prompt_that_waited_and_tells_more_than_its_calls_can_have_sent_tells_the_sum_of_both() -> None:
     story = opened()
     story.turn(disjoint(7000, output=100), used=7100)
