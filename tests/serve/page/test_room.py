@@ -108,6 +108,19 @@ def test_paper_has_whole_lists_and_no_buttons(wide: str, open_page: Open) -> Non
     page.goto("about:blank")
 
 
+def test_on_paper_bars_are_whole_and_lines_have_their_colours(address: str, open_page: Open) -> None:
+    page = open_page(address)
+    page.emulate_media(media="print")
+    for mark in ("::before", "::after"):  # what is clear in an image over a bar is white on Firefox's paper
+        image = f"bar => getComputedStyle(bar, '{mark}').backgroundImage"
+        assert page.locator("#budget-list .bar").first.evaluate(image) == "none"
+    page.locator("#session-list a").first.evaluate("link => link.click()")
+    rules = page.locator("#context .rule")
+    expect(rules.first).to_be_visible()
+    assert {rule.evaluate("rule => getComputedStyle(rule).printColorAdjust") for rule in rules.all()} == {"exact"}
+    page.emulate_media(media="screen")
+
+
 def test_a_browser_without_scripts_is_not_told_to_wait(address: str, browser: Browser) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
