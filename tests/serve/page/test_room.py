@@ -83,6 +83,14 @@ def test_amounts_in_a_second_line_begin_where_those_in_the_first_do(wide: str, o
     page.goto("about:blank")
 
 
+def test_a_total_that_no_line_has_room_for_is_whole(empty_home: Home, open_page: Open) -> None:
+    empty_home.append([row(line("m", "1234567890", "W" * 12), at=time.time_ns() - 300 * 10**9)])
+    with empty_home.serving() as served:
+        page = open_page(f"{served.address}#/all/agent", width=600)
+        assert page.locator("#total").evaluate("total => total.scrollWidth <= total.clientWidth")
+        page.goto("about:blank")
+
+
 def test_no_figure_beside_a_plot_is_cut_off(wide: str, open_page: Open) -> None:
     page = open_page(f"{wide}#/all/agent")
     inked = "plot => plot.getContext('2d').getImageData(0, 0, 1, plot.height).data.some(Boolean)"
