@@ -106,7 +106,7 @@ def _of_turn(row: Row) -> dict[str, str]:
     used, size = entry.context_used, entry.context_size
     return {
         "last": _short(entry.costs, at_least=entry.cost_at_least),
-        "last_tokens": tokens_text(entry.usage.total),
+        "last_tokens": UNKNOWN if entry.usage_source == "none" else tokens_text(entry.usage.total),
         "agent": clean(row.origin.agent.rpartition("/")[2]),
         "model": clean(entry.model or UNKNOWN),
         "context": str(used * 100 // size) if used is not None and size else UNKNOWN,

@@ -207,6 +207,11 @@ def test_the_last_turn_is_found_however_long_ago_it_was(ledger: BudgetLedger) ->
     assert shown.today.turns == 0
 
 
+def test_tokens_that_nobody_told_are_not_nothing(ledger: BudgetLedger) -> None:
+    shown = found(ledger, row(line("opus", None, input=0), usage_source="none", cost_source="unknown"))
+    assert formats.as_text(shown, "{last_tokens} {last}") == "- ?\n"
+
+
 def test_names_that_would_drive_a_terminal_are_shown_as_text(ledger: BudgetLedger) -> None:
     hostile = row(replace(SPENT, model="\x1b]0;owned\x07big\x1b[31m-model"))
     assert formats.as_text(found(ledger, hostile), "{model}") == "big-model\n"
