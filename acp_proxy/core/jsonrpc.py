@@ -216,6 +216,16 @@ def comes_back(id: Any) -> bool:
     return False
 
 
+def is_number_or_text(id: Any) -> bool:
+    """Whether an id is of a kind that agents answer by. As elements of a set 1 and 1.0 are one, 1 and "1" two."""
+    return type(id) is int or isinstance(id, str | Decimal)
+
+
+def is_plain(id: Any) -> bool:
+    """Whether an id is one that clients make, and comes back as it is from any agent."""
+    return -_SAFE < id < _SAFE if type(id) is int else type(id) is str and id.isascii()
+
+
 def may_round(id: Any) -> bool:
     """Whether a peer that knows only doubles may take an id for another."""
     return isinstance(id, int) and abs(id) >= _SAFE

@@ -43,8 +43,16 @@ class ClientLines:
     def _glance_at_each(self, run: bytes) -> bool:
         """Where prompts are admitted: what an agent reads as a line may stand inside of a message over several.
 
-        Everything that a client asks for is followed there: an answer is a prompt's by nothing but its id.
+        And all that a client asks for is known until it is answered: an answer is a prompt's by nothing but its id.
         """
+        if run.find(b"\n") == len(run) - 1 and not breaks_within(run):  # as nearly always
+            try:
+                envelopes = decode_envelopes(run)
+            except UNREADABLE:
+                envelopes = []
+            if len(envelopes) == 1 and self._passage.passes(envelopes[0]):
+                self._flow.messages += 1
+                return True
         return self._peeked(run, peek_strictly(run))
 
     def _glance_at_all(self, run: bytes) -> bool:
@@ -89,12 +97,13 @@ class ClientLines:
 
     def _next(self, peeked: Sequence[Peek], start: int) -> int:
         """The index of the next line that needs more than a glance, or the end."""
+        if self._strict:
+            passes = self._passage.passes
+            return next((index for index in range(start, len(peeked)) if not passes(peeked[index])), len(peeked))
         methods, held = self._passage.methods, self._admission.held
         for index in range(start, len(peeked)):
             peek = peeked[index]
             if peek.method in methods or ((held or peek.method is None) and self._passage.matters(peek)):
-                return index
-            if self._strict and peek.method is not None:
                 return index
         return len(peeked)
 

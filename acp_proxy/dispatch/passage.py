@@ -20,7 +20,7 @@ from acp_proxy.core.jsonrpc import (
     parse,
     parse_batch,
 )
-from acp_proxy.core.wire.peek import Peek
+from acp_proxy.core.wire.peek import Envelope, Peek
 from acp_proxy.dispatch.accounting import Accounting
 from acp_proxy.dispatch.admission import Admission, Decided
 from acp_proxy.dispatch.lane import Lane
@@ -55,6 +55,14 @@ class Passage:
         if peek.params is not None and self.admission.delays(peek.params.session):
             return True
         return peek.method in self.methods or peek.method == acp.CANCEL_REQUEST  # perhaps of a request that waits
+
+    def passes(self, peek: Envelope | Peek) -> bool:
+        """Whether a client's line may go on where prompts are admitted: its id is noted, and that is all."""
+        if self.admission.held:
+            return False
+        if peek.method is None:
+            return not self.answers(Side.CLIENT, peek.id)
+        return peek.method not in self.methods and self._conversation.passes(peek.id)
 
     def answers(self, sender: Side, id: Any) -> bool:
         """Whether a response with this id from this side means something to us."""
@@ -125,7 +133,7 @@ class Passage:
         """Whether a request of the client with this id waits, or is not answered yet; be it one that ends `a_turn`."""
         if self.admission.keeps(id):
             return True
-        return self._conversation.ends_turn(id) if a_turn else self._accounting.awaits(Side.AGENT, id)
+        return self._conversation.ends_turn(id) if a_turn else self._conversation.is_open(id)
 
     def _read_batch(self, sender: Side, line: bytes) -> None:
         """An array of messages is read and never kept: ACP has none, and agents on its SDKs refuse them whole."""

@@ -60,6 +60,14 @@ def session_of(message: Message) -> str | None:
     return None if isinstance(message, Response) else session_id(message.params.get("sessionId"))
 
 
+def may_name_session(params: Mapping[str, Any]) -> bool:
+    """Whether params have a session's id by any spelling: without one no agent can do what it is asked.
+
+    Agents on the SDK for Python read `session_id`, also in `_meta`.
+    """
+    return any(name.replace("_", "").casefold() == "sessionid" for name in (*params, *meta_of(params)))
+
+
 def opening(method: str, params: Mapping[str, Any]) -> Opening | None:
     """How a client opens a session, if it does. v2 has one method for what are `load` and `resume` in v1."""
     how = OPENINGS.get(method)

@@ -30,7 +30,15 @@ from acp_proxy.core.events import (
     SessionRequested,
     Side,
 )
-from acp_proxy.core.jsonrpc import Message, Notification, Pairing, Request, Response
+from acp_proxy.core.jsonrpc import (
+    Message,
+    Notification,
+    Pairing,
+    Request,
+    Response,
+    is_number_or_text,
+    is_plain,
+)
 
 
 def _never(_: Response) -> bool:
@@ -56,16 +64,41 @@ class Conversation:
         """`new_id` makes a UUIDv7 for a turn that starts at the given time."""
         self._turns = Lifecycle(new_id)
         self._asked: Pairing[_Asked] = Pairing()
-        self.awaits = self._asked.has
+        self.awaits: Callable[[Side, Any], bool] = self._asked.has
         """Whether a response with this id from this side answers a request that is followed."""
         self._sessions = Sessions()
         self._updates = Updates(self._sessions, self._turns)
         self._over = False
         self._follows_all = False
+        self._unfollowed: set[Any] = set()  # ids of the client's open requests that mean nothing else to us
 
     def follow_all(self) -> None:
-        """Await the answers to all that a client asks, lest one to something else be taken for a prompt's by its id."""
+        """Know what a client asks until it is answered, lest the answer be taken for a prompt's by its id."""
         self._follows_all = True
+        self.awaits = self._awaits_or_forgets
+
+    def passes(self, id: Any) -> bool:
+        """Note a request of the client's that means nothing but that it is open; or a notification, without an id.
+
+        False, and nothing is noted, where its id is odd or another's: then `receive` is to be told of it.
+        """
+        if id is None:
+            return True
+        if not is_plain(id) or self._asked.has(Side.AGENT, id):
+            return False
+        self._unfollowed.add(id)
+        return True
+
+    def is_open(self, id: Any) -> bool:
+        """Whether a request of the client's with this id is not answered yet, where all are followed."""
+        return self._asked.has(Side.AGENT, id) or (is_number_or_text(id) and id in self._unfollowed)
+
+    def _awaits_or_forgets(self, sender: Side, id: Any) -> bool:
+        if self._asked.has(sender, id):
+            return True
+        if sender is Side.AGENT and is_number_or_text(id):
+            self._unfollowed.discard(id)
+        return False
 
     def ends_turn(self, id: Any) -> bool:
         """Whether an answer of the agent with this id may end a turn."""
@@ -80,7 +113,10 @@ class Conversation:
         match message:
             case Response():
                 asked = self._asked.take(sender, message.id)
-                return [] if asked is None else asked.answered(message, at)
+                if asked is None:
+                    self.awaits(sender, message.id)
+                    return []
+                return asked.answered(message, at)
             case Request() if sender is Side.CLIENT:
                 events = self._requested(message, at, admitted)
                 if self._follows_all and not (self._over or self._asked.has(Side.AGENT, message.id)):

@@ -159,7 +159,7 @@ class Budgets(Interceptor):
     def _may_begin_a_turn(self, request: Request, session: str) -> bool:
         """What is said into a turn that runs is part of it. Else it would begin one that nobody knows to hold for."""
         if request.method == acp.PROMPT:
-            return True
+            return acp.may_name_session(request.params)
         return acp.sets_to_work(request.method, request.params) and not self._stops.runs(session)
 
     async def _origin(self, session: str) -> Origin:

@@ -111,7 +111,16 @@ async def test_a_cap_of_five_turns_admits_exactly_five(tmp_path: Path) -> None:
         assert admitted == [True] * 5 + [False] * 3
 
 
-@pytest.mark.parametrize("params", [{}, {"session_id": "sess-1"}, {"sessionId": 1}], ids=str)
+async def test_a_prompt_that_says_no_session_at_all_is_the_agents_to_refuse(tmp_path: Path) -> None:
+    async with house(tmp_path, daily("0")) as made:
+        made.ends.client_says(request(2, "session/prompt", prompt="not a list"))
+        await made.until(lambda: made.reached(2))
+        assert made.enforcer.idle
+
+
+@pytest.mark.parametrize(
+    "params", [{"session_id": "sess-1"}, {"sessionId": 1}, {"_meta": {"session_id": "sess-1"}}], ids=str
+)
 @pytest.mark.parametrize("mode", ["enforce", "warn"])
 async def test_a_prompt_that_does_not_say_its_session_reaches_no_agent_by_that(
     tmp_path: Path, params: dict[str, object], mode: Mode

@@ -37,12 +37,13 @@ UPDATES: tuple[dict[str, Any], ...] = (
     {"sessionUpdate": "usage_update", "used": 1200, "size": 200_000},
 )
 FORM = {"sessionId": "s-1", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
-USAGE = {"totalTokens": 1300, "inputTokens": 1000, "outputTokens": 100, "cachedReadTokens": 200}
+USAGE = {"inputTokens": 1000, "cachedReadTokens": 200}
 MODES = {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]}
 
 
 class EverythingAgent:
     def __init__(self) -> None:
+        self._answered = 0  # prompts
         self._heard: list[Any] = []
         self._sessions = 0
         self._model = "claude-sonnet-5"
@@ -108,7 +109,9 @@ class EverythingAgent:
     async def prompt(self, session_id: str, prompt: list[Any], **params: Any) -> schema.PromptResponse:
         self._note("prompt", session_id, prompt, params)
         reason = await self._do(prompt[0].text, session_id)
-        return schema.PromptResponse.model_validate({"stopReason": reason, "usage": USAGE})
+        answered, self._answered = self._answered, self._answered + 1
+        usage = {**USAGE, "totalTokens": 1300 - answered, "outputTokens": 100 - answered}  # by turn: they fall
+        return schema.PromptResponse.model_validate({"stopReason": reason, "usage": usage})
 
     async def cancel(self, session_id: str, **params: Any) -> None:
         self._note("cancel", session_id, params)
