@@ -24,9 +24,8 @@ def home_at(path: Path, server: Server, link: Link, config: str = "") -> Home:
     return Home(path, config, url.replace(f":{server.port}/", f":{link.port}/"))
 
 
-def answers_slowly(home: Home, link: Link, turns: int = 60, delay: float = 0.05) -> Verdict:
-    """After `delay` seconds in each direction."""
-    link.delay = delay
+def answers_slowly(home: Home, link: Link, turns: int = 60) -> Verdict:
+    link.delay = 0.05
     with home.trial(turns) as trial:
         trial.until_over()
     link.delay = 0

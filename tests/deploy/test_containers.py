@@ -134,6 +134,8 @@ def test_the_configuration_of_a_team_is_valid(tmp_path: Path) -> None:
     loaded = config.load({}, {"HOME": str(tmp_path)}, admin_file=DEPLOY / "config.toml")
     assert loaded.ledger.url == f"postgresql://acp_proxy@{SETTINGS['LEDGER_HOST']}/acp_proxy"
     assert [budget.name for budget in loaded.budgets] == ["developer-daily", "team-monthly"]
+    round_trips = 12  # at most, until a prompt holds of both budgets
+    assert loaded.ledger.admission_timeout >= round_trips * 0.2  # seconds, to a ledger on another continent
 
 
 def compose(settings: dict[str, str], *options: str) -> tuple[int, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +12,6 @@ from harness.faults import databases
 from harness.faults.link import Link, linked
 from harness.faults.trial import BUDGET, Home, Verdict
 from harness.postgres import Server, running
-
-DEPLOY = Path(__file__).parents[2] / "deploy"
 
 pytestmark = pytest.mark.xdist_group("faults of a database")
 
@@ -68,16 +65,6 @@ def test_under_a_budget_prompts_wait_for_one_that_is_stopped_and_started(
     assert verdict.defects == []
     assert verdict.unbooked == set()
     assert len(verdict.acked) + len(verdict.refused) == 60
-
-
-def test_no_prompt_under_the_budgets_of_a_team_is_refused_because_the_ledger_is_far_away(
-    server: Server, link: Link, tmp_path: Path
-) -> None:
-    shipped = (DEPLOY / "config.toml").read_text(encoding="utf-8")
-    home = databases.home_at(tmp_path, server, link, re.sub(r"^url = .*$", "", shipped, flags=re.MULTILINE))
-    verdict = databases.answers_slowly(home, link, turns=8, delay=0.01)
-    assert verdict.refused == set()
-    check(verdict, 8)
 
 
 def check(verdict: Verdict, turns: int) -> None:
