@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from acp_proxy.interceptor import Admitted as Admitted
     from acp_proxy.interceptor import Interceptor as Interceptor
     from acp_proxy.interceptor import Refusal as Refusal
-    from acp_proxy.library import Relay as Relay
-    from acp_proxy.spawn import NotStarted as NotStarted
-    from acp_proxy.usages import Usage as Usage
+    from acp_proxy.library.embedded import Relay as Relay
+    from acp_proxy.library.usages import Usage as Usage
+    from acp_proxy.system.spawn import NotStarted as NotStarted
 
 __version__ = "0.1.0"
 __all__ = ["Admitted", "Interceptor", "NotStarted", "Refusal", "Relay", "Usage"]
@@ -19,10 +19,10 @@ __all__ = ["Admitted", "Interceptor", "NotStarted", "Refusal", "Relay", "Usage"]
 _HOMES = {
     "Admitted": "interceptor",
     "Interceptor": "interceptor",
-    "NotStarted": "spawn",
+    "NotStarted": "system.spawn",
     "Refusal": "interceptor",
-    "Relay": "library",
-    "Usage": "usages",
+    "Relay": "library.embedded",
+    "Usage": "library.usages",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from acp_proxy import start
+from acp_proxy.startup import start
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from acp_proxy.relay import Relay, run
 from acp_proxy.wiring import wired
 
 if TYPE_CHECKING:
-    from acp_proxy.spawn import Started
+    from acp_proxy.system.spawn import Started
 
 _UNREAD = 0.1  # seconds that a line of the summary waits for whoever reads stderr
 

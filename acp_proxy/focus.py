@@ -19,7 +19,7 @@ from acp_proxy.ledger import LedgerReader, Query, Sums
 from acp_proxy.report.formats import json_in_pieces, without_controls
 from acp_proxy.report.periods import sums_by_day
 from acp_proxy.report.spreadsheet import csv_in_pieces, spreadsheet_text
-from acp_proxy.times import SECOND, Zone, rfc3339
+from acp_proxy.text.times import SECOND, Zone, rfc3339
 
 VERSION = "1.2"
 COLUMNS = (

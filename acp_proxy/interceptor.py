@@ -39,17 +39,17 @@ class Admitted(Struct, frozen=True):
 class Interceptor:
     """Does nothing; override what you need."""
 
-    admits: frozenset[str] = frozenset()
+    request_methods: frozenset[str] = frozenset()
     """Methods of the client whose requests wait for `admit`. All others are forwarded without asking."""
 
-    admits_within: float | None = None
-    """Seconds that `admit` may take; after them it counts as failed, and the request goes on without its word.
+    admit_timeout: float | None = None
+    """Seconds that `admit` may take; after them it counts as failed, and the request goes on without its answer.
 
     None: the relay's admission timeout. `math.inf`: `admit` bounds itself and is always heard, also where the whole
     process was stopped for a while.
     """
 
-    hears: frozenset[type[Event]] | None = None
+    event_types: frozenset[type[Event]] | None = None
     """Classes of the events that `on_event` is called with. None: all, or none where it is not overridden."""
 
     async def admit(self, sender: Side, request: Request) -> Refusal | Admitted | None:
@@ -60,7 +60,7 @@ class Interceptor:
         return None
 
     def on_event(self, event: Event) -> Iterable[Effect]:
-        """Sees every event that it `hears`, in order. Synchronous, no I/O: it runs on the relay's path."""
+        """Sees every event of these types, in order. Synchronous, without I/O: it runs on the relay's path."""
         return ()
 
     async def aclose(self) -> None:

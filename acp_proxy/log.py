@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from acp_proxy.usage_error import reason_of
+from acp_proxy.system.errors import reason_of
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _UNREAD = 0.1  # seconds that a line waits for whoever reads stderr; once they were in vain no other line waits
@@ -117,7 +117,7 @@ def _quoted(value: object) -> str:
 def _logger(stream: TextIO) -> Any:
     import structlog
 
-    from acp_proxy.figures import clean
+    from acp_proxy.text.figures import clean
 
     def on_one_line(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         """Names in it come from agents, and stderr may be a terminal."""

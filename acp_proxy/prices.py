@@ -11,7 +11,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy import table
 from acp_proxy.catalog import Catalog, Found
 from acp_proxy.config.schema import quoted
 from acp_proxy.core import pricing
@@ -19,9 +18,10 @@ from acp_proxy.core.models import is_alias, lab_and_model
 from acp_proxy.core.pricing import Priced, Quote, Rates, Step
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import SECOND
-from acp_proxy.figures import aligned, clean
 from acp_proxy.report.formats import as_json_text
-from acp_proxy.table import Column
+from acp_proxy.text import table
+from acp_proxy.text.figures import aligned, clean
+from acp_proxy.text.table import Column
 
 _TITLES = {
     "input": "input",

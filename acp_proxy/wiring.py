@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_proxy.config import Config
-from acp_proxy.configured import catalog_of, profiles_of
+from acp_proxy.config.applied import catalog_of, profiles_of
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.traffic import Traffic
 from acp_proxy.dispatch import Dispatcher
-from acp_proxy.ids import uuid7
 from acp_proxy.interceptors.early_load import EarlyLoad
 from acp_proxy.interceptors.expected_series import ExpectedSeries
 from acp_proxy.interceptors.recorder import Recorder
@@ -31,7 +30,8 @@ from acp_proxy.ledger.places import is_postgres
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.log import Log
 from acp_proxy.plugins import installed
-from acp_proxy.project import project_of
+from acp_proxy.system.ids import uuid7
+from acp_proxy.system.project import project_of
 
 if TYPE_CHECKING:
     from acp_proxy.catalog import Catalog
@@ -68,9 +68,9 @@ def wired(
         first, last = _bookkeepers(config, command, catalog, log, traffic, lambda event: dispatcher.announce(event))
         interceptors = [*first, *interceptors, *last]
     if log.takes("info"):  # most logs take warnings only, and then none of it is imported
-        from acp_proxy.interceptors.diary import Diary
+        from acp_proxy.interceptors.decision_log import DecisionLog
 
-        interceptors.append(Diary(log, later=asyncio.get_running_loop().call_soon))
+        interceptors.append(DecisionLog(log, later=asyncio.get_running_loop().call_soon))
     dispatcher = Dispatcher(
         Conversation(uuid7),
         meter,

@@ -24,11 +24,11 @@ from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
-from acp_proxy.ids import uuid7
 from acp_proxy.ledger import OpenTurn, Query, Row, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.sqlite.file import patiently
+from acp_proxy.system.ids import uuid7
 from bench.accounts import HOLD, ORIGIN, accounts
 from harness.postgres import running
 

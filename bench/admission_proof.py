@@ -26,11 +26,11 @@ from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.usage import Usage
-from acp_proxy.ids import uuid7
 from acp_proxy.ledger import LedgerUnavailableError, OpenTurn, Query, Row, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.journal.writer import Journal, open_journal
 from acp_proxy.ledger.owners import Owner
+from acp_proxy.system.ids import uuid7
 from bench.accounts import HOLD, ORIGIN, accounts
 from harness.postgres import Server, running
 

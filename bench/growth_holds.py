@@ -15,10 +15,10 @@ from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
-from acp_proxy.ids import uuid7
 from acp_proxy.ledger import OpenTurn, Row, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.owners import Owner
+from acp_proxy.system.ids import uuid7
 from bench.accounts import HOLD, ORIGIN, accounts
 from bench.growth_ledgers import Costs
 

@@ -18,13 +18,13 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.config import load
 from acp_proxy.core.budget import Account
 from acp_proxy.core.budget.hold_size import HoldSize
-from acp_proxy.ids import uuid7
 from acp_proxy.ledger import OpenTurn, Row, log_warning, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.metrics import Exporter
 from acp_proxy.report import session_key
+from acp_proxy.system.ids import uuid7
 from bench.accounts import HOLD, accounts, new_accounts
 from bench.ledgers import LEDGER, ledger_of, row_of
 

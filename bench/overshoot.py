@@ -29,9 +29,9 @@ from acp_proxy.core.pricing import Priced
 from acp_proxy.core.scope import Subject
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import Window
-from acp_proxy.interceptors.budgets.running import Running, Turns
+from acp_proxy.interceptors.budgets.client_messages import ClientMessages
+from acp_proxy.interceptors.budgets.running_turns import Running, Turns
 from acp_proxy.interceptors.budgets.stops import Stops
-from acp_proxy.interceptors.budgets.voice import Voice
 from harness.recordings import BEGIN, IN_PLACE, events_of, metered_by, told_in, truth_of
 
 UNITS = ("USD", "tokens")
@@ -147,7 +147,7 @@ def replayed(
     numbers = itertools.count(1)
     meter = Meter(prices, lambda _: f"row{next(numbers)}")
     turns = Turns()
-    stops = Stops(turns, Voice("message"), lambda *_: None, lambda *_: None, prices.price, lambda: BEGIN)
+    stops = Stops(turns, ClientMessages("message"), lambda *_: None, lambda *_: None, prices.price, lambda: BEGIN)
     told: dict[str, int] = {}
     found: dict[str, Stop] = {}
     for event in events_of(recording):

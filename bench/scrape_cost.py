@@ -22,9 +22,9 @@ from acp_proxy.config import Config, load
 from acp_proxy.core.entry import Entry, Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
-from acp_proxy.ids import uuid7
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.metrics import Exporter
+from acp_proxy.system.ids import uuid7
 from bench.ledgers import multiply
 
 SCRAPES = 15

@@ -22,9 +22,9 @@ from typing import Any
 
 import msgspec
 
-from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.places import journal_directories, sqlite_url
+from acp_proxy.system.directories import default_ledger
 from bench.documents import MEASURED, machine, put, put_json, put_picture, today
 from bench.peer import Died, Peer, proc
 from bench.svg import Axis, lines

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from acp_proxy.start import ADMIN_FILE
+from acp_proxy.startup.start import ADMIN_FILE
 
 settings.register_profile(
     "house", deadline=None, max_examples=100, print_blob=True, suppress_health_check=[HealthCheck.too_slow]

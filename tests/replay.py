@@ -92,7 +92,7 @@ def recorded(path: Path) -> list[Line]:
 
 
 def _play(mine: Side, lines: list[Line], source: IO[bytes], sink: _Writer) -> Heard:
-    """One end's part: writes what is its own, expects what is the other's, then lets go and hears the rest."""
+    """One end's part: writes what is its own, expects what is the other's, then lets go and reads the rest."""
     added: list[str] = []
     missing: list[str] = []
     for line in lines:

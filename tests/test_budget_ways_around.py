@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.config import Config, load
-from acp_proxy.configured import catalog_of
+from acp_proxy.config.applied import catalog_of
 from acp_proxy.core.budget import Budget
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage

@@ -18,7 +18,7 @@ from acp_proxy import __version__
 from acp_proxy.cli.arguments import parser
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.journal.writer import open_journal
-from acp_proxy.start import parse
+from acp_proxy.startup.start import parse
 from tests.docs.all_help import PAGE, names
 from tests.ledger.rows import ALICE, MINUTE, NOON, Warnings, line, row
 from tests.machine import COMMAND, Machine, in_terminal
@@ -496,7 +496,7 @@ def look_up(*_, **__):
 
 socket.getaddrinfo = look_up
 sys.modules["uvloop"] = None  # which asks the system without Python
-from acp_proxy.start import main
+from acp_proxy.startup.start import main
 sys.exit(main(["--ledger", "postgresql://db.example.com/x", *sys.argv[1:]]))
 """
 

@@ -23,11 +23,11 @@ from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.events import Event, TurnMetered
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import DAY
-from acp_proxy.figures import clean
 from acp_proxy.interceptor import Interceptor
 from acp_proxy.ledger import Row, open_ledger, places
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.settings import Settings
+from acp_proxy.text.figures import clean
 from tests.ends import Ends, answer, prompt, request
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, Warnings, line, row
 from tests.packages import install

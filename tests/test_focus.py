@@ -19,13 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from acp_proxy import focus, times
+from acp_proxy import focus
 from acp_proxy.core.entry import UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Ledger, Query, Row, open_ledger
 from acp_proxy.report import report
 from acp_proxy.report.formats import as_json_text
+from acp_proxy.text import times
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE

@@ -18,7 +18,7 @@ import pytest
 from acp_proxy.ledger import Query, open_reader
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.report import formats, report
-from acp_proxy.times import UTC_ZONE
+from acp_proxy.text.times import UTC_ZONE
 from harness.recordings import CONTINUES, TRANSCRIPTS, truth_of
 from tests.replay import Replay, play, recorded
 

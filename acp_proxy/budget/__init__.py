@@ -11,8 +11,8 @@ from datetime import datetime
 
 from acp_proxy.core.budget import Account, Limit
 from acp_proxy.core.money import NANO, Money
-from acp_proxy.figures import cost_text, counted, tokens_text
-from acp_proxy.times import SECOND, zone_info
+from acp_proxy.text.figures import cost_text, counted, tokens_text
+from acp_proxy.text.times import SECOND, zone_info
 
 _NO_END = {"turn": "each turn", "session": "each session", "total": "never", "rolling": "as time passes"}
 

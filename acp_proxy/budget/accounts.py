@@ -10,7 +10,7 @@ from acp_proxy.core.budget import Account, Budget, account_of
 from acp_proxy.core.scope import DIMENSIONS, Dimension, Subject
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import LedgerReader, Query
-from acp_proxy.times import zone_info
+from acp_proxy.text.times import zone_info
 
 _NO_TURN = ""
 _UNCHOSEN: tuple[Dimension, ...] = ("model",)  # of who has not prompted yet

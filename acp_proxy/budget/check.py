@@ -13,9 +13,9 @@ from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.refusal import refusal_text
 from acp_proxy.core.budget.verdict import Verdict, decide, denies_unpriced
 from acp_proxy.core.scope import Dimension, Subject
-from acp_proxy.figures import clean
 from acp_proxy.ledger.budgets import BudgetReader
-from acp_proxy.times import zone_info
+from acp_proxy.text.figures import clean
+from acp_proxy.text.times import zone_info
 
 ADMITTED, REFUSED = 0, 3  # exit statuses
 

@@ -14,21 +14,21 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy import table
 from acp_proxy.budget import listing
 from acp_proxy.budget.accounts import accounts_of
-from acp_proxy.budget.nobody import names_nobody
-from acp_proxy.budget.own import own_subject
+from acp_proxy.budget.current_user import own_subject
+from acp_proxy.budget.unmatched import names_nobody
 from acp_proxy.config import Config, load, load_to_answer
 from acp_proxy.config.files import expanded, read
 from acp_proxy.core.budget import Account, Per, Standing
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import Bounds
-from acp_proxy.figures import clean
 from acp_proxy.ledger import Query, Tell, open_or_make, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
-from acp_proxy.times import Zone
-from acp_proxy.usage_error import UsageError
+from acp_proxy.system.errors import UsageError
+from acp_proxy.text import table
+from acp_proxy.text.figures import clean
+from acp_proxy.text.times import Zone
 
 NO_BUDGETS = "No budget is configured: a [[budget]] with a name, a window and a limit makes one.\n"
 
@@ -93,7 +93,7 @@ def _table(standings: Sequence[Standing], place: Place, more: Sequence[str] = ()
 
 def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
     from acp_proxy.budget import check
-    from acp_proxy.configured import catalog_of
+    from acp_proxy.config.applied import catalog_of
     from acp_proxy.report.nothing import not_known  # whoever mistypes a name would be told of other budgets
 
     catalog = catalog_of(config)

@@ -8,18 +8,18 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
-from acp_proxy import times
 from acp_proxy.budget import with_unit
 from acp_proxy.core.budget import Budget, Limit
 from acp_proxy.core.money import NANO, Money, exact_text, is_money
 from acp_proxy.core.scope import Subject
-from acp_proxy.figures import clean
-from acp_proxy.ids import uuid7
 from acp_proxy.ledger.budgets import Grant
 from acp_proxy.report.formats import as_json_text
-from acp_proxy.table import Column
-from acp_proxy.times import Zone, rfc3339
-from acp_proxy.usage_error import UsageError
+from acp_proxy.system.errors import UsageError
+from acp_proxy.system.ids import uuid7
+from acp_proxy.text import times
+from acp_proxy.text.figures import clean
+from acp_proxy.text.table import Column
+from acp_proxy.text.times import Zone, rfc3339
 
 EACH = "*"  # as the value of --for-user …: each of them has it
 _MOST = 2**63 - 1  # what a ledger column holds

@@ -7,15 +7,15 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
-from acp_proxy import table
 from acp_proxy.budget import amount_text, reset_text, whose, with_unit
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.refusal import uncounted_text
 from acp_proxy.core.money import exact_text, summed
-from acp_proxy.figures import AT_LEAST, clean, counted
 from acp_proxy.report.formats import as_json_text
-from acp_proxy.table import Column
-from acp_proxy.times import rfc3339_or_none
+from acp_proxy.text import table
+from acp_proxy.text.figures import AT_LEAST, clean, counted
+from acp_proxy.text.table import Column
+from acp_proxy.text.times import rfc3339_or_none
 
 
 def plain(standings: Sequence[Standing], more: Sequence[str] = ()) -> str:

@@ -20,7 +20,7 @@ from acp_proxy.core.budget.verdict import decide
 from acp_proxy.core.entry import Entry
 from acp_proxy.core.windows import Bounds
 from acp_proxy.ledger import Row
-from acp_proxy.times import zone_info
+from acp_proxy.text.times import zone_info
 
 
 class Outcome(Struct):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from acp_proxy import table
 from acp_proxy.budget import with_unit
 from acp_proxy.budget.replay import Outcome, Replay
-from acp_proxy.figures import clean, counted
 from acp_proxy.report.formats import as_json_text
-from acp_proxy.table import Column
-from acp_proxy.times import SECOND, rfc3339_or_none, zone_info
+from acp_proxy.text import table
+from acp_proxy.text.figures import clean, counted
+from acp_proxy.text.table import Column
+from acp_proxy.text.times import SECOND, rfc3339_or_none, zone_info
 
 
 def plain(found: Replay) -> str:

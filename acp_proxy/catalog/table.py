@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from msgspec import Struct
 
 from acp_proxy.core.pricing import Peak, PriceRow, Rates, Step, Tier
-from acp_proxy.decoding import json_decoder
+from acp_proxy.system.decoding import json_decoder
 
 _Tier = tuple[int, str]
 

@@ -12,14 +12,14 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from acp_proxy.charset import make_do
 from acp_proxy.cli import options
 from acp_proxy.cli.arguments import parser
 from acp_proxy.cli.commands import COMMANDS
 from acp_proxy.config import ConfigError
-from acp_proxy.figures import clean
 from acp_proxy.ledger import LedgerError
-from acp_proxy.usage_error import UsageError
+from acp_proxy.system.errors import UsageError
+from acp_proxy.text.charset import make_do
+from acp_proxy.text.figures import clean
 
 USAGE_STATUS = 2
 

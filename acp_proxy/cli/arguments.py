@@ -9,12 +9,12 @@ import argparse
 from typing import Any, get_args
 
 from acp_proxy import __version__
-from acp_proxy.command_line import Parser
+from acp_proxy.cli.parser import Parser
 from acp_proxy.completion import SHELLS
 from acp_proxy.core.budget import Per
 from acp_proxy.report import BY, FILTERS
 from acp_proxy.setup import NAMES
-from acp_proxy.status import FIELDS
+from acp_proxy.status.overview import FIELDS
 
 _SAYS = "Relays the Agent Client Protocol, and meters what agents use."
 _MORE = "`acp-proxy COMMAND --help` explains each command, `acp-proxy demo` shows them at work."

@@ -13,10 +13,10 @@ from pathlib import Path
 from acp_proxy.cli import options
 from acp_proxy.config import load_to_answer
 from acp_proxy.core.usage import Usage
-from acp_proxy.figures import clean, counted
 from acp_proxy.ledger import Query, open_ledger, open_reader
 from acp_proxy.report import FILTERS, Report, formats, query, report, tables
-from acp_proxy.usage_error import UsageError
+from acp_proxy.system.errors import UsageError
+from acp_proxy.text.figures import clean, counted
 
 
 def _nothing(_: argparse.Namespace) -> int:
@@ -63,7 +63,7 @@ def _rendered(found: Report, arguments: argparse.Namespace) -> Iterable[str]:
 
 def _budget(arguments: argparse.Namespace) -> int:
     from acp_proxy.budget import command
-    from acp_proxy.budget.own import here
+    from acp_proxy.budget.current_user import here
 
     now, zone, tell = time.time_ns(), options.zone(None), options.tell(arguments)
     place = command.Place(now, zone, here(), os.environ, options.width(), tell)
@@ -104,7 +104,7 @@ def _session(arguments: argparse.Namespace) -> int:
 
 def _export(arguments: argparse.Namespace) -> int:
     from acp_proxy import focus
-    from acp_proxy.configured import catalog_of
+    from acp_proxy.config.applied import catalog_of
 
     config, zone, now = options.config(arguments), options.zone(arguments.tz), time.time_ns()
     wanted = Query(*options.interval(arguments, zone, now))
@@ -184,7 +184,7 @@ def _setup(arguments: argparse.Namespace) -> int:
 
 def _prices(arguments: argparse.Namespace) -> int:
     from acp_proxy import prices
-    from acp_proxy.configured import catalog_of
+    from acp_proxy.config.applied import catalog_of
 
     config = options.config(arguments)
     catalog = catalog_of(config)
@@ -207,8 +207,8 @@ def _prices(arguments: argparse.Namespace) -> int:
 
 
 def _ledger(arguments: argparse.Namespace) -> int:
-    from acp_proxy.ledger.copying import copy
     from acp_proxy.ledger.places import is_postgres
+    from acp_proxy.ledger.writing.copying import copy
 
     config = options.config(arguments)
     source = config.ledger.url if arguments.source is None else arguments.source

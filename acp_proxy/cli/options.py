@@ -8,11 +8,11 @@ import shutil
 import sys
 from collections.abc import Iterator
 
-from acp_proxy import times
 from acp_proxy.config import Config, load_to_answer
-from acp_proxy.figures import clean
 from acp_proxy.ledger import Tell
-from acp_proxy.usage_error import UsageError
+from acp_proxy.system.errors import UsageError
+from acp_proxy.text import times
+from acp_proxy.text.figures import clean
 
 
 def config(arguments: argparse.Namespace) -> Config:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from acp_proxy.config.files import ConfigError, Parse, TomlFile, expanded, parsed, read, user_file
+from acp_proxy.config.files import ConfigError, TomlFile, expanded, read, user_file
 from acp_proxy.config.layers import Settings, of_environment, of_file, of_flags, outside_of
 from acp_proxy.config.schema import dotted
 from acp_proxy.config.values import (
@@ -27,7 +27,7 @@ from acp_proxy.config.values import (
     Run,
     Serve,
 )
-from acp_proxy.directories import SYNCHRONOUS, default_ledger
+from acp_proxy.system.directories import SYNCHRONOUS, default_ledger
 
 if TYPE_CHECKING:
     from acp_proxy.config.channels import Channel
@@ -38,26 +38,22 @@ __all__ = ["ADMIN_FILE", "AgentCounts", "Config", "ConfigError", "Price", "load"
 ADMIN_FILE = Path("/etc/acp-proxy/config.toml")
 
 
-def load(
-    options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: Path = ADMIN_FILE, parse: Parse = parsed
-) -> Config:
+def load(options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: Path = ADMIN_FILE) -> Config:
     """Options are flags as given: `config`, and the names in `layers.FLAGS`; `no_summary` counts by being there.
 
     Raises ConfigError. A file named by `config` must exist, the user's and the administrator's need not.
     """
-    admin = read(admin_file, parse) if _exists(admin_file) else None
-    return _settled(_own_file(options, environ, parse), admin, options, environ)
+    admin = read(admin_file) if _exists(admin_file) else None
+    return _settled(_own_file(options, environ), admin, options, environ)
 
 
-def load_to_answer(
-    options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: Path = ADMIN_FILE, parse: Parse = parsed
-) -> Config:
+def load_to_answer(options: Mapping[str, str], environ: Mapping[str, str], *, admin_file: Path = ADMIN_FILE) -> Config:
     """`load` for a command that answers from a ledger. Raises ConfigError.
 
     Also where the administrator's file overrules `--ledger`: the answer would be of another ledger than was asked for,
     while a relay just writes to the administrator's.
     """
-    config = load(options, environ, admin_file=admin_file, parse=parse)
+    config = load(options, environ, admin_file=admin_file)
     if "ledger" in options and "ledger.url" in config.overruled:
         raise ConfigError(f"--ledger: ledger.url stands in {admin_file}, and what stands there is final")
     return config
@@ -96,11 +92,11 @@ def _settled(
     )
 
 
-def _own_file(options: Mapping[str, str], environ: Mapping[str, str], parse: Parse) -> TomlFile | None:
+def _own_file(options: Mapping[str, str], environ: Mapping[str, str]) -> TomlFile | None:
     if "config" in options:
-        return read(expanded(options["config"], environ), parse)
+        return read(expanded(options["config"], environ))
     path = user_file(environ)
-    return read(path, parse) if _exists(path) else None
+    return read(path) if _exists(path) else None
 
 
 def _exists(path: Path) -> bool:

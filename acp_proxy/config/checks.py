@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
-from acp_proxy.directories import HOW_SYNCHRONOUS, SYNCHRONOUS
+from acp_proxy.system.directories import HOW_SYNCHRONOUS, SYNCHRONOUS
 
 if TYPE_CHECKING:
     from acp_proxy.core.notice import NoticeKind
@@ -229,7 +229,7 @@ def _in_hours(window: str) -> str:
 
 
 def zone(value: object) -> str:
-    from acp_proxy import times
+    from acp_proxy.text import times
 
     return times.zone(text(value)).name
 

@@ -17,10 +17,10 @@ from msgspec.structs import fields
 from acp_proxy.config import Config
 from acp_proxy.config.schema import Key
 from acp_proxy.core import digest as digests
-from acp_proxy.directories import SYNCHRONOUS
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.places import canonical_url, is_postgres
 from acp_proxy.ledger.settings import FileLayer
+from acp_proxy.system.directories import SYNCHRONOUS
 
 if TYPE_CHECKING:
     from acp_proxy.core.budget import Budget

@@ -5,18 +5,16 @@ Knows nothing of keys; writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from acp_proxy.directories import config_directory, home
-from acp_proxy.usage_error import reason_of
+from acp_proxy.system.directories import config_directory, home
+from acp_proxy.system.errors import reason_of
 
 _MARK = b"\xef\xbb\xbf"  # that some editors begin UTF-8 with
-
-Parse = Callable[[Path, str], dict[str, Any]]  # a file and its text -> its table; raises ValueError, RecursionError
 
 
 class ConfigError(Exception):
@@ -46,18 +44,18 @@ class TomlFile(Struct, frozen=True):
         return f"{self.path}:{start + (line or 1)}"
 
 
-def parsed(_: Path, text: str) -> dict[str, Any]:
+def parsed(text: str) -> dict[str, Any]:
     """The table that TOML text is. Raises ValueError and RecursionError."""
     import tomllib  # 5 ms or more, and most machines have no configuration file
 
     return tomllib.loads(text.replace("\r\n", "\n"))
 
 
-def read(path: Path, parse: Parse = parsed) -> TomlFile:
+def read(path: Path) -> TomlFile:
     """Raises ConfigError for a file that cannot be read or is not TOML."""
     try:
         text = path.read_bytes().removeprefix(_MARK).decode()
-        return TomlFile(path, text, parse(path, text))
+        return TomlFile(path, text, parsed(text))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {reason_of(error)}") from error
     except UnicodeDecodeError as error:

@@ -21,8 +21,8 @@ from acp_proxy.core.wire.peek import NEWLINE
 from acp_proxy.dispatch.accounting import Accounting, Later, Log
 from acp_proxy.dispatch.agent_lines import AgentLines
 from acp_proxy.dispatch.client_lines import ClientLines
-from acp_proxy.dispatch.lane import Lane
-from acp_proxy.dispatch.passage import Passage
+from acp_proxy.dispatch.line_router import LineRouter
+from acp_proxy.dispatch.line_writer import LineWriter
 from acp_proxy.interceptor import Interceptor
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class Dispatcher:
         self._accounting = Accounting(
             conversation, meter, interceptors, self._carry_out, clock=clock, log=log, later=later
         )
-        self._passage = Passage(conversation, self._accounting, admission_timeout)
-        self._admission = self._passage.admission
+        self._router = LineRouter(conversation, self._accounting, admission_timeout)
+        self._admission = self._router.admission
         self._first_gone: Side | None = None
 
     @property
@@ -63,28 +63,28 @@ class Dispatcher:
         return self._accounting.failures
 
     def attach(self, to_client: Sink, to_agent: Sink) -> None:
-        self._to_client, self._to_agent = Lane(to_client), Lane(to_agent)
-        self._passage.attach(self._to_client, self._to_agent)
+        self._to_client, self._to_agent = LineWriter(to_client), LineWriter(to_agent)
+        self._router.attach(self._to_client, self._to_agent)
         counted = self._traffic
-        self._of_client = ClientLines(self._to_agent, self._passage, self._accounting, counted.from_client)
-        self._of_agent = AgentLines(self._to_client, self._passage, self._accounting, counted.from_agent)
+        self._of_client = ClientLines(self._to_agent, self._router, self._accounting, counted.from_client)
+        self._of_agent = AgentLines(self._to_client, self._router, self._accounting, counted.from_agent)
 
-    def glance(self, sender: Side) -> Callable[[bytes], bool]:
-        return (self._of_client if sender is Side.CLIENT else self._of_agent).glance
+    def scan(self, sender: Side) -> Callable[[bytes], bool]:
+        return (self._of_client if sender is Side.CLIENT else self._of_agent).scan
 
     def lines(self, sender: Side, run: bytes) -> None:
         """Forward whole lines and account for them."""
         of_sender = self._of_client if sender is Side.CLIENT else self._of_agent
         if run[-1] != NEWLINE:
             of_sender.broken_off(run)
-        elif of_sender.glance(run):
+        elif of_sender.scan(run):
             (self._to_agent if sender is Side.CLIENT else self._to_client).outlet.write(run)
 
     def streams(self, sender: Side, head: bytes) -> bool:
         """Whether a line too long to be held may go out as it comes: everything but what must be accounted first."""
         if sender is Side.CLIENT and self._admission.held:
             return False  # what waits would go into the middle of it
-        return may_stream(sender, head, self._passage.answers, self._admission.methods)
+        return may_stream(sender, head, self._router.answers, self._admission.methods)
 
     def gives_up(self, sender: Side, size: int) -> bool:
         """Whether a line that may not stream is forwarded after all, for it is too large to be held.
@@ -98,8 +98,8 @@ class Dispatcher:
 
     def part(self, sender: Side, data: bytes, *, last: bool) -> None:
         """Forward a piece of such a line; what its two ends say is accounted when it is through."""
-        lane = self._to_agent if sender is Side.CLIENT else self._to_client
-        through = lane.piece(data, last=last)
+        writer = self._to_agent if sender is Side.CLIENT else self._to_client
+        through = writer.piece(data, last=last)
         if through is None:
             return
         (self._traffic.from_client if sender is Side.CLIENT else self._traffic.from_agent).messages += 1
@@ -108,7 +108,7 @@ class Dispatcher:
             if through.is_partly_read and isinstance(message, Notification) and message.method == SESSION_UPDATE:
                 self._traffic.errors["partly_read"] += 1
             self._accounting.message(sender, message, through.size)
-        lane.insert_delayed()
+        writer.insert_delayed()
 
     def ended(self, sender: Side) -> None:
         """That side sends no more. Turns stay open while the agent may still answer them."""
@@ -118,8 +118,8 @@ class Dispatcher:
 
     def finish(self) -> None:
         """Nothing more will come: what is still open ends here, blamed on the side that left first."""
-        if not self._passage.closed:
-            self._passage.closed = True
+        if not self._router.closed:
+            self._router.closed = True
             self._accounting.close(self._first_gone or Side.AGENT)
 
     def holding(self) -> int:
@@ -136,4 +136,4 @@ class Dispatcher:
         await self._accounting.aclose()
 
     def _carry_out(self, effect: Effect) -> None:
-        self._passage.carry_out(effect)
+        self._router.carry_out(effect)

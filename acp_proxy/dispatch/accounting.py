@@ -15,7 +15,7 @@ from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, Side, TurnEnding
 from acp_proxy.core.jsonrpc import Message, parse
 from acp_proxy.core.meter import Meter
-from acp_proxy.dispatch.glance import Burst, UsageReports, Waits, folded
+from acp_proxy.dispatch.fast_path import Burst, UsageReports, Waits, folded
 from acp_proxy.interceptor import Interceptor
 
 
@@ -239,9 +239,9 @@ class Accounting:
         """Asked once for each class of events: most interceptors want a few of the twenty."""
         for interceptor in self.interceptors:
             try:
-                hears, on_event = interceptor.hears, interceptor.on_event
+                event_types, on_event = interceptor.event_types, interceptor.on_event
                 deaf = getattr(on_event, "__func__", None) is Interceptor.on_event
-                wanted = not deaf if hears is None else kind in hears
+                wanted = not deaf if event_types is None else kind in event_types
             except Exception as error:  # as above
                 self.failed(interceptor, error)
                 continue

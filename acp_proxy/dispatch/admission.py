@@ -41,7 +41,7 @@ class Admission:
         self._behind: dict[str | None, deque[bytes]] = {}  # by session
         self._waiting: dict[Any, deque[bytes]] = {}  # the same by the keys of all requests that wait
         self._tasks: set[asyncio.Task[None]] = set()
-        self._enforcers = [(each, self._admits(each)) for each in accounting.interceptors]
+        self._enforcers = [(each, self._methods_of(each)) for each in accounting.interceptors]
         self.methods = frozenset[str]().union(*(methods for _, methods in self._enforcers))
         self.held = 0  # bytes
 
@@ -97,13 +97,13 @@ class Admission:
         self.held -= len(line) + sum(map(len, behind))
         self._decided(Decided(request, line, verdict, behind))
 
-    def _admits(self, interceptor: Interceptor) -> frozenset[str]:
+    def _methods_of(self, interceptor: Interceptor) -> frozenset[str]:
         """The methods that it wants to be asked of; none where it does not say so as it should."""
         try:
-            admits: object = interceptor.admits
-            if isinstance(admits, str):  # a set of its letters, and no method is one
+            methods: object = interceptor.request_methods
+            if isinstance(methods, str):  # a set of its letters, and no method is one
                 raise TypeError("str")
-            return frozenset(interceptor.admits)
+            return frozenset(interceptor.request_methods)
         except Exception as error:  # a faulty enforcer must not lock people out of their editor
             self._accounting.failed(interceptor, error)
             return frozenset()
@@ -129,7 +129,7 @@ class Admission:
         return admitted
 
     def _within(self, interceptor: Interceptor) -> float | None:
-        seconds = interceptor.admits_within or self._timeout
+        seconds = interceptor.admit_timeout or self._timeout
         return None if seconds == inf else seconds
 
 

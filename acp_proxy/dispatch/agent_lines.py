@@ -1,11 +1,11 @@
-"""What an agent says: most of it passes at a glance, and what the glance told is accounted later."""
+"""What an agent says: most of it passes after a scan, and what the scan found is accounted later."""
 
 from __future__ import annotations
 
 from acp_proxy.core.acp import chars_between
 from acp_proxy.core.events import Side
 from acp_proxy.core.traffic import Flow
-from acp_proxy.core.wire.alike import ESCAPE, NEWLINE, QUOTE, Alike
+from acp_proxy.core.wire.line_template import ESCAPE, NEWLINE, QUOTE, LineTemplate
 from acp_proxy.core.wire.peek import (
     NO_MESSAGE,
     UNREADABLE,
@@ -17,43 +17,43 @@ from acp_proxy.core.wire.peek import (
     split_lines,
 )
 from acp_proxy.dispatch.accounting import Accounting
-from acp_proxy.dispatch.glance import Burst, UsageReports, is_usage_update, may_be_late, next_of_agent
-from acp_proxy.dispatch.lane import Lane
-from acp_proxy.dispatch.passage import Passage
+from acp_proxy.dispatch.fast_path import Burst, UsageReports, is_usage_update, may_be_late, next_of_agent
+from acp_proxy.dispatch.line_router import LineRouter
+from acp_proxy.dispatch.line_writer import LineWriter
 
 _AGENT = Side.AGENT  # looked up for each run
 
 
 class AgentLines:
-    """On their way to `lane`, the client's."""
+    """On their way to `writer`, the client's."""
 
-    def __init__(self, lane: Lane, passage: Passage, accounting: Accounting, flow: Flow) -> None:
-        self._lane = lane
-        self._write = lane.outlet.write
-        self._passage = passage
+    def __init__(self, writer: LineWriter, router: LineRouter, accounting: Accounting, flow: Flow) -> None:
+        self._writer = writer
+        self._write = writer.outlet.write
+        self._router = router
         self._accounting = accounting
         self._awaits = accounting.awaits
         self._flow = flow
-        self._alike = Alike()
+        self._template = LineTemplate()
         self._burst = Burst(None, "", 0, 0)  # of lines like the one that is known
         self._logged_no_message = False  # of a line that is no message
 
-    def glance(self, run: bytes) -> bool:
+    def scan(self, run: bytes) -> bool:
         """Whether the pump is to forward whole lines as they are; else they have been. Most traffic ends here."""
-        alike = self._alike
-        if len(run) >= alike.long:
+        template = self._template
+        if len(run) >= template.long:
             self._sifted(run)
             return False
-        begin, end = alike.begin, alike.end
-        if run[:begin] == alike.head:
+        begin, end = template.begin, template.end
+        if run[:begin] == template.head:
             words = run[begin:end]
             if QUOTE in words or ESCAPE in words or NEWLINE in words:
-                measured = alike.measure(run)
+                measured = template.measure(run)
                 if measured is not None:
                     self._flow.messages += measured[0]
-                    self._accounting.burst(alike.session, alike.kind, *measured, alike.message)
+                    self._accounting.burst(template.session, template.kind, *measured, template.message)
                     return True
-            elif run[end:] == alike.tail and len(run) >= alike.least:
+            elif run[end:] == template.tail and len(run) >= template.least:
                 self._flow.messages += 1
                 chars = len(words) if words.isascii() else chars_between(words)
                 burst = self._burst
@@ -61,7 +61,7 @@ class AgentLines:
                     burst.updates += 1
                     burst.chars += chars
                 else:
-                    self._burst = self._accounting.burst(alike.session, alike.kind, 1, chars, alike.message)
+                    self._burst = self._accounting.burst(template.session, template.kind, 1, chars, template.message)
                 return True
         try:
             peeked = decode_run(run)
@@ -91,7 +91,7 @@ class AgentLines:
         self._looked_into(run, peek_run(run))
 
     def _peeked(self, run: bytes, peeked: list[Peek]) -> None:
-        """The rest of `glance` for a run in which some line has a method."""
+        """The rest of `scan` for a run in which some line has a method."""
         if len(peeked) == 1 and is_usage_update(peeked[0]) and is_one_a_line(run, peeked):
             self._write(run)  # there is mostly something behind it that somebody waits for
             self._flow.messages += 1
@@ -107,10 +107,10 @@ class AgentLines:
         if seen:
             self._accounting.seen(seen)
             self._accounting.settle()
-            self._alike.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
+            self._template.learn(run[run.rfind(b"\n", 0, -1) + 1 :], peeked[-1])
 
     def _seen(self, run: bytes, peeked: list[Peek]) -> list[Burst | UsageReports] | None:
-        """What the lines tell where a glance is enough for all of them."""
+        """What the lines tell where a scan is enough for all of them."""
         seen: list[Burst | UsageReports] = []
         mark = next_of_agent(peeked, 0, self._awaits, seen)
         return seen if mark == len(peeked) and run[-1] == NEWLINE and is_one_a_line(run, peeked) else None
@@ -123,15 +123,15 @@ class AgentLines:
                 self._write(run)
                 self._accounting.line(_AGENT, run)
             else:
-                self._passage.line(_AGENT, run)
+                self._router.line(_AGENT, run)
             self._accounting.settle()
         else:
             self._settle(run, self._each(run, 0, 0, run, peeked))
 
     def _sifted(self, run: bytes) -> None:
-        """What `glance` does, for many lines of which most are like the one that is known."""
+        """What `scan` does, for many lines of which most are like the one that is known."""
         sent = begin = 0
-        for piece, measured in self._alike.sift(run):
+        for piece, measured in self._template.sift(run):
             if measured is None:
                 peeked = peek_run(piece)
                 seen = self._seen(piece, peeked)
@@ -142,12 +142,12 @@ class AgentLines:
                     sent = self._each(run, sent, begin, piece, peeked)
             else:
                 self._flow.messages += measured[0]
-                self._accounting.burst(self._alike.session, self._alike.kind, *measured, self._alike.message)
+                self._accounting.burst(self._template.session, self._template.kind, *measured, self._template.message)
             begin += len(piece)
         self._settle(run, sent)
 
     def _settle(self, run: bytes, sent: int) -> None:
-        self._lane.forward(run[sent:])
+        self._writer.forward(run[sent:])
         self._accounting.settle()
 
     def _each(self, run: bytes, sent: int, begin: int, piece: bytes, peeked: list[Peek]) -> int:
@@ -168,10 +168,10 @@ class AgentLines:
             if may_be_late(peeked[mark]):
                 self._accounting.line(_AGENT, line)
             else:
-                self._lane.forward(run[sent:begin])
-                self._passage.line(_AGENT, line)
+                self._writer.forward(run[sent:begin])
+                self._router.line(_AGENT, line)
                 sent = begin + len(line)
             begin += len(line)
         if seen:
-            self._alike.learn(lines[-1], peeked[-1])
+            self._template.learn(lines[-1], peeked[-1])
         return sent

@@ -1,4 +1,4 @@
-"""What a client says: most of it passes at a glance, prompts and what stands behind one that waits do not."""
+"""What a client says: most of it passes after a scan, prompts and what stands behind one that waits do not."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from acp_proxy.core.wire.peek import (
     split_lines,
 )
 from acp_proxy.dispatch.accounting import Accounting
-from acp_proxy.dispatch.lane import Lane
-from acp_proxy.dispatch.passage import Passage
+from acp_proxy.dispatch.line_router import LineRouter
+from acp_proxy.dispatch.line_writer import LineWriter
 
 _CLIENT = Side.CLIENT  # looked up for each run
 
 
 class ClientLines:
-    """On their way to `lane`, the agent's."""
+    """On their way to `writer`, the agent's."""
 
-    def __init__(self, lane: Lane, passage: Passage, accounting: Accounting, flow: Flow) -> None:
-        self._lane = lane
-        self._passage = passage
-        self._admission = passage.admission
+    def __init__(self, writer: LineWriter, router: LineRouter, accounting: Accounting, flow: Flow) -> None:
+        self._writer = writer
+        self._router = router
+        self._admission = router.admission
         self._accounting = accounting
         self._flow = flow
         self._strict = bool(self._admission.methods)
-        self.glance = self._glance_at_each if self._strict else self._glance_at_all
+        self.scan = self._scan_each if self._strict else self._scan_all
         """Whether the pump is to forward whole lines as they are; else they have been."""
 
-    def _glance_at_each(self, run: bytes) -> bool:
+    def _scan_each(self, run: bytes) -> bool:
         """Where prompts are admitted: what an agent reads as a line may stand inside of a message over several.
 
         And all that a client asks for is known until it is answered: an answer is a prompt's by nothing but its id.
@@ -50,20 +50,20 @@ class ClientLines:
                 envelopes = decode_envelopes(run)
             except UNREADABLE:
                 envelopes = []
-            if len(envelopes) == 1 and self._passage.passes(envelopes[0]):
+            if len(envelopes) == 1 and self._router.passes(envelopes[0]):
                 self._flow.messages += 1
                 return True
         return self._peeked(run, peek_strictly(run))
 
-    def _glance_at_all(self, run: bytes) -> bool:
+    def _scan_all(self, run: bytes) -> bool:
         try:
             envelopes: Sequence[Envelope | Peek] = decode_envelopes(run)
         except UNREADABLE:
             envelopes = peek_lines(run)
-        passage, held = self._passage, self._admission.held
+        router, held = self._router, self._admission.held
         for envelope in envelopes:
             method = envelope.method
-            if held or (method in passage.methods if method is not None else passage.answers(_CLIENT, envelope.id)):
+            if held or (method in router.methods if method is not None else router.answers(_CLIENT, envelope.id)):
                 return self._matters(run, envelopes)
         self._flow.messages += len(envelopes)
         return True
@@ -73,17 +73,17 @@ class ClientLines:
         self._looked_into(run, peek_strictly(run) if self._strict else peek_lines(run))
 
     def _matters(self, run: bytes, envelopes: Sequence[Envelope | Peek]) -> bool:
-        """The rest of `_glance_at_all` for a run in which some line matters, or may."""
+        """The rest of `_scan_all` for a run in which some line matters, or may."""
         method = envelopes[0].method
         if (
             len(envelopes) == 1
             and method is not None
-            and self._passage.goes_on(method)
+            and self._router.goes_on(method)
             and is_one_a_line(run, envelopes)
         ):
-            self._lane.forward(run)  # before it is read: the agent begins to answer sooner
+            self._writer.forward(run)  # before it is read: the agent begins to answer sooner
             self._flow.messages += 1
-            self._passage.gone_on(method, run)
+            self._router.gone_on(method, run)
             self._accounting.settle()
             return False
         return self._peeked(run, peek_run(run))
@@ -96,14 +96,14 @@ class ClientLines:
         return True
 
     def _next(self, peeked: Sequence[Peek], start: int) -> int:
-        """The index of the next line that needs more than a glance, or the end."""
+        """The index of the next line that needs more than a scan, or the end."""
         if self._strict:
-            passes = self._passage.passes
+            passes = self._router.passes
             return next((index for index in range(start, len(peeked)) if not passes(peeked[index])), len(peeked))
-        methods, held = self._passage.methods, self._admission.held
+        methods, held = self._router.methods, self._admission.held
         for index in range(start, len(peeked)):
             peek = peeked[index]
-            if peek.method in methods or ((held or peek.method is None) and self._passage.matters(peek)):
+            if peek.method in methods or ((held or peek.method is None) and self._router.matters(peek)):
                 return index
         return len(peeked)
 
@@ -111,7 +111,7 @@ class ClientLines:
         """Some lines of the run matter: forward in order, and account for each behind it."""
         if len(peeked) == 1 and run[-1] == NEWLINE and is_one_a_line(run, peeked):
             self._flow.messages += 1
-            self._passage.line(_CLIENT, run)
+            self._router.line(_CLIENT, run)
         else:
             self._each(run, peeked)
         self._accounting.settle()
@@ -123,10 +123,10 @@ class ClientLines:
         self._flow.messages += len(lines)
         counted = 0
         while (mark := self._next(peeked, counted)) < len(lines):
-            self._lane.forward(b"".join(lines[counted:mark]))
-            self._passage.line(_CLIENT, lines[mark])
+            self._writer.forward(b"".join(lines[counted:mark]))
+            self._router.line(_CLIENT, lines[mark])
             counted = mark + 1
-        self._lane.forward(b"".join(lines[counted:]))
+        self._writer.forward(b"".join(lines[counted:]))
 
 
 def peek_strictly(run: bytes) -> list[Peek]:

@@ -1,6 +1,6 @@
 """Requests for permission that the client was asked, and sessions whose requests are answered in its place.
 
-Only remembers; `passage` writes. A client's answer that comes after ours is dropped.
+Only remembers; `router` writes. A client's answer that comes after ours is dropped.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from msgspec import Struct
 
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
+from acp_proxy.config.applied import profiles_of
 from acp_proxy.config.schema import quoted
-from acp_proxy.configured import profiles_of
 from acp_proxy.core.agents import how_it_counts, profile_of
 from acp_proxy.core.entry import Entry
 from acp_proxy.core.windows import DAY, SECOND
@@ -29,11 +29,11 @@ from acp_proxy.doctor.channels import channel_troubles
 from acp_proxy.doctor.doubled import turns_booked_twice
 from acp_proxy.doctor.interceptors import interceptor_troubles
 from acp_proxy.doctor.machines import machines_that_differ
-from acp_proxy.figures import clean, counted
 from acp_proxy.ledger import LedgerError, LedgerReader, NoLedgerError, Query, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.recovery import journals_found
 from acp_proxy.ledger.places import is_postgres, journal_directories, network_file_system, sqlite_path
+from acp_proxy.text.figures import clean, counted
 
 _OLD = 120  # days; prices of models change a few times a year
 _STRANGER = "unknown agent"  # so begins what a row says whose agent was not in the table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from acp_proxy.budget.nobody import names_nobody
+from acp_proxy.budget.unmatched import names_nobody
 from acp_proxy.config import Config
 from acp_proxy.config.schema import Key, dotted
 from acp_proxy.config.values import Pricing

@@ -8,10 +8,10 @@ from acp_proxy.config import Config, ConfigError
 from acp_proxy.config.channels import Channel
 from acp_proxy.core.notice import KINDS
 from acp_proxy.core.windows import SECOND
-from acp_proxy.figures import counted
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.notices import Undelivered
 from acp_proxy.notify.destinations import destination
+from acp_proxy.text.figures import counted
 
 _PATIENCE = 60 * SECOND  # who serves looks every few seconds
 

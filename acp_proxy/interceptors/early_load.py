@@ -19,12 +19,12 @@ from acp_proxy.interceptor import Interceptor
 class EarlyLoad(Interceptor):
     """`load` is called once, in a thread."""
 
-    hears = frozenset({Initialized})
+    event_types = frozenset({Initialized})
 
     def __init__(self, load: Callable[[], None]) -> None:
         self._thread = threading.Thread(target=load, name="acp-proxy loading", daemon=True)
 
-    def on_event(self, event: Event) -> Iterable[Effect]:  # noqa: ARG002  it hears of one kind alone
+    def on_event(self, event: Event) -> Iterable[Effect]:  # noqa: ARG002  it sees one kind only
         if self._thread.ident is None:
             with suppress(RuntimeError):  # no thread can be started: the first session waits for it
                 self._thread.start()

@@ -17,7 +17,7 @@ from acp_proxy.ledger.worker import LedgerWorker
 class ExpectedSeries(Interceptor):
     """`origin_of` says where a session's rows are booked to; `concrete` which model a name stands for, if any."""
 
-    hears = frozenset({SessionOpened, ModelSelected, SessionClosed, TurnStarted})
+    event_types = frozenset({SessionOpened, ModelSelected, SessionClosed, TurnStarted})
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ class Recorder(Interceptor):
     `later` (seconds, function) what a running turn has cost is noted once in a while, without it each time.
     """
 
-    hears = frozenset(
+    event_types = frozenset(
         {
             Initialized,
             SessionRequested,

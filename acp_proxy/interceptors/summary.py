@@ -9,8 +9,8 @@ from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.events import Event, TurnMetered
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import NOTHING
-from acp_proxy.figures import aligned, clean, cost_text, cut, decimals_of, tokens_text
 from acp_proxy.interceptor import Interceptor
+from acp_proxy.text.figures import aligned, clean, cost_text, cut, decimals_of, tokens_text
 
 _HEADER = ("model", "kind", "turns", "prompt", "completion", "total", "cost")
 _RIGHT = (False, False, True, True, True, True, True)
@@ -47,7 +47,7 @@ class _Sum:
 
 
 class Summary(Interceptor):
-    hears = frozenset({TurnMetered})
+    event_types = frozenset({TurnMetered})
 
     def __init__(self) -> None:
         self._sums: dict[tuple[str, str], _Sum] = {}  # by model and kind

@@ -27,7 +27,9 @@ from acp_proxy.interceptor import Interceptor
 class UsageUpdates(Interceptor):
     """One line before the end of a turn, and one when a session is reopened that the ledger knows."""
 
-    hears = frozenset({TurnMetered, ContextChanged, SessionOpened, UsageReported, SessionRequested, SessionClosed})
+    event_types = frozenset(
+        {TurnMetered, ContextChanged, SessionOpened, UsageReported, SessionRequested, SessionClosed}
+    )
 
     def __init__(self, log: Callable[..., None] | None = None) -> None:
         """`log` is called with a level, an event and its fields."""

@@ -10,7 +10,7 @@ from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.places import is_postgres, is_synchronous, sqlite_path
 
 if TYPE_CHECKING:
-    from acp_proxy.ledger.sql import SqlLedger
+    from acp_proxy.ledger.sql_ledger import SqlLedger
 
 
 def backend_at(url: str) -> Callable[..., SqlLedger]:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:  # what only names types is not imported by who only reads
     from acp_proxy.core.budget.verdict import Decision as Decided
     from acp_proxy.core.budget.verdict import Verdict
     from acp_proxy.core.notice import Notice
-    from acp_proxy.ledger.beside import Beside
     from acp_proxy.ledger.notices import DeliveryCount, Outbox
-    from acp_proxy.ledger.recent import Recent
+    from acp_proxy.ledger.reading.recent import Recent
     from acp_proxy.ledger.settings import Settings
     from acp_proxy.ledger.sums.tallied import Tallied
+    from acp_proxy.ledger.writing.copied_tables import CopiedTables
 
 BEAT = 10 * SECOND  # how often a running turn's owner says that it lives
 EXPIRY = 60 * SECOND  # after the last beat a hold no longer counts
@@ -177,7 +177,7 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
         """What metrics are made of."""
 
     @property
-    def beside(self) -> Beside:
+    def beside(self) -> CopiedTables:
         """What a copy of the ledger needs beside its rows."""
 
     def rebuild(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from acp_proxy.ledger import LedgerError, notices, session_keys, settings
-from acp_proxy.ledger.accounts import kept_sums, overshoot
+from acp_proxy.ledger.accounts import balances, overshoot
 from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.sums import tallies
 from acp_proxy.ledger.sums.totals import rebuild
@@ -235,10 +235,10 @@ MIGRATIONS: tuple[Step, ...] = (
     notices.TABLES,
     tallies.TABLES,
     overshoot.WATCHED,
-    kept_sums.TABLES,
+    balances.TABLES,
     session_keys.TABLES,
-    kept_sums.ANEW,
-    (),  # PostgreSQL's alone: `unsummed.TABLES`
+    balances.ANEW,
+    (),  # PostgreSQL's alone: `pending_rows.TABLES`
     (),  # PostgreSQL's alone: an index of totals
 )
 

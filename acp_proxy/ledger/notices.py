@@ -16,10 +16,10 @@ from msgspec import Struct
 
 from acp_proxy.core.notice import Notice, NoticeKind, unpriced
 from acp_proxy.core.windows import DAY
-from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.statements import Read, Run, Write, insert
+from acp_proxy.system.decoding import json_decoder
 
 Result = Literal["sent", "retried", "failed"]
 RESULTS: tuple[Result, ...] = ("sent", "retried", "failed")

@@ -13,9 +13,9 @@ from errno import ENOTDIR
 from pathlib import Path
 
 from acp_proxy.core.digest import digest
-from acp_proxy.directories import HOW_SYNCHRONOUS, SYNCHRONOUS, state_directory
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.owners import Owner
+from acp_proxy.system.directories import HOW_SYNCHRONOUS, SYNCHRONOUS, state_directory
 
 POSTGRES_SCHEMES = ("postgresql", "postgres")
 EXPECTED = "expected sqlite:///PATH or postgresql://HOST/DATABASE"

@@ -14,8 +14,8 @@ from acp_proxy.core.budget import Account, Standing
 from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn
 from acp_proxy.ledger.columns import LINE_TOKENS
 from acp_proxy.ledger.dialects import Dialect
-from acp_proxy.ledger.recent import Recent
-from acp_proxy.ledger.rows import read_rows
+from acp_proxy.ledger.reading.recent import Recent
+from acp_proxy.ledger.reading.rows import read_rows
 from acp_proxy.ledger.sums.reading import read_sums
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class SqlReader(ABC):
         return read_rows(self._read, query, self.dialect)
 
     def costliest(self, query: Query, currencies: Sequence[str], most: int) -> list[Row]:
-        from acp_proxy.ledger.costliest import read_costliest  # not for a status
+        from acp_proxy.ledger.reading.costliest import read_costliest  # not for a status
 
         return read_costliest(self._read, query, currencies, most, self.dialect)
 
@@ -60,19 +60,19 @@ class SqlReader(ABC):
         return read_sums(self._read, query, by, self.dialect)
 
     def session_sums(self, query: Query) -> Iterator[tuple[SessionInfo, Sums]]:
-        from acp_proxy.ledger.by_session import read_session_sums  # not for a status
+        from acp_proxy.ledger.reading.by_session import read_session_sums  # not for a status
 
         return read_session_sums(self._read, query, self.dialect)
 
     def costliest_sessions(
         self, query: Query, currencies: Sequence[str], most: int
     ) -> tuple[list[tuple[SessionInfo, Sums]], int]:
-        from acp_proxy.ledger.by_session import read_costliest_sessions
+        from acp_proxy.ledger.reading.by_session import read_costliest_sessions
 
         return read_costliest_sessions(self._read, query, currencies, most, self.dialect)
 
     def sessions(self, query: Query) -> Iterator[SessionInfo]:
-        from acp_proxy.ledger.by_session import read_sessions
+        from acp_proxy.ledger.reading.by_session import read_sessions
 
         return read_sessions(self._read, query, self.dialect)
 

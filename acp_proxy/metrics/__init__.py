@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_proxy.budget.accounts import accounts_of
-from acp_proxy.budget.own import here, own_subject
+from acp_proxy.budget.current_user import here, own_subject
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
 from acp_proxy.core.windows import SECOND

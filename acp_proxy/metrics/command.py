@@ -9,11 +9,11 @@ from glob import escape
 from pathlib import Path
 
 from acp_proxy.config import Config
-from acp_proxy.configured import catalog_of
+from acp_proxy.config.applied import catalog_of
 from acp_proxy.ledger import LedgerError, Tell, open_or_make
 from acp_proxy.metrics import Exporter
 from acp_proxy.metrics.exposition import counters_of
-from acp_proxy.usage_error import UsageError, reason_of
+from acp_proxy.system.errors import UsageError, reason_of
 
 _MODE = 0o644  # node_exporter is another user
 _LEFT = 60.0  # seconds after which a file that is not finished never will be

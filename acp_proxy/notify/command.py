@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from acp_proxy.config import Config
 from acp_proxy.config.channels import Channel
 from acp_proxy.core.notice import a_test
-from acp_proxy.figures import aligned, clean
 from acp_proxy.notify.destinations import Destination, destinations
 from acp_proxy.notify.sending import Outcome, Sender
-from acp_proxy.usage_error import UsageError
+from acp_proxy.system.errors import UsageError
+from acp_proxy.text.figures import aligned, clean
 
 
 def test(config: Config, name: str | None, now: int) -> tuple[int, str]:

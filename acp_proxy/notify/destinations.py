@@ -12,7 +12,7 @@ from acp_proxy.config.channels import Channel, Format, Secret
 from acp_proxy.config.checks import secret, webhook
 from acp_proxy.core.digest import digest
 from acp_proxy.ledger.notices import Subscription
-from acp_proxy.usage_error import reason_of
+from acp_proxy.system.errors import reason_of
 
 _LARGEST = 4096  # bytes of a file with a URL or secret
 

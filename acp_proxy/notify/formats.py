@@ -20,7 +20,7 @@ from acp_proxy.config.channels import Format
 from acp_proxy.core.money import exact_text
 from acp_proxy.core.notice import Notice
 from acp_proxy.notify import texts
-from acp_proxy.times import rfc3339, rfc3339_or_none
+from acp_proxy.text.times import rfc3339, rfc3339_or_none
 
 _SLACK = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _DISCORD = {sign: f"\\{sign}" for sign in r"\*_~`|<>[]()#-:@+="}

@@ -19,7 +19,7 @@ from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger import LedgerError, LedgerReadOnlyError, LedgerUnavailableError, Warn, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.in_thread import InThread
-from acp_proxy.notify.courier import Courier
+from acp_proxy.notify.delivery import Delivery
 from acp_proxy.notify.destinations import Destination, destinations
 from acp_proxy.notify.sending import TIMEOUT, Sender
 
@@ -51,7 +51,7 @@ class Notifier:
         self._host = host or socket.gethostname()
         self._books = InThread(open, deadline=_DEADLINE, name="acp-proxy notices", rest=0)  # a round is rest enough
         self._sender = Sender(clock, timeout)
-        self.couriers = [Courier(each, self._books, self._sender, warn, clock) for each in to]
+        self.deliveries = [Delivery(each, self._books, self._sender, warn, clock) for each in to]
         self._away_since: int | None = None
         self._told = False
         self._told_refused = False
@@ -79,7 +79,7 @@ class Notifier:
     @property
     def steps(self) -> list[Callable[[], Awaitable[None]]]:
         """What is to be done every few seconds, one beside the other: a slow channel keeps no other waiting."""
-        return [self.watch, *(courier.round for courier in self.couriers)]
+        return [self.watch, *(delivery.round for delivery in self.deliveries)]
 
     async def watch(self) -> None:
         """Notice that the ledger is out of reach, and that it is back; tell of each once, and only of long ones."""
@@ -98,8 +98,8 @@ class Notifier:
 
     def _tell(self, what: Literal["away", "back"], since: int, at: int) -> None:
         notice = ledger_is(what, self._organisation, self._host, since, at)
-        for courier in self.couriers:
-            courier.tell(notice)
+        for delivery in self.deliveries:
+            delivery.tell(notice)
 
     async def _again_and_again(self, step: Callable[[], Awaitable[None]]) -> None:
         while True:

@@ -26,7 +26,7 @@ from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger.notices import Result
 from acp_proxy.notify.destinations import Destination
 from acp_proxy.notify.formats import body, signature
-from acp_proxy.usage_error import reason_of
+from acp_proxy.system.errors import reason_of
 
 TIMEOUT = 10.0  # seconds
 _MOST_TO_WAIT = 3600  # seconds, whatever a server asks for

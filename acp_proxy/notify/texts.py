@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from acp_proxy import times
 from acp_proxy.core.money import budget_text, is_money
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.windows import SECOND
-from acp_proxy.figures import clean
+from acp_proxy.text import times
+from acp_proxy.text.figures import clean
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST_NAME = 80  # characters

@@ -20,7 +20,7 @@ from acp_proxy.relay.outlet import Outlet
 from acp_proxy.relay.process import AgentProcess
 from acp_proxy.relay.pump import Pump
 from acp_proxy.relay.stdio import own_end, shared_end
-from acp_proxy.spawn import NotStarted, Started
+from acp_proxy.system.spawn import NotStarted, Started
 
 if TYPE_CHECKING:
     from acp_proxy.relay.inspector import Inspector

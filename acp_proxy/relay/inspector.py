@@ -26,7 +26,7 @@ class Inspector(Protocol):
     def attach(self, to_client: Sink, to_agent: Sink) -> None:
         """Comes first, once, on the running loop."""
 
-    def glance(self, sender: Side) -> Callable[[bytes], bool]:
+    def scan(self, sender: Side) -> Callable[[bytes], bool]:
         """A function that the pump calls, after `attach`, with whole lines as they come, each with its newline.
 
         True: the pump forwards them as they are. False: the inspector has seen to them, as `lines` does.

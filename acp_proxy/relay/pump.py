@@ -50,7 +50,7 @@ class Pump:
         self._read = source.read
         self._outlet = outlet
         self._inspector = inspector
-        self._glance = inspector.glance(sender)
+        self._scan = inspector.scan(sender)
         self._on_end = on_end
         self._flow, self._back = traffic.flows(sender)
         self._framer = Framer(partial(inspector.streams, sender), gives_up=partial(inspector.gives_up, sender))
@@ -114,7 +114,7 @@ class Pump:
 
         What an attribute holds is called by a local name: an attribute that is called is looked for in the class first.
         """
-        read, glance = self._read, self._glance
+        read, scan = self._read, self._scan
         outlet, flow = self._outlet, self._flow
         untimed = flow.untimed
         began = self._look_at_clock() if self._watching or untimed in _CLOCKED else 0
@@ -134,7 +134,7 @@ class Pump:
                 self._inspector.part(self._sender, data, last=False)
             else:
                 self._cut_apart(data)
-        elif glance(data):
+        elif scan(data):
             take = outlet.take
             try:
                 taken = take(data)

@@ -14,7 +14,7 @@ from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.ledger import LedgerReader, Query, Row, SessionInfo, Sums
 from acp_proxy.ledger.session_keys import session_key as session_key
-from acp_proxy.times import PERIODS, Zone
+from acp_proxy.text.times import PERIODS, Zone
 
 DIMENSIONS = ("model", "agent", "project", "user", "team", "kind")
 BY = (*PERIODS, "session", "turn", *DIMENSIONS)

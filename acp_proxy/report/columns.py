@@ -10,11 +10,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.entry import Entry
-from acp_proxy.figures import clean, context_level, cost_text, cut, decimals_of, percent_text, tokens_text
 from acp_proxy.ledger import Row, SessionInfo
 from acp_proxy.report import Line, Report
-from acp_proxy.table import Column
-from acp_proxy.times import PERIODS, Zone
+from acp_proxy.text.figures import clean, context_level, cost_text, cut, decimals_of, percent_text, tokens_text
+from acp_proxy.text.table import Column
+from acp_proxy.text.times import PERIODS, Zone
 
 _LONGEST_NAME = 48
 

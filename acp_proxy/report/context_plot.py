@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from acp_proxy.figures import context_level
 from acp_proxy.report.context import Point
+from acp_proxy.text.figures import context_level
 
 HEIGHT = 5  # lines
 TOPS = (5, 10, 25, 50, 100)  # percent of the window

@@ -9,7 +9,7 @@ from typing import Any
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Row, SessionInfo
 from acp_proxy.report import Line, Report
-from acp_proxy.times import milliseconds, rfc3339_or_none
+from acp_proxy.text.times import milliseconds, rfc3339_or_none
 
 # orjson writes these as they are, and a terminal would obey some of them.
 _CONTROLS = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from acp_proxy.figures import clean
 from acp_proxy.ledger import LedgerReader, Query
 from acp_proxy.ledger.places import is_postgres
 from acp_proxy.report import name_of
-from acp_proxy.times import Zone
+from acp_proxy.text.figures import clean
+from acp_proxy.text.times import Zone
 
 _FEW = 5  # names that are listed where none is like the one that was typed
 _UNTITLED = {

@@ -12,7 +12,7 @@ from acp_proxy.core.windows import DAY, HOUR, Window
 from acp_proxy.ledger import LedgerReader, Query, Sums
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.report import sums_of_all
-from acp_proxy.times import PERIODS, SECOND, Zone, instant, midnight
+from acp_proxy.text.times import PERIODS, SECOND, Zone, instant, midnight
 
 _LAST = 2**63 - 1  # of what a ledger's column holds
 _MOST = 60  # periods that are asked for one by one: of a year the weeks, and not the days

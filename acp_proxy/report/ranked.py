@@ -18,9 +18,9 @@ import msgspec
 
 from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.core.money import Money
-from acp_proxy.decoding import msgpack_decoder
 from acp_proxy.ledger import LedgerError, Row, SessionInfo, Sums
 from acp_proxy.ledger.session_keys import session_key
+from acp_proxy.system.decoding import msgpack_decoder
 
 T = TypeVar("T")
 

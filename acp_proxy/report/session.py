@@ -13,7 +13,7 @@ from acp_proxy.ledger import Context, LedgerReader, Query, Row, SessionInfo
 from acp_proxy.ledger.budgets import BudgetReader
 from acp_proxy.report import Line, Report, currencies_of, line_of, session_key, sums_of_all, turn_line
 from acp_proxy.report.context import Point, context_of, points, thinned
-from acp_proxy.times import Zone
+from acp_proxy.text.times import Zone
 
 _BACK = (HOUR, DAY, 14 * DAY, None)  # how far the last session is looked for, step by step
 _SHORTEST_KEY = 4

@@ -8,8 +8,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from acp_proxy import table
-from acp_proxy.figures import aligned, clean, cost_text, counted, cut, decimals_of, tokens_text
 from acp_proxy.ledger import Row
 from acp_proxy.report import Line, turn_line
 from acp_proxy.report.context import context_of, points
@@ -17,6 +15,8 @@ from acp_proxy.report.context_plot import context_plot
 from acp_proxy.report.formats import described, json_in_pieces
 from acp_proxy.report.session import SessionReport
 from acp_proxy.report.tables import notes, parts_of
+from acp_proxy.text import table
+from acp_proxy.text.figures import aligned, clean, cost_text, counted, cut, decimals_of, tokens_text
 
 _PLAIN_WIDTH = 80
 MOST_TURNS = 40  # that are listed unless all are wanted

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from acp_proxy.core.entry import Origin
-from acp_proxy.figures import clean
 from acp_proxy.ledger import Row
 from acp_proxy.report import Line, Report
 from acp_proxy.report.formats import details
-from acp_proxy.times import milliseconds
+from acp_proxy.text.figures import clean
+from acp_proxy.text.times import milliseconds
 
 _CSV = (
     "key",

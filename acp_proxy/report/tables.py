@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
-from acp_proxy import table
-from acp_proxy.figures import AT_LEAST, counted
 from acp_proxy.report import Line, Report
 from acp_proxy.report.columns import figures_of
-from acp_proxy.table import Bars, Part
+from acp_proxy.text import table
+from acp_proxy.text.figures import AT_LEAST, counted
+from acp_proxy.text.table import Bars, Part
 
 AT_ONCE = 5000  # lines of a table that are in memory
 

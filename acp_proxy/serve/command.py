@@ -22,7 +22,7 @@ from acp_proxy.serve.guard import Guard, Policy
 from acp_proxy.serve.site import Site
 from acp_proxy.serve.systemd import telling
 from acp_proxy.serve.token_file import TokenFile
-from acp_proxy.usage_error import UsageError, reason_of
+from acp_proxy.system.errors import UsageError, reason_of
 
 _GRACE = 2  # seconds in which answers may still be written after SIGTERM
 _LAST = 4.5  # seconds after a signal until it ends as it is: who looks up a name cannot be stopped, and is waited for
@@ -32,7 +32,7 @@ _QUEUED = 128  # connections that the system keeps for us
 def main(config: Config, environ: Mapping[str, str], say: TextIO | None) -> int:
     """Serve until SIGTERM or SIGINT; 0. Raises UsageError and LedgerError for what keeps it from starting.
 
-    `say` is where it says what it does, None where nobody hears it: a daemon's stderr may be closed.
+    `say` is where it says what it does, None where it is not read: a daemon's stderr may be closed.
     """
     chosen = config.serve
     token = None
@@ -128,7 +128,7 @@ class _Server(uvicorn.Server):
 
 
 def _end(*_: object) -> NoReturn:
-    """Before uvicorn hears of signals, and after: it raises the one that ended it once more."""
+    """Before uvicorn handles signals, and after: it raises the one that ended it once more."""
     raise SystemExit(0)
 
 

@@ -20,7 +20,7 @@ from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.records import Contents, read_journal
 from acp_proxy.report import Line, session_key
 from acp_proxy.report.formats import figures
-from acp_proxy.times import milliseconds
+from acp_proxy.text.times import milliseconds
 
 
 class Running(Struct, frozen=True):

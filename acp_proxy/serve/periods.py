@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_proxy.core.windows import HOUR
-from acp_proxy.times import Zone, begin_of, instant, midnight
+from acp_proxy.text.times import Zone, begin_of, instant, midnight
 
 RANGES = ("today", "week", "month", "last-month", "year", "all")
 MOST_MONTHS = 120  # of a chart; its first step has all that was before

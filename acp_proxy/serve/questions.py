@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from acp_proxy import times
-from acp_proxy.times import Zone
+from acp_proxy.text import times
+from acp_proxy.text.times import Zone
 
 
 class BadQuestionError(Exception):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.metrics import Exporter
-from acp_proxy.serve.dead import Dead
-from acp_proxy.times import SECOND
+from acp_proxy.serve.dead_proxies import DeadProxies
+from acp_proxy.text.times import SECOND
 
 _FRESH = SECOND  # for which an answer is given again: two servers of Prometheus are no reason to read twice
 
@@ -20,7 +20,7 @@ class Scrapes:
         self._ledger = ledger
         self._exporter = exporter
         self._clock = clock
-        self._dead = Dead(ledger, clock)
+        self._dead = DeadProxies(ledger, clock)
         self._last: tuple[int, bytes] | None = None
 
     def text(self) -> bytes:

@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Meta
 
 from acp_proxy.core.entry import Origin
-from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger import Query, Row, SessionInfo
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.session_keys import KEY_LENGTH
@@ -18,7 +17,8 @@ from acp_proxy.report import Line, line_of, session_key, sums_of_all, turn_line
 from acp_proxy.report.context import Point, context_of, points, thinned
 from acp_proxy.report.formats import described, figures
 from acp_proxy.serve.questions import BadQuestionError
-from acp_proxy.times import SECOND, milliseconds
+from acp_proxy.system.decoding import json_decoder
+from acp_proxy.text.times import SECOND, milliseconds
 
 ACTIVE = 300 * SECOND  # after its last turn
 MOST_TURNS = 1000  # that one session is shown with, the latest

@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from acp_proxy.config import Config
-from acp_proxy.configured import catalog_of
+from acp_proxy.config.applied import catalog_of
 from acp_proxy.ledger import LedgerError, Warn, open_ledger
 from acp_proxy.ledger.accounts import live_standings  # noqa: F401  a reader imports it when it is asked for budgets
 from acp_proxy.ledger.budgets import BudgetLedger

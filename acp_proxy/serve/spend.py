@@ -17,7 +17,7 @@ from acp_proxy.report import DIMENSIONS, Line, currencies_of, folded, line_of, n
 from acp_proxy.report.formats import figures
 from acp_proxy.serve.periods import Interval, Step, Steps, bounds_of, days, steps_of
 from acp_proxy.serve.sums import KeptSums
-from acp_proxy.times import SECOND, Zone, begin_of, day_after, rfc3339_or_none
+from acp_proxy.text.times import SECOND, Zone, begin_of, day_after, rfc3339_or_none
 
 BY = DIMENSIONS  # the first one is what is shown unless something else is asked for
 MOST_LINES = 200  # of a table

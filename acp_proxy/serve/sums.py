@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Protocol
 
 from acp_proxy.ledger import Query, Sums
-from acp_proxy.ledger.recent import Recent
+from acp_proxy.ledger.reading.recent import Recent
 from acp_proxy.ledger.sums.buckets import A_DAY, EVER, FOUR_WEEKS, QUARTER_HOUR
 from acp_proxy.serve.periods import Interval
 

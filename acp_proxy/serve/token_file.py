@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from acp_proxy.usage_error import UsageError, reason_of
+from acp_proxy.system.errors import UsageError, reason_of
 
 _OTHERS = stat.S_IWGRP | stat.S_IRWXO  # a group may read: so a container's secret is handed to its user
 _LARGEST = 4096  # bytes

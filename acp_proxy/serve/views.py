@@ -9,22 +9,22 @@ from typing import Any
 
 import orjson
 
-from acp_proxy import times
 from acp_proxy.budget import listing
 from acp_proxy.budget.accounts import accounts_of
-from acp_proxy.budget.own import here, own_subject
+from acp_proxy.budget.current_user import here, own_subject
 from acp_proxy.config import Config
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.serve import questions
-from acp_proxy.serve.dead import Dead
+from acp_proxy.serve.dead_proxies import DeadProxies
 from acp_proxy.serve.live import Running, described, running_turns
 from acp_proxy.serve.periods import RANGES
 from acp_proxy.serve.questions import choice, number, only
 from acp_proxy.serve.sessions import RecentSessions
 from acp_proxy.serve.spend import BY, spend
 from acp_proxy.serve.sums import KeptSums
+from acp_proxy.text import times
 
 _BUDGETS_FRESH = times.SECOND  # they change with every hold, and many may look
 _MOST_SESSIONS = 200
@@ -51,7 +51,7 @@ class Views:
         self._sums = KeptSums(ledger, config.identity.organisation)
         self._sessions = RecentSessions(ledger, config.identity.organisation)
         self._own = own_subject(config, here())
-        self._dead = Dead(ledger, clock)
+        self._dead = DeadProxies(ledger, clock)
         self._budgets = (0, b"")  # when they were asked for, and what was said
         self._kept: dict[tuple[object, ...], tuple[str, bytes]] = {}
 

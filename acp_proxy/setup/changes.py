@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from acp_proxy.figures import clean
 from acp_proxy.setup.adding import added
 from acp_proxy.setup.agents import Agent, agents
 from acp_proxy.setup.editors import Editor
@@ -14,6 +13,7 @@ from acp_proxy.setup.known import KNOWN
 from acp_proxy.setup.originals import Original
 from acp_proxy.setup.settings_file import SettingsError, SettingsFile
 from acp_proxy.setup.wrapping import unwrapped, wrapped
+from acp_proxy.text.figures import clean
 
 
 class SetupError(Exception):

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from acp_proxy.directories import home, state_directory
-from acp_proxy.figures import clean
 from acp_proxy.setup.agents import PROXY, CannotEditError
 from acp_proxy.setup.changes import Change, SetupError, set_up, undo
 from acp_proxy.setup.editors import EDITORS, Editor
@@ -16,6 +14,8 @@ from acp_proxy.setup.originals import Original
 from acp_proxy.setup.pasting import PASTED, Pasted
 from acp_proxy.setup.settings_file import SettingsError, SettingsFile
 from acp_proxy.setup.showing import diff
+from acp_proxy.system.directories import home, state_directory
+from acp_proxy.text.figures import clean
 
 
 class Asked(Struct, frozen=True):

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_proxy.directories import home, xdg
 from acp_proxy.setup import vaults
 from acp_proxy.setup.agents import Shape
 from acp_proxy.setup.known import Known
+from acp_proxy.system.directories import home, xdg
 
 Environ = Mapping[str, str]
 

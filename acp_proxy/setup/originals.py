@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from acp_proxy.ledger.places import private_directory
 from acp_proxy.setup.settings_file import SettingsError
-from acp_proxy.usage_error import reason_of
+from acp_proxy.system.errors import reason_of
 
 _NOT_THERE, _THERE = b"-", b"+"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_proxy.usage_error import reason_of
+from acp_proxy.system.errors import reason_of
 
 _LARGEST = 4 * 1024 * 1024  # read in a few seconds, and no one writes so many settings
 

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from acp_proxy.figures import aligned, clean
 from acp_proxy.setup.agents import Agent, CannotEditError, agents
 from acp_proxy.setup.editors import EDITORS, Editor
 from acp_proxy.setup.jsonc import Array, Node, NotJsonError, Object, Scalar, parse
 from acp_proxy.setup.pasting import PASTED
 from acp_proxy.setup.settings_file import SettingsError, SettingsFile
+from acp_proxy.text.figures import aligned, clean
 
 _SECRET = ("apikey", "api_key", "api-key", "authorization", "password", "secret", "token")
 _HIDDEN = ("env", "headers")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from acp_proxy.directories import home, xdg
+from acp_proxy.system.directories import home, xdg
 
 
 def settings(environ: Mapping[str, str]) -> tuple[Path, ...]:

@@ -1,4 +1,4 @@
-"""`acp-proxy status`: from what was typed to one line, which `answers.py` says and keeps."""
+"""`acp-proxy status`: from what was typed to one line, which `cache.py` says and keeps."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from acp_proxy.answers import keep, marked, say
-from acp_proxy.budget.own import here, own_subject
+from acp_proxy.budget.current_user import here, own_subject
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load_to_answer
 from acp_proxy.config.files import expanded, user_file
-from acp_proxy.figures import clean
 from acp_proxy.ledger import LedgerError, Tell, open_reader
 from acp_proxy.ledger.places import is_postgres, journal_directories, sqlite_path
-from acp_proxy.status import Status, formats, status
-from acp_proxy.status.tables import keeping
-from acp_proxy.times import SECOND, Zone, day_after, system_zone
+from acp_proxy.status import formats
+from acp_proxy.status.cache import keep, marked, say
+from acp_proxy.status.overview import Status, status
+from acp_proxy.text.figures import clean
+from acp_proxy.text.times import SECOND, Zone, day_after, system_zone
 
 _KEPT = 60 * SECOND  # holds and rolling windows change with time alone
 _KEPT_REMOTE = 10 * SECOND  # nobody tells that rows came to a database
@@ -33,7 +33,7 @@ def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str,
         return f"--format: {wrong}"
     try:
         watched = marked(_configuration(options, environ))
-        config = load_to_answer(options, environ, parse=keeping(environ))
+        config = load_to_answer(options, environ)
         watched += marked(_ledger(config, environ))
         told = list[str]()
         found = _found(config, system_zone(environ), told.append if "ledger" in options else None)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from acp_proxy.budget import amount_text, reset_text, with_unit
 from acp_proxy.core.money import NANO, Money
-from acp_proxy.figures import clean, cost_text, tokens_text
 from acp_proxy.ledger import Row
 from acp_proxy.report import Line, turn_line
-from acp_proxy.status import FIELDS, Status
-from acp_proxy.times import rfc3339
+from acp_proxy.status.overview import FIELDS, Status
+from acp_proxy.text.figures import clean, cost_text, tokens_text
+from acp_proxy.text.times import rfc3339
 
 UNKNOWN = "-"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz_"

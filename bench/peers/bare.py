@@ -6,14 +6,14 @@ import time
 from functools import partial
 
 from acp_proxy.config import load
-from acp_proxy.configured import catalog_of
+from acp_proxy.config.applied import catalog_of
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.meter import Meter
 from acp_proxy.core.traffic import Traffic
 from acp_proxy.dispatch import Dispatcher
-from acp_proxy.ids import uuid7
 from acp_proxy.relay import Relay, run
-from acp_proxy.spawn import Started, hold_standard_descriptors, spawn
+from acp_proxy.system.ids import uuid7
+from acp_proxy.system.spawn import Started, hold_standard_descriptors, spawn
 from acp_proxy.wiring import LATER
 
 

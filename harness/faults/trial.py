@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import Query, open_ledger
 from acp_proxy.ledger.places import journal_directories, sqlite_url
+from acp_proxy.system.directories import default_ledger
 from harness.faults.parties import CHUNKS, COST
 
 ROOT = Path(__file__).parents[2]

@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import Query, Row, open_ledger, open_reader
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import sqlite_url
 from acp_proxy.ledger.sqlite.file import queue_of
+from acp_proxy.system.directories import default_ledger
 from harness.faults.parties import AT_ONCE
 from harness.faults.trial import Home, Trial, Verdict, until
 from harness.places import make_writable

@@ -12,7 +12,7 @@ class Forwarding:
     def attach(self, to_client: Sink, to_agent: Sink) -> None:
         self.to_client, self.to_agent = to_client, to_agent
 
-    def glance(self, sender: Side) -> Callable[[bytes], bool]:
+    def scan(self, sender: Side) -> Callable[[bytes], bool]:
         def seen_to(run: bytes) -> bool:
             self.lines(sender, run)
             return False

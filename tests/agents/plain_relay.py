@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from acp_proxy.spawn import hold_standard_descriptors, spawn
+from acp_proxy.system.spawn import hold_standard_descriptors, spawn
 
 
 def main(argv: list[str]) -> None:

@@ -18,7 +18,7 @@ from acp_proxy.config import load
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Query, open_ledger
-from acp_proxy.times import rfc3339
+from acp_proxy.text.times import rfc3339
 from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 from tests.machine import Machine, in_terminal
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy import table, times
 from acp_proxy.budget import grants
 from acp_proxy.budget.check import ADMITTED, REFUSED, Answer, check
 from acp_proxy.core.budget import Budget, accounts_for
@@ -22,7 +21,8 @@ from acp_proxy.core.scope import Scope, Subject
 from acp_proxy.ledger import OpenTurn, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.owners import Owner
-from acp_proxy.usage_error import UsageError
+from acp_proxy.system.errors import UsageError
+from acp_proxy.text import table, times
 from tests.core.accounts import budget, standing, usd
 from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 

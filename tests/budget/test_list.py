@@ -17,11 +17,11 @@ from acp_proxy.core.budget import Budget, Standing
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.scope import Scope, Subject
 from acp_proxy.core.windows import Window
-from acp_proxy.figures import width_of
-from acp_proxy.ids import uuid7
 from acp_proxy.ledger import OpenTurn, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.owners import Owner
+from acp_proxy.system.ids import uuid7
+from acp_proxy.text.figures import width_of
 from tests.core.accounts import budget, usd
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 

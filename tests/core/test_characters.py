@@ -71,7 +71,7 @@ def test_what_is_no_text_counts_nothing(content: bytes) -> None:
 class Ended(Interceptor):
     """Keeps the turns that ended."""
 
-    hears = frozenset({TurnEnded})
+    event_types = frozenset({TurnEnded})
 
     def __init__(self) -> None:
         self.turns: list[Event] = []

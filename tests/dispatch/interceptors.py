@@ -29,7 +29,7 @@ class Speaks(Interceptor):
 class Gate(Interceptor):
     """Lets a prompt wait until told what to do with it."""
 
-    admits = frozenset({"session/prompt"})
+    request_methods = frozenset({"session/prompt"})
 
     def __init__(self) -> None:
         self.asked: list[Request] = []

@@ -27,11 +27,11 @@ class Listens(Interceptor):
 
 
 class ListensToTurns(Listens):
-    hears = frozenset({TurnStarted, TurnMetered})
+    event_types = frozenset({TurnStarted, TurnMetered})
 
 
 class ListensToNonsense(Listens):
-    hears = 7  # type: ignore[assignment]  # what a package of somebody else's may do
+    event_types = 7  # type: ignore[assignment]  # what a package of somebody else's may do
 
 
 class Notes(Interceptor):
@@ -60,7 +60,7 @@ def test_an_interceptor_is_told_the_events_that_it_hears_and_no_others() -> None
     a_turn(Ends([everything, turns, Silent()]))
     assert turns.heard == [TurnStarted, TurnMetered]
     assert TurnEnded in everything.heard
-    assert [kind for kind in everything.heard if kind in ListensToTurns.hears] == turns.heard
+    assert [kind for kind in everything.heard if kind in ListensToTurns.event_types] == turns.heard
 
 
 def test_an_interceptor_that_hears_nonsense_is_logged_and_the_others_are_told() -> None:

@@ -51,7 +51,7 @@ class Hears(Interceptor):
 class Admits(Interceptor):
     """Every prompt, a moment later."""
 
-    admits = frozenset({"session/prompt"})
+    request_methods = frozenset({"session/prompt"})
 
     async def admit(self, sender: Side, request: Request) -> None:
         await asyncio.sleep(0)
@@ -61,10 +61,12 @@ def counted(ends: Ends) -> tuple[int, int]:
     return ends.traffic.from_client.messages, ends.traffic.from_agent.messages
 
 
-_alike = st.integers(1, 60).flatmap(lambda number: st.lists(st.sampled_from(AGENTS[:3]), min_size=1, max_size=number))
+_runs_alike = st.integers(1, 60).flatmap(
+    lambda number: st.lists(st.sampled_from(AGENTS[:3]), min_size=1, max_size=number)
+)
 _runs = st.lists(
     st.tuples(st.just(Side.CLIENT), st.lists(st.sampled_from(CLIENTS), min_size=1, max_size=4))
-    | st.tuples(st.just(Side.AGENT), st.lists(st.sampled_from(AGENTS), min_size=1, max_size=4) | _alike),
+    | st.tuples(st.just(Side.AGENT), st.lists(st.sampled_from(AGENTS), min_size=1, max_size=4) | _runs_alike),
     max_size=12,
 )
 

@@ -23,7 +23,7 @@ def look_into(event: Event) -> Iterable[Effect]:
 
 
 class Breaks(Interceptor):
-    admits = frozenset({"session/prompt"})
+    request_methods = frozenset({"session/prompt"})
 
     def on_event(self, event: Event) -> Iterable[Effect]:
         return look_into(event)
@@ -62,7 +62,7 @@ async def test_an_interceptor_that_fails_is_logged_without_content_and_the_relay
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(1)], ids=["cancelled", "exit"])
 async def test_no_interceptor_keeps_a_line_or_ends_the_relay_whatever_it_raises(error: BaseException) -> None:
     class Raises(Interceptor):
-        admits = frozenset({"session/prompt"})
+        request_methods = frozenset({"session/prompt"})
 
         def on_event(self, event: Event) -> Iterable[Effect]:
             raise error
@@ -121,7 +121,7 @@ NO_ID: Any = UUID(int=1)
 )
 def test_what_is_no_single_line_is_neither_sent_nor_kept_for_later(effect: Effect, error: str) -> None:
     class Mistaken(Interceptor):
-        hears = frozenset({TurnStarted})
+        event_types = frozenset({TurnStarted})
 
         def on_event(self, event: Event) -> Iterable[Effect]:
             return [effect]
@@ -172,7 +172,7 @@ async def test_what_cannot_be_said_of_a_refusal_does_not_keep_the_answer() -> No
 @pytest.mark.parametrize("admits", [None, "session/prompt", [["session/prompt"]]])
 async def test_who_does_not_say_as_it_should_what_it_is_asked_of_is_asked_of_nothing(admits: Any) -> None:
     mistaken, gate = Gate(), Gate()
-    mistaken.admits = admits
+    mistaken.request_methods = admits
     ends = Ends([mistaken, gate])
     ends.open_session()
     ends.client_says(prompt(2))

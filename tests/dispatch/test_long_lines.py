@@ -11,7 +11,7 @@ from acp_proxy.core.events import (
     TurnMetered,
     UpdateSeen,
 )
-from acp_proxy.dispatch.lane import Lane
+from acp_proxy.dispatch.line_writer import LineWriter
 from tests.dispatch.interceptors import OWN, USED, Gate, Speaks
 from tests.ends import SESSION, Ends, Wire, answer, chunk, encoded, prompt, update
 
@@ -153,11 +153,11 @@ async def test_no_prompt_is_so_long_that_it_gets_past_who_admits_prompts() -> No
 
 
 def test_lines_of_our_own_that_wait_behind_a_long_one_are_told_of() -> None:
-    lane = Lane(wire := Wire())
-    lane.piece(b"half of a line", last=False)
-    lane.insert(b"12345")
-    lane.insert(b"678")
+    writer = LineWriter(wire := Wire())
+    writer.piece(b"half of a line", last=False)
+    writer.insert(b"12345")
+    writer.insert(b"678")
     assert (wire.owed, wire.data) == (8, b"half of a line")
-    lane.piece(b" and more\n", last=True)
-    lane.insert_delayed()
+    writer.piece(b" and more\n", last=True)
+    writer.insert_delayed()
     assert (wire.owed, wire.data) == (0, b"half of a line and more\n12345\n678\n")

@@ -66,7 +66,7 @@ def test_who_hears_of_a_denied_request_may_have_the_client_asked_again(heard: ty
     class Once(Interceptor):
         """Denies one tool."""
 
-        hears = frozenset({UsageReported, heard})
+        event_types = frozenset({UsageReported, heard})
 
         def on_event(self, event: Event) -> Iterable[Effect]:
             return [

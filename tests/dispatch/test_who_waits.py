@@ -20,7 +20,7 @@ class Asked(Interceptor):
     """Is asked of one method, and answers when it is told to; keeps what it sees."""
 
     def __init__(self, method: str = "session/prompt") -> None:
-        self.admits = frozenset({method})
+        self.request_methods = frozenset({method})
         self.asked: list[str] = []
         self.seen: list[Event] = []
         self.cancelled = False
@@ -221,7 +221,7 @@ async def test_an_answer_of_the_client_waits_for_no_request() -> None:
 @pytest.mark.parametrize("own", [inf, 600.0])
 async def test_who_wants_more_time_than_is_usual_is_not_passed_over(own: float) -> None:
     asked = Asked()
-    asked.admits_within = own
+    asked.admit_timeout = own
     ends = Ends([asked], admission_timeout=0.0)
     ends.client_says(prompt(2))
     await settled()
@@ -233,7 +233,7 @@ async def test_who_wants_more_time_than_is_usual_is_not_passed_over(own: float) 
 
 async def test_who_wants_less_time_than_is_usual_is_passed_over_sooner() -> None:
     asked = Asked()
-    asked.admits_within = 0.001
+    asked.admit_timeout = 0.001
     ends = Ends([asked], admission_timeout=600.0)
     ends.client_says(prompt(2))
     await ends.agent.written.wait()

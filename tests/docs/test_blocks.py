@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from acp_proxy import config, start
+from acp_proxy import config
 from acp_proxy.cli.arguments import parser
-from acp_proxy.usage_error import UsageError
+from acp_proxy.startup import start
+from acp_proxy.system.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "deploy/README.md", *sorted((ROOT / "docs").glob("*.md"))]

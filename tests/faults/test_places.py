@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_proxy.directories import default_ledger
+from acp_proxy.system.directories import default_ledger
 from harness.faults import troubles
 from harness.faults.trial import Home, Verdict
 

@@ -52,12 +52,12 @@ def test_framing_gives_back_every_byte_in_order(lines: list[bytes], places: list
 @given(mutated(SAID))
 def test_reading_a_line_never_raises_and_both_ways_of_it_agree(line: bytes) -> None:
     run = line.replace(b"\n", b" ") + b"\n"
-    (glance,) = peek_lines(run)
+    (peek,) = peek_lines(run)
     assert len(split_lines(run)) == 1
     assert len(peek_run(run)) == 1 or not is_one_a_line(run, peek_run(run))
     message = parse(run)
-    if message is not None and glance.method is not None:
-        assert getattr(message, "method", glance.method) == glance.method
+    if message is not None and peek.method is not None:
+        assert getattr(message, "method", peek.method) == peek.method
 
 
 @FUZZ

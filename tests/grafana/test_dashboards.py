@@ -14,7 +14,7 @@ import promql_parser
 import pytest
 from promql_parser import AggregateExpr, Expr, MatchOp, VectorSelector
 
-from acp_proxy.figures import context_level
+from acp_proxy.text.figures import context_level
 from grafana.build.metrics import LABELS, family
 from grafana.build.names import UIDS
 from tests.grafana import strict

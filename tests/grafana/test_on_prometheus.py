@@ -13,7 +13,7 @@ import pytest
 from acp_proxy.core.money import NANO
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.report import Line, query, report
-from acp_proxy.times import UTC_ZONE
+from acp_proxy.text.times import UTC_ZONE
 from grafana.build.metrics import LABELS, family
 from grafana.look.month import NOW, SINCE
 from harness.prometheus import Prometheus, Sample, Series, prometheus

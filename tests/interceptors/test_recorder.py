@@ -30,7 +30,6 @@ from acp_proxy.core.events import (
     TurnStarted,
 )
 from acp_proxy.core.money import Money
-from acp_proxy.directories import default_ledger
 from acp_proxy.interceptors import recorder
 from acp_proxy.interceptors.recorder import LONGEST_TITLE, Recorder
 from acp_proxy.ledger import Ledger, Query, Row, SessionInfo, open_ledger
@@ -40,6 +39,7 @@ from acp_proxy.ledger.journal.recovery import journals_found
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.places import journal_directories, sqlite_url
 from acp_proxy.ledger.worker import LedgerWorker
+from acp_proxy.system.directories import default_ledger
 from tests.ends import Ends
 from tests.ledger.rows import NOON, Warnings, line, row
 from tests.threads import no_more_threads

@@ -19,7 +19,7 @@ from acp_proxy.ledger import Query
 from acp_proxy.ledger.accounts.live_standings import live_standings
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, DecisionCount, Grant
 from acp_proxy.ledger.open_turns import ABANDONED
-from acp_proxy.ledger.sql import SqlLedger
+from acp_proxy.ledger.sql_ledger import SqlLedger
 from acp_proxy.ledger.sums.buckets import LEVELS, QUARTER_HOUR
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open

@@ -13,7 +13,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Ledger, Query, Row, RowRefusedError, Sums
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.rows import CHUNK
+from acp_proxy.ledger.reading.rows import CHUNK
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.ledger.strategies import any_row

@@ -12,7 +12,7 @@ from acp_proxy.ledger import OpenTurn, Query
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.report import BY, report
-from acp_proxy.times import UTC_ZONE
+from acp_proxy.text.times import UTC_ZONE
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.holds import account, held

@@ -20,7 +20,7 @@ from acp_proxy.ledger import OpenTurn, Query, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.notices import RESULTS, Claimed, DeliveryCount, Outbox, Result, Subscription, Undelivered
 from acp_proxy.ledger.owners import Owner
-from acp_proxy.ledger.sql import SqlLedger
+from acp_proxy.ledger.sql_ledger import SqlLedger
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME, Open
 from tests.ledger.holds import GONE, account, hold

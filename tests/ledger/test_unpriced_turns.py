@@ -13,7 +13,7 @@ from acp_proxy.core.windows import HOUR
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.accounts.standings import Question
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.sql import SqlLedger
+from acp_proxy.ledger.sql_ledger import SqlLedger
 from tests.core.accounts import budget, usd
 from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.holds import account, held, hold

@@ -18,7 +18,6 @@ import pytest
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.money import Money
 from acp_proxy.core.windows import DAY
-from acp_proxy.directories import default_ledger
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, jobs, log_warning, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.writer import Journal, open_journal
@@ -28,6 +27,7 @@ from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from acp_proxy.ledger.sqlite.ledger import SqliteLedger
 from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.worker import LedgerWorker
+from acp_proxy.system.directories import default_ledger
 from harness.places import make_writable
 from harness.postgres import Server
 from tests.ledger.processes import Process

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from acp_proxy.core.notice import KINDS
 from acp_proxy.ledger.notices import RESULTS
-from acp_proxy.notify.courier import MOST_TRIES
+from acp_proxy.notify.delivery import MOST_TRIES
 from acp_proxy.notify.formats import body
 from tests.notify.house import notice
 

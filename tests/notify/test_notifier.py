@@ -310,7 +310,7 @@ class TestOutages:
             await notifier.watch()
             clock.passes(21)
             await notifier.watch()
-            await notifier.guarded(notifier.couriers[0].round)
+            await notifier.guarded(notifier.deliveries[0].round)
             await notifier.aclose()
             assert [body["host"] for body in receiver.bodies] == [socket.gethostname()]
 
@@ -369,7 +369,7 @@ class TestOutages:
     async def test_who_cannot_be_told_of_one_is_spared_what_the_ledger_has_noted(self, tmp_path: Path) -> None:
         async with receiving(answer(500)) as receiver, desk(tmp_path, channel(receiver.url)) as made:
             made.note(notice())
-            made.notifier.couriers[0].tell(ledger_is("back", "default", "laptop", NOON, NOON))
+            made.notifier.deliveries[0].tell(ledger_is("back", "default", "laptop", NOON, NOON))
             await made.round()
             assert [body["kind"] for body in receiver.bodies] == ["ledger"]
             made.clock.passes(SOON)
@@ -380,7 +380,7 @@ class TestOutages:
         async with receiving() as receiver, desk(tmp_path, channel(receiver.url)) as made:
             for number in range(30):
                 at = NOON + number * SECONDS
-                made.notifier.couriers[0].tell(ledger_is("back", "default", "laptop", at, at))
+                made.notifier.deliveries[0].tell(ledger_is("back", "default", "laptop", at, at))
             for _ in range(6):
                 await made.round()
             assert [body["at"] for body in receiver.bodies] == [
@@ -425,7 +425,7 @@ class TestSecrets:
                 await made.round()
                 made.clock.passes(LATER)
                 await made.round()
-                told = f"{caplog.text} {made.warnings.told} {vars(made.notifier)} {vars(made.notifier.couriers[0])}"
+                told = f"{caplog.text} {made.warnings.told} {vars(made.notifier)} {vars(made.notifier.deliveries[0])}"
         assert made.warnings.told[0][1]["host"] == "127.0.0.1"
         for shown in ("verysecret", "YWxzb3NlY3JldA", "alsosecret"):
             assert shown not in told

@@ -1,4 +1,4 @@
-"""The official SDK at both ends: what each hears is the same with acp-proxy between them, but for what it adds."""
+"""The official SDK at both ends: what each end gets is the same with acp-proxy between them, but for what it adds."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_every_method_of_the_sdk_gives_the_same(both: Both) -> None:
 
 
 def test_every_method_of_the_agent_was_called(both: Both) -> None:
-    """Its own account of it is the last answer, so that what an agent hears is compared above, too."""
+    """Its own account of it is the last answer, so that what an agent gets is compared above, too."""
     heard = {name for name, *_ in both.relayed.got[-1]["result"]["heard"] if isinstance(name, str)}
     methods = {name for name in vars(EverythingAgent) if not name.startswith("_")}
     assert heard == methods - {"on_connect"} | {"refused"}

@@ -80,7 +80,7 @@ async def says(fd: int, data: bytes, sizes: random.Random) -> None:
     os.close(fd)
 
 
-async def hears(fd: int, sizes: random.Random) -> bytes:
+async def reads(fd: int, sizes: random.Random) -> bytes:
     """All that comes, read in pieces of any size."""
     os.set_blocking(fd, False)
     heard = bytearray()
@@ -123,8 +123,8 @@ def test_all_arrives_in_order_both_ways_at_once_whatever_pipes_hold_and_readers_
         _, _, to_agent, to_client = await asyncio.gather(
             says(both.client_says, client, chance),
             says(both.agent_says, agent, chance),
-            hears(both.agent_hears, chance),
-            hears(both.client_hears, chance),
+            reads(both.agent_hears, chance),
+            reads(both.client_hears, chance),
         )
         assert to_agent == client
         assert to_client == agent
@@ -135,7 +135,7 @@ def test_all_arrives_in_order_both_ways_at_once_whatever_pipes_hold_and_readers_
 
 
 class Refuses(Interceptor):
-    admits = frozenset({"session/prompt"})
+    request_methods = frozenset({"session/prompt"})
 
     async def admit(self, sender: Side, request: Request) -> Refusal:
         return Refusal(result={"stopReason": "refusal", "_meta": {"why": "x" * 20_000}})

@@ -57,7 +57,7 @@ class Holding(Forwarding):
 class Glancing(Forwarding):
     """Has the pump itself write whatever comes as whole lines."""
 
-    def glance(self, sender: Side) -> Callable[[bytes], bool]:
+    def scan(self, sender: Side) -> Callable[[bytes], bool]:
         return lambda _: True
 
 

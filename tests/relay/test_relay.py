@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from acp_proxy.core.events import Side
 from acp_proxy.relay import Relay
 from acp_proxy.relay.outlet import HOLDING_AT_MOST
-from acp_proxy.spawn import Started
+from acp_proxy.system.spawn import Started
 from tests.agents.client import (
     LIMIT,
     PLAIN,

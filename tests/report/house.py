@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from acp_proxy import times
 from acp_proxy.ledger import Ledger, Query, Row
 from acp_proxy.report import Report, formats, report
+from acp_proxy.text import times
 
 
 def found(ledger: Ledger, by: str, *rows: Row, zone: times.Zone = times.UTC_ZONE, where: Query | None = None) -> Report:

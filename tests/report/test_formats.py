@@ -10,10 +10,10 @@ import orjson
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy import times
 from acp_proxy.core.entry import SessionState
 from acp_proxy.ledger import Ledger, Query
 from acp_proxy.report import BY, formats, spreadsheet
+from acp_proxy.text import times
 from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 from tests.report.house import as_json, found
 

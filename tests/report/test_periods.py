@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from acp_proxy import times
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.report import report
+from acp_proxy.text import times
 from tests.ledger.rows import MINUTE, NOON, line, row
 
 QUARTER_HOUR = 15 * MINUTE

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from acp_proxy import times
 from acp_proxy.core.entry import CostSource, SessionState, UsageSource
 from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Ledger, Query, open_ledger
 from acp_proxy.report import BY, query, report, spreadsheet
+from acp_proxy.text import times
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.report.house import as_json, found, keys
 

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from acp_proxy import times
 from acp_proxy.core.entry import SessionState
-from acp_proxy.figures import width_of
 from acp_proxy.ledger import Row
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.report import session_formats, session_key
 from acp_proxy.report.context import Point, thinned
 from acp_proxy.report.context_plot import HEIGHT, context_plot
 from acp_proxy.report.session import NoSuchSession, SessionReport, session_report
+from acp_proxy.text import times
+from acp_proxy.text.figures import width_of
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE

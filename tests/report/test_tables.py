@@ -7,11 +7,11 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy import times
 from acp_proxy.core.entry import SessionState
-from acp_proxy.figures import width_of
 from acp_proxy.ledger import Ledger, Query
 from acp_proxy.report import BY, formats, report, spreadsheet, tables
+from acp_proxy.text import times
+from acp_proxy.text.figures import width_of
 from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 from tests.report.house import as_json, found
 

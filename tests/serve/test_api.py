@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy import times
 from acp_proxy.core.entry import SessionState
 from acp_proxy.ledger import Query, Row, open_ledger, open_reader
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.report import formats, report
 from acp_proxy.serve.assets import page_assets
+from acp_proxy.text import times
 from tests.ledger.rows import ALICE, BOB, Warnings, line, row
 from tests.serve.house import Home, Served
 

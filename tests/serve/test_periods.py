@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_proxy.serve.periods import MOST_MONTHS, RANGES, bounds_of, steps_of
-from acp_proxy.times import PERIODS, SECOND, Zone, zone
+from acp_proxy.text.times import PERIODS, SECOND, Zone, zone
 
 ZONES = ("UTC", "Europe/Berlin", "America/Sao_Paulo", "Asia/Kathmandu", "Australia/Lord_Howe", "Asia/Beirut")
 

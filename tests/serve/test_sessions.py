@@ -15,7 +15,7 @@ from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.report import session_key
 from acp_proxy.serve.questions import BadQuestionError
 from acp_proxy.serve.sessions import ACTIVE, RecentSessions
-from acp_proxy.times import milliseconds
+from acp_proxy.text.times import milliseconds
 from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 
 OTHERS = replace(ALICE, organisation="another")

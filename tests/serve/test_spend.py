@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from acp_proxy import times
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.serve.spend import spend
 from acp_proxy.serve.sums import KeptSums
+from acp_proxy.text import times
 from tests.ledger.rows import BOB, MINUTE, NOON, line, row
 
 HOUR = 60 * MINUTE

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_proxy import times
 from acp_proxy.ledger import Query, Sums, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.serve.spend import spend
 from acp_proxy.serve.sums import KeptSums
+from acp_proxy.text import times
 from tests.ledger.rows import NOON, line, row
 
 HOUR = 3600 * 10**9

@@ -1,4 +1,4 @@
-"""What systemd hears of `acp-proxy serve`, by a socket as it has one."""
+"""What systemd is told of `acp-proxy serve`, by a socket as it has one."""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from msgspec import structs
 from msgspec.structs import replace
 
-from acp_proxy import answers, times
 from acp_proxy.config import Config, load
 from acp_proxy.core.budget import Budget
 from acp_proxy.core.scope import Scope, Subject
@@ -27,7 +26,9 @@ from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.report import Line
-from acp_proxy.status import FIELDS, Status, formats, status
+from acp_proxy.status import cache, formats
+from acp_proxy.status.overview import FIELDS, Status, status
+from acp_proxy.text import times
 from tests.core.accounts import budget
 from tests.ledger.rows import BOB, MINUTE, NOON, Warnings, line, row
 from tests.midday import midday
@@ -37,7 +38,7 @@ ROOT = Path(__file__).parents[2]
 SLOW = {
     *("argparse", "asyncio", "csv", "dataclasses", "difflib", "hashlib", "inspect", "logging", "orjson", "shutil"),
     *("socket", "subprocess", "zoneinfo", "binascii", "heapq", "acp_proxy.cli", "acp_proxy.catalog"),
-    *("acp_proxy.ledger.budgets", "acp_proxy.project", "acp_proxy.report.periods"),
+    *("acp_proxy.ledger.budgets", "acp_proxy.system.project", "acp_proxy.report.periods"),
 }
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
@@ -88,7 +89,7 @@ def test_a_day_begins_at_local_midnight_also_when_clocks_change(zone: str, now: 
 
 def test_days_of_the_c_librarys_zone_begin_when_those_of_the_zone_database_do() -> None:
     code = """
-from acp_proxy import times
+from acp_proxy.text import times
 ours, theirs, hour = times.Zone("Berlin", None), times.zone("Europe/Berlin"), 3600 * times.SECOND
 spring, autumn = (times.parse(day, theirs, 0) for day in ("2026-03-28", "2026-10-24"))
 hours = [day + number * hour for day in (spring, autumn) for number in range(75)]
@@ -292,15 +293,12 @@ def test_a_row_a_budget_or_a_grant_makes_a_new_answer(home: Home) -> None:
     assert home.says(*ask) == ("1,200 $12.50\n", False)
 
 
-def test_a_configuration_that_was_parsed_once_is_not_parsed_for_the_next_answer(home: Home) -> None:
+def test_a_configuration_that_changed_changes_the_answer(home: Home) -> None:
     home.configure(DAILY)
-    assert "tomllib" in home.imports("--format", "{left}")
     home.spend()
-    assert "tomllib" not in home.imports("--format", "{left}")
-    home.spend()
-    assert home.says("--format", "{left}") == ("$1.25\n", False)
+    assert home.says("--format", "{left}") == ("$2.50\n", False)
     home.configure(DAILY.replace('"5"', '"6"'))  # as many bytes
-    assert home.says("--format", "{left}") == ("$2.25\n", False)
+    assert home.says("--format", "{left}") == ("$3.50\n", False)
 
 
 def test_an_answer_is_the_same_however_it_came_about(home: Home) -> None:
@@ -326,7 +324,7 @@ def test_a_project_is_looked_for_where_a_budget_is_about_one(home: Home) -> None
     (home.path / ".git").mkdir()
     (home.path / ".git/config").write_text('[remote "origin"]\n\turl = https://host/team/shop.git\n')
     home.configure(DAILY)
-    assert "acp_proxy.project" not in home.imports("--format", "{budget}")
+    assert "acp_proxy.system.project" not in home.imports("--format", "{budget}")
     home.configure(DAILY.replace('"daily"', '"shop"\nscope = { project = "shop" }'))
     assert home.says("--format", "{budget}") == ("shop\n", False)
     home.configure(DAILY.replace('"daily"', '"other"\nscope = { project = "other" }'))
@@ -340,44 +338,44 @@ def test_a_row_that_a_killed_proxy_left_is_in_the_answer(home: Home) -> None:
 
 
 def test_a_row_that_comes_while_an_answer_is_made_is_in_the_next_one(home: Home) -> None:
-    watched = answers.marked([str(home.path / ".local/state/acp-proxy/ledger.db")])
+    watched = cache.marked([str(home.path / ".local/state/acp-proxy/ledger.db")])
     home.spend()
-    answers.keep(["status"], home.environ, "without it\n", watched, _soon())
-    assert answers.kept(["status"], home.environ) is None
+    cache.keep(["status"], home.environ, "without it\n", watched, _soon())
+    assert cache.kept(["status"], home.environ) is None
 
 
 def test_a_kept_answer_is_for_its_environment_and_its_time_only(home: Home) -> None:
     asked, environ = ["status"], home.environ
-    answers.keep(asked, environ, "kept\n", [], 0)
-    assert answers.kept(asked, environ) is None  # its time is over
-    answers.keep(asked, environ, "kept\n", [], _soon())
-    assert answers.kept(asked, environ) == "kept\n"
-    assert answers.kept(asked, {**environ, "ACP_PROXY_LEDGER__URL": "sqlite:////x"}) is None
-    assert answers.kept(["status", "--format", "json"], environ) is None
+    cache.keep(asked, environ, "kept\n", [], 0)
+    assert cache.kept(asked, environ) is None  # its time is over
+    cache.keep(asked, environ, "kept\n", [], _soon())
+    assert cache.kept(asked, environ) == "kept\n"
+    assert cache.kept(asked, {**environ, "ACP_PROXY_LEDGER__URL": "sqlite:////x"}) is None
+    assert cache.kept(["status", "--format", "json"], environ) is None
 
 
 def test_what_a_killed_process_of_the_same_id_left_is_not_in_the_way(home: Home) -> None:
     """In a container it mostly is the same one."""
-    file = Path(answers.place("asked", home.environ))
+    file = Path(cache.place("asked", home.environ))
     file.parent.mkdir(parents=True)
     file.with_name(f"{file.name}.{os.getpid()}").write_text("half of")
-    answers.write(str(file), "whole")
+    cache.write(str(file), "whole")
     assert file.read_text() == "whole"
 
 
 def test_what_is_kept_holds_no_password_and_no_directory_that_it_was_asked_in(home: Home) -> None:
     asked, environ = ["status", "--ledger", "postgresql://u:hunter2@db/x"], {**home.environ, "ACP_PROXY_X": "hunter2"}
-    answers.keep(asked, environ, "kept\n", [], _soon())
-    assert answers.kept(asked, environ) == "kept\n"
+    cache.keep(asked, environ, "kept\n", [], _soon())
+    assert cache.kept(asked, environ) == "kept\n"
     (file,) = (home.path / ".local/state/acp-proxy/status").iterdir()
     assert [word in file.read_text() for word in ("kept", "hunter2", str(Path.cwd()))] == [True, False, False]
 
 
 def test_answers_to_ever_new_questions_do_not_pile_up(home: Home) -> None:
     for number in range(600):
-        answers.keep([str(number)], home.environ, "kept\n", [], _soon())
+        cache.keep([str(number)], home.environ, "kept\n", [], _soon())
     assert len(list((home.path / ".local/state/acp-proxy/status").iterdir())) <= 500
-    assert answers.kept(["599"], home.environ) == "kept\n"
+    assert cache.kept(["599"], home.environ) == "kept\n"
 
 
 def test_a_damaged_kept_answer_is_made_anew(home: Home) -> None:

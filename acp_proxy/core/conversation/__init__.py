@@ -180,7 +180,7 @@ class Conversation:
     def _requested(self, request: Request, at: int, admitted: str | None) -> list[Event]:
         name = acp.session_of(request)
         match request.method:
-            case _ if self._over:  # said to an agent that has ended its side, and that nobody hears any more
+            case _ if self._over:  # said to an agent that has ended its side, and that reads nothing any more
                 return []
             case method if method in acp.INITIALIZES:
                 self._ask(request, partial(self._initialized, acp.hello(request.params)))

@@ -2,7 +2,7 @@
 
 One decode for a whole run of lines. What turns out to matter is parsed again in full (`core/jsonrpc.py`).
 Byte patterns would be wrong: key order is free, and `session\\/prompt` is a legal spelling. What a decoded line has in
-common with those around it is in `core/wire/alike.py`.
+common with those around it is in `core/wire/line_template.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ABSENT = msgspec.Raw()
 
 
 class Update(msgspec.Struct, gc=False):
-    """Of a `session/update` what a glance needs; what is Raw stays JSON."""
+    """Of a `session/update` what a scan needs; what is Raw stays JSON."""
 
     kind: str | None = msgspec.field(name="sessionUpdate", default=None)
     meta: msgspec.Raw = msgspec.field(name="_meta", default=ABSENT)

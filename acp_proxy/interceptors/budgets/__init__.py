@@ -37,21 +37,21 @@ from acp_proxy.core.jsonrpc import Request
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import SECOND
 from acp_proxy.interceptor import Admitted, Interceptor, Refusal
-from acp_proxy.interceptors.budgets.asking import Asking, in_loop
-from acp_proxy.interceptors.budgets.deciding import Deciding
-from acp_proxy.interceptors.budgets.filing import Filing
+from acp_proxy.interceptors.budgets.circuit_breaker import CircuitBreaker, in_loop
+from acp_proxy.interceptors.budgets.client_messages import ClientMessages
 from acp_proxy.interceptors.budgets.heartbeat import Heartbeat
+from acp_proxy.interceptors.budgets.ledger_writes import LedgerWrites
 from acp_proxy.interceptors.budgets.models import Models
+from acp_proxy.interceptors.budgets.prompt_admission import PromptAdmission
 from acp_proxy.interceptors.budgets.rules import Rules as Rules
-from acp_proxy.interceptors.budgets.running import Running, Turns
+from acp_proxy.interceptors.budgets.running_turns import Running, Turns
 from acp_proxy.interceptors.budgets.sizes import Sizes
 from acp_proxy.interceptors.budgets.stops import Stops
-from acp_proxy.interceptors.budgets.voice import Voice
 from acp_proxy.interceptors.budgets.warnings import Warnings
 from acp_proxy.ledger import LedgerError, OpenTurn, Warn, log_warning
 from acp_proxy.ledger.budgets import BEAT, EXPIRY, BudgetLedger
 from acp_proxy.ledger.worker import LedgerWorker
-from acp_proxy.times import zone_info
+from acp_proxy.text.times import zone_info
 
 _GATHER = 0.05  # seconds; the row itself is let wait a moment, too
 _SOME = Usage(input=1, output=1)
@@ -70,9 +70,9 @@ class Budgets(Interceptor):
     thread of budgets that cannot be applied.
     """
 
-    admits = frozenset({acp.PROMPT, acp.STEERING, *acp.GOALS})
-    admits_within = inf
-    hears = frozenset(
+    request_methods = frozenset({acp.PROMPT, acp.STEERING, *acp.GOALS})
+    admit_timeout = inf
+    event_types = frozenset(
         {
             Initialized,
             SessionOpened,
@@ -109,13 +109,15 @@ class Budgets(Interceptor):
         self._models = Models()
         self._sizes = Sizes()
         self._turns = Turns()
-        self._voice = voice = Voice(rules.style)
-        self._filing = filing = Filing(worker, self._turns)
-        self._warnings = Warnings(worker, voice, clock, warn, estimate=rules.estimate)
-        self._stops = Stops(self._turns, voice, filing.count, filing.note, rules.price, clock)
+        self._messages = messages = ClientMessages(rules.style)
+        self._writes = writes = LedgerWrites(worker, self._turns)
+        self._warnings = Warnings(worker, messages, clock, warn, estimate=rules.estimate)
+        self._stops = Stops(self._turns, messages, writes.count, writes.note, rules.price, clock)
         self._heartbeat = Heartbeat(worker, self._turns, clock, beat)
-        asking = Asking(worker, rules.timeout, rules.opening)
-        self._deciding = Deciding(rules, asking, self._turns, self._sizes, filing, voice, self._warnings, clock)
+        breaker = CircuitBreaker(worker, rules.timeout, rules.opening)
+        self._admission = PromptAdmission(
+            rules, breaker, self._turns, self._sizes, writes, messages, self._warnings, clock
+        )
         self._roots: dict[str, str] = {}  # of subagents' sessions
         self._closed = False
 
@@ -142,18 +144,18 @@ class Budgets(Interceptor):
             return None
         if request.method != acp.PROMPT or named is None:
             enforced = any(account.enforced for account in accounts)
-            return self._voice.refuse_odd(request) if enforced and self._may_begin_a_turn(request, session) else None
+            return self._messages.refuse_odd(request) if enforced and self._may_begin_a_turn(request, session) else None
         running = Running(turn.id, session, origin, model, accounts, at + EXPIRY)
         self._turns.add(running)
         self._heartbeat.start()
         waited = asyncio.get_running_loop().time() - began
         try:
-            verdict = await self._deciding.on(turn, running, waited, unpriced=self._unpriced(turn))
+            verdict = await self._admission.on(turn, running, waited, unpriced=self._unpriced(turn))
         except BaseException:
-            self._filing.release(running.id)
+            self._writes.release(running.id)
             raise
         if isinstance(verdict, Refusal) or self._closed:
-            self._filing.release(running.id)
+            self._writes.release(running.id)
         return verdict
 
     def _may_begin_a_turn(self, request: Request, session: str) -> bool:
@@ -193,7 +195,7 @@ class Budgets(Interceptor):
                 return self._stops.on_event(event)
             case PromptDropped(turn=turn):
                 effects = self._stops.on_event(event)  # first: it is forgotten with what it held
-                self._filing.release(turn.id)
+                self._writes.release(turn.id)
                 return effects
             case _:
                 self._note(event)
@@ -202,7 +204,7 @@ class Budgets(Interceptor):
     def _note(self, event: Event) -> None:
         match event:
             case Initialized():
-                self._voice.meet(event)
+                self._messages.meet(event)
                 self._worker.ask(_open, _open_later)
             case SessionOpened() | ModelSelected(again=False):
                 self._models.choose(event)
@@ -217,7 +219,7 @@ class Budgets(Interceptor):
                 self._closed = True
                 for running in self._turns:
                     if not running.started:
-                        self._filing.release(running.id)
+                        self._writes.release(running.id)
 
     def _costs_changed(self, event: ContextChanged) -> Iterable[Effect]:
         self._learn(event.session, event)

@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from acp_proxy.core.budget import Standing
-from acp_proxy.interceptors.budgets.asking import in_loop
-from acp_proxy.interceptors.budgets.running import Running, Turns
+from acp_proxy.interceptors.budgets.circuit_breaker import in_loop
+from acp_proxy.interceptors.budgets.running_turns import Running, Turns
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger
 from acp_proxy.ledger.worker import LedgerWorker

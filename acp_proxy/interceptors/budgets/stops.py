@@ -28,10 +28,10 @@ from acp_proxy.core.events import (
 from acp_proxy.core.notice import Notice, stopped
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.usage import Usage
-from acp_proxy.interceptors.budgets.running import Exceeded, Running, Turns
-from acp_proxy.interceptors.budgets.voice import Voice
+from acp_proxy.interceptors.budgets.client_messages import ClientMessages
+from acp_proxy.interceptors.budgets.running_turns import Exceeded, Running, Turns
 from acp_proxy.ledger.budgets import Decision
-from acp_proxy.times import zone_info
+from acp_proxy.text.times import zone_info
 
 
 class Stops:
@@ -42,14 +42,14 @@ class Stops:
     def __init__(
         self,
         turns: Turns,
-        voice: Voice,
+        messages: ClientMessages,
         count: Callable[[Sequence[Account], Decision], None],
         note: Callable[[Notice], None],
         price: Callable[[str | None, Usage, int], Priced],
         clock: Callable[[], int],
     ) -> None:
         self._turns = turns
-        self._voice = voice
+        self._messages = messages
         self._count = count
         self._note = note
         self._price = price
@@ -124,7 +124,7 @@ class Stops:
         text = stop_text(exceeded.standing, now, zone, cancelled=cancel, estimated=exceeded.estimated)
         how: Literal["cancel", "deny_next_tool"] = "cancel" if cancel else "deny_next_tool"
         self._note(stopped(exceeded.standing, running.origin, running.model, now, how))
-        said = self._voice.say(session, account, text)
+        said = self._messages.say(session, account, text)
         if not cancel:
             return [DenyPermissions(session, tell=said.line)]
         self._count([account], "cancel")

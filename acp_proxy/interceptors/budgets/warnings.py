@@ -20,12 +20,12 @@ from acp_proxy.core.budget.refusal import uncounted_text, warning_text
 from acp_proxy.core.effects import Send
 from acp_proxy.core.entry import Entry
 from acp_proxy.core.notice import threshold_reached
-from acp_proxy.interceptors.budgets.running import Running
-from acp_proxy.interceptors.budgets.voice import Voice
+from acp_proxy.interceptors.budgets.client_messages import ClientMessages
+from acp_proxy.interceptors.budgets.running_turns import Running
 from acp_proxy.ledger import LedgerError, Warn
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.worker import LedgerWorker
-from acp_proxy.times import zone_info
+from acp_proxy.text.times import zone_info
 
 _Claim = Literal["asked", "ours", "done"]
 _UNCOUNTED = 0  # announced as this percent, which is no threshold
@@ -35,11 +35,11 @@ class Warnings:
     """Of one process. `claim` is called in the ledger's thread, everything else in the event loop."""
 
     def __init__(
-        self, worker: LedgerWorker, voice: Voice, clock: Callable[[], int], warn: Warn, *, estimate: bool
+        self, worker: LedgerWorker, messages: ClientMessages, clock: Callable[[], int], warn: Warn, *, estimate: bool
     ) -> None:
         """`warn` is called in the ledger's thread; without `estimate` agents that report nothing are not counted."""
         self._worker = worker
-        self._voice = voice
+        self._messages = messages
         self._clock = clock
         self._warn = warn
         self._estimate = estimate
@@ -69,7 +69,7 @@ class Warnings:
                 yield self._warning(session, standing, max(ours), first=True)
             text = _uncounted(standing)
             if text and self._claimed(standing, _UNCOUNTED):
-                yield self._voice.say(session, standing.account, text, first=True)
+                yield self._messages.say(session, standing.account, text, first=True)
 
     def foresee(self, spends: Iterable[tuple[Standing, int]]) -> None:
         """In mid-turn: ask for what is crossed, so that it is known who tells when the turn ends."""
@@ -105,7 +105,7 @@ class Warnings:
                 self._claims[key] = "done"
                 read = entry.stop_reason not in LOST
                 self._worker.do(partial(self._told, account, running.origin.user, text, read))
-                yield self._voice.say(running.session, account, text)
+                yield self._messages.say(running.session, account, text)
 
     def _told(self, account: Account, user: str, text: str, read: bool, ledger: BudgetLedger) -> None:
         self._log(account, text)
@@ -150,7 +150,7 @@ class Warnings:
     def _warning(self, session: str, standing: Standing, percent: int, *, first: bool = False) -> Send:
         zone = zone_info(standing.account.budget.zone)
         text = warning_text(standing, percent, self._clock(), zone)
-        return self._voice.say(session, standing.account, text, first=first)
+        return self._messages.say(session, standing.account, text, first=first)
 
 
 def _uncounted(standing: Standing, *, silent: bool = False) -> str | None:

@@ -19,17 +19,17 @@ from acp_proxy.core.money import NANO, Money, summed
 from acp_proxy.core.notice import refused
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Usage
-from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.accounts import overshoot
 from acp_proxy.ledger.accounts.overshoot import EndedTurn, written
+from acp_proxy.ledger.accounts.spending import organisation_of
 from acp_proxy.ledger.accounts.standings import Found, charged
-from acp_proxy.ledger.accounts.summing import organisation_of
 from acp_proxy.ledger.budgets import EXPIRY, Decision, Grant, Held
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.notices import values_of
 from acp_proxy.ledger.open_turns import open_turn
 from acp_proxy.ledger.statements import Run, insert
+from acp_proxy.system.decoding import json_decoder
 
 Insert = tuple[str, Sequence[tuple[object, ...]], str]  # table, rows of all columns, what to do about conflicts
 Together = Callable[[Run, Sequence[Insert]], None]

@@ -8,8 +8,8 @@ from itertools import groupby
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.ledger import LedgerForbiddenError, LedgerReadOnlyError
+from acp_proxy.ledger.accounts.spending import organisation_of
 from acp_proxy.ledger.accounts.standings import Found, Question, owners_of
-from acp_proxy.ledger.accounts.summing import organisation_of
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.statements import Read
 

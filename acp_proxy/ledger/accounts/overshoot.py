@@ -15,12 +15,12 @@ from msgspec import Struct
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.charge import charge
-from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger import Row
+from acp_proxy.ledger.accounts.spending import organisation_of
 from acp_proxy.ledger.accounts.standings import NEVER, Found, Question
-from acp_proxy.ledger.accounts.summing import organisation_of
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.statements import Run, insert
+from acp_proxy.system.decoding import json_decoder
 
 TABLES = (
     "ALTER TABLE open_turn ADD COLUMN accounts TEXT",

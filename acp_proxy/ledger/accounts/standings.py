@@ -15,9 +15,9 @@ from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.money import NANO, Money
 from acp_proxy.core.scope import fits
 from acp_proxy.core.windows import DAY
-from acp_proxy.ledger.accounts import kept_sums
-from acp_proxy.ledger.accounts.kept_sums import kept_of
-from acp_proxy.ledger.accounts.summing import Spent, organisation_of, spent, together
+from acp_proxy.ledger.accounts import balances
+from acp_proxy.ledger.accounts.balances import kept_of
+from acp_proxy.ledger.accounts.spending import Spent, organisation_of, spent, together
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.owners import Owner
 from acp_proxy.ledger.statements import Run, Statement
@@ -87,7 +87,7 @@ class Question:
         account, kept = self._accounts[index], self._kept[index]
         if kept is None or index not in where_kept:
             return spent(index, account, account.bounds, self._dialect)
-        return kept_sums.read(index, account, kept, self._now, self._dialect)
+        return balances.read(index, account, kept, self._now, self._dialect)
 
     def _answer(self, found: Iterable[tuple[Any, ...]]) -> Found:
         accounts, by_key = self._accounts, self._by_key
@@ -98,7 +98,7 @@ class Question:
                 case ("spent", index, *_):
                     sums[int(index)].spent.add(each)
                 case ("kept", index, *_, text, _):
-                    if kept := kept_sums.spent_of(text):
+                    if kept := balances.spent_of(text):
                         sums[int(index)].spent.add_all(kept)
                         result.kept.add(int(index))
                 case ("hold", key, _, others, own, lowest, highest, *_):

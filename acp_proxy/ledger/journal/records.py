@@ -15,8 +15,8 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from acp_proxy.decoding import msgpack_decoder
 from acp_proxy.ledger import Row
+from acp_proxy.system.decoding import msgpack_decoder
 
 MAGIC = b"acpjrnl1"  # the last character is the format's version
 _HEAD = struct.Struct("<8sI")  # magic, length of the ledger's URL, which follows

@@ -16,7 +16,7 @@ from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.postgres.errors import first_line
 from acp_proxy.ledger.postgres.passfile import password_for
 from acp_proxy.ledger.postgres_address import FILES, Address
-from acp_proxy.usage_error import reason_of
+from acp_proxy.system.errors import reason_of
 
 if TYPE_CHECKING:
     _Plain = asyncpg.Connection[asyncpg.Record]

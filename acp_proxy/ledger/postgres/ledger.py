@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 from acp_proxy.core.budget import Account
 from acp_proxy.ledger import LedgerError, NoLedgerError, Warn, log_warning
 from acp_proxy.ledger.accounts import holding
-from acp_proxy.ledger.accounts.summing import organisation_of
+from acp_proxy.ledger.accounts.spending import organisation_of
 from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.journal.recovery import is_owed
 from acp_proxy.ledger.postgres.errors import CONFLICTS, FIRST_TABLE
 from acp_proxy.ledger.postgres.schema import CHECK, hides_rows, migrate, version_of
 from acp_proxy.ledger.postgres.transactions import Transactions
 from acp_proxy.ledger.postgres_address import Address
-from acp_proxy.ledger.sql import SqlLedger, sized
+from acp_proxy.ledger.sql_ledger import SqlLedger, sized
 from acp_proxy.ledger.statements import Run
 
 T = TypeVar("T")

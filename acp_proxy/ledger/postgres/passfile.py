@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from acp_proxy.usage_error import reason_of
+from acp_proxy.system.errors import reason_of
 
 _NO_TEXT = "cannot be sent: expected UTF-8"
 

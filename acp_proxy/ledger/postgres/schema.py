@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from acp_proxy.ledger import LedgerError
-from acp_proxy.ledger.accounts import unsummed
+from acp_proxy.ledger.accounts import pending_rows
 from acp_proxy.ledger.migrations import MIGRATIONS, Step, refuse_newer
 from acp_proxy.ledger.postgres.errors import NO_LOCK, NO_RIGHT
 from acp_proxy.ledger.statements import Run
@@ -46,7 +46,7 @@ CREATE TABLE account (
 _TOTAL_BY_BUCKET = "CREATE INDEX total_by_bucket ON total (org_id, level, bucket)"
 _SUMMED = ("turn", "line", "series", "total", "granted", "hold", "kept_sum", "unsummed")
 # What only PostgreSQL needs, by step.
-_OWN: dict[int, Step] = {2: (_ACCOUNT,), 11: unsummed.TABLES, 12: (_TOTAL_BY_BUCKET,)}
+_OWN: dict[int, Step] = {2: (_ACCOUNT,), 11: pending_rows.TABLES, 12: (_TOTAL_BY_BUCKET,)}
 
 
 def migrate(transact: Transact[int], patiently: Transact[int]) -> int:

@@ -253,7 +253,7 @@ def was_ledger(path: Path) -> bool:
 
 
 def queue_of(path: Path) -> Path:
-    """The file beside a ledger's on which writers queue (`turnstile.py`)."""
+    """The file beside a ledger's on which writers queue (`fair_lock.py`)."""
     return path.with_name(f"{path.name}-queue")
 
 

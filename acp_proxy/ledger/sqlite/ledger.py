@@ -15,8 +15,9 @@ from acp_proxy.ledger import NoLedgerError, Warn, log_warning
 from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.ledger.places import sqlite_url
-from acp_proxy.ledger.sql import SqlLedger, sized
+from acp_proxy.ledger.sql_ledger import SqlLedger, sized
 from acp_proxy.ledger.sqlite.connection import SqliteConnection
+from acp_proxy.ledger.sqlite.fair_lock import FairLock
 from acp_proxy.ledger.sqlite.file import (
     LedgerDamagedError,
     missing,
@@ -26,7 +27,6 @@ from acp_proxy.ledger.sqlite.file import (
     translated,
 )
 from acp_proxy.ledger.sqlite.schema import check_version
-from acp_proxy.ledger.sqlite.turnstile import Turnstile
 from acp_proxy.ledger.statements import Run
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class SqliteLedger(SqlLedger):
         self._synchronous = synchronous
         self._database = SqliteConnection(path, patience, warn, self._known_series.clear, synchronous=synchronous)
         with translated(path):
-            self._turnstile = Turnstile(queue_of(path), patience)
+            self._fair_lock = FairLock(queue_of(path), patience)
 
     def check(self) -> str:
         self._write(lambda _: None)
@@ -72,7 +72,7 @@ class SqliteLedger(SqlLedger):
 
     def close(self) -> None:
         self._database.close()
-        self._turnstile.close()
+        self._fair_lock.close()
 
     def _read(self, sql: str, values: Sequence[Any]) -> list[Any]:
         return self._database.read(sql, values)
@@ -88,7 +88,7 @@ class SqliteLedger(SqlLedger):
         return result
 
     def _transaction(self, work: Callable[[Run], T]) -> T:
-        with translated(self.path), self._turnstile.turn() as entered:
+        with translated(self.path), self._fair_lock.turn() as entered:
             connection = self._database.current()
             patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self._patience if entered else 0)
             try:

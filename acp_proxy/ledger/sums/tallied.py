@@ -11,13 +11,13 @@ from typing import NamedTuple
 import msgspec
 
 from acp_proxy.core.money import NANO
-from acp_proxy.decoding import json_decoder
 from acp_proxy.ledger.statements import Read, Run, Write
 from acp_proxy.ledger.sums import labels, tallies
 from acp_proxy.ledger.sums.buckets import WHOLE
 from acp_proxy.ledger.sums.labels import Label
 from acp_proxy.ledger.sums.tallies import EXPECTED, Tally
 from acp_proxy.ledger.sums.totals import SERIES
+from acp_proxy.system.decoding import json_decoder
 
 _MOST_AT_ONCE = 200  # ids in one statement
 

@@ -18,7 +18,7 @@ class PromptsPerHour(Interceptor):
         self._allowed = int(os.environ.get("ACP_PROMPTS_PER_HOUR", "0"))
         self._admitted: deque[float] = deque()
         if self._allowed:
-            self.admits = frozenset({"session/prompt"})  # only these wait for `admit`
+            self.request_methods = frozenset({"session/prompt"})  # only these wait for `admit`
 
     async def admit(self, sender: Side, request: Request) -> Refusal | Admitted | None:
         now = time.monotonic()

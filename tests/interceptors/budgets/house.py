@@ -20,13 +20,13 @@ from acp_proxy.core.entry import Origin
 from acp_proxy.core.money import Money
 from acp_proxy.core.windows import Window
 from acp_proxy.dispatch.accounting import Later
-from acp_proxy.ids import uuid7
 from acp_proxy.interceptors.budgets import Budgets, Rules
 from acp_proxy.interceptors.recorder import Recorder
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger, Grant
 from acp_proxy.ledger.worker import LedgerWorker
-from acp_proxy.times import zone_info
+from acp_proxy.system.ids import uuid7
+from acp_proxy.text.times import zone_info
 from tests.ends import SESSION, Ends, answer, prompt, request
 from tests.ledger.rows import NOON, Warnings
 

@@ -11,7 +11,7 @@ from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import ContextChanged
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import Scope
-from acp_proxy.interceptors.budgets.running import Running, Turns
+from acp_proxy.interceptors.budgets.running_turns import Running, Turns
 from tests.core.accounts import budget, usd
 from tests.ledger.holds import CAP, account
 from tests.ledger.rows import ALICE, NOON, NOTHING_KNOWN, ended, line, row

@@ -18,10 +18,9 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, Query, open_ledger
-from acp_proxy.ledger.accounts.kept_sums import ANEW
-from acp_proxy.ledger.accounts.summing import spent, together
+from acp_proxy.ledger.accounts.balances import ANEW
+from acp_proxy.ledger.accounts.spending import spent, together
 from acp_proxy.ledger.budgets import EXPIRY, Grant
-from acp_proxy.ledger.costliest import read_costliest
 from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.journal.recovery import append_all
 from acp_proxy.ledger.migrations import MIGRATIONS
@@ -29,8 +28,9 @@ from acp_proxy.ledger.places import canonical_url
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from acp_proxy.ledger.postgres.transactions import Transactions
 from acp_proxy.ledger.postgres_address import Address
-from acp_proxy.ledger.recent import Recent
-from acp_proxy.ledger.rows import CHUNK
+from acp_proxy.ledger.reading.costliest import read_costliest
+from acp_proxy.ledger.reading.recent import Recent
+from acp_proxy.ledger.reading.rows import CHUNK
 from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.ledger.sums.reading import _sql_of_totals

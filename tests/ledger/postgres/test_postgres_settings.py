@@ -22,7 +22,7 @@ from acp_proxy.ledger.postgres.errors import first_line
 from acp_proxy.ledger.postgres.ledger import PostgresLedger
 from acp_proxy.ledger.sqlite.version import STEPS
 from acp_proxy.ledger.statements import Run
-from acp_proxy.serve.dead import Dead
+from acp_proxy.serve.dead_proxies import DeadProxies
 from harness.daemons import until
 from harness.postgres import Server, asked, name_of, running
 from tests.cases import each_of
@@ -230,7 +230,7 @@ class TestRoles:
             with closing(open_ledger(url, journals=[tmp_path], warn=warnings)) as looking:
                 assert [found.entry.id for found in looking.rows(Query())] == ["booked"]
                 assert held(looking, CAP) == (usd("0.01"), usd("0.5"))
-                Dead(looking, iter((NOON, NOON + 2 * EXPIRY)).__next__).take_over()
+                DeadProxies(looking, iter((NOON, NOON + 2 * EXPIRY)).__next__).take_over()
             assert warnings.events == []
             assert ledger.settle_dead(NOON + 2 * EXPIRY) == 1
             assert held(ledger, CAP) == (usd("0.51"), 0)

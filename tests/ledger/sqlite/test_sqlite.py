@@ -23,11 +23,11 @@ from acp_proxy.ledger.backends import backend_at
 from acp_proxy.ledger.columns import key_values
 from acp_proxy.ledger.dialects import SQLITE
 from acp_proxy.ledger.migrations import MIGRATIONS
-from acp_proxy.ledger.rows import read_rows
+from acp_proxy.ledger.reading.rows import read_rows
 from acp_proxy.ledger.sqlite.file import connect, identity, patiently, refuse_old_library, set_aside
 from acp_proxy.ledger.sqlite.ledger import SqliteLedger
 from acp_proxy.ledger.sqlite.reader import SqliteReader
-from acp_proxy.ledger.writing import costs_of
+from acp_proxy.ledger.writing.rows import costs_of
 from tests.core.accounts import budget
 from tests.ledger.holds import GONE, account, hold
 from tests.ledger.processes import Process

@@ -16,8 +16,8 @@ from playwright.sync_api import Page, expect
 
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
-from acp_proxy.figures import AT_LEAST, cost_text, counted, decimals_of, percent_text, tokens_text
 from acp_proxy.ledger import open_ledger
+from acp_proxy.text.figures import AT_LEAST, cost_text, counted, decimals_of, percent_text, tokens_text
 from tests.ledger.holds import CAP, GONE, hold
 from tests.ledger.rows import ALICE, BOB, NOON, line, row
 from tests.serve.house import Home

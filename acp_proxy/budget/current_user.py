@@ -1,0 +1,31 @@
+"""Whose budgets are shown to whom: the subject that a command is asked by, and where."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from acp_proxy.config import Config
+from acp_proxy.core.scope import Subject
+
+
+def own_subject(config: Config, cwd: Path | None) -> Subject:
+    """Who asks, with no session yet and no model chosen; no project is looked for where there is no `cwd`."""
+    identity = config.identity
+    project = identity.project or (_project_of(cwd) if cwd else None)
+    agent = config.run.agent or ""
+    return Subject(identity.organisation, identity.user, identity.team, project, os.uname().nodename, agent)
+
+
+def here() -> Path | None:
+    """The working directory; None where it was removed meanwhile."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
+def _project_of(cwd: Path) -> str:
+    from acp_proxy.system.project import project_of  # what reads git's files
+
+    return project_of(cwd)

@@ -1,0 +1,33 @@
+"""What budgets have the ledger keep beside rows: decisions, notices, and that a hold is let go. Waits for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acp_proxy.core.budget import Account
+from acp_proxy.core.notice import Notice
+from acp_proxy.interceptors.budgets.running_turns import Turns
+from acp_proxy.ledger.budgets import Decision
+from acp_proxy.ledger.worker import LedgerWorker
+
+
+class LedgerWrites:
+    """Of one process; done in the ledger's thread, in order, and again until it succeeds."""
+
+    def __init__(self, worker: LedgerWorker, turns: Turns) -> None:
+        self._worker = worker
+        self._turns = turns
+
+    def count(self, accounts: Sequence[Account], decision: Decision) -> None:
+        self._worker.do(lambda ledger: ledger.count_decisions([(account, decision) for account in accounts]))
+
+    def note(self, notice: Notice) -> None:
+        """For people elsewhere."""
+        self._worker.do(lambda ledger: ledger.outbox.note([notice]))
+
+    def release(self, turn: str) -> None:
+        """It used nothing, and never will. After what was asked before, so that nothing of it stays held."""
+        running = self._turns.forget(turn)
+        if running is not None:
+            organisation = running.origin.organisation
+            self._worker.do(lambda ledger: ledger.release(organisation, turn))

@@ -1,0 +1,113 @@
+"""Decides on a prompt: it may go when the ledger holds what it may cost, or as `on_unavailable` says without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget.refusal import refusal_text, unchecked_text, unreachable_text
+from acp_proxy.core.budget.verdict import denies_unpriced
+from acp_proxy.core.effects import Send
+from acp_proxy.interceptor import Admitted, Refusal
+from acp_proxy.interceptors.budgets.circuit_breaker import CircuitBreaker
+from acp_proxy.interceptors.budgets.client_messages import ClientMessages
+from acp_proxy.interceptors.budgets.ledger_writes import LedgerWrites
+from acp_proxy.interceptors.budgets.rules import Rules
+from acp_proxy.interceptors.budgets.running_turns import Running, Turns
+from acp_proxy.interceptors.budgets.sizes import Sizes
+from acp_proxy.interceptors.budgets.warnings import Warnings
+from acp_proxy.ledger import OpenTurn
+from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Held
+from acp_proxy.text.times import zone_info
+
+
+class PromptAdmission:
+    """Of one connection. Called in the event loop; what is asked of the ledger is asked in its own thread."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        breaker: CircuitBreaker,
+        turns: Turns,
+        sizes: Sizes,
+        writes: LedgerWrites,
+        messages: ClientMessages,
+        warnings: Warnings,
+        clock: Callable[[], int],
+    ) -> None:
+        self._rules = rules
+        self._breaker = breaker
+        self._turns = turns
+        self._sizes = sizes
+        self._writes = writes
+        self._messages = messages
+        self._warnings = warnings
+        self._clock = clock
+        self._unchecked: set[str] = set()  # accounts of which it was told: once, though a ledger may come and go
+
+    async def on(self, turn: OpenTurn, running: Running, waited: float, *, unpriced: str | None) -> Refusal | Admitted:
+        """`waited` seconds are gone of the time for it. `unpriced` names its model where that has no price."""
+
+        def hold(ledger: BudgetLedger) -> Held:
+            self._sizes.learn(ledger, running.accounts, turn.origin, turn.model)
+            sizes = [self._sizes.of(account, turn.origin, turn.model) for account in running.accounts]
+            wants = list(zip(running.accounts, sizes, strict=True))
+            held = ledger.hold(turn, wants, self._clock(), self._clock() + EXPIRY, unpriced=unpriced is not None)
+            if held.admitted:
+                self._warnings.claim(ledger, held.standings, turn.origin.user)
+            return held
+
+        held = await self._breaker.ask(hold, lambda late: self._hold(running, late), waited)
+        if held is None:
+            return self._without_ledger(running, unpriced)
+        self._hold(running, held)
+        binding = held.verdict.binding
+        if binding is None:
+            return Admitted(turn.id, tuple(self._warnings.on_admission(turn.session, held.standings)))
+        self._turns.forget(running.id)  # nothing is held
+        return self._refused(turn.session, binding, unpriced if denies_unpriced(binding.account) else None)
+
+    def _refused(self, session: str, binding: Standing, unpriced_model: str | None) -> Refusal:
+        zone = zone_info(binding.account.budget.zone)
+        text = refusal_text(binding, self._clock(), zone, unpriced_model=unpriced_model)
+        return self._messages.refuse(session, binding.account, text)
+
+    def _without_ledger(self, running: Running, unpriced: str | None) -> Refusal | Admitted:
+        """What `on_unavailable` says: go, stay, or go with what this process holds already.
+
+        That a model has no price is known without the ledger.
+        """
+        now = self._clock()
+        opened: list[Account] = []
+        for account in running.accounts:
+            if not account.enforced:
+                continue
+            if unpriced is not None and denies_unpriced(account):
+                self._writes.count([account], "fail_closed")
+                return self._refused(running.session, Standing(account), unpriced)
+            policy = account.budget.on_unavailable or self._rules.on_unavailable
+            size = self._sizes.of(account, running.origin, running.model)
+            left = size.within(self._turns.lease(account.key, now)) if policy == "local" else None
+            if policy == "open":
+                opened.append(account)
+            elif left is None:
+                self._writes.count([account], "fail_closed")
+                return self._messages.refuse(
+                    running.session, account, unreachable_text(account, leased=policy == "local")
+                )
+            else:
+                running.leased[account.key] = left
+        if opened:
+            self._writes.count(opened, "fail_open")
+        return Admitted(running.id, tuple(self._tell_unchecked(running.session, opened)))
+
+    def _tell_unchecked(self, session: str, opened: Sequence[Account]) -> Iterator[Send]:
+        for account in opened:
+            if account.key not in self._unchecked:
+                self._unchecked.add(account.key)
+                yield self._messages.say(session, account, unchecked_text(account), first=True)
+
+    def _hold(self, running: Running, held: Held) -> None:
+        """The ledger's answer, which may come when the prompt has gone without it."""
+        running.held = {account.key: amount for account, amount in held.verdict.holds}
+        running.standings = held.standings

@@ -1,0 +1,157 @@
+"""How sums that are kept come about: the first hold that misses one makes it from totals or rows. From then on whoever
+appends rows adds them to every sum that counts them, in the same transaction and whatever budgets it knows itself.
+
+Where writers do not come one after the other that is put off (`pending_rows.py`). Nothing is ever taken from a sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from acp_proxy.core.budget import Account
+from acp_proxy.core.budget.charge import is_untold, lines_in
+from acp_proxy.core.entry import Entry, UsageLine
+from acp_proxy.core.scope import Scope
+from acp_proxy.core.session_ids import booked
+from acp_proxy.core.windows import DAY, HOUR
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.accounts.balances import Kept, What, kept_of, spent_of, unsummed, what_of, whose_are
+from acp_proxy.ledger.accounts.spending import Spent, organisation_of, spent, together
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.statements import Run, Statement, execute, insert
+
+_LONGEST = 7 * DAY  # then it is made anew: most of those of sessions and processes nobody asks for again
+_MOST = 2**62  # beyond that nothing is kept: a row must never be refused because of a sum
+_MOST_AT_ONCE = 500
+_CHANGE = " ON CONFLICT (org_id, whose, what) DO UPDATE SET spent = excluded.spent"
+_FIND = "SELECT whose, what, kept_until, spent FROM kept_sum WHERE org_id = ? AND whose IN ({places})"
+_REPLACE = f"{_CHANGE}, kept_until = excluded.kept_until"
+
+
+def make(run: Run, accounts: Iterable[Account], now: int, dialect: Dialect) -> None:
+    """Make the sums of accounts anew, and forget those that nobody will ask for; nobody else may do so meanwhile."""
+    for account in accounts:
+        if kept := kept_of(account):
+            organisation, total = organisation_of(account), _added_up(run, account, kept, dialect)
+            run("DELETE FROM kept_sum WHERE org_id = ? AND kept_until < ?", (organisation, now))
+            if _fits(total):
+                total = _asked_for(account.unit, total)
+                made = (organisation, kept.whose, kept.what, _until(account, kept, now), _encoded(total))
+                insert(run, "kept_sum", [made], _REPLACE)
+
+
+def _added_up(run: Run, account: Account, kept: Kept, dialect: Dialect) -> Spent:
+    """All that is spent but what is still to be added, both of one moment."""
+    total, later = Spent(), Spent()
+    if parts := list(spent(0, account, kept.bounds, dialect)):
+        for found in run(*together([*parts, *unsummed(1, account, kept, dialect)])):
+            (later if found[1] == "1" else total).add(found)
+    total.add_all(later, times=-1)
+    return total
+
+
+class Concerned(Struct, frozen=True):
+    """Rows of an organisation by the `Kept.whose` of sums that may count them, and how those sums are found."""
+
+    organisation: str
+    by_whose: Mapping[str, Sequence[Row]]
+    finding: Sequence[Statement]
+
+
+def concerned(rows: Iterable[Row]) -> list[Concerned]:
+    """Made before the transaction, for others wait while it goes on."""
+    by_organisation: dict[str, dict[str, list[Row]]] = {}
+    for row in rows:
+        by_whose = by_organisation.setdefault(row.origin.organisation, {})
+        for whose in whose_are(row.origin, booked(row.entry.session), row.process):
+            by_whose.setdefault(whose, []).append(row)
+    return [Concerned(each, found, list(_finding(each, list(found)))) for each, found in by_organisation.items()]
+
+
+def _finding(organisation: str, names: Sequence[str]) -> Iterator[Statement]:
+    for start in range(0, len(names), _MOST_AT_ONCE):
+        some = names[start : start + _MOST_AT_ONCE]
+        yield _FIND.format(places=", ".join("?" * len(some))), (organisation, *some)
+
+
+def add(run: Run, rows: Iterable[Concerned]) -> None:
+    """Add rows that are new to all sums that count them."""
+    for each in rows:
+        changed = []
+        for whose, what, until, text in execute(run, each.finding):
+            of = what_of(what)
+            counted = list(_counted(of, each.by_whose[whose])) if of else []
+            if of is None or not counted:
+                continue
+            total = spent_of(text)
+            if total is not None:
+                for row, lines in counted:
+                    _count(total, of, row.entry, lines)
+            if total is not None and _fits(total):
+                changed.append((each.organisation, whose, what, until, _encoded(total)))
+            else:
+                run(
+                    "DELETE FROM kept_sum WHERE org_id = ? AND whose = ? AND what = ?", (each.organisation, whose, what)
+                )
+        insert(run, "kept_sum", changed, _CHANGE)
+
+
+def forget(run: Run) -> None:
+    """All sums; nobody else may write meanwhile."""
+    run("DELETE FROM kept_sum", ())
+
+
+def _counted(what: What, rows: Iterable[Row]) -> Iterator[tuple[Row, list[UsageLine]]]:
+    """Those rows that count in a sum, with the lines that do."""
+    for row in rows:
+        if lines := lines_in(what.scope, what.bounds, row.origin, row.entry):
+            yield row, lines
+
+
+def _count(total: Spent, what: What, entry: Entry, lines: Sequence[UsageLine]) -> None:
+    match what.unit:
+        case "turns":
+            total.turns += entry.kind == "turn"
+        case "tokens":
+            total.tokens += sum(line.usage.total for line in lines)
+        case _:
+            for cost in (line.cost for line in lines if line.cost is not None):
+                total.nano[cost.currency] = total.nano.get(cost.currency, 0) + cost.nano
+            total.unpriced += _unpriced(what.scope, entry, lines)
+    if is_untold(entry, what.unit):
+        total.untold += len({line.model for line in lines}) if what.scope.model else 1
+
+
+def _unpriced(scope: Scope, entry: Entry, lines: Iterable[UsageLine]) -> int:
+    if not scope.model:
+        return int(entry.unpriced)
+    return 0 if entry.cost_source == "parent" else sum(line.cost is None and line.usage.total > 0 for line in lines)
+
+
+def _asked_for(unit: str, total: Spent) -> Spent:
+    match unit:
+        case "turns":
+            return Spent(turns=total.turns)
+        case "tokens":
+            return Spent(tokens=total.tokens, untold=total.untold)
+    return Spent(nano=total.nano, unpriced=total.unpriced, untold=total.untold)
+
+
+def _until(account: Account, kept: Kept, now: int) -> int:
+    """When nobody asks for it any more, as far as that can be known."""
+    end = kept.bounds.end
+    if end is None and kept.bounds.start is not None:
+        end = kept.bounds.start + account.budget.window.hours * HOUR
+    return now + _LONGEST if end is None else min(end, now + _LONGEST)
+
+
+def _fits(total: Spent) -> bool:
+    numbers = (total.tokens, total.turns, total.unpriced, total.untold, *total.nano.values())
+    return min(numbers) > -_MOST and max(numbers) < _MOST
+
+
+def _encoded(total: Spent) -> str:
+    return msgspec.json.encode(total).decode()

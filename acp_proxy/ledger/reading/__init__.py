@@ -1,0 +1,1 @@
+"""Reads a ledger. Imports nothing that writes: commands that only look are started again and again."""

@@ -1,0 +1,154 @@
+"""Reading what changes from moment to moment, for who looks every few seconds: the last sessions, running turns, and
+in which days rows were added. Each is a few steps in an index, however old the ledger is. Writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from acp_proxy.core.entry import Origin
+from acp_proxy.ledger import Context, OpenTurn, Query, Row, SessionInfo
+from acp_proxy.ledger.columns import OF_SESSION, SESSION, SESSION_KEY, key_values, organisations, session_info
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.open_turns import OPEN_TURNS, open_turn
+from acp_proxy.ledger.reading.rows import read_contexts, read_last_rows, read_last_turn
+from acp_proxy.ledger.session_keys import beginning_with
+from acp_proxy.ledger.statements import Read
+from acp_proxy.ledger.sums.buckets import A_DAY, DAY_LEVEL, FOUR_WEEKS, LEVELS, WHOLE
+
+_LOOKED_AT = 20  # sessions at a time
+
+_ORDER = ("ended_at", "user_id", "host", "agent", "session")
+_ONE = f"SELECT {SESSION} FROM session WHERE {OF_SESSION}"
+# Of any row, whatever its session.
+_LAST_END = f"""
+SELECT max(t.last_at) FROM series s CROSS JOIN total t
+WHERE s.org_id = ? AND s.user_id = ? AND t.org_id = s.org_id AND t.level = {WHOLE} AND t.series = s.id
+"""
+
+
+class Recent:
+    """Of a ledger that is open; in its thread, and raising what it raises."""
+
+    def __init__(self, read: Read, dialect: Dialect) -> None:
+        self._read = read
+        self._dialect = dialect
+
+    def sessions(
+        self,
+        organisation: str,
+        most: int,
+        before: SessionInfo | None = None,
+        find: str | None = None,
+        user: str | None = None,
+        ended: tuple[int | None, int | None] = (None, None),
+    ) -> list[SessionInfo]:
+        """The last ones by the end of their last row, or those that come `before` one. `ended` is from when to when.
+
+        `find` is a part of their title, user or project, in any case; of users and projects only ASCII has cases.
+        """
+        conditions, values = "", list[Any]()
+        if before is not None:
+            conditions += f" AND ({', '.join(_ORDER)}) < ({', '.join('?' * len(_ORDER))})"
+            origin = before.origin
+            values += [before.ended_at, origin.user, origin.host, origin.agent, before.session]
+        for bound, operator in zip(ended, (">=", "<="), strict=True):
+            if bound is not None:
+                conditions += f" AND ended_at {operator} ?"
+                values.append(bound)
+        if find is not None:
+            folded, typed = ("s.title_folded", "lower(s.user_id)", "lower(s.project)"), ("s.user_id", "s.project")
+            conditions += f" AND ({' OR '.join(map(self._dialect.holds.format, folded + typed))})"
+            values += [find.casefold()] * len(folded) + [find] * len(typed)
+        if user is not None:
+            conditions += " AND user_id || '' = ?"  # an expression: the last sessions of all are soon one's own
+            values.append(user)
+        order = ", ".join(f"{column} DESC" for column in _ORDER)
+        sql = f"SELECT {SESSION} FROM session s WHERE org_id = ? {conditions} ORDER BY {order} LIMIT ?"
+        return [session_info(found) for found in self._read(sql, (organisation, *values, most))]
+
+    def session(self, origin: Origin, session: str) -> SessionInfo | None:
+        found = self._read(_ONE, key_values(origin, session))
+        return session_info(found[0]) if found else None
+
+    def named(self, session: str) -> Iterator[SessionInfo]:
+        """Those of an agent's id, of whomever: a step for each user, host and agent, unless each step is a journey."""
+        if self._dialect.remote:
+            sql = f"SELECT {SESSION} FROM session WHERE session = ? ORDER BY {SESSION_KEY}"
+            yield from map(session_info, self._read(sql, (session,)))
+            return
+        for owner in self._owners():
+            yield from map(session_info, self._read(_ONE, (*owner, session)))
+
+    def keyed(self, beginning: str) -> Iterator[SessionInfo]:
+        """Those whose key in reports begins so."""
+        for organisation in organisations(self._read, Query()):
+            for user, host, agent, session in self._read(*beginning_with(organisation, beginning)):
+                origin = Origin(organisation, user, None, None, host, agent, None, None)
+                if found := self.session(origin, session):
+                    yield found
+
+    def agents(self) -> list[tuple[str, str | None, int]]:
+        """Each agent in the versions that its sessions had last, and when a row of these ended last (Unix ns)."""
+        return self._read("SELECT agent, agent_version, max(ended_at) FROM session GROUP BY 1, 2", ())
+
+    def _owners(self) -> Iterator[tuple[str, str, str, str]]:
+        """Organisations, users, hosts and agents that have sessions, each found by a step in an index."""
+        columns = "org_id, user_id, host, agent"
+        following = f"SELECT {columns} FROM session WHERE ({columns}) > (?, ?, ?, ?) ORDER BY {columns} LIMIT 1"
+        last = ("", "", "", "")
+        while found := self._read(following, last):
+            last = found[0]
+            yield last
+
+    def last_turn(self, organisation: str, user: str) -> Row | None:
+        """The user's turn that began last. Of a team's sessions those that ended later, all of others, are not read."""
+        if not self._read("SELECT 1 FROM session WHERE org_id = ? AND user_id = ? LIMIT 1", (organisation, user)):
+            return None
+        ended: tuple[int | None, int | None] = (None, self._read(_LAST_END, (organisation, user))[0][0])
+        last: Row | None = None
+        before: SessionInfo | None = None
+        # The first one alone: who has few of a team's sessions would have all of them looked through for more.
+        while some := self.sessions(organisation, 1 if last is None else _LOOKED_AT, before, None, user, ended):
+            for session in some:
+                turn = read_last_turn(self._read, session, self._dialect)
+                if turn and (last is None or turn.entry.started_at > last.entry.started_at):
+                    last = turn
+            before = some[-1]
+            if last is not None:  # one that ended before this began has none that began later
+                ended = (last.entry.started_at, None)
+        return last
+
+    def rows(self, session: SessionInfo, most: int) -> list[Row]:
+        """The last ones of a session, of whatever kind, in the order of time."""
+        return read_last_rows(self._read, session, most, self._dialect)
+
+    def contexts(self, session: SessionInfo) -> Iterator[Context]:
+        """After each row of a session."""
+        return read_contexts(self._read, session, self._dialect)
+
+    def open_turns(self, organisation: str, at: int) -> list[OpenTurn]:
+        """Those that a budget holds for at a time (Unix ns), the oldest first."""
+        sql = f"{OPEN_TURNS} WHERE org_id = ? AND expires_at > ? ORDER BY started_at, turn"
+        return [open_turn(found)[0] for found in self._read(sql, (organisation, at))]
+
+    def rows_by_four_weeks(self, organisation: str) -> Mapping[int, int]:
+        """How many rows began in each four weeks since 1970."""
+        sql = "SELECT bucket, sum(row_count) FROM total WHERE org_id = ? AND level = ? GROUP BY bucket"
+        return _counts(self._read(sql, (organisation, LEVELS.index(FOUR_WEEKS))))
+
+    def rows_by_day(self, organisation: str, four_weeks: int) -> Mapping[int, int]:
+        """The same for the days (UTC) since 1970 that are in such four weeks."""
+        sql = """
+            SELECT t.bucket, sum(t.row_count) FROM series s CROSS JOIN total t
+            WHERE s.org_id = ? AND t.org_id = s.org_id AND t.level = ? AND t.series = s.id
+                AND t.bucket >= ? AND t.bucket < ?
+            GROUP BY t.bucket
+        """
+        first = four_weeks * FOUR_WEEKS // A_DAY
+        return _counts(self._read(sql, (organisation, DAY_LEVEL, first, first + FOUR_WEEKS // A_DAY)))
+
+
+def _counts(found: list[tuple[Any, ...]]) -> Mapping[int, int]:
+    return {bucket: int(rows) for bucket, rows in found}

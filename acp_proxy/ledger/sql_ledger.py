@@ -1,0 +1,257 @@
+"""What both backends write in the same SQL. A backend brings `_read`, `_write` and `_lock`, and opens its database.
+
+`_write` may run its work more than once: what it does beside the transaction would be done twice.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from acp_proxy.core.budget import Account
+from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.budget.verdict import decide
+from acp_proxy.core.entry import Origin, SessionState
+from acp_proxy.core.notice import Notice
+from acp_proxy.core.session_ids import booked
+from acp_proxy.ledger import LedgerError, OpenTurn, Query, Row, Warn, session_keys, settings
+from acp_proxy.ledger.accounts import balance_updates, holding, overshoot, pending_rows, standings
+from acp_proxy.ledger.accounts.spending import organisation_of
+from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
+from acp_proxy.ledger.columns import OF_SESSION, key_values
+from acp_proxy.ledger.journal.recovery import append_all, recover
+from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
+from acp_proxy.ledger.open_turns import OPEN_TURNS, dead_turns, open_turn
+from acp_proxy.ledger.owners import Owner, hosts_of
+from acp_proxy.ledger.settings import Settings
+from acp_proxy.ledger.sql_reader import SqlReader
+from acp_proxy.ledger.statements import Run, execute, insertions
+from acp_proxy.ledger.sums import tallies, totals
+from acp_proxy.ledger.sums.reading import read_sums
+from acp_proxy.ledger.sums.tallied import Tallied
+from acp_proxy.ledger.writing.appending import Appending
+from acp_proxy.ledger.writing.copied_tables import CopiedTables
+from acp_proxy.ledger.writing.rows import NOTE_TITLE, STATE, costs_of, state_of, title_values
+
+T = TypeVar("T")
+
+
+class _OwnersGoneError(Exception):
+    """Holds that stand in the way belong to processes that are gone."""
+
+
+class SqlLedger(SqlReader):
+    """A `BudgetLedger`."""
+
+    def __init__(self, warn: Warn, journals: Sequence[Path]) -> None:
+        super().__init__(warn, journals)
+        self._known_series: set[tuple[str, str]] = set()
+
+    @abstractmethod
+    def _write(self, work: Callable[[Run], T]) -> T:
+        """What `work` returns, all of it done or nothing."""
+
+    @abstractmethod
+    def _lock(self, run: Run, accounts: Sequence[Account]) -> None:
+        """Let nobody else hold against these accounts before this transaction ends."""
+
+    def _insert(self, run: Run, inserts: Sequence[holding.Insert]) -> None:
+        """Into several tables, while everyone else may be waiting."""
+        for insert in inserts:
+            execute(run, insertions(*insert))
+
+    @abstractmethod
+    def _lock_sums(self, run: Run, organisation: str) -> None:
+        """Let nobody else make sums of this organisation, or add to them, before this transaction ends."""
+
+    @abstractmethod
+    def _lock_totals(self, run: Run) -> None:
+        """Let nobody else write totals before this transaction ends."""
+
+    @abstractmethod
+    def check(self) -> str: ...
+
+    def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
+        appending = Appending(rows, in_order=in_order)
+        self._known_series |= self._write(
+            lambda run: appending.write(run, self._known_series, self.dialect, self._lock)
+        )
+        for organisation in appending.due:
+            with suppress(LedgerError):  # the rows are there, and count: whoever is next adds them up
+                self._write(partial(self._add_up, organisation))
+        return appending.new
+
+    def _add_up(self, organisation: str, run: Run) -> None:
+        self._lock_sums(run, organisation)
+        pending_rows.add_up(run, organisation)
+
+    def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
+        self._write(lambda run: run(NOTE_TITLE, title_values(origin, session, title, at)))
+
+    def state_of(self, origin: Origin, session: str) -> SessionState | None:
+        key = key_values(origin, booked(session))
+        found = self._read(STATE, key)
+        return state_of(found[0], self._read(*costs_of(self.dialect, key))) if found else None
+
+    def hold(
+        self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, until: int, *, unpriced: bool = False
+    ) -> Held:
+        if not wants:
+            return Held(decide((), ()), ())
+        accounts = [account for account, _ in wants]
+        taking = holding.Taking(turn, wants, until, unpriced=unpriced)
+        question = standings.Question(accounts, now, self.dialect, turn.id)
+
+        def hold(run: Run, *, look_for_dead: bool) -> Held:
+            self._lock(run, accounts)
+            found = question.ask(run, partial(self._make_sums, now))
+            held = taking.decide(run, found, self.dialect, self._insert)
+            # Asking the system costs 20 µs an owner, so only when it matters: a hold that would be forgotten unbooked,
+            # or one that is in the way.
+            suspects = found.expired if held.admitted else standings.owners_of(run, accounts)
+            if look_for_dead and self._any_dead(suspects):
+                raise _OwnersGoneError
+            return held
+
+        try:
+            return self._write(lambda run: hold(run, look_for_dead=True))
+        except _OwnersGoneError:
+            self.settle_dead(now)
+        return self._write(lambda run: hold(run, look_for_dead=False))
+
+    def _any_dead(self, owners: Collection[Owner]) -> bool:
+        hosts = hosts_of(self._journals) if owners else ()
+        return any(owner.host in hosts and owner.is_gone for owner in owners)
+
+    def _make_sums(self, now: int, run: Run, accounts: Sequence[Account]) -> None:
+        self._lock_sums(run, organisation_of(accounts[0]))
+        balance_updates.make(run, accounts, now, self.dialect)
+
+    def release(self, organisation: str, turn: str) -> None:
+        self._write(lambda run: holding.end(run, organisation, [turn]))
+
+    def beat(self, organisation: str, turns: Sequence[str], until: int) -> None:
+        if turns:
+            some = ", ".join("?" * len(turns))
+            sql = f"UPDATE open_turn SET expires_at = ? WHERE org_id = ? AND turn IN ({some}) AND expires_at < ?"
+            self._write(lambda run: run(sql, (until, organisation, *sorted(turns), until)))
+
+    def settle_dead(self, now: int) -> int:
+        recover(self, self._journals, self._warn)
+        dead = dead_turns(self._read, self._journals, now)
+        for each in dead:
+            self._book(each, now)
+        return len(dead)
+
+    def book_held(self, organisation: str, turn: str, now: int, *, from_zero: bool) -> bool:
+        where = "WHERE org_id = ? AND turn = ?"
+        found = self._read(f"{OPEN_TURNS} {where}", (organisation, turn))
+        return bool(found) and self._book(found[0], now, from_zero=from_zero)
+
+    def _book(self, found: tuple[Any, ...], now: int, *, from_zero: bool = False) -> bool:
+        turn, _ = open_turn(found)
+        holds = self._read(holding.HOLDS_OF_TURN, (turn.origin.organisation, turn.id))
+        if holds:  # else it was settled or released meanwhile, or held nothing of anything
+            row = holding.last_known(found, holds, now)
+            if from_zero and not self._said_since(turn):
+                row = replace(row, state=SessionState(model=row.entry.model, from_zero=True))
+            append_all(self, [row], self._warn)
+        self.release(turn.origin.organisation, turn.id)  # also of a row that is refused: it would come up at each start
+        return bool(holds)
+
+    def _said_since(self, turn: OpenTurn) -> bool:
+        """Whether its session has a row that ended after it began, as where its prompt waited behind another."""
+        sql = f"SELECT 1 FROM session WHERE {OF_SESSION} AND ended_at > ?"
+        return bool(self._read(sql, (*key_values(turn.origin, turn.session), turn.started_at)))
+
+    def grant(self, grant: Grant) -> None:
+        values = [getattr(grant, name) for name in _GRANT_FIELDS]
+        sql = f"INSERT INTO granted VALUES ({', '.join('?' * len(values))}) ON CONFLICT DO NOTHING RETURNING 1"
+
+        def work(run: Run) -> None:
+            if run(sql, values):
+                self._insert(run, holding.granting(grant))
+
+        self._write(work)
+
+    def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
+        key = (organisation_of(account), account.notice_key, threshold)
+        teller = os.urandom(8).hex()  # so that who asks again, having lost the answer, is told the same
+
+        def work(run: Run) -> bool:
+            run("INSERT INTO announced VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (*key, teller))
+            note(run, [notice] if notice else [])
+            sql = "SELECT teller FROM announced WHERE org_id = ? AND notice = ? AND threshold = ?"
+            return run(sql, key) == [(teller,)]
+
+        return self._write(work)
+
+    def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:
+        decisions = list(decided)
+        self._write(lambda run: self._insert(run, holding.counting(decisions)))
+
+    def decision_counts(self, organisation: str) -> list[DecisionCount]:
+        sql = """
+            SELECT layer, budget, decision, sum(count) FROM decision WHERE org_id = ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+        """
+        return [DecisionCount(*found) for found in self._read(sql, (organisation,))]
+
+    def overshoots(self, organisation: str) -> list[Overshoot]:
+        of_each = groupby(self._read(overshoot.READ, (organisation,)), itemgetter(0, 1, 2))
+        return [
+            Overshoot(layer, budget, unit, sum(each[-1] for each in found)) for (layer, budget, unit), found in of_each
+        ]
+
+    def note_settings(self, said: Settings) -> None:
+        if settings.is_news(self._read, said):
+            self._write(lambda run: settings.note(run, said))
+
+    def settings(self, organisation: str, now: int) -> list[Settings]:
+        return settings.seen(self._read, organisation, now)
+
+    @property
+    def outbox(self) -> Outbox:
+        return Outbox(self._read, self._write, self.dialect)
+
+    @property
+    def beside(self) -> CopiedTables:
+        return CopiedTables(self._read, self._write)
+
+    def delivery_counts(self, organisation: str) -> list[DeliveryCount]:
+        return self.outbox.counts(organisation)
+
+    @property
+    def tallied(self) -> Tallied:
+        return Tallied(self._read, self._write)
+
+    def rebuild(self) -> bool:
+        def work(run: Run) -> bool:
+            self._lock_totals(run)
+            before = read_sums(run, Query(), (), self.dialect)
+            organisations = [organisation for (organisation,) in run("SELECT DISTINCT org_id FROM session", ())]
+            for organisation in sorted(organisations):
+                self._lock_sums(run, organisation)
+            totals.rebuild(run, organisations)
+            tallies.rebuild(run, organisations)
+            session_keys.note_all(run)  # of sessions that somebody has given another user
+            balance_updates.forget(run)
+            return read_sums(run, Query(), (), self.dialect) == before
+
+        return self._write(work)
+
+
+_GRANT_FIELDS = ("organisation", "id", "layer", "budget", "value", "amount", "unit", "at", "until", "who", "why")
+
+
+def sized(rows: int, size: int) -> str:
+    """`10,887 rows, 5.1 MB`; `size` is bytes."""
+    return f"{rows:,} {'row' if rows == 1 else 'rows'}, {size / 1e6:,.1f} MB"

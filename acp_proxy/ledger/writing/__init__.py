@@ -1,0 +1,1 @@
+"""Writes to a ledger: rows, and copies of one ledger in another."""

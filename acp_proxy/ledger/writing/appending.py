@@ -1,0 +1,51 @@
+"""Rows on their way into a ledger: what can be made of them is made before the transaction, which others wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.accounts import balance_updates, holding, overshoot, pending_rows
+from acp_proxy.ledger.accounts.overshoot import Lock
+from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.notices import note_unpriced
+from acp_proxy.ledger.session_keys import note_sessions
+from acp_proxy.ledger.statements import Run, execute
+from acp_proxy.ledger.sums import tallies
+from acp_proxy.ledger.sums.tallies import Tallies
+from acp_proxy.ledger.sums.totals import Additions
+from acp_proxy.ledger.writing.rows import Prepared, write_rows
+
+
+class Appending:
+    """Written as often as the transaction has to be tried; of rows that are there already nothing changes."""
+
+    def __init__(self, rows: Sequence[Row], *, in_order: bool = False) -> None:
+        self._rows = rows
+        self._in_order = in_order
+        self._prepared = Prepared.of(rows)
+        self._additions = Additions.of(rows)
+        self._tallies = Tallies(rows).statements()
+        self._concerned = balance_updates.concerned(rows)
+        self.new = 0  # rows that were not there
+        self.due: list[str] = []  # organisations whose rows are to be added up when these are committed
+
+    def write(self, run: Run, known: set[tuple[str, str]], dialect: Dialect, lock: Lock) -> set[tuple[str, str]]:
+        """The ids of series that are there now, with their organisations; `known` ones were before."""
+        written = write_rows(run, self._prepared, in_order=self._in_order)
+        self.new = len(written.rows)
+        additions, counted, concerned = self._additions, self._tallies, self._concerned
+        if len(written.rows) < len(self._rows):
+            additions, counted = Additions.of(written.rows), Tallies(written.rows).statements()
+            concerned = balance_updates.concerned(written.rows)
+        note_sessions(run, written.first)
+        note_unpriced(run, written.rows)
+        ended = holding.settle(run, self._rows)
+        tallies.begin_sessions(run, written.first, additions.write(run, known))
+        execute(run, counted)
+        if dialect.serial:
+            balance_updates.add(run, concerned)
+        else:
+            self.due = pending_rows.note(run, written.rows)
+        overshoot.count(run, ended, written.rows, dialect, lock)
+        return set(additions.series)

@@ -1,0 +1,1 @@
+"""The relay inside another program, and what was used as a list."""

@@ -1,0 +1,109 @@
+"""What `acp-proxy status` says: what was spent today, what is left of the tightest budget, the last turn.
+
+Of one user, whoever asks: a ledger may be a whole team's. Renders nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from acp_proxy.budget.accounts import accounts_of
+from acp_proxy.config import Config
+from acp_proxy.core.budget import Account, Standing, account_of
+from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.scope import Dimension, Subject
+from acp_proxy.ledger import Query, Row
+from acp_proxy.report import Line, line_of, sums_of_all
+from acp_proxy.text.times import Zone, begin_of, zone_info
+
+if TYPE_CHECKING:
+    from acp_proxy.ledger.budgets import BudgetReader
+
+FIELDS: Mapping[str, str] = {
+    "today": "what was spent since midnight",
+    "week": "since Monday",
+    "month": "since the first",
+    "turns": "how many turns today",
+    "tokens": "how many tokens today",
+    "budget": "the name of the budget of which least is left",
+    "left": "what is left of it",
+    "limit": "its limit",
+    "used": "how much of it is used, in percent",
+    "resets": "when it resets",
+    "last": "what the last turn cost",
+    "last_tokens": "how many tokens it took",
+    "agent": "its agent",
+    "model": "its model",
+    "context": "how full its context was, in percent",
+}
+"""What a format may name in braces."""
+
+_UNKNOWN: tuple[Dimension, ...] = ("agent", "model")  # of the next prompt
+
+
+class Status(Struct, frozen=True):
+    """`standings` are those of budgets that the user's next prompt is charged to, the tightest first: those that have
+    too little left and refuse it, then by how full they are.
+
+    Those in shadow mode come last: nobody is told of them, nor stopped.
+    """
+
+    user: str
+    zone: Zone
+    at: int  # Unix ns
+    today: Line
+    week: Line
+    month: Line
+    standings: tuple[Standing, ...]
+    last: Row | None
+
+    @property
+    def tightest(self) -> Standing | None:
+        """The budget that a prompt meets first."""
+        first = next(iter(self.standings), None)
+        return first if first and first.account.budget.mode != "shadow" else None
+
+
+def status(ledger: BudgetReader, config: Config, own: Subject, zone: Zone, now: int) -> Status:
+    """Raises LedgerError."""
+    mine = (("organisation", own.organisation), ("user", own.user))
+
+    def since(period: str) -> Line:
+        return line_of("total", sums_of_all(ledger, Query(begin_of(period, zone, now), None, mine)))
+
+    standings = ledger.standing(_accounts(ledger, config, own, now), now)
+    return Status(
+        own.user,
+        zone,
+        now,
+        since("today"),
+        since("week"),
+        since("month"),
+        tuple(sorted(standings, key=_fullness)),
+        ledger.recent.last_turn(own.organisation, own.user),
+    )
+
+
+def _accounts(ledger: BudgetReader, config: Config, own: Subject, now: int) -> list[Account]:
+    """Of budgets that a prompt of this user may meet, whatever the agent and the model; those of turns start empty."""
+    met = [
+        budget
+        for budget in config.budgets
+        if budget.window.name not in ("turn", "session") and budget.may_match(own, _UNKNOWN)
+    ]
+    accounts = accounts_of(ledger, [budget for budget in met if budget.per == "agent"], own, now)
+    for budget in met:
+        if budget.layer != "flag" and budget.per != "agent":
+            accounts.append(account_of(budget, own, now, zone_info(budget.zone), ""))
+    return accounts
+
+
+def _fullness(standing: Standing) -> tuple[bool, bool, int, str]:
+    """The fullest first, by what is left of what is allowed, held money not counted as left; before it what refuses."""
+    used, shadow = standing.spent + standing.held, standing.account.budget.mode == "shadow"
+    refuses = standing.account.enforced and HoldSize.of(standing.account.budget).within(standing.left) is None
+    fullness = 10**6 if standing.allowed <= 0 else used * 10**6 // standing.allowed
+    return shadow, not refuses, -fullness, standing.account.key

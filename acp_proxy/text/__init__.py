@@ -1,0 +1,1 @@
+"""Text for people: figures, times, tables, and what a terminal can show."""
