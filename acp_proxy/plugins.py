@@ -5,18 +5,16 @@ An entry point names a class, or anything that returns an `Interceptor` when cal
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from acp_proxy.interceptor import Interceptor
+from acp_proxy.system.entry_points import GROUP, any_entry_points
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-
-GROUP = "acp_proxy.interceptors"
 
 
 def installed(log: Callable[..., None], path: Sequence[str] | None = None) -> list[Interceptor]:
@@ -33,8 +31,8 @@ def installed(log: Callable[..., None], path: Sequence[str] | None = None) -> li
 def found(path: Sequence[str] | None = None) -> Iterator[tuple[str, Interceptor | str]]:
     """The name of each, with one of it; where it cannot be loaded, with why."""
     searched = list(sys.path if path is None else path)
-    if not any(_mentioned(directory) for directory in searched):
-        return  # the usual case, told in 2 ms; importing importlib.metadata alone takes 40
+    if not any_entry_points(tuple(searched)):
+        return  # the usual case; importing importlib.metadata alone takes 40 ms
     for entry in _entry_points(searched):
         try:
             one = entry.load()()
@@ -42,24 +40,6 @@ def found(path: Sequence[str] | None = None) -> Iterator[tuple[str, Interceptor 
             yield entry.name, f"{type(error).__name__}: {error}"
             continue
         yield entry.name, one if isinstance(one, Interceptor) else "it is no acp_proxy.interceptor.Interceptor"
-
-
-def _mentioned(directory: str) -> bool:
-    """Whether a distribution installed there has an entry point of the group."""
-    try:
-        entries = [
-            entry.path for entry in os.scandir(directory or ".") if entry.name.endswith((".dist-info", ".egg-info"))
-        ]
-    except OSError:
-        return False
-    for entry in entries:
-        try:
-            with open(f"{entry}/entry_points.txt", "rb") as file:  # noqa: PTH123  pathlib is not needed elsewhere
-                if GROUP.encode() in file.read():
-                    return True
-        except OSError:
-            continue
-    return False
 
 
 def _entry_points(path: list[str]) -> list[EntryPoint]:

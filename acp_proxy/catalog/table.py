@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from acp_proxy.core.pricing import Peak, PriceRow, Rates, Step, Tier
 from acp_proxy.system.decoding import json_decoder
 
-_Tier = tuple[int, str]
+
+class _Row(Struct, frozen=True, array_like=True):
+    window: int | None
+    source: int
+    steps: list[tuple[str, str, list[tuple[int, str]]]]
 
 
 class Table(Struct, frozen=True):
@@ -23,7 +27,7 @@ class Table(Struct, frozen=True):
     sources: list[str]
     peaks: dict[str, PeakHours]  # by lab
     aliases: dict[str, str]  # other names of rows
-    rows: dict[str, tuple[int | None, int, list[tuple[str, str, list[_Tier]]]]]
+    rows: dict[str, Raw]  # JSON until one is asked for: as values all of them take 0.4 MB in each relay
 
     @classmethod
     def read(cls, text: bytes) -> Table:
@@ -36,16 +40,16 @@ class Table(Struct, frozen=True):
 
     def row(self, name: str) -> PriceRow:
         """That of a name in `rows`."""
-        window, source, steps = self.rows[name]
+        row = json_decoder(_Row).decode(self.rows[name])
         peak = self.peaks.get(name.partition("/")[0])
         return PriceRow(
             tuple(
                 Step(_ns(since), _rates(rates), tuple(Tier(above, _rates(text)) for above, text in tiers))
-                for since, rates, tiers in steps
+                for since, rates, tiers in row.steps
             ),
-            window,
+            row.window,
             peak.rule if peak else None,
-            self.sources[source],
+            self.sources[row.source],
         )
 
 

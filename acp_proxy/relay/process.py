@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -202,6 +201,8 @@ def table_of_ps(pids: set[int] | None) -> dict[int, Process]:
     which = ["-A"] if pids is None else ["-p", ",".join(map(str, pids))]
     ask = ["/bin/ps", *which, "-o", "pid=", "-o", "ppid=", "-o", "stat="]  # POSIX: what follows `=` is all a heading
     try:
+        import subprocess  # a relay on Linux never needs it
+
         listing = subprocess.run(ask, capture_output=True, check=False, text=True).stdout
     except OSError:
         return {}

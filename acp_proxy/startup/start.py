@@ -135,6 +135,12 @@ def run(options: Mapping[str, str], agent: list[str]) -> int:
     try:
         if not configured:
             config = _load(options)
+        from acp_proxy.system.entry_points import any_entry_points
+
+        if not any_entry_points(tuple(sys.path)):  # interceptors of other packages may use all of asyncio
+            from acp_proxy.startup.relay_imports import import_for_relay
+
+            import_for_relay()
         from acp_proxy.app import run_relay
 
         return run_relay(started, agent, config)

@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[2]
 WRITING = {
     f"acp_proxy.ledger.{name}"
     for name in (
-        *("accounts.holding", "accounts.overshoot", "appending", "journal.records", "journal.recovery"),
-        *("journal.writer", "migrations", "notices", "settings", "sql", "sqlite.ledger", "sqlite.schema"),
-        *("sqlite.turnstile", "sums.tallied", "sums.tallies", "worker", "writing"),
+        *("accounts.holding", "accounts.overshoot", "journal.records", "journal.recovery", "journal.writer"),
+        *("migrations", "notices", "settings", "sql_ledger", "sqlite.ledger", "sqlite.schema", "sqlite.fair_lock"),
+        *("sums.tallied", "sums.tallies", "worker", "writing.appending", "writing.rows"),
     )
 }
 HEAVY = {"asyncio", "csv", "dataclasses", "difflib", "inspect", "logging", "orjson", "rich", "socket", "subprocess"}
