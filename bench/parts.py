@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from bench import right, spawned, traffic
-from bench.goals import AGAIN, BARE, US
+from bench.goals import AGAIN, BARE, SMALLEST, US
 from bench.peer import Peer, proc
 from bench.rounds import Relays, Results, afresh, alive
 from bench.traffic import Figures
@@ -60,8 +60,8 @@ PARTS = {
     "updates": Part(_LIMIT, traffic.updates),
     "usages": Part(_LIMIT, traffic.usages),
     "turns": Part(_LIMIT, traffic.turns),
-    "chunks": Part(_ALL, traffic.chunks),
-    "tail": Part((US, BARE), traffic.tail),
+    "chunks": Part((*_ALL, SMALLEST), traffic.chunks),
+    "tail": Part((US, BARE, SMALLEST), traffic.tail),
     "stream": Part(_ALL, traffic.Stream("msg")),
     "burst": Part(_ALL, traffic.Stream("burst")),
     "duplex": Part(_ALL, traffic.Duplex()),
@@ -88,6 +88,7 @@ def relays(built: Path) -> tuple[dict[str, list[str]], dict[str, str]]:
         AGAIN: in_c,
         US: [str(Path(sys.executable).parent / "acp-proxy"), "run", "--", agent],
         BARE: [sys.executable, str(PEERS / "bare.py"), "--", agent],
+        SMALLEST: [sys.executable, str(PEERS / "smallest.py"), "--", agent],
         "asyncio-json": [sys.executable, str(PEERS / "asyncio_json.py"), "--", agent],
         "exec": [sys.executable, "-c", "import os, sys; os.execv(sys.argv[1], sys.argv[1:])", agent],
     }

@@ -17,6 +17,7 @@ Figures = dict[str, float]
 
 PINGS = 100  # a batch
 PACED = 100
+LONG = 1600  # chunks in one turn, so that the turn is little of what they take
 SLICE = 0.1  # seconds that a batch of a stream should take
 
 
@@ -64,9 +65,7 @@ def chunks(peer: Peer) -> Figures:
 
 def tail(peer: Peer) -> Figures:
     """The same over a longer time, for the few that take long."""
-    return _paced(
-        peer, f"stream n={4 * PACED} size=300 mode=paced us=1000 usage=0", b"agent_message_chunk", _time_in_text
-    )
+    return _paced(peer, f"stream n={LONG} size=300 mode=paced us=1000 usage=0", b"agent_message_chunk", _time_in_text)
 
 
 def usages(peer: Peer) -> Figures:
