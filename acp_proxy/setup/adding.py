@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from acp_proxy.setup.agents import PROXY, RUN, CannotEditError, Shape, entries, inner, is_blank, root
+from acp_proxy.setup.agents import PROXY, RUN, CannotEditError, Shape, entries, inner, root
 from acp_proxy.setup.edits import edited, ending_of, indent_of, quoted, quoted_list, unit_of
-from acp_proxy.setup.jsonc import Array, Object
+from acp_proxy.setup.jsonc import Array, Object, is_empty
 
 _COMMENT = re.compile(r"[ \t]*(?://[^\r\n]*|/\*(?:(?!\*/)[^\r\n])*\*/(?=[ \t]*\r?\n))")
 
 
 def added(text: str, shape: Shape, name: str, title: str, command: Sequence[str]) -> str:
     """The text with the agent after all others. Raises CannotEditError, also for one that is there."""
-    if is_blank(text):
-        text += "{}\n"
+    if is_empty(text):
+        separator = ending_of(text) if text.strip("\ufeff") and not text.endswith("\n") else ""
+        text += f"{separator}{{}}{ending_of(text)}"
     if any(there == name for there, _ in entries(text, shape)):
         raise CannotEditError(f"{name} is there, but does not say what starts it")
     words = [PROXY, *RUN, *command]

@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 from msgspec import Struct
 
-from acp_proxy.setup.jsonc import Array, NotJsonError, Object, parse
+from acp_proxy.setup.jsonc import Array, NotJsonError, Object, is_empty, parse
 
 PROXY = "acp-proxy"
 RUN = ("run", "--")
@@ -63,7 +63,7 @@ def is_wrapped(command: Sequence[str]) -> bool:
 
 def entries(text: str, shape: Shape) -> list[tuple[str, Object]]:
     """The objects that are agents; none where the settings have no place for them. Raises CannotEditError."""
-    if is_blank(text):
+    if is_empty(text):
         return []
     node: Object | None = root(text)
     for key in shape.at:
@@ -114,7 +114,3 @@ def command_of(entry: Object) -> tuple[str, ...] | None:
         case None, str(command), Array(texts=list(args)) if command.strip():
             return (command, *args)
     return None
-
-
-def is_blank(text: str) -> bool:
-    return not text.strip("\ufeff \t\r\n")

@@ -82,6 +82,11 @@ def parse(text: str) -> Node:
     return node
 
 
+def is_empty(text: str) -> bool:
+    """Whether there is no value in it, only space and comments."""
+    return not _Reader(text).peek()
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text

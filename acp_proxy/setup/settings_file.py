@@ -13,6 +13,8 @@ from msgspec import Struct
 from acp_proxy.system.errors import reason_of
 
 _LARGEST = 4 * 1024 * 1024  # read in a few seconds, and no one writes so many settings
+# A copy made with `cp -l` must keep the old text, a shared dotfile must get the new one: only the user knows which it is.
+_LINKED = "has another hard link, which would keep the old text; replace one of them by a copy or a symbolic link"
 
 
 class SettingsError(Exception):
@@ -48,7 +50,7 @@ class SettingsFile(Struct, frozen=True):
         return data
 
     def check(self) -> None:
-        """Raises SettingsError where nobody is allowed to write; that means root, too."""
+        """Raises SettingsError if the file must not be replaced: it is read-only, also for root, or has hard links."""
         for path in (self.target, self.target.parent):
             try:
                 found = path.stat()
@@ -56,6 +58,8 @@ class SettingsFile(Struct, frozen=True):
                 continue
             except OSError as error:
                 raise self._error("cannot be read", error) from error
+            if path == self.target and found.st_nlink > 1:
+                raise SettingsError(f"{self.path}: {_LINKED}, nothing was done")
             if found.st_mode & 0o222 and os.access(path, os.W_OK):
                 continue
             if path == self.target:

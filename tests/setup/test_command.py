@@ -162,6 +162,36 @@ def test_a_link_stays_and_what_it_leads_to_changes(machine: Machine) -> None:
     assert real.read_text() == SETTINGS
 
 
+def test_settings_with_another_hard_link_are_left_alone(machine: Machine) -> None:
+    path = machine.write("zed", SETTINGS)
+    other = machine.home / "dotfiles.json"
+    other.hardlink_to(path)
+    line = (
+        "~/.config/zed/settings.json: has another hard link, which would keep the old text; "
+        "replace one of them by a copy or a symbolic link, nothing was done"
+    )
+    assert machine.refusal("zed") == machine.refusal("zed", "claude") == line
+    other.unlink()
+    machine.setup("zed")
+    other.hardlink_to(path)
+    assert machine.refusal("zed", undo=True) == line
+    assert other.samefile(path)
+    other.unlink()
+    machine.setup("zed", undo=True)
+    assert path.read_text() == SETTINGS
+
+
+@pytest.mark.parametrize("text", ["// mine", "// mine\n", "/* theme */\r\n// mine\r\n"])
+def test_comments_alone_are_kept_before_the_agent_that_is_added(machine: Machine, text: str) -> None:
+    path = machine.write("zed", text)
+    machine.setup("zed", "gemini")
+    comments, _, settings = path.read_bytes().decode().partition("{")
+    assert comments.rstrip("\n") == text.rstrip("\n")
+    assert list(json.loads("{" + settings)["agent_servers"]) == ["Gemini CLI (acp-proxy)"]
+    machine.setup("zed", undo=True)
+    assert path.read_bytes() == text.encode()
+
+
 def test_where_there_is_no_file_an_agent_makes_one_and_an_undo_takes_it_away(machine: Machine) -> None:
     said = machine.setup("jetbrains", "gemini")
     path = machine.home / ".jetbrains/acp.json"
@@ -174,7 +204,19 @@ def test_where_there_is_no_file_an_agent_makes_one_and_an_undo_takes_it_away(mac
     assert list(path.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["", "\n", "{}", "{\n}\n", "\ufeff", "// mine\n{ /* nothing yet */ }\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        "{}",
+        "{\n}\n",
+        "\ufeff",
+        "// mine\n{ /* nothing yet */ }\n",
+        "// mine\n",
+        "// mine",
+    ],
+)
 def test_an_agent_is_added_to_settings_without_any(machine: Machine, text: str) -> None:
     path = machine.write("zed", text)
     machine.setup("zed", "claude")
@@ -414,6 +456,8 @@ def test_without_a_vault_there_is_one_line(machine: Machine, known: str) -> None
         (b'{"a": "%s"}' % (b"x" * 20_000_000), "too large for settings, nothing was done"),
         ("[" * 100_000, "not valid JSON, line 1: expected no more than 200 levels, nothing was done"),
         ("", f"no agents in it; {OFFER}"),
+        ("// none yet\n/* none */\n", f"no agents in it; {OFFER}"),
+        ("// one\n/* two", "not valid JSON, line 2: expected a value, nothing was done"),
         ('{"agent_servers": {}}', f"no agents in it; {OFFER}"),
         ('{"agent_servers": {"claude": {"env": {}}}}', f"does not say what starts claude; {OFFER}"),
     ],
