@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_proxy.config import Config
-from acp_proxy.config.applied import catalog_of, profiles_of
+from acp_proxy.config.applied import catalog_of, keeps_titles, profiles_of
 from acp_proxy.core.conversation import Conversation
 from acp_proxy.core.entry import Origin
 from acp_proxy.core.meter import Meter
@@ -26,7 +26,6 @@ from acp_proxy.interceptors.relay_counters import RelayCounters
 from acp_proxy.interceptors.usage_updates import UsageUpdates
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.backends import backend_at
-from acp_proxy.ledger.places import is_postgres
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.log import Log
 from acp_proxy.plugins import installed
@@ -106,7 +105,7 @@ def _bookkeepers(
         agent=config.run.agent,
         project_of=None if config.identity.project else project_of,
         process=counted_by,
-        titles=config.share_titles or not is_postgres(config.ledger.url),
+        titles=keeps_titles(config, config.ledger.url),
         later=loop.call_later,
     )
     counters = RelayCounters(worker, traffic, organisation, process, later=loop.call_later)

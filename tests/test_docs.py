@@ -75,6 +75,7 @@ def test_defaults_stand_in_the_table(tmp_path: Path) -> None:
         ("ledger.url", defaults.ledger.url.replace("/home/alice", "~")),
         ("ledger.on_unavailable", defaults.ledger.on_unavailable),
         ("ledger.admission_timeout", f"{defaults.ledger.admission_timeout * 1000:.0f}ms"),
+        ("ledger.titles", defaults.ledger.titles),
         ("pricing.cache_write", defaults.pricing.cache_write),
         ("share_titles", defaults.share_titles),
     ):

@@ -207,14 +207,14 @@ def _prices(arguments: argparse.Namespace) -> int:
 
 
 def _ledger(arguments: argparse.Namespace) -> int:
-    from acp_proxy.ledger.places import is_postgres
+    from acp_proxy.config.applied import keeps_titles
     from acp_proxy.ledger.writing.copying import copy
 
     config = options.config(arguments)
     source = config.ledger.url if arguments.source is None else arguments.source
     target = config.ledger.url if arguments.target is None else arguments.target
     with closing(open_ledger(source, must_exist=True)) as old, closing(open_ledger(target)) as new:
-        copied = copy(old, new, titles=config.share_titles or not is_postgres(target))
+        copied = copy(old, new, titles=keeps_titles(config, target))
         by_organisation = old.summed(Query(), ("organisation",))
     grants = f" and {counted(copied.grants, 'grant')}" if copied.grants else ""
     part = f"{copied.rows:,} of " if copied.rows < copied.read else ""

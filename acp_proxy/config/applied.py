@@ -1,10 +1,11 @@
-"""What a configuration says of prices and of agents, as the catalog and the core take it. Reads no file."""
+"""What a configuration says of prices, agents and titles, as other rooms take it. Reads no file."""
 
 from __future__ import annotations
 
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
 from acp_proxy.core.agents import ProfileOverride
+from acp_proxy.ledger.places import is_postgres
 
 
 def catalog_of(config: Config) -> Catalog:
@@ -15,3 +16,8 @@ def catalog_of(config: Config) -> Catalog:
 def profiles_of(config: Config) -> dict[str, ProfileOverride]:
     """The user's word on how agents count, by the agent's name."""
     return {name: ProfileOverride(counts.scope, counts.input) for name, counts in config.agents.items()}
+
+
+def keeps_titles(config: Config, url: str) -> bool:
+    """Whether the ledger at `url` gets the titles of sessions."""
+    return config.ledger.titles and (config.share_titles or not is_postgres(url))

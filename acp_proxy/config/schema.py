@@ -54,6 +54,7 @@ KEYS: dict[str, Check] = {
     "ledger.url": ledger_url,
     "ledger.on_unavailable": one_of("open", "closed", "local"),
     "ledger.admission_timeout": duration,
+    "ledger.titles": flag,
     "budget.name": text,
     "budget.scope.user": patterns,
     "budget.scope.team": patterns,

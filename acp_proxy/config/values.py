@@ -40,6 +40,9 @@ class LedgerChoice(Struct, frozen=True):
     url: str  # with an absolute path: a journal names the ledger that it was written for
     on_unavailable: Literal["open", "closed", "local"] = "local"
     admission_timeout: float = 0.25  # seconds
+    titles: bool = (
+        True  # of sessions, which may repeat words of a prompt; false keeps none, whatever `share_titles` says
+    )
 
 
 class Price(Struct, frozen=True):

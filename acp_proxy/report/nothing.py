@@ -12,7 +12,7 @@ from acp_proxy.text.times import Zone
 
 _FEW = 5  # names that are listed where none is like the one that was typed
 _UNTITLED = {
-    False: "no title of any session: no agent has told one.",
+    False: "no title of any session: no agent has told one, or `ledger.titles = false` keeps them out.",
     True: "no title of any session: a ledger on PostgreSQL gets titles only with `share_titles = true`.",
 }
 

@@ -29,6 +29,7 @@ level = "debug"
 url = "sqlite:///~/ledger.db"
 on_unavailable = "closed"
 admission_timeout = "2s"
+titles = false
 [pricing]
 cache_write = "1h"
 [prices."my-gateway/big-model"]
@@ -53,7 +54,11 @@ def test_without_any_file_everything_has_a_default(machine: Machine) -> None:
     assert (config.run.agent, config.run.summary, config.run.estimate) == (None, True, True)
     assert (config.log.file, config.log.level) == (None, "warning")
     assert config.ledger.url == f"sqlite:///{machine.home}/.local/state/acp-proxy/ledger.db"
-    assert (config.ledger.on_unavailable, config.ledger.admission_timeout) == ("local", 0.25)
+    assert (config.ledger.on_unavailable, config.ledger.admission_timeout, config.ledger.titles) == (
+        "local",
+        0.25,
+        True,
+    )
     assert (config.pricing.cache_write, config.pricing.prices, config.aliases, config.agents) == ("5m", {}, {}, {})
     assert not config.share_titles
     assert (config.files, config.overruled) == ((), ())
@@ -68,7 +73,11 @@ def test_every_key_arrives_where_it_is_read(machine: Machine) -> None:
     assert (config.run.agent, config.run.summary, config.run.estimate) == ("my-agent", False, False)
     assert (config.log.file, config.log.level) == (machine.home / "acp.log", "debug")
     assert config.ledger.url == f"sqlite:///{machine.home}/ledger.db"
-    assert (config.ledger.on_unavailable, config.ledger.admission_timeout) == ("closed", 2.0)
+    assert (config.ledger.on_unavailable, config.ledger.admission_timeout, config.ledger.titles) == (
+        "closed",
+        2.0,
+        False,
+    )
     assert config.pricing.cache_write == "1h"
     assert config.pricing.prices == {"my-gateway/big-model": Price("1.20", "6", "0.12", "1.5", "2.4", 200_000)}
     assert config.aliases == {"default": "anthropic/claude-opus-5-5"}

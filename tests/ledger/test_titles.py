@@ -35,6 +35,20 @@ def test_a_ledger_has_titles_where_the_configuration_shares_them(url: str, tmp_p
 
 
 @ONE_AT_A_TIME
+def test_one_key_keeps_titles_out_of_every_ledger(url: str, tmp_path: Path) -> None:
+    (title,) = titles(Team(tmp_path, url, "share_titles = true\nledger.titles = false"))
+    assert title is None
+
+
+def test_a_copy_leaves_titles_behind_where_the_configuration_keeps_none(tmp_path: Path) -> None:
+    with closing(open_ledger(f"sqlite:///{tmp_path}/old.db", journals=())) as ledger:
+        ledger.append([row(state=SessionState(title="Fix the tests"))])
+    team = Team(tmp_path, f"sqlite:///{tmp_path}/new.db", "ledger.titles = false")
+    team.copy_from(f"sqlite:///{tmp_path}/old.db")
+    assert [session["title"] for session in team.report("session")["rows"]] == [None]
+
+
+@ONE_AT_A_TIME
 @pytest.mark.parametrize("title", [None, "Fix the tests"])
 def test_a_title_that_is_not_found_is_told_with_whether_there_is_any(url: str, title: str | None) -> None:
     with closing(open_ledger(url, journals=())) as ledger:
@@ -43,7 +57,9 @@ def test_a_title_that_is_not_found_is_told_with_whether_there_is_any(url: str, t
     if title:
         assert told == 'It has no session with "docs" in its title.'
     elif url.startswith("sqlite"):
-        assert told == "It has no title of any session: no agent has told one."
+        assert (
+            told == "It has no title of any session: no agent has told one, or `ledger.titles = false` keeps them out."
+        )
     else:
         why = "a ledger on PostgreSQL gets titles only with `share_titles = true`"
         assert told == f"It has no title of any session: {why}."

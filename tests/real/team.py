@@ -37,6 +37,11 @@ class Team:
     def report(self, by: str) -> dict[str, Any]:
         return self._json("report", "--by", by, "--tz", "UTC")
 
+    def copy_from(self, ledger: str) -> None:
+        """All rows of another ledger into the team's."""
+        command = [*self._words("ledger", "copy"), "--from", ledger]
+        subprocess.run(command, env=self._environment(), capture_output=True, timeout=SECONDS, check=True)
+
     def budgets(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._json("budget", "list")["budgets"]
         return found
