@@ -17,6 +17,7 @@ from acp_proxy.text.table import Column
 from acp_proxy.text.times import PERIODS, Zone
 
 _LONGEST_NAME = 48
+_SHORT_KEY = 6  # signs of 16, as they are rarely the same twice in a ledger
 
 
 class Figure(Struct, frozen=True):
@@ -97,7 +98,10 @@ def _started(line: Line, zone: Zone) -> str:
 
 
 def _session(line: Line) -> str:
-    return (line.about.title or line.about.session) if isinstance(line.about, SessionInfo) else ""
+    """Its title. Else its project, and what `acp-proxy session` takes for its key; start and agent have columns."""
+    if not isinstance(line.about, SessionInfo):
+        return ""
+    return clean(line.about.title or "") or f"{line.about.origin.project or 'untitled'} · {line.key[:_SHORT_KEY]}"
 
 
 def _user(line: Line) -> str:

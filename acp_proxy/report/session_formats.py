@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from itertools import tee
 from typing import Any
 
 from msgspec.structs import replace
 
-from acp_proxy.ledger import Row
+from acp_proxy.ledger import Row, SessionInfo
 from acp_proxy.report import Line, turn_line
 from acp_proxy.report.context import context_of, points
 from acp_proxy.report.context_plot import context_plot
@@ -59,8 +60,8 @@ def _head(found: SessionReport) -> str:
     until = f"{ended:%H:%M}" if ended.date() == began.date() else f"{ended:%Y-%m-%d %H:%M}"
     used, size = info.context_used, info.context_size
     facts = (
-        ("session", clean(info.title or info.session)),
-        ("id", clean(info.session) if info.title else ""),
+        ("session", clean(info.title or "") or _untitled(info, began)),
+        ("id", clean(info.session)),
         ("key", line.key),
         ("agent", clean(" ".join(part for part in (info.origin.agent, info.origin.agent_version) if part))),
         ("model", clean(", ".join(found.models))),
@@ -72,6 +73,12 @@ def _head(found: SessionReport) -> str:
         ("cost", cost_text(line.costs, decimals_of(line.costs), at_least=line.cost_at_least > 0)),
     )
     return aligned([fact for fact in facts if fact[1]], [False, False])
+
+
+def _untitled(info: SessionInfo, began: datetime) -> str:
+    """What people know a session by that has no title."""
+    parts = (info.origin.agent, info.origin.project, f"{began:%Y-%m-%d %H:%M}")
+    return clean(" · ".join(part for part in parts if part))
 
 
 def _turns(found: SessionReport, every: bool) -> tuple[Iterator[table.Part], list[str]]:

@@ -13,7 +13,8 @@ from msgspec import Struct
 from acp_proxy.system.errors import reason_of
 
 _LARGEST = 4 * 1024 * 1024  # read in a few seconds, and no one writes so many settings
-# A copy made with `cp -l` must keep the old text, a shared dotfile must get the new one: only the user knows which it is.
+# A copy made with `cp -l` must keep the old text, a shared dotfile must get the new one. Only the user knows which one
+# it is.
 _LINKED = "has another hard link, which would keep the old text; replace one of them by a copy or a symbolic link"
 
 

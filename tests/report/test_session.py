@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from acp_proxy.core.entry import SessionState
-from acp_proxy.ledger import Row
+from acp_proxy.ledger import Query, Row
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.report import session_formats, session_key
+from acp_proxy.report import report as reported
+from acp_proxy.report import session_formats, session_key, tables
 from acp_proxy.report.context import Point, thinned
 from acp_proxy.report.context_plot import HEIGHT, context_plot
 from acp_proxy.report.session import NoSuchSession, SessionReport, session_report
@@ -165,12 +167,24 @@ def test_people_get_what_it_is_about_the_plot_and_the_turns(ledger: BudgetLedger
     assert "agent" not in turns  # which the head names
 
 
+def test_a_session_without_a_title_is_found_by_what_a_report_calls_it(ledger: BudgetLedger) -> None:
+    ledger.append([turn(session=f"019ac0de-{number}", at=number) for number in range(3)])
+    query = Query(where=(("organisation", "default"),))
+    listed = (
+        "".join(tables.plain(reported(ledger, "session", query, times.UTC_ZONE))).split("\n\n")[0].splitlines()[1:-1]
+    )
+    named = [re.search(r"web · (\w{6}) ", text) for text in listed]
+    ids = {found(ledger, name[1]).info.session for name in named if name}
+    assert ids == {"019ac0de-0", "019ac0de-1", "019ac0de-2"}
+
+
 def test_what_is_not_known_of_a_session_has_no_line(ledger: BudgetLedger) -> None:
     bare = replace(BOB, agent_version=None, project=None)
     head, _, _ = plain(found(ledger, "s1", row(line(None, None), origin=bare)), every=False).partition("\n\n")
     facts = [" ".join(each.split()) for each in head.splitlines()]
-    assert facts[:1] + facts[2:] == [
-        "session s1",
+    assert facts[:2] + facts[3:] == [
+        "session claude-agent-acp · 2026-11-21 12:00",
+        "id s1",
         "agent claude-agent-acp",
         "user bob",
         "when 2026-11-21 12:00 to 12:01",
@@ -289,5 +303,5 @@ def test_all_turns_are_read_as_they_are_written(ledger: BudgetLedger) -> None:
     ledger.append([row(line("opus", "2", "EUR"), at=NOON + 7000 * MINUTE)])
     report = session_report(ledger, "s1", MINE, times.UTC_ZONE, NOON + HOUR)
     listed = [text for text in plain(report, every=True).splitlines() if "2026-" in text or "2027-" in text]
-    assert len(listed) - 1 == len(report.turns.lines) == report.rows == 6001  # one line of the head has the day, too
+    assert len(listed) - 2 == len(report.turns.lines) == report.rows == 6001  # two lines of the head have the day, too
     assert len(told(report)["turns"]) == 6001

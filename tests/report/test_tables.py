@@ -73,7 +73,7 @@ def test_several_currencies_have_a_column_each(ledger: Ledger) -> None:
             [
                 "started|session|agent|turns|prompt|cached|completion|total|context|USD|credits",
                 "2026-11-21 12:00|Fix the tests|claude-agent-acp|1|1,000|10%|50|1,050|15%|$2.0000",
-                "2026-11-21 12:01|s2|codex-acp|1|200|0%|20|220|-|≥ 3.0000 credits",
+                "2026-11-21 12:01|web · 71bbf5|codex-acp|1|200|0%|20|220|-|≥ 3.0000 credits",
                 "total|2|1,200|8%|70|1,270|≥ $2.0000|≥ 3.0000 credits",
             ],
         ),
