@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -31,6 +32,36 @@ for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
 def pytest_sessionstart() -> None:
     if Path(ADMIN_FILE).exists():
         pytest.exit(f"tests start commands that would obey {ADMIN_FILE}: move it away, or run scripts/test as root", 2)
+
+
+# Where pytest looks for programs that a test needs; servers are in /usr/sbin, which is not on every PATH.
+_PROGRAMS = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"
+_MISSING = "not installed: "
+_PACKAGES = {  # of Debian, where the package is not called like the program
+    "amtool": "prometheus-alertmanager",
+    "promtool": "prometheus",
+    "systemd-analyze": "systemd",
+}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose programs are not installed: `scripts/test` passes on a machine with only Python and git."""
+    for marker in item.iter_markers("needs"):
+        if missing := [name for name in marker.args if not shutil.which(name, path=_PROGRAMS)]:
+            pytest.skip(_MISSING + ", ".join(missing))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which programs would let more tests run, and which tests passed only at the second try."""
+    skips = [report.longrepr for report in terminalreporter.stats.get("skipped", [])]
+    reasons = [str(skip[2]).removeprefix("Skipped: ") for skip in skips if isinstance(skip, tuple)]
+    missing = [reason.removeprefix(_MISSING) for reason in reasons if reason.startswith(_MISSING)]
+    if missing:
+        programs = {program for names in missing for program in names.split(", ")}
+        packages = " ".join(sorted({_PACKAGES.get(program, program) for program in programs}))
+        terminalreporter.write_line(f"{len(missing)} tests were skipped; to run them: apt install {packages}")
+    for report in terminalreporter.stats.get("rerun", []):
+        terminalreporter.write_line(f"FLAKY: {report.nodeid} failed, and was tried once more")
 
 
 _LONGEST_NAME = 200  # of a parameter

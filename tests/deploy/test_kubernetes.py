@@ -30,7 +30,6 @@ def of(name: str) -> dict[str, Any]:
     return loaded
 
 
-@pytest.mark.real
 def test_every_manifest_fits_the_schema_of_its_kind() -> None:
     manifests = sorted(KUBERNETES.glob("*/*.yaml"))
     status, says = run(
@@ -39,7 +38,6 @@ def test_every_manifest_fits_the_schema_of_its_kind() -> None:
     assert status == 0, says
 
 
-@pytest.mark.real
 @pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl is not installed")
 @pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.name)
 def test_kustomize_builds_it_with_the_version_and_the_configuration(overlay: Path) -> None:

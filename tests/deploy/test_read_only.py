@@ -14,8 +14,6 @@ from harness.daemons import started
 from harness.ports import free_port
 from harness.postgres import running
 
-pytestmark = pytest.mark.real
-
 PROXY = str(Path(sys.executable).parent / "acp-proxy")
 LOCKED = """
 set -e

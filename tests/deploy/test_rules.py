@@ -30,19 +30,19 @@ ALERTS = [rule for rule in rules() if "alert" in rule]
 RECORDED = [rule["record"] for rule in rules() if "record" in rule]
 
 
-@pytest.mark.real
+@pytest.mark.needs("promtool")
 @pytest.mark.parametrize("path", sorted((PROMETHEUS / "tests").glob("*.yml")), ids=lambda path: path.stem)
 def test_the_rules_do_what_their_own_tests_say(path: Path) -> None:
     promtool("test", "rules", str(path), within=300)  # it computes for seconds, on a busy machine for minutes
 
 
-@pytest.mark.real
+@pytest.mark.needs("promtool")
 def test_prometheus_takes_the_rules_and_its_configuration() -> None:
     promtool("check", "rules", "--lint=all", "--lint-fatal", *map(str, RULES))
     promtool("check", "config", "--syntax-only", str(PROMETHEUS / "prometheus.yml"))
 
 
-@pytest.mark.real
+@pytest.mark.needs("promtool")
 def test_alertmanager_takes_its_configuration() -> None:
     status, says = run("amtool", "check-config", ROOT / "deploy/alertmanager/alertmanager.yml")
     assert status == 0, says

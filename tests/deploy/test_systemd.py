@@ -28,7 +28,7 @@ def units(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.real
+@pytest.mark.needs("systemd-analyze")
 @pytest.mark.parametrize("whose", ["system", "user"])
 def test_systemd_takes_the_units(units: Path, whose: str) -> None:
     found = [str(path) for path in (units / whose).iterdir()]
@@ -36,7 +36,7 @@ def test_systemd_takes_the_units(units: Path, whose: str) -> None:
     assert analyze("verify", f"--{whose}", "--recursive-errors=no", *found) == ""
 
 
-@pytest.mark.real
+@pytest.mark.needs("systemd-analyze")
 @pytest.mark.parametrize(("unit", "exposure"), [("acp-proxy-serve.service", 15), ("acp-proxy-metrics.service", 40)])
 def test_a_unit_is_locked_up(units: Path, unit: str, exposure: int) -> None:
     analyze("security", "--offline=yes", f"--threshold={exposure}", str(units / "system" / unit))

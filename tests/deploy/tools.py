@@ -14,7 +14,7 @@ _SECONDS = 60
 def run(program: str | Path, *arguments: str | Path, environ: Mapping[str, str] | None = None) -> tuple[int, str]:
     """Its status, and what it says on stdout and stderr. Raises AssertionError when it is not installed."""
     found = shutil.which(program, path=str(Path(sys.executable).parent)) or shutil.which(program)
-    assert found, f"{program} is not installed; .ci/run installs what real tests need"
+    assert found, f"{program} is not installed; scripts/test and .ci/run install it"
     command = [found, *map(str, arguments)]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=_SECONDS, check=False)
     return done.returncode, done.stdout + done.stderr

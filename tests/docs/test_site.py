@@ -27,13 +27,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-@pytest.mark.real
+@pytest.mark.needs("chromium")
 @pytest.mark.xdist_group("site")
 def test_every_page_is_there_and_all_links_and_anchors_are_found(site: Path) -> None:
     assert {page.stem for page in PAGES} <= {page.stem for page in site.glob("*.html")}
 
 
-@pytest.mark.real
+@pytest.mark.needs("chromium")
 @pytest.mark.xdist_group("site")
 def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
     loaded = {source for page in site.glob("*.html") for source in sources(page.read_text(encoding="utf-8"))}
@@ -43,7 +43,7 @@ def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
     assert re.findall(r"url\(['\"]?(?:https?:)?//[^)]*\)|@import[^;]*", styles) == []
 
 
-@pytest.mark.real
+@pytest.mark.needs("chromium")
 @pytest.mark.xdist_group("site")
 def test_no_name_in_a_table_is_broken_in_mid_word(site: Path) -> None:
     broken = """[...document.querySelectorAll('td code')].filter(name =>

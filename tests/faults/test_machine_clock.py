@@ -72,7 +72,7 @@ class Machine:
         return self.asked("status", "--format", "json")["today"]["cost"]
 
 
-@pytest.mark.real
+@pytest.mark.needs("faketime")
 @pytest.mark.parametrize(("days", "first", "both"), [(1, "0.25", "0.75"), (-1, "0", "0.5"), (3, "0.25", "0.75")])
 def test_a_turn_over_which_the_clock_is_set_is_charged_once_at_its_cost(
     days: int, first: str, both: str, tmp_path: Path

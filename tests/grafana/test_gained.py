@@ -10,7 +10,7 @@ from grafana.build.promql import gained, gained_ahead
 from harness.prometheus import Prometheus, prometheus
 from tests.grafana.dashboards import ALL_TARGETS, chosen, filled
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("grafana")]
+pytestmark = [pytest.mark.needs("prometheus", "promtool"), pytest.mark.xdist_group("grafana")]
 
 BEGIN, EVERY = 1_795_000_000 - 1_795_000_000 % 3600, 60
 HOUR = 3600

@@ -22,7 +22,7 @@ from tests.grafana.dashboards import ALL_TARGETS, PATHS, Target, chosen, filled,
 from tests.grafana.past import BEGIN, FIRST_SCRAPE, HOUR
 from tests.real.team import Team
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("grafana")]
+pytestmark = [pytest.mark.needs("prometheus", "promtool"), pytest.mark.xdist_group("grafana")]
 
 # Hours before the end: all that was scraped, parts of it, one that begins before anything was.
 WINDOWS = [(FIRST_SCRAPE, NOW), (NOW - 7 * HOUR, NOW), (NOW - 9 * HOUR, NOW - 2 * HOUR), (NOW - HOUR, NOW)]

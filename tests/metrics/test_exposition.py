@@ -111,7 +111,7 @@ def test_what_is_no_text_does_not_break_the_rest() -> None:
     assert exposition([family]).decode().splitlines()[-1] == 'acp_proxy_x{a="?\ufffd"} 1'
 
 
-@pytest.mark.real
+@pytest.mark.needs("promtool")
 def test_promtool_has_nothing_to_say(ledger: BudgetLedger, config: Config) -> None:
     names = ["opus", 'quo"te', "back\\slash", "line\nbreak", "carriage\rreturn", "x" * 300, "\x01\x7f\u2028"]
     ledger.append([row(line(name), context_used=1, context_size=2) for name in names])

@@ -12,7 +12,7 @@ import yaml
 from harness.daemons import SECONDS
 from tests.real.alertmanager import alertmanager, webhook
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.needs("prometheus-alertmanager", "amtool")
 
 SHIPPED = Path(__file__).parents[2] / "deploy/alertmanager/alertmanager.yml"
 

@@ -10,12 +10,8 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-import pytest
-
 from harness.postgres import running
 from tests.real.team import Team
-
-pytestmark = pytest.mark.real
 
 OPERATING = (Path(__file__).parents[2] / "docs/operating.md").read_text(encoding="utf-8")
 

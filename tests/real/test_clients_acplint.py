@@ -16,8 +16,6 @@ from tests.real.clients import sdk_agent
 from tests.real.clients.linting import QUICK, details, report, verdicts
 from tests.real.runs import PROXY
 
-pytestmark = pytest.mark.real
-
 RELAY = [*PROXY, "run", "--"]
 STRICT = [sys.executable, str(Path(sdk_agent.__file__))]
 LENIENT = [sys.executable, "-m", "acp_proxy.demo_agent"]

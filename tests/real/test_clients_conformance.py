@@ -14,8 +14,6 @@ from tests.real.clients.conformance import Record, Subject, record
 from tests.real.clients.judging import judged
 from tests.real.runs import PROXY
 
-pytestmark = pytest.mark.real
-
 AGENT = [sys.executable, str(Path(sdk_agent.__file__))]
 
 

@@ -19,7 +19,7 @@ from tests.real.clients.sdk_agent import EverythingAgent
 from tests.real.clients.sdk_client import EverythingClient, Talk, everything, talk
 from tests.real.runs import PROXY
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("sdk")]  # both talks are held once
+pytestmark = pytest.mark.xdist_group("sdk")  # both talks are held once
 
 AGENT = [sys.executable, str(Path(sdk_agent.__file__))]
 

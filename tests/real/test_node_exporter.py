@@ -16,7 +16,7 @@ from harness.ports import free_port
 from tests.ledger.rows import line, row
 from tests.metrics.scrapes import Scraped
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.needs("prometheus-node-exporter")
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,7 +13,7 @@ from harness.ports import free_port
 from harness.prometheus import Prometheus
 from tests.real.team import Team
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("prometheus")]
+pytestmark = [pytest.mark.needs("prometheus", "promtool"), pytest.mark.xdist_group("prometheus")]
 
 SHIPPED = Path(__file__).parents[2] / "deploy/prometheus"
 

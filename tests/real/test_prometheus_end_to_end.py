@@ -16,7 +16,7 @@ from harness.prometheus import Prometheus, Sample, prometheus
 from tests.real.alertmanager import alertmanager, webhook
 from tests.real.team import Team
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("prometheus")]
+pytestmark = [pytest.mark.needs("prometheus", "promtool"), pytest.mark.xdist_group("prometheus")]
 
 RULES = sorted((Path(__file__).parents[2] / "deploy/prometheus").glob("*.rules.yml"))
 SESSIONS = [  # recording, and who pays

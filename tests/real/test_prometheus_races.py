@@ -19,7 +19,7 @@ import yaml
 from harness.daemons import SECONDS, until
 from harness.prometheus import Prometheus, prometheus
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("prometheus")]
+pytestmark = [pytest.mark.needs("prometheus", "promtool"), pytest.mark.xdist_group("prometheus")]
 
 RULES = Path(__file__).parents[2] / "deploy/prometheus/recording.rules.yml"
 SPENT = b"""

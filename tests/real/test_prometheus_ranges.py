@@ -16,7 +16,7 @@ from harness.daemons import until
 from harness.prometheus import Prometheus, prometheus
 from tests.real.team import Team
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("prometheus")]
+pytestmark = [pytest.mark.needs("prometheus", "promtool"), pytest.mark.xdist_group("prometheus")]
 
 BEGAN = 1_793_491_200  # a full hour
 HOUR, SCRAPE = 3600, 60  # seconds

@@ -10,7 +10,7 @@ import pytest
 from harness.prometheus import Series, prometheus
 from tests.real.alertmanager import alertmanager, webhook
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.needs("prometheus", "promtool")
 
 BEGAN = 1_793_500_000
 HISTORY = "# TYPE cost counter\n" + "".join(

@@ -13,7 +13,7 @@ import pytest
 
 from acp_proxy.completion import SHELLS, script_of
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.needs("zsh", "fish")
 
 SECONDS = 60
 TYPED = [

@@ -18,7 +18,7 @@ from harness.ports import free_port
 from harness.postgres import Server, as_somebody
 from tests.ledger.processes import Process
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.needs("pgbouncer")
 
 SETTINGS = """\
 [databases]

@@ -12,7 +12,7 @@ from tests.ledger.rows import line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import Open
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.xdist_group("page")]
 
 
 @pytest.mark.parametrize("width", [360, 1280])

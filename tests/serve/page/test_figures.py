@@ -23,7 +23,7 @@ from tests.ledger.rows import ALICE, BOB, NOON, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import ZONE, Open
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.xdist_group("page")]
 
 RANGES = {
     "today": "today",

@@ -12,7 +12,7 @@ from tests.ledger.rows import line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import Open
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.xdist_group("page")]
 
 IMAGE = '<img src=x onerror="document.title=1">'
 SCRIPT = "</script><script>document.title=2</script>"

@@ -17,7 +17,7 @@ from tests.ledger.rows import row as ledger_row
 from tests.serve.house import Home
 from tests.serve.page.conftest import Open
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page-use")]
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.xdist_group("page-use")]
 
 AGENT = """
 import json, sys

@@ -13,7 +13,7 @@ from tests.ledger.rows import ALICE, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import Open
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.xdist_group("page")]
 
 AGENT = "@agentclientprotocol/claude-agent-acp"
 CURRENCIES = {"USD": "123456.78", "credits": "2077.79", "EUR": "12.5", "BTC": "0.25", "GBP": "7", "JPY": "125000"}

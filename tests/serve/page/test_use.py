@@ -14,7 +14,7 @@ from tests.ledger.rows import ALICE, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import ZONE, Open
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page-use")]
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.xdist_group("page-use")]
 
 
 def test_every_range_and_key_can_be_chosen_and_is_in_the_address(address: str, open_page: Open) -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 from tests.pace import slower
 from tests.serve.page.conftest import ZONE
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page")]
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.xdist_group("page")]
 
 MOST = 120 * 1024  # bytes
 SOON = 3000  # ms; some 100 on an idle machine, but tests share theirs, and it may be slow

@@ -1,0 +1,106 @@
+"""The first commands of README.md, as somebody runs them in a fresh clone with an empty home and a bare environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SECONDS = 300
+
+
+def first_commands() -> list[str]:
+    block = README.partition("```sh\n")[2].partition("```")[0]
+    return [line.partition("#")[0].strip() for line in block.splitlines()]
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """The files that git knows, with what is not committed yet: an uncommitted mistake is to be found, too."""
+    files = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0")
+    for name in filter(None, files):
+        if (source := ROOT / name).is_file():
+            target = tmp_path / "clone" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+            target.chmod(source.stat().st_mode)
+    return tmp_path / "clone"
+
+
+def bare(home: Path, *, path: str = "") -> dict[str, str]:
+    """Nothing but HOME and PATH, and what this machine's pip needs to find packages."""
+    home.mkdir(exist_ok=True)
+    packages = {name: value for name, value in os.environ.items() if name.startswith("PIP_") and "INDEX" in name}
+    return {"HOME": str(home), "PATH": path or f"{Path(sys.base_prefix) / 'bin'}:/usr/bin:/bin", **packages}
+
+
+def test_the_first_block_has_one_command_to_try_it_and_one_to_test_it() -> None:
+    assert first_commands() == ["scripts/demo", "scripts/test"]
+
+
+def test_ci_runs_the_readmes_test_command() -> None:
+    commands = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
+    assert any(re.match(rf"{first_commands()[1]}( \||$)", line) for line in commands)
+
+
+def test_the_first_command_shows_a_metered_session_in_a_bare_environment(clone: Path, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [clone / first_commands()[0]],
+        env=bare(tmp_path / "home"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as demo:
+        assert demo.stderr is not None
+        first = demo.stderr.readline()
+        ready = (clone / ".venv/bin/acp-proxy").exists()
+        out, err = demo.communicate(timeout=SECONDS)
+    assert first.startswith("acp-proxy: making .venv")
+    assert not ready  # it says what it does before it does it
+    assert "installing acp-proxy" in err
+    assert demo.returncode == 0, err
+    assert "$ acp-proxy report --by turn" in out
+    assert "total" in out
+    assert (clone / ".venv/bin/acp-proxy").exists()
+    assert list((tmp_path / "home").rglob("*acp-proxy*")) == []  # nothing is left in the home directory
+
+
+def test_the_second_command_passes_tests_in_a_bare_environment(clone: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [clone / first_commands()[1], "tests/core/test_money.py"],
+        env=bare(tmp_path / "home"),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr.startswith("acp-proxy: making .venv")
+
+
+def test_a_python_that_cannot_make_an_environment_says_what_to_install(clone: Path, tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "env", "head", "dirname", "cat"):
+        (programs / name).symlink_to(f"/usr/bin/{name}")
+    hides = "import sys; sys.modules.update(dict.fromkeys(('ensurepip', 'venv', 'pip')))"
+    (programs / "python3").write_text(
+        f'#!/bin/sh\n[ "$1" = -c ] && exec "{sys.executable}" -c "{hides}\n$2"\nexec "{sys.executable}" "$@"\n'
+    )
+    (programs / "python3").chmod(0o755)
+    done = subprocess.run(
+        [clone / first_commands()[0]],
+        env=bare(tmp_path / "home", path=str(programs)),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1].endswith("On Debian or Ubuntu: apt install python3-venv")
