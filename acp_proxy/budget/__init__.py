@@ -46,6 +46,6 @@ def with_unit(amount: int, limit: Limit) -> str:
 
 def reset_text(account: Account) -> str:
     """When it resets, in the budget's zone: `24 Nov 00:00 CET`, `never`."""
-    if account.bounds.end is None:
+    if account.resets_at is None:
         return _NO_END[account.budget.window.name]
-    return f"{datetime.fromtimestamp(account.bounds.end // SECOND, zone_info(account.budget.zone)):%d %b %H:%M %Z}"
+    return f"{datetime.fromtimestamp(account.resets_at // SECOND, zone_info(account.budget.zone)):%d %b %H:%M %Z}"

@@ -41,7 +41,7 @@ def described(standing: Standing) -> dict[str, object]:
         "scope": {**budget.scope.texts, **{name: [value] for name, value in whose(account).items()}},
         "window": budget.window.text,
         "window_start": rfc3339_or_none(account.bounds.start),
-        "resets_at": rfc3339_or_none(account.bounds.end),
+        "resets_at": rfc3339_or_none(account.resets_at),
         "unit": account.unit,
         "mode": budget.mode,
         "limit": exact_text(account.limit, account.unit),

@@ -167,8 +167,10 @@ def currency(value: object) -> str:
     name = text(value)
     if name in ("tokens", "turns"):
         raise ValueError(f'expected a currency such as "USD"; a limit of {name} is {{ {name} = … }}')
-    if len(name) == 3 and name.isalpha() and not name.isupper():
-        raise ValueError(f'expected a currency such as "USD"; did you mean "{name.upper()}"?')
+    from acp_proxy.core.money import currency_code
+
+    if (code := currency_code(name)) != name:
+        raise ValueError(f'expected a currency such as "USD"; did you mean "{code}"?')
     return name
 
 

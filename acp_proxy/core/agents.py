@@ -53,7 +53,7 @@ class Profile(Struct, frozen=True):
     saves_cost_at_end: bool = False  # a cost that goes on does so from an older value after a process that was killed
     cost_anew: bool = False  # a cost that goes on begins at 0 where the context is cleared: then it tells a `used` of 0
     repriced: bool = False  # the cost of the whole session moves with the model, without a call
-    fork_inherits: bool = False  # a fork's cost begins with its parent's
+    fork_inherits: bool | None = False  # a fork's cost begins with its parent's; None: it may, and so may its counters
     shares_cost: bool = False  # each of its processes tells what all of them spent on a session
     cost_at_end: bool = False  # its cost comes when all work of the turn is done
     # The `used` of its `usage_update`.
@@ -71,7 +71,7 @@ class ProfileOverride(Struct, frozen=True):
     input: InputCounts | None = None
 
 
-UNKNOWN = Profile("turn", cost="unknown", known=False)
+UNKNOWN = Profile("turn", cost="unknown", known=False, fork_inherits=None)
 
 _CLAUDE = Profile(
     "turn",

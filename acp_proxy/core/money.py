@@ -1,7 +1,7 @@
 """Money as an integer number of nano-units (10**-9) with its currency; never a float, never mixed.
 
-A currency is any string ("USD", "EUR", "credits"): it is compared, and never converted but for a budget
-that has a rate for it.
+A currency is an ISO 4217 code ("USD", "EUR") or any other name ("credits"). It is compared, and converted only by a
+budget that has a rate for it.
 """
 
 from __future__ import annotations
@@ -59,6 +59,12 @@ class Money(Struct, frozen=True):
 
     def minus(self, other: Money) -> Money:
         return self.plus(Money(-other.nano, other.currency))
+
+
+def currency_code(name: str) -> str:
+    """The one spelling of a currency: `usd`, `Usd` and ` USD` are `USD`. A name that is no ISO code keeps its case."""
+    plain = name.strip()
+    return plain.upper() if len(plain) == 3 and plain.isascii() and plain.isalpha() else plain
 
 
 def rounded(number: int, step: int) -> int:

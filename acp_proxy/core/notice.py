@@ -125,7 +125,7 @@ def _of_budget(standing: Standing) -> dict[str, Any]:
         "mode": budget.mode,
         "window": budget.window.text,
         "zone": budget.zone,
-        "resets_at": account.bounds.end,
+        "resets_at": account.resets_at,
     }
 
 

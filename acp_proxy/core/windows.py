@@ -12,6 +12,7 @@ from msgspec import Struct
 
 SECOND = 1_000_000_000
 HOUR = 3600 * SECOND
+QUARTER_HOUR = HOUR // 4
 DAY = 24 * HOUR
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
@@ -60,14 +61,14 @@ class Window(Struct, frozen=True):
         """The window that `at` is in.
 
         A calendar window begins with the first instant of its first day in `zone`: local midnight, the first of two,
-        or where the clock skips midnight, the moment it does. A rolling window has no end, so that rows still count
-        after the clock was set back.
+        or where the clock skips midnight, the moment it does. A rolling window ends with the quarter hour that is over
+        an hour ahead: the clocks of two machines differ, and one is set back, but what is dated next year counts then.
         """
         match self.name:
             case "turn" | "session" | "total":
                 return Bounds()
             case "rolling":
-                return Bounds(at - self.hours * HOUR)
+                return Bounds(at - self.hours * HOUR, -(-at // QUARTER_HOUR) * QUARTER_HOUR + HOUR)
         first = self._first_day((_EPOCH + timedelta(seconds=at // SECOND)).astimezone(zone).date())
         following = self._next(first)
         while (end := _start_of(following, zone)) <= at:  # the clock was set back over midnight: the day goes on

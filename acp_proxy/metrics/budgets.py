@@ -49,7 +49,7 @@ def budgets(readings: Readings) -> Iterator[Family]:
     ]
     text = "What a budget does where it is spent, and over which time it counts."
     yield Family("acp_proxy_budget_info", "gauge", text, ("budget", "mode", "window"), modes)
-    resets = [((name,), end) for name, standing in least.items() if (end := standing.account.bounds.end) is not None]
+    resets = [((name,), end) for name, standing in least.items() if (end := standing.account.resets_at) is not None]
     yield Family(
         "acp_proxy_budget_reset_timestamp_seconds",
         "gauge",

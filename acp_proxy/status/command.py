@@ -68,7 +68,7 @@ def _rendered(found: Status, form: str | None) -> str:
 
 def _until(found: Status, remote: bool) -> int:
     """How long the answer can be kept, in Unix ns."""
-    ends = [standing.account.bounds.end for standing in found.standings]
+    ends = [standing.account.resets_at for standing in found.standings]
     latest = found.at + (_KEPT_REMOTE if remote else _KEPT)
     return min(latest, day_after(found.at, found.zone), *(end for end in ends if end is not None))
 

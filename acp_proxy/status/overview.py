@@ -17,7 +17,7 @@ from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.scope import Dimension, Subject
 from acp_proxy.ledger import Query, Row
 from acp_proxy.report import Line, line_of, sums_of_all
-from acp_proxy.text.times import Zone, begin_of, zone_info
+from acp_proxy.text.times import Zone, begin_of, day_after, zone_info
 
 if TYPE_CHECKING:
     from acp_proxy.ledger.budgets import BudgetReader
@@ -71,8 +71,10 @@ def status(ledger: BudgetReader, config: Config, own: Subject, zone: Zone, now: 
     """Raises LedgerError."""
     mine = (("organisation", own.organisation), ("user", own.user))
 
+    end_of_today = day_after(now, zone)  # rows may be dated later, by a clock that was wrong
+
     def since(period: str) -> Line:
-        return line_of("total", sums_of_all(ledger, Query(begin_of(period, zone, now), None, mine)))
+        return line_of("total", sums_of_all(ledger, Query(begin_of(period, zone, now), end_of_today, mine)))
 
     standings = ledger.standing(_accounts(ledger, config, own, now), now)
     return Status(

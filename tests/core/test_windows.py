@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from acp_proxy.core.windows import HOUR, SECOND, Bounds, Weekday, Window
+from acp_proxy.core.windows import HOUR, QUARTER_HOUR, SECOND, Bounds, Weekday, Window
 from tests.cases import each_of
 from tests.core.accounts import NOW, instant
 
@@ -238,7 +238,17 @@ def test_a_fixed_offset_is_a_zone_too() -> None:
 def test_a_rolling_window_looks_back_exactly_so_many_hours_whatever_the_clocks_did(
     zone: ZoneInfo, at: int, hours: int
 ) -> None:
-    assert Window("rolling", hours).bounds(at, zone) == Bounds(at - hours * HOUR, None)
+    assert Window("rolling", hours).bounds(at, zone).start == at - hours * HOUR
+
+
+@given(instants, instants)
+def test_a_rolling_window_counts_what_is_dated_an_hour_ahead_and_no_more_than_a_quarter_later(
+    at: int, later: int
+) -> None:
+    end = Window("rolling", 24).bounds(at, UTC).end
+    assert end is not None
+    assert HOUR <= end - at < HOUR + QUARTER_HOUR
+    assert Window("rolling", 24).bounds(at, UTC).cover(later) is (at - 24 * HOUR <= later < end)
 
 
 @pytest.mark.parametrize("name", ["turn", "session", "total"])
@@ -290,4 +300,4 @@ def test_any_other_word_is_refused_with_what_was_expected(text: str) -> None:
 def test_times_are_nanoseconds_since_1970() -> None:
     at = 1_795_294_800_000_000_000  # 2026-11-21T21:00Z
     assert Window("day").bounds(at, UTC) == Bounds(1_795_219_200_000_000_000, 1_795_305_600_000_000_000)
-    assert Window("rolling", 24).bounds(at, UTC) == Bounds(1_795_208_400_000_000_000)
+    assert Window("rolling", 24).bounds(at, UTC) == Bounds(1_795_208_400_000_000_000, 1_795_298_400_000_000_000)

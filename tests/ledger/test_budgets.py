@@ -44,6 +44,21 @@ class TestHolds:
         assert refused.verdict.binding.held == usd("1")
         assert held(ledger, CAP) == (0, usd("1"))
 
+    def test_a_rolling_window_counts_what_a_clock_dated_up_to_an_hour_ahead_and_nothing_later(
+        self, ledger: BudgetLedger
+    ) -> None:
+        rolling = account(budget("9 USD", window="rolling:24h"), at=NOON)
+        for at in (NOON - 24 * HOUR - 1, NOON - MINUTE, NOON + HOUR - 1, NOON + HOUR, NOON + 365 * 24 * HOUR):
+            ledger.append([row(line("opus", "1"), at=at)])
+        assert held(ledger, rolling) == (usd("2"), 0)
+        later = account(budget("9 USD", window="rolling:24h"), at=NOON + HOUR)
+        assert held(ledger, later) == (usd("3"), 0)
+
+    def test_rows_of_any_spelling_of_a_currency_count_in_a_budget(self, ledger: BudgetLedger) -> None:
+        for spelling in ("USD", "usd", "Usd", " USD", "credits"):
+            ledger.append([row(line("opus", "1", spelling))])
+        assert held(ledger, CAP) == (usd("4"), 0)
+
     def test_turns_that_ask_for_one_account_together_all_see_what_is_held(self, ledger: BudgetLedger) -> None:
         rolling = budget("1 USD", window="rolling:24h")
         now, soon = account(rolling), account(rolling, at=NOON + MINUTE)

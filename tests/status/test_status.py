@@ -64,6 +64,12 @@ def _with(budgets: tuple[Budget, ...]) -> Config:
     return structs.replace(load({}, {"HOME": "/nonexistent"}), budgets=budgets)
 
 
+def test_rows_dated_after_today_are_no_spend_of_today(ledger: BudgetLedger) -> None:
+    midnight = NOON + 12 * HOUR
+    answer = found(ledger, row(SPENT), row(SPENT, at=midnight - 1), row(SPENT, at=midnight), row(SPENT, at=NOON * 2))
+    assert [each.turns for each in (answer.today, answer.week, answer.month)] == [2, 2, 2]
+
+
 def test_today_this_week_and_this_month_begin_at_local_midnights(ledger: BudgetLedger) -> None:
     days = (0, 5, 6, 40)  # of a Saturday
     shown = found(ledger, *(row(SPENT, at=NOON - days_ago * DAY) for days_ago in days))

@@ -89,7 +89,7 @@ from acp_proxy.core.acp.reading import (
     update_of,
     wanted_model,
 )
-from acp_proxy.core.acp.values import count, label, mapping, text
+from acp_proxy.core.acp.values import count, label, mapping, number, text
 from acp_proxy.core.acp.writing import (
     answer_to,
     cancel_line,
@@ -169,6 +169,7 @@ __all__ = [
     "meta_of",
     "model_of",
     "notice_line",
+    "number",
     "opened_session",
     "opening",
     "ours_in",

@@ -6,7 +6,6 @@ Of agents' own `_meta` only `quota` is read here, which three of them share; the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -15,10 +14,10 @@ from msgspec import Struct, field
 from acp_proxy.core.acp.characters import text_length
 from acp_proxy.core.acp.names import ENDED, FAILED, OUTPUT_UPDATES, THOUGHT_UPDATES
 from acp_proxy.core.acp.reading import Update, meta_of
-from acp_proxy.core.acp.values import count, label, mapping, text
+from acp_proxy.core.acp.values import count, label, mapping, number, text
 from acp_proxy.core.events import Counters, Meta, ModelCounters
 from acp_proxy.core.jsonrpc import decode
-from acp_proxy.core.money import Money
+from acp_proxy.core.money import Money, currency_code
 
 _LARGE = 1 << 18  # bytes of a line above which its parts are not measured one by one
 _DIGITS = 16  # of the largest count
@@ -127,8 +126,8 @@ def count_in(json: bytes) -> int | None:
 def cost_of(fields: Mapping[str, Any]) -> Money | None:
     """The cumulative cost of a `usage_update`."""
     cost = mapping(fields.get("cost"))
-    amount, currency = cost.get("amount"), label(cost.get("currency"))
-    if currency is None or isinstance(amount, bool) or not isinstance(amount, int | Decimal):
+    amount, currency = number(cost.get("amount")), currency_code(label(cost.get("currency")) or "")
+    if amount is None or not currency:
         return None
     try:
         money = Money.of(amount, currency)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
 _MOST = 10**12  # no honest count is larger, and sums of millions of such fit a ledger's column
+_NUMBER = re.compile(r"[+-]?\d{1,40}(?:\.\d{0,40})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _LONGEST = 300  # characters of a name: databases index no text of any length
 
 
@@ -33,11 +35,20 @@ def storable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
 
 
+def number(value: Any) -> int | Decimal | None:
+    """A number, also one that is written in quotes: the official SDK for Python reads both."""
+    if isinstance(value, str):
+        plain = value.strip()
+        return Decimal(plain) if _NUMBER.fullmatch(plain) else None
+    return value if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
+
+
 def count(value: Any) -> int | None:
     """A number of tokens. `300.0` is one, too: an integer by JSON Schema's word, and what some languages write."""
-    if isinstance(value, Decimal):
-        return int(value) if value.is_finite() and 0 <= value <= _MOST and value == int(value) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST else None
+    found = number(value)
+    if isinstance(found, Decimal):
+        return int(found) if found.is_finite() and 0 <= found <= _MOST and found == int(found) else None
+    return found if found is not None and 0 <= found <= _MOST else None
 
 
 def mapping(value: Any) -> dict[str, Any]:

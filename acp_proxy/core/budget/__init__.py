@@ -129,12 +129,22 @@ class Account(Struct, frozen=True):
         return self.budget.mode == "enforce"
 
     @property
+    def moves(self) -> bool:
+        """Whether its window is another one at each moment."""
+        return self.budget.window.name == "rolling"
+
+    @property
+    def resets_at(self) -> int | None:
+        """When its window ends and the next one begins; None for one that moves, or has no end."""
+        return None if self.moves else self.bounds.end
+
+    @property
     def notice_key(self) -> str:
         """What a threshold is announced under, once: `key`, and for a rolling window once in each of its lengths.
 
         Holds of a rolling window stand under one `key` for ever, but its warnings may come again.
         """
-        if self.budget.window.name != "rolling" or self.bounds.start is None:
+        if not self.moves or self.bounds.start is None:
             return self.key
         return f"{self.key}#{self.bounds.start // (self.budget.window.hours * HOUR)}"
 
@@ -227,7 +237,7 @@ def _key(budget: Budget, where: tuple[tuple[str, str], ...], bounds: Bounds) -> 
 
     The unit is: what is held in one currency is no amount of another, nor of tokens.
     """
-    start = bounds.start if bounds.end is not None else None
+    start = None if budget.window.name == "rolling" else bounds.start
     whose = dict(where)
     if budget.owner is not None:
         whose.setdefault("user", budget.owner)

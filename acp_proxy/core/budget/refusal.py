@@ -94,17 +94,17 @@ def reset_text(account: Account, now: int, zone: tzinfo) -> str:
             return "It is for this session: a new one starts at 0."
         case "rolling":
             return f"It is for the last {account.budget.window.hours} h, and comes free as they pass."
-    if account.bounds.end is None:
+    if account.resets_at is None:
         return "It does not reset."
-    end = (_EPOCH + timedelta(seconds=account.bounds.end // SECOND)).astimezone(zone)
+    end = (_EPOCH + timedelta(seconds=account.resets_at // SECOND)).astimezone(zone)
     at = f"on {end:%Y-%m-%d} at {end:%H:%M} {account.budget.zone}"
     if _is_over(account, now):  # a turn that began before goes on
         return f"It was reset {at}."
-    return f"It resets {at}, in {_duration(account.bounds.end - now)}."
+    return f"It resets {at}, in {_duration(account.resets_at - now)}."
 
 
 def _is_over(account: Account, now: int) -> bool:
-    return account.bounds.end is not None and account.bounds.end <= now
+    return account.resets_at is not None and account.resets_at <= now
 
 
 def _name(account: Account) -> str:

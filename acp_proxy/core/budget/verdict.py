@@ -81,6 +81,6 @@ def mid_turn(standing: Standing, own_hold: int, so_far: int) -> MidTurn:
 def _binds_until(standing: Standing) -> float:
     """The user is told of the budget that will be in the way longest; of equal ones the first."""
     account = standing.account
-    if account.bounds.end is not None:
-        return account.bounds.end
+    if account.resets_at is not None:
+        return account.resets_at
     return float("inf") if account.budget.window.name == "total" else 0

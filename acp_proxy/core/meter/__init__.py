@@ -288,15 +288,24 @@ class Meter:
 
     def _between_turns(self, account: SessionAccount, at: int, now: Counters | None) -> list[Event]:
         """Book what cumulative counters say was used since they were last booked."""
+        unsure = now is not None and account.tokens.may_go_on(now)
         since = account.tokens.advance(now) if now is not None else None
-        return self._booked_between(account, at, since_last(since, account.profile).usage, None)
+        usage = since_last(since, account.profile).usage
+        return self._booked_between(account, at, usage, None, at_least=unsure)
 
-    def _booked_between(self, account: SessionAccount, at: int, usage: Usage, kind: Kind | None) -> list[Event]:
+    def _booked_between(
+        self, account: SessionAccount, at: int, usage: Usage, kind: Kind | None, *, at_least: bool = False
+    ) -> list[Event]:
         increase = account.cost.take()
         if account.paid_otherwise and increase.reported:
             increase, account.paid_otherwise = Increase(), False
         entry = self._rows.between_turns(
-            account, at, usage, increase, kind or ("compaction" if account.compacted else "autonomous")
+            account,
+            at,
+            usage,
+            increase,
+            kind or ("compaction" if account.compacted else "autonomous"),
+            at_least=at_least,
         )
         if entry is None:
             return []

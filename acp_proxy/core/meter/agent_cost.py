@@ -14,9 +14,16 @@ from acp_proxy.core.agents import Profile
 from acp_proxy.core.money import Money, plus
 from acp_proxy.core.usage import Usage
 
+_FELL = "the agent's cost fell, and is taken to have begun again at 0"
+_FORKED = "the agent's cost may have gone on from what the session had cost before it was forked"
+
 
 class Increase(Struct, frozen=True):
-    """What the agent's cost grew by since it was last taken."""
+    """What the agent's cost grew by since it was last taken.
+
+    `inherited`: of a fork, the cost of its parent, which is left out of `amounts`; if the fork's cost began at 0, it
+    belongs to them. `unsure` says why `amounts` may be wrong; it is empty where they are certain.
+    """
 
     amounts: tuple[Money, ...] = ()  # one per currency, none of them 0
     reported: bool = False  # the agent said something about cost
@@ -24,6 +31,8 @@ class Increase(Struct, frozen=True):
     carried_over: bool = False  # the first since a load in a new process: may hold spend that nobody reported
     doubted: bool = False  # the counter may have begun at 0 meanwhile, and have passed where it stood
     presumed: tuple[Money, ...] = ()  # booked for that spend already, because its proxy died
+    inherited: Money | None = None
+    unsure: str = ""
 
     def beyond_presumed(self, amount: Money) -> Money:
         """What is left to book of spend that nobody reported: the larger of both counts, not both."""
@@ -42,15 +51,20 @@ class AgentCost:
         "_booked_for_first",
         "_carried_over",
         "_doubted",
+        "_falls_unexplained",
         "_first",
         "_goes_on",
+        "_grown",
+        "_inherited",
         "_known",
         "_may_go_on",
         "_of_turns",
         "_others",
+        "_parent",
         "_presumed",
         "_reported",
         "_restarts",
+        "_unsure",
         "last",
         "pending",
     )
@@ -59,6 +73,7 @@ class AgentCost:
         self.last: Money | None = None  # as last reported or restored
         self._goes_on = profile.cost == "carried"
         self._may_go_on = profile.cost in ("carried", "unknown")
+        self._falls_unexplained = profile.cost == "unknown"
         self._of_turns = profile.cost == "turn"  # its last word is what the turn costs
         self._restarts = profile.cost == "restarts"
         self._anew = profile.cost_anew  # where its context is cleared
@@ -68,6 +83,10 @@ class AgentCost:
         self.pending: tuple[Money, ...] = ()  # reported, and not taken yet
         self._adopted: Money | None = None  # a first value that nothing could be compared with
         self._presumed: tuple[Money, ...] = ()  # booked for turns of which the first one since a load may tell
+        self._grown = 0  # nano-units by which `last` grew since it was taken: so much may be corrected
+        self._parent: Money | None = None  # of a fork: the cost of its parent, until it has told its own
+        self._inherited: Money | None = None  # of a fork: the same, since it has told one that may go on from there
+        self._unsure = ""
         self._first: Money | None = None  # the same once it was taken, for `settle`
         self._booked_for_first: tuple[Money, ...] = ()  # in its place, by tokens and prices
         self._reported = self._baseless = self._carried_over = self._doubted = False
@@ -89,14 +108,26 @@ class AgentCost:
     def begin(self, *, at_zero: bool) -> None:
         """A session is opened: at 0, or at what it cost in another process, which somebody must tell."""
         self.last, self._known = None, at_zero
+        self._parent = self._inherited = None
+        self._grown, self._unsure = 0, ""
         self._others.clear()
         self._presumed = ()
         self._first = None
         self._ahead = None  # of a counter that says nothing any more
 
+    def fork(self, parent: Money | None) -> None:
+        """The session is a fork whose cost may begin with that of its parent. It is at 0 in any currency."""
+        self.begin(at_zero=parent is not None and not parent.nano)
+        self._parent = parent if parent is not None and parent.nano else None
+
+    @property
+    def stood(self) -> Money | None:
+        """Where it stands by all that is known, for a fork of this session. 0 of no currency is 0."""
+        return self.last or self._parent or (Money(0, "") if self._known else None)
+
     def stand_at(self, value: Money) -> None:
         """Without anything being spent: the value moved, or a fork begins with its parent's."""
-        self.last, self._known = value, True
+        self.last, self._known, self._parent = value, True, None
 
     def restore(self, value: Money, presumed: tuple[Money, ...] = ()) -> None:
         """What the ledger knows; late is better than never while nothing was taken. 0 is that in any currency.
@@ -109,6 +140,17 @@ class AgentCost:
         elif (first := self._adopted) is not None and _is_within(value, first):
             self._add(Money(first.nano - value.nano, first.currency))
             self._adopted, self._baseless, self._carried_over, self._presumed = None, False, True, presumed
+
+    def restore_parent(self, value: Money) -> None:
+        """What the ledger knows of a fork's parent, if that is not known here and no cost of the fork is taken yet."""
+        told = self._adopted and self.last
+        if self._parent is not None or (self._known and told is None):
+            return
+        if told is not None:
+            self.pending, self._adopted, self._baseless = (), None, False
+        self.fork(value)
+        if told is not None:
+            self.report(told)
 
     def catch_up(self, value: Money) -> None:
         """Where it stands by what others have booked; no less than it told here."""
@@ -143,6 +185,8 @@ class AgentCost:
     def report(self, value: Money) -> None:
         if not value.nano and self.positive and not self._restarts:
             return  # a gap in what the agent knows: where a cost stood is not 0, and what is spent now is still to come
+        if self._parent is not None:
+            self._begin_fork(value)
         last, known, told = self.last, self._known, self._reported
         self._reported = True
         if not value.nano and not known:
@@ -150,7 +194,7 @@ class AgentCost:
             return  # nor is it 0 from where a cost goes on
         if last is not None and last.currency != value.currency:
             self._others[last.currency] = last
-            last = self._others.get(value.currency)
+            self._grown, last = 0, self._others.get(value.currency)
         self.last, self._known = value, True
         if not known:
             self._adopted, self._baseless = value, True
@@ -160,11 +204,34 @@ class AgentCost:
             self._reported = self._add(value) or told
         elif value.nano >= last.nano:
             self._reported = self._add(Money(value.nano - last.nano, value.currency)) or told
+        elif last.nano - value.nano <= self._grown and not self._doubted:
+            self._correct(Money(last.nano - value.nano, value.currency))
+        elif self._adopted is not None:
+            self._adopted = value
+        elif self._inherited is not None:  # less than the parent's: a fork of its own, whose cost began at 0
+            self._inherited, self._unsure = None, ""
+            self._correct(Money(self._grown, value.currency))
+            self._reported = self._add(value) or told
         elif self._goes_on:
             self._baseless = True  # it should not have fallen: what it stands at is all there is to go by
         else:
             self._reported = self._add(value) or told  # restarted at 0
             self._carried_over = False
+            if self._falls_unexplained:
+                self._unsure = _FELL
+
+    def _begin_fork(self, value: Money) -> None:
+        """The first cost of a fork: less than its parent's began at 0, more may have begun there."""
+        parent, self._parent = self._parent, None
+        if not value.nano:
+            self._parent = parent  # it does not tell one yet
+        elif parent is None or parent.currency != value.currency:
+            return
+        elif value.nano < parent.nano:
+            self._known = True
+        else:
+            self.last, self._known, self._inherited = parent, True, parent
+            self._unsure = _FORKED if self._falls_unexplained else ""
 
     def book_ahead(self, cost: Money) -> None:
         """A turn was priced from its tokens although the agent will still report its cost: not twice, then."""
@@ -176,12 +243,24 @@ class AgentCost:
         """What there is to take."""
         carried_over = self._carried_over and bool(self.pending)
         presumed = self._presumed if carried_over else ()
-        return Increase(self.pending, self._reported, self._baseless, carried_over, self._doubted, presumed)
+        return Increase(
+            self.pending,
+            self._reported,
+            self._baseless,
+            carried_over,
+            self._doubted,
+            presumed,
+            self._inherited,
+            self._unsure,
+        )
 
     def take(self) -> Increase:
         increase = self.so_far
         self._carried_over = self._carried_over and not self._reported
         self._doubted = self._doubted and not self._reported
+        if self._reported:
+            self._inherited, self._unsure = None, ""
+        self._grown = 0
         if self._adopted is not None:
             self._first, self._booked_for_first = self._adopted, ()
         self.pending, self._adopted = (), None
@@ -191,6 +270,7 @@ class AgentCost:
     def _add(self, amount: Money) -> bool:
         """False when all of it was booked ahead: a turn that is over cost that, and nothing is said of this one."""
         left = amount
+        self._grown += amount.nano
         if (ahead := self._ahead) is not None and ahead.currency == amount.currency:
             booked = min(ahead.nano, amount.nano)
             left = Money(amount.nano - booked, amount.currency)
@@ -198,6 +278,16 @@ class AgentCost:
         if left.nano:
             self.pending = plus(self.pending, (left,))
         return left.nano > 0 or not amount.nano
+
+    def _correct(self, amount: Money) -> None:
+        """The agent has taken back so much of what its cost grew by since it was taken."""
+        self._grown -= amount.nano
+        pending = {money.currency: money.nano for money in self.pending}
+        back = min(amount.nano, pending.get(amount.currency, 0))
+        if rest := amount.nano - back:  # this much of it was booked ahead, and is still to come
+            self.book_ahead(Money(rest, amount.currency))
+        pending[amount.currency] = pending.get(amount.currency, 0) - back
+        self.pending = tuple([Money(nano, currency) for currency, nano in pending.items() if nano])
 
 
 def _is_within(value: Money, other: Money) -> bool:

@@ -91,18 +91,35 @@ def is_empty(counters: Counters | None) -> bool:
 class Cumulative:
     """One session's counters that only grow, and restart. What was counted before is never counted again."""
 
-    __slots__ = ("_first", "known", "last")
+    __slots__ = ("_first", "_inherited", "known", "last")
 
     def __init__(self) -> None:
         self.last: Counters | None = None
         self.known = True  # where they stood: at `last`, or at 0. False after a load, until somebody says
         self._first: Counters | None = None  # told when nobody had said, for `settle`
+        self._inherited = False  # `last` is that of a fork's parent, and the fork has told nothing yet
 
     def begin(self, *, at_zero: bool) -> None:
-        self.last, self.known, self._first = None, at_zero, None
+        self.last, self.known, self._first, self._inherited = None, at_zero, None, False
+
+    def fork(self, parent: Counters | None, *, known: bool) -> None:
+        """The session is a fork, which may go on from its parent's counters. They are at 0 where `known` and None."""
+        self.begin(at_zero=known)
+        if parent is not None:
+            self.stand_at(parent)
+            self._inherited = True
+
+    def restore_parent(self, counters: Counters | None, *, from_zero: bool) -> None:
+        """What the ledger knows of a fork's parent, if that is not known here."""
+        if not self.known:
+            self.fork(counters, known=from_zero)
+
+    def may_go_on(self, now: Counters) -> bool:
+        """Whether a fork's first counters may hold those of its parent: then what they grew by is a lower bound."""
+        return self._inherited and self.last is not None and covers(now, self.last)
 
     def stand_at(self, counters: Counters) -> None:
-        self.last, self.known = counters, True
+        self.last, self.known, self._inherited = counters, True, False
 
     def fell(self, now: Counters) -> bool:
         """Whether they stand lower than before, and not at nothing."""

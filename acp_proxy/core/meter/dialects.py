@@ -6,12 +6,11 @@ What is malformed counts as absent. Who says what stands beside each reader; wha
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import Any
 
 from msgspec import Struct
 
-from acp_proxy.core.acp import OUTPUT_UPDATES, STATE_UPDATE, count, counters, label, mapping, text
+from acp_proxy.core.acp import OUTPUT_UPDATES, STATE_UPDATE, count, counters, label, mapping, number, text
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.events import Counters, Meta, UpdateSeen, UsageReported
 from acp_proxy.core.meter.counters import is_empty
@@ -55,8 +54,8 @@ def cumulative(meta: Meta) -> Counters | None:
 
 def cumulative_cost(meta: Meta) -> Money | None:
     """openhands: US dollars of the session so far, 0.0 for an unknown price."""
-    amount = _metrics(meta).get("cost")
-    if isinstance(amount, bool) or not isinstance(amount, int | Decimal):
+    amount = number(_metrics(meta).get("cost"))
+    if amount is None:
         return None
     try:
         cost = Money.of(amount, "USD")

@@ -15,7 +15,7 @@ from acp_proxy.core.entry import CostSource, Entry, Kind, UsageLine, UsageSource
 from acp_proxy.core.events import Counters, ToldSoFar, TurnEnded
 from acp_proxy.core.meter.agent_cost import Increase
 from acp_proxy.core.meter.context import context_so_far, note_context, request_context
-from acp_proxy.core.meter.counters import partition
+from acp_proxy.core.meter.counters import joined, partition
 from acp_proxy.core.meter.estimate import Estimate, estimate
 from acp_proxy.core.meter.guess import ScopeGuess
 from acp_proxy.core.meter.least import tokens_told
@@ -125,10 +125,16 @@ class Rows:
         increase: Increase,
         kind: Kind,
         why: str = "reported while no prompt ran",
+        *,
+        at_least: bool = False,
     ) -> Entry | None:
-        """What was used while no prompt ran, or told after its turn had ended. None when that is nothing."""
+        """What was used while no prompt ran, or told after its turn had ended. None when that is nothing.
+
+        `at_least`: it may have used more tokens.
+        """
         model = account.model
-        cost_source: CostSource = "agent"
+        cost_source: CostSource = "estimated" if increase.unsure else "agent"
+        source: UsageSource = "partial" if at_least else "agent"
         if increase.amounts:
             # Perhaps 0: then it is in rows that were presumed, and from this one on the ledger knows that it was told.
             first, *others = map(increase.beyond_presumed, increase.amounts)
@@ -145,9 +151,9 @@ class Rows:
             ended_at=at,
             stop_reason=None,
             lines=self._named(lines),
-            usage_source="agent" if usage.total else "none",
+            usage_source=source if usage.total else "none",
             cost_source=cost_source,
-            detail=why,
+            detail=joined(why, increase.unsure),
             context_used=account.context_used,
             context_size=self._size(account),
         )

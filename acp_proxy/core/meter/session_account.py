@@ -29,6 +29,7 @@ class SessionAccount:
         self.charged_at: Counters | None = None  # those that came with the last cost
         self.history: tuple[Money | None, Counters | None] | None = None  # the last word of a load's, to be judged yet
         self.before: ReportedTurn | None = None
+        self.before_is_of_parent = False  # of a fork that has told no usage yet
         self.before_close: ReportedTurn | None = None  # the same of a session that was closed since
         self._before: dict[str, ReportedTurn | None] = {}  # the same when an open turn began
         self.sure: Known | None = None  # a turn by which others are judged, of agents that nobody has described
@@ -80,17 +81,23 @@ class SessionAccount:
         self.tokens.begin(at_zero=self.profile.counters_restart)
 
     def fork_of(self, parent: SessionAccount | None) -> None:
-        """A fork has its parent's context; its counters begin at 0, its cost where the agent says."""
+        """A fork has its parent's context; its counters and its cost begin where the agent is known to begin them.
+
+        Of an agent that is not in the table they may go on from where its parent's stood.
+        """
         self.begin_anew()
         self.here, self.from_start = True, False
         if parent is not None:
             self.context_used, self.context_size = parent.context_used, parent.context_size
             self.context_estimated = parent.context_estimated
             self.grounded, self.last_context = parent.grounded, parent.last_context
-        if self.profile.fork_inherits:
-            self.cost.begin(at_zero=False)
-            if parent is not None and parent.cost.last is not None:
-                self.cost.stand_at(parent.cost.last)
+        if self.profile.fork_inherits is not False:
+            self.cost.fork(None if parent is None else parent.cost.stood)
+        if self.profile.fork_inherits is None:
+            self.tokens.fork(None if parent is None else parent.told_last, known=parent is not None)
+            if parent is not None:  # its next turn may be told like one of its parent's
+                self.before, self.sure, self.passed = parent.before, parent.sure, parent.passed
+                self.before_is_of_parent = self.before is not None
 
     def restore(self, state: SessionState, *, forked: bool) -> None:
         """The ledger's word on it (of a fork: on its parent), as far as the agent has not spoken yet."""
@@ -102,13 +109,16 @@ class SessionAccount:
             self.grounded = self.context_used is not None and not (guessed or self.from_start)  # a new one has its own
             self.last_context = self.context_used if self.grounded else None
         self.option = self.option or state.model
-        if not forked or self.profile.fork_inherits:
-            stood = _stood(state)
-            if stood is not None:
-                self.cost.restore(stood, () if forked else state.presumed)
+        stood = _stood(state)
+        if forked and self.profile.fork_inherits is not False and stood is not None:
+            self.cost.restore_parent(stood)
+        elif not forked and stood is not None:
+            self.cost.restore(stood, state.presumed)
         if not forked:
             self.tokens.restore(state.counters, from_zero=state.from_zero)
             self._booked = state.costs
+        elif self.profile.fork_inherits is None:
+            self.tokens.restore_parent(state.counters, from_zero=state.from_zero)
 
     def catch_up(self, state: SessionState | None) -> None:
         """What another process has booked meanwhile, which is in the cost that some agents tell next."""
@@ -317,6 +327,12 @@ class SessionAccount:
             title=self.title,
             titled_at=self.titled_at,
         )
+
+    @property
+    def told_last(self) -> Counters | None:
+        """The counters that the agent told last, if they may be the session's."""
+        before = self.before or self.before_close
+        return self.tokens.last or (None if before is None else before.counters)
 
     @property
     def _counters(self) -> Counters | None:

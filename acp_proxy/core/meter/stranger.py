@@ -11,7 +11,7 @@ from acp_proxy.core.agents import InputCounts, Profile
 from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.meter.counters import Reading, adds_up, covers, joined, partition, since_last
 from acp_proxy.core.meter.estimate import chars_of, cut_short
-from acp_proxy.core.meter.guess import Judged, ScopeGuess, tells_its_call
+from acp_proxy.core.meter.guess import Judged, ScopeGuess, is_lower, tells_its_call
 from acp_proxy.core.meter.notes import Notes, ReportedTurn
 from acp_proxy.core.meter.one_call import (
     CHARS_PER_TOKEN,
@@ -27,6 +27,7 @@ from acp_proxy.core.usage import NOTHING, Usage
 
 _AFTER_LOAD = "its counters may go on from before the session was loaded"
 _AFTER_CLOSE = "its counters may go on from before the session was closed"
+_AFTER_FORK = "its counters may go on from those of the session that was forked"
 _NO_OUTPUT = "no output is told"
 _ONE_OF_SEVERAL = "no more than one of several model calls"
 
@@ -46,9 +47,13 @@ def read(
     closed = account.before_close
     told, most = reading.usage, notes.calls_of(ended)
     now = ReportedTurn(ended.at, counters, told, context, most, account.option, certain=reading.certain)
+    forked = account.before_is_of_parent
+    if before is not None and forked and is_lower(before, now):
+        before = None  # the counters of the fork began at 0, whatever they are of
     calls = account.calls  # a session's counters hold those of turns of which nothing was told, too
     if reading.usage.total:  # zeros say nothing of how it counts
         account.before, account.before_close, account.calls = now, None, 0
+        account.before_is_of_parent = False
     call = _one_call(account, before, now)
     judged = Judged()
     if reading.usage.total and not ended.model_usage:  # with rows by model a sudden growth is a stream that was retried
@@ -61,7 +66,10 @@ def read(
     if judged.cumulative:
         if before is not None and not before.cumulative:
             account.tokens.stand_at(before.counters)
+        forked = forked and before is not None
         reading, now.cumulative = _as_told(account.tokens.advance(counters), profile, given), True
+        if forked:
+            reading = replace(reading, detail=_AFTER_FORK, whole=False)
     reading = replace(reading, detail=joined(judged.reason, reading.detail), whole=reading.whole and judged.sure)
     if judged.cumulative and not (where_known or account.agent_tells_cost):
         return replace(reading, detail=joined(reading.detail, _AFTER_LOAD), guessed=True)

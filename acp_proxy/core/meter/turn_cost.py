@@ -15,7 +15,7 @@ from acp_proxy.core.entry import CostSource, UsageLine
 from acp_proxy.core.meter.agent_cost import Increase, split, weights_of
 from acp_proxy.core.meter.model_rows import Share
 from acp_proxy.core.meter.turn_usage import TurnUsage
-from acp_proxy.core.money import Money
+from acp_proxy.core.money import Money, plus
 from acp_proxy.core.pricing import Priced, Pricer
 from acp_proxy.core.usage import NOTHING
 
@@ -78,6 +78,8 @@ def turn_bill(
     """
     priced = prices.of(own) if used.priceable else [Priced(None)] * len(own)
     configured = _by_user(own, priced)
+    if increase.inherited is not None or increase.unsure:
+        increase = _settled(increase, _price_of_all(beside, used, priced, prices))
     if not used.usage.total and all(price.configured for price in priced):
         # Of its own calls nothing is told but what is beside them, and the agent's cost.
         models = {model for model, _ in own}
@@ -99,7 +101,7 @@ def turn_bill(
     ahead = _total(priced) if to_come and not increase.baseless else None
     perhaps = _total(priced) if untold and not configured else None
     lines, source, detail = _computed(own, priced, estimated=used.source == "estimated")
-    detail = "; ".join(filter(None, (doubt, detail)))
+    detail = "; ".join(filter(None, (doubt, increase.unsure, detail)))
     return Bill(
         lines, source, detail, ahead=ahead, perhaps=perhaps, pays_beside=to_come, instead=instead, by_user=configured
     )
@@ -129,9 +131,44 @@ def _paid(
     Also of one whose counter has begun anew in mid-turn, or may have.
     """
     first = increase.carried_over or increase.baseless or increase.doubted
-    if first and used.usage.total and used.source == "agent":  # else its own calls may be more
+    return _price_of_all(beside, used, priced, prices) if first else None
+
+
+def _price_of_all(beside: Sequence[Share], used: TurnUsage, priced: Sequence[Priced], prices: Prices) -> Money | None:
+    """The price of all tokens of a turn; None where it may have used more than is told, or a price is not known."""
+    if used.usage.total and used.source == "agent":
         return _total([*priced, *prices.beside(beside)])
     return None
+
+
+def _settled(increase: Increase, price: Money | None) -> Increase:
+    """The increase of a counter of which it is not certain where it began, by the price of the turn's tokens.
+
+    The beginning that fits the price is the right one. Where none fits, the one that is closer to it may be wrong.
+    Without a price, and of an agent that is known to begin a fork with its parent's cost, the increase stands.
+    """
+    if price is None:
+        return increase
+    inherited = () if increase.inherited is None else (increase.inherited,)
+    both = [amounts for amounts in (increase.amounts, plus(increase.amounts, inherited)) if len(amounts) == 1]
+    for amounts in both:
+        if _fits(amounts[0], price):
+            return replace(increase, amounts=amounts, unsure="")
+    same = [amounts for amounts in both if amounts[0].currency == price.currency]
+    if increase.unsure and same:
+        return replace(increase, amounts=min(same, key=lambda amounts: _distance(amounts[0], price)))
+    return increase
+
+
+def _distance(amount: Money, price: Money) -> int:
+    """How many times one is the other, in thousandths."""
+    smaller, larger = sorted((amount.nano, price.nano))
+    return larger * 1000 // max(1, smaller)
+
+
+def _fits(amount: Money, price: Money) -> bool:
+    """Whether they are the same but for the 1 % that two price lists are apart."""
+    return amount.currency == price.currency and abs(amount.nano - price.nano) * 100 <= price.nano
 
 
 def _agents(own: Sequence[Share], priced: Sequence[Priced], increase: Increase, carried: Money | None) -> Bill:
@@ -144,7 +181,13 @@ def _agents(own: Sequence[Share], priced: Sequence[Priced], increase: Increase, 
         UsageLine(model, usage, cost, price.row) for (model, usage), cost, price in zip(own, parts, priced, strict=True)
     ]
     lines += [UsageLine(own[0][0], NOTHING, other) for other in others]
-    return Bill(tuple(lines), "agent", unseen=unseen if unseen and unseen.nano else None, pays_beside=True)
+    return Bill(
+        tuple(lines),
+        "estimated" if increase.unsure else "agent",
+        increase.unsure,
+        unseen=unseen if unseen and unseen.nano else None,
+        pays_beside=True,
+    )
 
 
 def _unseen(amount: Money, total: Money) -> Money | None:

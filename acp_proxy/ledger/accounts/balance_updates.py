@@ -143,7 +143,7 @@ def _asked_for(unit: str, total: Spent) -> Spent:
 def _until(account: Account, kept: Kept, now: int) -> int:
     """When nobody asks for it any more, as far as that can be known."""
     end = kept.bounds.end
-    if end is None and kept.bounds.start is not None:
+    if account.moves and kept.bounds.start is not None:
         end = kept.bounds.start + account.budget.window.hours * HOUR
     return now + _LONGEST if end is None else min(end, now + _LONGEST)
 

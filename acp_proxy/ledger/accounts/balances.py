@@ -70,9 +70,9 @@ def kept_of(account: Account) -> Kept | None:
     if tuple(dimension for dimension, _ in where) not in _ALL:
         return None
     bounds, edge = account.bounds, None
-    if bounds.start is not None and bounds.end is None:  # it moves: every quarter hour it has another sum
+    if account.moves and bounds.start is not None:  # every quarter hour it has another sum
         start = -(-bounds.start // QUARTER_HOUR) * QUARTER_HOUR
-        bounds, edge = Bounds(start), Bounds(bounds.start, start)
+        bounds, edge = Bounds(start, bounds.end), Bounds(bounds.start, start)
     what = msgspec.json.encode(What(account.unit, bounds, account.filter.scope)).decode()
     if _NUL in what or any("\0" in value for _, value in where):
         return None  # PostgreSQL has another text in its rows

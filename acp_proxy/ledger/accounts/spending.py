@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from acp_proxy.core.budget import Account
-from acp_proxy.core.money import NANO
+from acp_proxy.core.money import NANO, currency_code
 from acp_proxy.core.scope import DIMENSIONS
 from acp_proxy.core.windows import Bounds
 from acp_proxy.ledger.columns import COST_UNTOLD, REPEATED, USAGE_UNTOLD
@@ -39,7 +39,7 @@ class Spent(Struct, omit_defaults=True):
         """A row that a question of `spent` found."""
         _, _, currency, units, nano, tokens, turns, unpriced, untold, _, _ = found
         if currency:
-            self.nano[currency] = self.nano.get(currency, 0) + int(units or 0) * NANO + int(nano or 0)
+            self._add(currency, int(units or 0) * NANO + int(nano or 0))
         self.tokens += int(tokens or 0)
         self.turns += int(turns or 0)
         self.unpriced += int(unpriced or 0)
@@ -47,11 +47,16 @@ class Spent(Struct, omit_defaults=True):
 
     def add_all(self, other: Spent, times: int = 1) -> None:
         for currency, nano in other.nano.items():
-            self.nano[currency] = self.nano.get(currency, 0) + nano * times
+            self._add(currency, nano * times)
         self.tokens += other.tokens * times
         self.turns += other.turns * times
         self.unpriced += other.unpriced * times
         self.untold += other.untold * times
+
+    def _add(self, currency: str, nano: int) -> None:
+        """Rows of earlier versions have the agent's spelling of a currency."""
+        code = currency_code(currency)
+        self.nano[code] = self.nano.get(code, 0) + nano
 
 
 def organisation_of(account: Account) -> str:

@@ -222,8 +222,7 @@ def _surcharges(organisation: str, accounts: Sequence[Account]) -> Statement:
     for index, account in enumerate(accounts):
         start, end = account.bounds.start, account.bounds.end
         within = NEVER if start is None else start, _EVER if end is None else end
-        moves = start is not None and end is None
-        values += [str(index), account.key, _least_id(within[0] - DAY) if moves else "", *within]
+        values += [str(index), account.key, _least_id(within[0] - DAY) if account.moves else "", *within]
     return sql, [*values, organisation]
 
 

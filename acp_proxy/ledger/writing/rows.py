@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
-from acp_proxy.core.money import NANO, Money
+from acp_proxy.core.money import NANO, Money, currency_code, summed
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Counters, Usage
 from acp_proxy.ledger import Row
@@ -230,7 +230,7 @@ def state_of(found: tuple[Any, ...], costs: list[tuple[Any, ...]]) -> SessionSta
         context_estimated=bool(estimated),
         costs=_amounts([(currency, units, nano) for currency, units, nano, _, _ in costs]),
         presumed=_amounts([(currency, units, nano) for currency, _, _, units, nano in costs if units is not None]),
-        agent_cost=money(nano, currency) if currency else None,
+        agent_cost=money(nano, currency_code(currency)) if currency else None,
         counters=_counters(counters),
         model=model,
         title=title,
@@ -239,7 +239,8 @@ def state_of(found: tuple[Any, ...], costs: list[tuple[Any, ...]]) -> SessionSta
 
 
 def _amounts(sums: Iterable[tuple[str, int, int]]) -> tuple[Money, ...]:
-    return tuple([Money(int(units) * NANO + int(nano), currency) for currency, units, nano in sums])
+    """One per currency, whatever its spelling: rows of earlier versions have that of the agent."""
+    return summed(Money(int(units) * NANO + int(nano), currency_code(currency)) for currency, units, nano in sums)
 
 
 def _counters(text: str | None) -> Counters | None:

@@ -141,7 +141,8 @@ def test_a_rolling_window_keeps_its_key_while_it_moves_and_may_warn_again_after_
     rolling = budget(window="rolling:24h")
     now, soon, later = (account(rolling, at=NOW + hours * HOUR) for hours in (0, 1, 24))
     assert now.key == soon.key == later.key
-    assert (now.bounds, later.bounds) == (Bounds(NOW - 24 * HOUR), Bounds(NOW))
+    assert (now.bounds, later.bounds) == (Bounds(NOW - 24 * HOUR, NOW + HOUR), Bounds(NOW, NOW + 25 * HOUR))
+    assert (now.moves, now.resets_at) == (True, None)
     assert now.notice_key != later.notice_key
     notices = {account(rolling, at=NOW + hours * HOUR).notice_key for hours in range(240)}
     assert 10 <= len(notices) <= 11

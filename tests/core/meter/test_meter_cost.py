@@ -110,7 +110,7 @@ def test_a_cost_of_zero_of_a_turn_is_unknown_and_left_to_the_catalog() -> None:
 
 
 def test_a_cost_of_openhands_that_is_no_number_is_none() -> None:
-    for cost in (True, "1", [1], -1, None):
+    for cost in (True, "one", [1], -1, None):
         story = Story(OPENHANDS)
         story.open(model="mock")
         turn = story.begin()

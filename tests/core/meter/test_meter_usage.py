@@ -162,7 +162,7 @@ def test_calls_of_which_one_misses_a_part_are_at_least_that() -> None:
     story = Story(QWEN)
     story.open()
     turn = story.begin()
-    story.update(turn, {"usage": {"inputTokens": "6110", "outputTokens": 201, "totalTokens": 6311}})
+    story.update(turn, {"usage": {"inputTokens": "6110 tokens", "outputTokens": 201, "totalTokens": 6311}})
     story.update(turn, qwen_call(6220, 202, 5020))
     row = story.end(turn, tool_calls=1)[-1]
     assert (row.usage, row.usage_source) == (Usage(1200, 5020, 0, 403), "partial")
