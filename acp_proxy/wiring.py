@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from acp_proxy.interceptor import Interceptor
     from acp_proxy.ledger.budgets import BudgetLedger
 
+_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the second stands still in a sleeping Linux
 LATER = 0.0105  # seconds until an update is looked into; out of step with agents that send one each millisecond
 
 
@@ -71,7 +72,7 @@ def wired(
 
         interceptors.append(DecisionLog(log, later=asyncio.get_running_loop().call_soon))
     dispatcher = Dispatcher(
-        Conversation(uuid7),
+        Conversation(uuid7, _elapsed),
         meter,
         interceptors,
         clock=time.time_ns,
@@ -171,3 +172,8 @@ def _origin(config: Config, command: Sequence[str]) -> Origin:
         agent_version=None,
         client=None,
     )
+
+
+def _elapsed() -> int:
+    """Nanoseconds since some moment, by a clock that cannot be set, and that goes on while the machine sleeps."""
+    return time.clock_gettime_ns(_STEADY)

@@ -21,6 +21,7 @@ from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.core.usage import Counters as Counters
 
 Meta = Mapping[str, Any]
+_SLEW = 10**9  # ns by which two clocks may differ over a turn without one of them being set
 Opening = Literal["new", "load", "resume", "fork"]
 
 
@@ -221,6 +222,15 @@ class TurnEnded(Struct, frozen=True):
     tool_chars: int = 0  # tool input and output
     chars_since_report: int = 0  # all of them since the last `usage_update`
     behind: bool = False  # an older turn of the session goes on: what was reported meanwhile is that one's
+    duration: int | None = None  # ns by a clock that cannot be set, unlike that of `at`; None where there is none
+
+    @property
+    def started_at(self) -> int:
+        """Unix ns. If the clock was set during the turn, it is right now: the turn began as long ago as it took."""
+        wall = self.at - self.turn.started_at
+        if self.duration is None:
+            return self.turn.started_at if wall >= 0 else self.at
+        return self.turn.started_at if wall >= 0 and abs(wall - self.duration) <= _SLEW else self.at - self.duration
 
     @property
     def most_calls(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from acp_proxy.core.conversation import Conversation
@@ -17,9 +18,9 @@ AGENT, CLIENT = Side.AGENT, Side.CLIENT
 class Talk:
     """A connection. Time is the number of the line; turns are called t1, t2, …"""
 
-    def __init__(self, version: int | None = None) -> None:
+    def __init__(self, version: int | None = None, elapsed: Callable[[], int] | None = None) -> None:
         numbers = itertools.count(1)
-        self.conversation = Conversation(lambda at: f"t{next(numbers)}")
+        self.conversation = Conversation(lambda at: f"t{next(numbers)}", elapsed)
         self.at = 0
         self.events: list[Event] = []
         self._id = 1000

@@ -16,7 +16,7 @@ from acp_proxy.core import acp
 from acp_proxy.core.acp import Ending, Hello
 from acp_proxy.core.conversation.lifecycle import Lifecycle
 from acp_proxy.core.conversation.sessions import Session, Sessions
-from acp_proxy.core.conversation.turns import OpenTurn
+from acp_proxy.core.conversation.turns import Elapsed, OpenTurn
 from acp_proxy.core.conversation.updates import Updates
 from acp_proxy.core.events import (
     ConnectionClosed,
@@ -60,9 +60,9 @@ class _Asked(Struct, frozen=True):
 class Conversation:
     """One connection. Times are Unix ns and come with each message."""
 
-    def __init__(self, new_id: Callable[[int], str]) -> None:
-        """`new_id` makes a UUIDv7 for a turn that starts at the given time."""
-        self._turns = Lifecycle(new_id)
+    def __init__(self, new_id: Callable[[int], str], elapsed: Elapsed | None = None) -> None:
+        """`new_id` makes a UUIDv7 for a turn that starts at the given time; `elapsed` tells how long a turn takes."""
+        self._turns = Lifecycle(new_id, elapsed)
         self._asked: Pairing[_Asked] = Pairing()
         self.awaits: Callable[[Side, Any], bool] = self._asked.has
         """Whether a response with this id from this side answers a request that is followed."""

@@ -11,7 +11,7 @@ from typing import Any
 from acp_proxy.core import acp
 from acp_proxy.core.acp import Ending
 from acp_proxy.core.conversation.sessions import Session
-from acp_proxy.core.conversation.turns import OpenTurn
+from acp_proxy.core.conversation.turns import Elapsed, OpenTurn
 from acp_proxy.core.events import Event, Turn, UpdateSeen
 from acp_proxy.core.jsonrpc import Response
 
@@ -19,8 +19,9 @@ from acp_proxy.core.jsonrpc import Response
 class Lifecycle:
     """The turns of one connection. They are kept by their sessions."""
 
-    def __init__(self, new_id: Callable[[int], str]) -> None:
+    def __init__(self, new_id: Callable[[int], str], elapsed: Elapsed | None = None) -> None:
         self._new_id = new_id
+        self._elapsed = elapsed
         self.version = 1  # of the protocol, as negotiated
 
     def prompted(
@@ -28,7 +29,8 @@ class Lifecycle:
     ) -> tuple[OpenTurn, list[Event]]:
         """A prompt, under the id that it was `admitted` with. In v2 its turn starts only when the session runs."""
         chars = acp.prompt_chars(params)
-        turn = OpenTurn(Turn(admitted or self._new_id(at), session.root.id, "turn", at, chars, acp.message_id(params)))
+        asked = Turn(admitted or self._new_id(at), session.root.id, "turn", at, chars, acp.message_id(params))
+        turn = OpenTurn(asked, self._elapsed)
         if self.version >= 2:
             session.waiting.append(turn)
             return turn, []
@@ -74,7 +76,9 @@ class Lifecycle:
         if self.version < 2 and session.current is not None:
             return []  # the response to its prompt ends that turn
         session.active = False
-        turn = session.take_prompt() or OpenTurn(Turn(self._new_id(at), session.root.id, "autonomous", at))
+        turn = session.take_prompt()
+        if turn is None:
+            turn = OpenTurn(Turn(self._new_id(at), session.root.id, "autonomous", at), self._elapsed)
         session.run = turn
         return [session.start(turn, at)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -12,6 +13,9 @@ from acp_proxy.core.events import Turn, TurnEnded
 
 if TYPE_CHECKING:
     from acp_proxy.core.acp import Ending
+
+Elapsed = Callable[[], int]
+"""Nanoseconds since some moment, by a clock that cannot be set."""
 
 _CALLS = 1024  # tool calls of a session that are told apart, the latest ones
 
@@ -122,10 +126,12 @@ class SessionCounts:
 class OpenTurn:
     """A prompt, or work without one, until it ends. In v2 a prompt may wait first: it is open, but not started."""
 
-    __slots__ = ("accepted", "overtaken", "since", "turn")
+    __slots__ = ("_began", "_elapsed", "accepted", "overtaken", "since", "turn")
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Turn, elapsed: Elapsed | None = None) -> None:
         self.turn = turn
+        self._elapsed = elapsed
+        self._began = 0 if elapsed is None else elapsed()
         self.accepted = False  # v2: the agent has taken the prompt in
         self.overtaken = False  # a later one was done first: some agents never answer it
         self.since = Counts()  # when the agent began to work on it, as far as can be told
@@ -161,4 +167,5 @@ class OpenTurn:
             tool_chars=counts.tool,
             chars_since_report=min(counts.chars, now.chars - counted.reported.chars),
             behind=behind,
+            duration=None if self._elapsed is None else self._elapsed() - self._began,
         )

@@ -209,7 +209,7 @@ class Rows:
             id=turn.id if own else self._new_id(ended.at),
             session=account.session,
             kind=kind,
-            started_at=min(turn.started_at, ended.at),  # a clock that was set back meanwhile is right now
+            started_at=ended.started_at,
             ended_at=ended.at,
             stop_reason=ended.stop_reason if own else None,
             lines=self._named(lines),

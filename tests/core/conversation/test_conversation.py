@@ -412,6 +412,16 @@ def test_an_update_is_one_whatever_its_id(id: Any) -> None:
     assert talk.turns == [("t1", "end_turn")]
 
 
+def test_the_end_of_a_turn_tells_how_long_it_took_whatever_the_time_is() -> None:
+    ticks = iter((100, 107, 200, 209))
+    talk = Talk(elapsed=lambda: next(ticks))
+    for number in (1, 2):
+        talk.ask("session/prompt", {"sessionId": "s", "prompt": []}, number)
+        talk.at = 0
+        talk.answer(number, {"stopReason": "end_turn"})
+    assert [event.duration for event in talk.events if isinstance(event, TurnEnded)] == [7, 9]
+
+
 @pytest.mark.parametrize("bad", [-1, True, 1.5, "five", None, 2**60, []])
 def test_malformed_context_is_unknown_and_not_zero(bad: Any) -> None:
     reported = the(UsageReported, Talk().update("usage_update", used=bad, size=bad, cost=bad))

@@ -341,6 +341,27 @@ def test_a_turn_during_which_the_clock_was_set_back_began_no_later_than_it_ended
     assert own.started_at == own.ended_at == story.metered.at < turn.started_at
 
 
+def test_a_turn_takes_as_long_as_a_clock_says_that_nobody_sets() -> None:
+    second = 10**9
+    for jump in (0, 2, -2, 293_000_000, -293_000_000):
+        story = Story(CLAUDE)
+        story.at = 300_000_000
+        story.open()
+        turn = story.begin()
+        story.at += 4 + jump
+        own = story.end(turn, disjoint(10, 0, 0, 1), duration=5 * second)[-1]
+        assert (own.ended_at, own.ended_at - own.started_at) == (story.metered.at, 5 * second)
+        assert (own.started_at == turn.started_at) is (jump == 0)
+
+
+def test_the_clocks_of_a_long_turn_may_drift_apart() -> None:
+    story = Story(CLAUDE)
+    story.open()
+    turn = story.begin()
+    own = story.end(turn, disjoint(10, 0, 0, 1), duration=10**9 // 3)[-1]
+    assert own.started_at == turn.started_at
+
+
 # -- model
 
 
