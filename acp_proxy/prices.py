@@ -200,9 +200,26 @@ def _day(since: int | None) -> str | None:
 def _unknown(catalog: Catalog, model: str) -> str:
     name, meant = clean(model), catalog.meant(model)
     said = name if meant == model else f"{name} is {clean(meant)} by [aliases]"
-    if is_alias(meant):
-        return f'{said}: no fixed model, so no price; [aliases] {quoted(model)} = "…" names one\n'
     rows = {lab_and_model(row)[1]: row for row, _ in catalog.rows}
-    near = [rows[other] for other in get_close_matches(lab_and_model(meant.lower()[:80])[1], rows, 3, 0.85)]
+    if is_alias(meant):
+        found = ", ".join(_similar(meant, rows))
+        hint = f"; such models are {found}" if found else ""
+        return f'{said}: no fixed model, so no price; [aliases] {quoted(model)} = "…" names one{hint}\n'
+    near = _similar(meant, rows)
     hint = f"; similar: {', '.join(near)}" if near else ""
     return f"{said}: not in the catalog; [prices.{quoted(meant)}] gives it a price{hint}\n"
+
+
+def _is_resold(row: str) -> bool:
+    """Whether the row is of a gateway, not of the lab that makes the model."""
+    return lab_and_model(row)[0] is None
+
+
+def _similar(model: str, rows: Mapping[str, str]) -> list[str]:
+    """Names of rows: those that are spelled nearly so, else the newest that have the word in their name."""
+    word = lab_and_model(model.lower()[:80])[1]
+    near = [rows[other] for other in get_close_matches(word, rows, 3, 0.85)]
+    if near:
+        return near
+    newest = sorted((row for name, row in rows.items() if word and word in name.split("-")), reverse=True)
+    return sorted(newest, key=_is_resold)[:3]

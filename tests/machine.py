@@ -20,7 +20,12 @@ COMMAND = [sys.executable, "-m", "acp_proxy"]
 def run(environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command to its end, with nothing to read."""
     return subprocess.run(
-        [*COMMAND, *arguments], env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+        [*COMMAND, *arguments],
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding=environ.get("PYTHONIOENCODING", "utf-8"),
+        timeout=60,
     )
 
 

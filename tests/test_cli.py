@@ -25,7 +25,8 @@ from tests.machine import COMMAND, Machine, in_terminal
 
 ROOT = Path(__file__).parents[1]
 EDITORS = "zed, jetbrains, codecompanion, avante, agentic, agent-shell, obsidian, toad or acpx"
-KEYS = "day, week, month, session, turn, model, agent, project, user, team or kind"
+KEYS = "hour, day, week, month, session, turn, model, agent, project, user, team or kind"
+BY = f"{KEYS.replace(' or ', ', ')}, today or yesterday"
 
 
 @pytest.fixture
@@ -62,7 +63,6 @@ def test_the_help_of_each_command_has_an_example_that_can_be_typed() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((), "acp-proxy: no command given; see acp-proxy --help"),
         (("repot",), "acp-proxy: unknown command repot; did you mean report?"),
         (("my-agent",), "acp-proxy: unknown command my-agent; see acp-proxy --help"),
         (("version",), "acp-proxy: unknown command version; did you mean --version?"),
@@ -77,7 +77,11 @@ def test_the_help_of_each_command_has_an_example_that_can_be_typed() -> None:
             ("--ledger", "sqlite:////x", "--confg", "x", "report"),
             "acp-proxy: unknown option --confg; did you mean --config?",
         ),
-        (("report", "model"), "acp-proxy: one word too many: 'model'; see acp-proxy report --help"),
+        (("report", "modl"), f"acp-proxy: report: expected {BY}, not 'modl'"),
+        (("report", "model", "x"), "acp-proxy: one word too many: 'x'; see acp-proxy report --help"),
+        (("report", "week", "--by", "day"), "acp-proxy: report: expected week or --by day, not both"),
+        (("report", "today", "--since", "7d"), "acp-proxy: report: expected today, or --since and --until, not both"),
+        (("sh", "-c", "x"), "acp-proxy: unknown command sh; to relay an agent: acp-proxy run -- sh -c x"),
         *(
             (
                 (*command, "--since", "2026-12-01", "--until", "2026-11-01"),
@@ -87,12 +91,12 @@ def test_the_help_of_each_command_has_an_example_that_can_be_typed() -> None:
         ),
         (
             ("report", "--since", "soon"),
-            "acp-proxy: --since: expected a date such as 2026-11-01, an RFC 3339 time or 7d, not 'soon'",
+            "acp-proxy: --since: expected a date such as 2026-11-01, today, an RFC 3339 time or 7d, not 'soon'",
         ),
         (("report", "--tz", "Mars"), "acp-proxy: --tz: expected a time zone such as Europe/Berlin or UTC, not 'Mars'"),
         (
             ("report", "--ledger", "mysql://u:secret@h/d"),
-            "acp-proxy: --ledger: expected sqlite:///PATH or postgresql://HOST/DATABASE",
+            "acp-proxy: --ledger: expected a path, sqlite:///PATH or postgresql://HOST/DATABASE",
         ),
         (
             ("prices", "cost", "m", "--input", "many"),
@@ -102,12 +106,12 @@ def test_the_help_of_each_command_has_an_example_that_can_be_typed() -> None:
         (("report", "--json=1"), "acp-proxy: --json takes no value; see acp-proxy report --help"),
         (("--version=x",), "acp-proxy: --version takes no value; see acp-proxy --help"),
         (("report", "--json", "--csv"), "acp-proxy: expected --json or --csv, not both; see acp-proxy report --help"),
-        (("session",), "acp-proxy: session: expected ID; see acp-proxy session --help"),
+        (("session",), "acp-proxy: there is no session in the ledger yet"),
         (
             ("budget", "grant", "daily", "--amount", "5"),
             "acp-proxy: budget grant: expected --for DURATION and --reason TEXT; see acp-proxy budget grant --help",
         ),
-        (("report", "--", "x"), "acp-proxy: --: expected no more words; only the agent's command of `run` follows --"),
+        (("status", "--", "x"), "acp-proxy: --: expected no more words; only the agent's command of `run` follows --"),
         *(
             (
                 ("report", "--limit", number),
@@ -173,10 +177,10 @@ def test_a_mistake_in_the_environment_names_the_variable(machine: Machine) -> No
 
 
 def test_an_empty_ledger_is_no_error_in_any_form(machine: Machine) -> None:
-    how, where = machine.answer("report").splitlines()
-    assert how.startswith("Nothing in the ledger yet.")
-    assert where == f"The ledger is {machine.url}"
-    assert machine.answer("report", "--since", "7d", "--user", "bob").startswith("Nothing in the ledger yet.")
+    where, how, _ = machine.answer("report").splitlines()
+    assert where == f"Nothing in the ledger yet: {machine.url}"
+    assert "`acp-proxy setup --list`" in how
+    assert machine.answer("report", "--since", "7d", "--user", "bob").startswith("Nothing in the ledger yet")
     assert json.loads(machine.answer("report", "--json"))["rows"] == []
     assert machine.answer("report", "--csv").count("\n") == 1
 
@@ -239,7 +243,7 @@ def test_ledger_and_config_may_stand_before_or_after_the_command(machine: Machin
         ("report", "--ledger", empty),
         ("--config", str(config), "report"),
     ):
-        assert "Nothing in the ledger yet." in machine.answer(*arguments)
+        assert "Nothing in the ledger yet" in machine.answer(*arguments)
     assert "2026-11-21" in machine.answer("--config", str(config), "report", "--ledger", machine.url)
 
 
@@ -291,7 +295,7 @@ def test_a_name_that_the_ledger_does_not_know_is_told_with_the_one_that_was_mean
         'It has no agent "claude-agent-acp"; did you mean @org/claude-agent-acp?',
         'It has no model "opsu"; did you mean opus?',
         'It has no user "xyz"; there is alice.',
-        "It has no title of any session: no agent has told one.",
+        "It has no title of any session: no agent has told one, or `ledger.titles = false` keeps them out.",
     ]
 
 
@@ -454,9 +458,10 @@ def test_what_cannot_be_copied_is_one_line(machine: Machine) -> None:
     assert not Path(path).exists()
     machine.fill()
     assert machine.complaint("ledger", "copy") == f"acp-proxy: ledger sqlite:///{path}: cannot be copied into itself"
-    assert "mysql" in machine.complaint("ledger", "copy", "--to", "mysql://alice:secret@db/x")
+    expected = "expected a path, sqlite:///PATH or postgresql://HOST/DATABASE"
+    assert machine.complaint("ledger", "copy", "--to", "mysql://alice:secret@db/x") == f"acp-proxy: --to: {expected}"
     from_nothing = machine.complaint("ledger", "copy", "--from", "", "--to", f"sqlite:///{machine.home}/other.db")
-    assert from_nothing.startswith("acp-proxy: ledger URL without a scheme")
+    assert from_nothing.startswith("acp-proxy: --from: expected")
     beyond = f"{machine.home}/{'x' * 300}/ledger.db"  # as in a directory that may not be entered, also for root
     from_beyond = machine.complaint("ledger", "copy", "--from", f"sqlite:///{beyond}")
     assert from_beyond == f"acp-proxy: ledger {beyond}: File name too long"

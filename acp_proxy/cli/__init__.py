@@ -81,7 +81,5 @@ def _drop_the_rest() -> None:
 
 
 def _helped(asked: Sequence[str]) -> Sequence[str]:
-    """`help COMMAND` is `COMMAND --help`, and who types nothing at all wants help, too; an editor wants a reason."""
-    if asked[:1] == ["help"]:
-        return [*asked[1:], "--help"]
-    return asked or (["--help"] if sys.stdout.isatty() else asked)
+    """`help COMMAND` is `COMMAND --help`."""
+    return [*asked[1:], "--help"] if asked[:1] == ["help"] else asked

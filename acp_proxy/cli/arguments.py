@@ -15,6 +15,7 @@ from acp_proxy.core.budget import Per
 from acp_proxy.report import BY, FILTERS
 from acp_proxy.setup import NAMES
 from acp_proxy.status.overview import FIELDS
+from acp_proxy.text.times import DAYS
 
 _SAYS = "Relays the Agent Client Protocol, and meters what agents use."
 _MORE = "`acp-proxy COMMAND --help` explains each command, `acp-proxy demo` shows them at work."
@@ -71,7 +72,9 @@ def parser() -> argparse.ArgumentParser:
 def _add_common(command: argparse.ArgumentParser) -> None:
     unset = argparse.SUPPRESS  # so that what stands before the command's name is kept
     command.add_argument("--config", metavar="FILE", default=unset, help="in place of the user's configuration file")
-    command.add_argument("--ledger", metavar="URL", default=unset, help="sqlite:///PATH or postgresql://HOST/DATABASE")
+    command.add_argument(
+        "--ledger", metavar="PATH", default=unset, help="the ledger: a file, or postgresql://HOST/DATABASE"
+    )
 
 
 def _add_run(command: argparse.ArgumentParser) -> None:
@@ -92,7 +95,8 @@ def _add_run(command: argparse.ArgumentParser) -> None:
 
 def _add_report(command: argparse.ArgumentParser) -> None:
     _add_common(command)
-    command.add_argument("--by", metavar="KEY", choices=BY, default="day", help=f"{', '.join(BY)} (default: day)")
+    command.add_argument("key", metavar="KEY", nargs="?", help=f"as --by; or {', '.join(DAYS)}")
+    command.add_argument("--by", metavar="KEY", choices=BY, help=f"{', '.join(BY)} (default: day)")
     _add_interval(command)
     for name in FILTERS:
         part = "part of a session's title" if name == "title" else f"only this {name}"
@@ -114,7 +118,7 @@ def _add_export(command: argparse.ArgumentParser) -> None:
 def _add_session(command: argparse.ArgumentParser) -> None:
     _add_common(command)
     called = "its id, the first characters of its key in a report by session, a part of its title, or last"
-    command.add_argument("session", metavar="ID", type=_text, help=called)
+    command.add_argument("session", metavar="ID", nargs="?", default="last", type=_text, help=f"{called} (default)")
     command.add_argument("--all", action="store_true", help="list every turn, not only the latest 40")
     _add_zone(command)
     command.add_argument("--json", action="store_true", help="exact figures, for programs")
@@ -202,7 +206,9 @@ def _add_ledger(command: argparse.ArgumentParser) -> None:
     copied = _action(actions, "copy", into, "ledger copy --to postgresql://db.example.com/acp_proxy")
     _add_common(copied)
     for option, dest in (("--from", "source"), ("--to", "target")):
-        copied.add_argument(option, metavar="URL", dest=dest, help=f"the {dest}; by default the configured ledger")
+        copied.add_argument(
+            option, metavar="PATH", dest=dest, help=f"the {dest}, as --ledger; by default the configured"
+        )
 
 
 def _add_doctor(command: argparse.ArgumentParser) -> None:
@@ -249,7 +255,7 @@ def _add_interval(command: argparse.ArgumentParser) -> None:
 
 
 def _add_since(command: argparse.ArgumentParser) -> None:
-    dates = "2026-11-01, 2026-11, 2026-W47, an RFC 3339 time"
+    dates = "2026-11-01, 2026-11, 2026-W47, today, yesterday, week, month, an RFC 3339 time"
     forms = f"from then on, by default all: {dates}, or 7d before now (also m, h, w)"
     command.add_argument("--since", metavar="TIME", help=forms)
 

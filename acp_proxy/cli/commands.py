@@ -19,8 +19,14 @@ from acp_proxy.system.errors import UsageError
 from acp_proxy.text.figures import clean, counted
 
 
-def _nothing(_: argparse.Namespace) -> int:
-    raise UsageError("no command given; see acp-proxy --help")
+def _nothing(arguments: argparse.Namespace) -> int:
+    from acp_proxy.cli import overview
+
+    if overview.is_asked_by_a_program():
+        raise UsageError("no command given; in an editor's settings: acp-proxy run -- AGENT; see acp-proxy --help")
+    config, zone = options.config(arguments), options.zone(None)
+    sys.stdout.write(overview.overview(config, zone, time.time_ns()))
+    return 0
 
 
 def _run(_: argparse.Namespace) -> int:
@@ -33,10 +39,11 @@ def _report(arguments: argparse.Namespace) -> int:
     filters = [(name, value) for name in FILTERS if (value := getattr(arguments, name)) is not None]
     config = options.config(arguments)
     ours = config.identity.organisation
+    by = options.report_key(arguments)
     wanted = query(*options.interval(arguments, zone, now), [("organisation", ours), *filters])
     ledger = open_reader(config.ledger.url, tell=options.tell(arguments))
     try:
-        found = report(ledger, arguments.by, wanted, zone, arguments.limit)
+        found = report(ledger, by, wanted, zone, arguments.limit)
         if not (found.lines or arguments.json or arguments.csv):
             from acp_proxy.report.nothing import nothing
 
@@ -211,8 +218,7 @@ def _ledger(arguments: argparse.Namespace) -> int:
     from acp_proxy.ledger.writing.copying import copy
 
     config = options.config(arguments)
-    source = config.ledger.url if arguments.source is None else arguments.source
-    target = config.ledger.url if arguments.target is None else arguments.target
+    source, target = (options.ledger_url(arguments, name) or config.ledger.url for name in ("source", "target"))
     with closing(open_ledger(source, must_exist=True)) as old, closing(open_ledger(target)) as new:
         copied = copy(old, new, titles=keeps_titles(config, target))
         by_organisation = old.summed(Query(), ("organisation",))

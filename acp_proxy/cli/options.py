@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from acp_proxy.config import Config, load_to_answer
 from acp_proxy.ledger import Tell
+from acp_proxy.report import BY
 from acp_proxy.system.errors import UsageError
 from acp_proxy.text import times
 from acp_proxy.text.figures import clean
@@ -35,8 +36,36 @@ def tell(arguments: argparse.Namespace) -> Tell | None:
 
 def copied(arguments: argparse.Namespace) -> Iterator[str]:
     """URLs of the ledgers that `ledger copy` names."""
-    given = vars(arguments)
-    return (given[name] for name in ("source", "target") if given.get(name))
+    return filter(None, (ledger_url(arguments, name) for name in ("source", "target")))
+
+
+def ledger_url(arguments: argparse.Namespace, name: str) -> str | None:
+    """Of the ledger that `--from` (source) or `--to` (target) names, by a path or a URL. Raises UsageError."""
+    given = vars(arguments).get(name)
+    if given is None:
+        return None
+    from acp_proxy.config.checks import ledger_url as checked
+
+    try:
+        return checked(given)
+    except ValueError as error:
+        raise UsageError(f"--{'from' if name == 'source' else 'to'}: {error}") from None
+
+
+def report_key(arguments: argparse.Namespace) -> str:
+    """What a report is by. `today` and `yesterday` in its place are an interval, by the hour. Raises UsageError."""
+    key: str | None = arguments.key
+    if key not in (None, *BY, *times.DAYS):
+        raise UsageError(f"report: expected {', '.join((*BY, *times.DAYS[:1]))} or {times.DAYS[1]}, not {key!r}")
+    if key in times.DAYS:
+        if arguments.since is not None or arguments.until is not None:
+            raise UsageError(f"report: expected {key}, or --since and --until, not both")
+        arguments.since = key
+        arguments.until = "today" if key == "yesterday" else None
+        return str(arguments.by or "hour")
+    if key is not None and arguments.by not in (None, key):
+        raise UsageError(f"report: expected {key} or --by {arguments.by}, not both")
+    return str(key or arguments.by or "day")
 
 
 def zone(name: str | None) -> times.Zone:

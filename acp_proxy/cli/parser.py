@@ -75,7 +75,10 @@ class Parser(argparse.ArgumentParser):
             for before in self._asked[: self._asked.index(value)]:  # of which it may be what was meant as the value
                 if before.startswith("-") and before.partition("=")[0] not in self._option_string_actions:
                     raise self._unknown_option(before)
-            raise UsageError(f"unknown {word} {value}{self._meant(value, [*choices, *self._option_string_actions])}")
+            meant = self._meant(value, [*choices, *self._option_string_actions])
+            if word == "command" and "did you mean" not in meant and _is_agent(value):
+                meant = f"; to relay an agent: acp-proxy run -- {' '.join(self._asked[self._asked.index(value) :])}"
+            raise UsageError(f"unknown {word} {value}{meant}")
         name = action.option_strings[0] if action.option_strings else self.prog.split()[-1]
         raise UsageError(f"{name}: expected {_listed(choices, 'or')}, not {value!r}")
 
@@ -88,6 +91,15 @@ class Parser(argparse.ArgumentParser):
 
         close = get_close_matches(word, choices, 1)
         return f"; did you mean {close[0]}?" if close else f"; see {self.prog} --help"
+
+
+def _is_agent(word: str) -> bool:
+    """Whether a command that acp-proxy does not have is an agent's: one that is known, or a program on this machine."""
+    from shutil import which
+
+    from acp_proxy.setup.known import KNOWN
+
+    return word in KNOWN or which(word) is not None
 
 
 def _listed(names: Sequence[str], last: str) -> str:

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options bb301bd334612a48
+# Made by scripts/build-completion, of options 1de299860b86b076
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate)
@@ -35,37 +35,65 @@ _shtab_acp_proxy_completion_option_strings=(-h --help --config --ledger)
 _shtab_acp_proxy_option_strings=(-h --help -V --version --config --ledger)
 
 _shtab_acp_proxy_run___config_COMPGEN=:
+_shtab_acp_proxy_run___ledger_COMPGEN=:
 _shtab_acp_proxy_run___log_COMPGEN=:
 _shtab_acp_proxy_report___config_COMPGEN=:
+_shtab_acp_proxy_report___ledger_COMPGEN=:
 _shtab_acp_proxy_export___config_COMPGEN=:
+_shtab_acp_proxy_export___ledger_COMPGEN=:
 _shtab_acp_proxy_session___config_COMPGEN=:
+_shtab_acp_proxy_session___ledger_COMPGEN=:
 _shtab_acp_proxy_status___config_COMPGEN=:
+_shtab_acp_proxy_status___ledger_COMPGEN=:
 _shtab_acp_proxy_budget_list___config_COMPGEN=:
+_shtab_acp_proxy_budget_list___ledger_COMPGEN=:
 _shtab_acp_proxy_budget_check___config_COMPGEN=:
+_shtab_acp_proxy_budget_check___ledger_COMPGEN=:
 _shtab_acp_proxy_budget_grant___config_COMPGEN=:
+_shtab_acp_proxy_budget_grant___ledger_COMPGEN=:
 _shtab_acp_proxy_budget_grants___config_COMPGEN=:
+_shtab_acp_proxy_budget_grants___ledger_COMPGEN=:
 _shtab_acp_proxy_budget_simulate___config_COMPGEN=:
+_shtab_acp_proxy_budget_simulate___ledger_COMPGEN=:
 _shtab_acp_proxy_budget___config_COMPGEN=:
+_shtab_acp_proxy_budget___ledger_COMPGEN=:
 _shtab_acp_proxy_serve___config_COMPGEN=:
+_shtab_acp_proxy_serve___ledger_COMPGEN=:
 _shtab_acp_proxy_serve___token_file_COMPGEN=:
 _shtab_acp_proxy_metrics___config_COMPGEN=:
+_shtab_acp_proxy_metrics___ledger_COMPGEN=:
 _shtab_acp_proxy_metrics___textfile_COMPGEN=:
 _shtab_acp_proxy_notify_test___config_COMPGEN=:
+_shtab_acp_proxy_notify_test___ledger_COMPGEN=:
 _shtab_acp_proxy_notify___config_COMPGEN=:
+_shtab_acp_proxy_notify___ledger_COMPGEN=:
 _shtab_acp_proxy_setup___config_COMPGEN=:
+_shtab_acp_proxy_setup___ledger_COMPGEN=:
 _shtab_acp_proxy_prices_list___config_COMPGEN=:
+_shtab_acp_proxy_prices_list___ledger_COMPGEN=:
 _shtab_acp_proxy_prices_show___config_COMPGEN=:
+_shtab_acp_proxy_prices_show___ledger_COMPGEN=:
 _shtab_acp_proxy_prices_cost___config_COMPGEN=:
+_shtab_acp_proxy_prices_cost___ledger_COMPGEN=:
 _shtab_acp_proxy_prices___config_COMPGEN=:
+_shtab_acp_proxy_prices___ledger_COMPGEN=:
 _shtab_acp_proxy_ledger_copy___config_COMPGEN=:
+_shtab_acp_proxy_ledger_copy___ledger_COMPGEN=:
+_shtab_acp_proxy_ledger_copy___from_COMPGEN=:
+_shtab_acp_proxy_ledger_copy___to_COMPGEN=:
 _shtab_acp_proxy_ledger___config_COMPGEN=:
+_shtab_acp_proxy_ledger___ledger_COMPGEN=:
 _shtab_acp_proxy_doctor___config_COMPGEN=:
+_shtab_acp_proxy_doctor___ledger_COMPGEN=:
 _shtab_acp_proxy_demo___config_COMPGEN=:
+_shtab_acp_proxy_demo___ledger_COMPGEN=:
 _shtab_acp_proxy_completion___config_COMPGEN=:
+_shtab_acp_proxy_completion___ledger_COMPGEN=:
 _shtab_acp_proxy___config_COMPGEN=:
+_shtab_acp_proxy___ledger_COMPGEN=:
 
 _shtab_acp_proxy_run___log_level_choices=(debug info warning error)
-_shtab_acp_proxy_report___by_choices=(day week month session turn model agent project user team kind)
+_shtab_acp_proxy_report___by_choices=(hour day week month session turn model agent project user team kind)
 _shtab_acp_proxy_session_pos_0_choices=(last)
 _shtab_acp_proxy_budget_grant___layer_choices=(admin user)
 _shtab_acp_proxy_budget_pos_0_choices=(list check grant grants simulate)

@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options fc5b423821647c93
+# Made by scripts/build-completion, of options 51d19e146250935e
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -61,7 +61,7 @@ _shtab_acp_proxy_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "(- : *)"{-V,--version}"[show program\'s version number and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -70,7 +70,7 @@ _shtab_acp_proxy_defaults_added=0
 _shtab_acp_proxy_budget_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -79,7 +79,7 @@ _shtab_acp_proxy_budget_defaults_added=0
 _shtab_acp_proxy_budget_check_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--agent=[the prompt\'s agent\; by default not known]:NAME:"
   "--model=[the prompt\'s model\; by default not known]:NAME:"
   "--user=[the prompt\'s user\; by default yours]:NAME:"
@@ -93,7 +93,7 @@ _shtab_acp_proxy_budget_check_defaults_added=0
 _shtab_acp_proxy_budget_grant_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--amount=[in the budget\'s currency, or tokens or turns]:N:"
   "--for=[how long\: 90m, 2h, 7d]:DURATION:"
   "--reason=[why\; it is kept]:TEXT:"
@@ -111,7 +111,7 @@ _shtab_acp_proxy_budget_grant_defaults_added=0
 _shtab_acp_proxy_budget_grants_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--json[exact figures, for programs]"
 )
 
@@ -121,7 +121,7 @@ _shtab_acp_proxy_budget_grants_defaults_added=0
 _shtab_acp_proxy_budget_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--json[exact figures, for programs]"
 )
 
@@ -131,9 +131,9 @@ _shtab_acp_proxy_budget_list_defaults_added=0
 _shtab_acp_proxy_budget_simulate_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--json[exact figures, for programs]"
-  "--since=[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
+  "--since=[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, today, yesterday, week, month, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -142,7 +142,7 @@ _shtab_acp_proxy_budget_simulate_defaults_added=0
 _shtab_acp_proxy_completion_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   ":shell:(bash zsh fish)"
 )
 
@@ -152,7 +152,7 @@ _shtab_acp_proxy_completion_defaults_added=0
 _shtab_acp_proxy_demo_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -161,7 +161,7 @@ _shtab_acp_proxy_demo_defaults_added=0
 _shtab_acp_proxy_doctor_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--rebuild[recompute all totals of the ledger from its rows\; writers wait meanwhile]"
 )
 
@@ -171,9 +171,9 @@ _shtab_acp_proxy_doctor_defaults_added=0
 _shtab_acp_proxy_export_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--focus[in the columns of FinOps FOCUS 1.2]"
-  "--since=[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
+  "--since=[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, today, yesterday, week, month, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
   "--until=[before then, in the same forms\; by default all]:TIME:"
   "--tz=[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
   "--json[as JSON instead of CSV]"
@@ -185,7 +185,7 @@ _shtab_acp_proxy_export_defaults_added=0
 _shtab_acp_proxy_ledger_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -194,9 +194,9 @@ _shtab_acp_proxy_ledger_defaults_added=0
 _shtab_acp_proxy_ledger_copy_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--from=[the source\; by default the configured ledger]:URL:"
-  "--to=[the target\; by default the configured ledger]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--from=[the source, as --ledger\; by default the configured]:PATH:_files"
+  "--to=[the target, as --ledger\; by default the configured]:PATH:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -205,7 +205,7 @@ _shtab_acp_proxy_ledger_copy_defaults_added=0
 _shtab_acp_proxy_metrics_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--textfile=[a file for node_exporter\'s textfile collector, written whole or not at all\; by default stdout]:PATH:_files"
 )
 
@@ -215,7 +215,7 @@ _shtab_acp_proxy_metrics_defaults_added=0
 _shtab_acp_proxy_notify_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -224,7 +224,7 @@ _shtab_acp_proxy_notify_defaults_added=0
 _shtab_acp_proxy_notify_test_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   ":only the channel of this name:"
 )
 
@@ -234,7 +234,7 @@ _shtab_acp_proxy_notify_test_defaults_added=0
 _shtab_acp_proxy_prices_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -250,7 +250,7 @@ _shtab_acp_proxy_prices_cost_options=(
   "--cached-write-1h=[input tokens written to a cache for an hour]:N:"
   "--context-used=[the largest request\'s context in tokens\; without it all tokens are one request]:N:"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--at=[prices of that time, by default now\: 2026-11-01, 7d \…]:TIME:"
   "--json[exact figures, for programs]"
   ":as an agent reports it:"
@@ -262,7 +262,7 @@ _shtab_acp_proxy_prices_cost_defaults_added=0
 _shtab_acp_proxy_prices_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--at=[prices of that time, by default now\: 2026-11-01, 7d \…]:TIME:"
   "--json[exact figures, for programs]"
   ":only names that contain it:"
@@ -274,7 +274,7 @@ _shtab_acp_proxy_prices_list_defaults_added=0
 _shtab_acp_proxy_prices_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--at=[prices of that time, by default now\: 2026-11-01, 7d \…]:TIME:"
   "--json[exact figures, for programs]"
   ":as an agent reports it:"
@@ -286,9 +286,9 @@ _shtab_acp_proxy_prices_show_defaults_added=0
 _shtab_acp_proxy_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
-  "--by=[what each row is of, by default a day]:KEY:(day week month session turn model agent project user team kind)"
-  "--since=[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--by=[what each row is of, by default a day]:KEY:(hour day week month session turn model agent project user team kind)"
+  "--since=[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, today, yesterday, week, month, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
   "--until=[before then, in the same forms\; by default all]:TIME:"
   "--tz=[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
   "--agent=[only this agent]:NAME:"
@@ -300,6 +300,7 @@ _shtab_acp_proxy_report_options=(
   "--limit=[at most N lines\: those that cost most, or the latest days, weeks or months]:N:"
   "--json[exact figures, for programs]"
   "--csv[the same for spreadsheets]"
+  ":as --by\; or today, yesterday:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -308,7 +309,7 @@ _shtab_acp_proxy_report_defaults_added=0
 _shtab_acp_proxy_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--agent=[a name to use instead of the one that the agent reports]:NAME:"
   "--user=[who pays\; by default the login name]:NAME:"
   "--team=[by default none]:NAME:"
@@ -325,7 +326,7 @@ _shtab_acp_proxy_run_defaults_added=0
 _shtab_acp_proxy_serve_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--host=[where to listen\; by default 127.0.0.1]:ADDRESS:"
   "--port=[by default 9464\; 0 picks a free one]:N:"
   "--token-file=[a file with the token that clients must send\; needed except on loopback]:FILE:_files"
@@ -337,11 +338,11 @@ _shtab_acp_proxy_serve_defaults_added=0
 _shtab_acp_proxy_session_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--all[list every turn, not only the latest 40]"
   "--tz=[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"
   "--json[exact figures, for programs]"
-  ":its id, the first characters of its key in a report by session, a part of its title, or last:(last)"
+  ":its id, the first characters of its key in a report by session, a part of its title, or last (default):(last)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -350,7 +351,7 @@ _shtab_acp_proxy_session_defaults_added=0
 _shtab_acp_proxy_setup_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--agent=[only this one\; added if it is not there]:NAME:(claude codex gemini goose opencode qwen)"
   "--list[the editors, their settings, and the agents in them]"
   "--dry-run[show the change, and write nothing]"
@@ -364,7 +365,7 @@ _shtab_acp_proxy_setup_defaults_added=0
 _shtab_acp_proxy_status_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
-  "--ledger=[sqlite\:\/\/\/PATH or postgresql\:\/\/HOST\/DATABASE]:URL:"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
   "--format=[with fields in braces\: today, week, month, turns, tokens, budget, left, limit, used, resets, last, last_tokens, agent, model, context\; or json]:TEXT:"
   "--json[exact figures, for programs]"
 )

@@ -83,8 +83,10 @@ def duration(value: object) -> float:
 
 
 def ledger_url(value: object) -> str:
-    """Only the form is checked here. The URL may hold a password, so no message repeats it; a mere path holds none."""
+    """A URL, or the path of a file. Only the form is checked. A URL may hold a password, so no message repeats it."""
     url = path(value)
+    if "://" not in url and not _is_address(url):
+        url = f"sqlite:///{url}"
     scheme, _, rest = url.partition("://")
     if scheme in ("postgresql", "postgres"):
         if "/" not in rest:
@@ -93,12 +95,16 @@ def ledger_url(value: object) -> str:
             _check_address(url)
         return url
     if scheme != "sqlite" or not rest.startswith("/") or len(rest) < 2:
-        meant = "" if ":" in url or "@" in url else f", such as sqlite:///{url},"
-        raise ValueError(f"expected sqlite:///PATH{meant} or postgresql://HOST/DATABASE")
+        raise ValueError("expected a path, sqlite:///PATH or postgresql://HOST/DATABASE")
     _, asked, how = rest.partition(SYNCHRONOUS)
     if asked and how not in HOW_SYNCHRONOUS:
         raise ValueError("expected synchronous=full or synchronous=normal after the path")
     return url
+
+
+def _is_address(text: str) -> bool:
+    """Whether it is no path but a URL that lacks a part, e.g. `alice:secret@db/acp`, or another scheme's."""
+    return ("@" in text and ":" in text) or text.partition(":")[0] in ("sqlite", "postgresql", "postgres")
 
 
 def _is_plain(address: str) -> bool:
@@ -219,15 +225,7 @@ def window(value: object) -> Window:
     try:
         return Window.parse(name)
     except ValueError as error:
-        raise ValueError(f"{error}{_in_hours(name) or suggestion(name, WINDOWS)}") from None
-
-
-def _in_hours(window: str) -> str:
-    """`; did you mean "rolling:168h"?` for `rolling:7d`, else nothing."""
-    days = window.removeprefix("rolling:").removesuffix("d")
-    if window != f"rolling:{days}d" or not (days.isascii() and days.isdigit() and 0 < len(days) < _LONGEST_NUMBER):
-        return ""
-    return f'; did you mean "rolling:{int(days) * 24}h"?'
+        raise ValueError(f"{error}{suggestion(name, WINDOWS)}") from None
 
 
 def zone(value: object) -> str:

@@ -41,8 +41,17 @@ def of_file(file: TomlFile | None) -> Settings:
     if file is None:
         return {}
     settings = dict(_settings(file, file.table, ()))
+    if ("ledger", "url") in settings:
+        settings["ledger", "url"] = _beside(file, file.table["ledger"]["url"], settings["ledger", "url"])
     _refuse_two_of_one(file)
     return settings
+
+
+def _beside(file: TomlFile, written: str, url: str) -> str:
+    """The URL of a ledger; a relative path in a file is relative to the file, as the current directory changes."""
+    if "://" in written or written.startswith(("/", "~")):
+        return url
+    return f"sqlite:///{file.path.absolute().parent / written}"
 
 
 def of_environment(environ: Mapping[str, str]) -> Settings:

@@ -16,6 +16,7 @@ QUARTER_HOUR = HOUR // 4
 DAY = 24 * HOUR
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
+_HOURS = {"h": 1, "d": 24, "w": 168}
 _LONGEST = 87_600  # hours, ten years: the start stays far inside of what a ledger column holds
 
 WindowName = Literal["turn", "session", "day", "week", "month", "quarter", "total", "rolling"]
@@ -43,14 +44,18 @@ class Window(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Window:
-        """From the word of a configuration, `day` or `rolling:24h`. Raises ValueError with a line for the user."""
+        """From the word of a configuration: `day`, or `rolling:24h`, for which `24h` and `1d` are short.
+
+        Raises ValueError with a line for the user.
+        """
         if text in _NAMES:
             return cls(cast(WindowName, text))
-        hours = text.removeprefix("rolling:").removesuffix("h")
-        digits = hours.isascii() and hours.isdigit() and len(hours) <= len(str(_LONGEST))
-        if digits and text == f"rolling:{hours}h" and 0 < int(hours) <= _LONGEST:
-            return cls("rolling", int(hours))
-        raise ValueError(f"expected {', '.join(_NAMES)} or rolling:24h (1 to {_LONGEST:,} hours), not {text!r}")
+        length = text.removeprefix("rolling:")
+        number, unit = length[:-1], _HOURS.get(length[-1:], 0)
+        digits = number.isascii() and number.isdigit() and len(number) <= len(str(_LONGEST))
+        if unit and digits and 0 < int(number) * unit <= _LONGEST:
+            return cls("rolling", int(number) * unit)
+        raise ValueError(f"expected {', '.join(_NAMES)}, or rolling:24h (1 to {_LONGEST:,} hours), not {text!r}")
 
     @property
     def text(self) -> str:

@@ -21,8 +21,11 @@ def nothing(ledger: LedgerReader, organisation: str, filters: Sequence[tuple[str
     """`filters` as they were typed; where a time was typed too, its zone. Raises LedgerError."""
     by_organisation = {str(sums.key[0]): sums for sums in ledger.summed(Query(), ("organisation",))}
     if not by_organisation:
-        how = "Put `acp-proxy run --` before an agent's command, and work with it."
-        return f"Nothing in the ledger yet. {how}\nThe ledger is {clean(ledger.url)}\n"
+        how = (
+            "`acp-proxy setup --list` shows the editors of this machine, and `acp-proxy setup zed` meters Zed's agents."
+        )
+        look = "`acp-proxy demo` shows a report without an agent."
+        return f"Nothing in the ledger yet: {clean(ledger.url)}\n{how}\n{look}\n"
     if organisation not in by_organisation:
         theirs = " and ".join(f'"{clean(name)}"' for name in sorted(by_organisation))
         return f'Nothing in the ledger is of organisation "{clean(organisation)}": it has rows of {theirs}.\n'

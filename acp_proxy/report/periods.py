@@ -28,8 +28,8 @@ def sums_by_period(
 
     `total` is of all rows of the query.
     """
-    periods = _one_by_one(ledger, by, query, zone, total)
-    if not _is_all(periods, total):  # too many
+    periods = () if by == "hour" else _one_by_one(ledger, by, query, zone, total)
+    if not _is_all(periods, total) and by != "hour":  # too many
         periods = _of_days(ledger, by, query, zone, total)
     if not _is_all(periods, total):  # clocks that were set, or a zone without rules
         periods = _of_quarter_hours(ledger, by, query, zone)

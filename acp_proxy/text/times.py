@@ -16,6 +16,8 @@ from acp_proxy.core.windows import SECOND as SECOND
 
 _MOST = 2**63 - 1  # what a ledger column holds: the year 2262
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DAYS = ("today", "yesterday")
+_RUNNING = ("week", "month", "year")
 _UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
@@ -86,11 +88,14 @@ def system_zone(environ: Mapping[str, str], localtime: Path = Path("/etc/localti
 def parse(text: str, zone: Zone, now: int) -> int:
     """Unix nanoseconds of a date (its midnight in `zone`), an RFC 3339 time, or so long before `now`: 90m 12h 7d 2w.
 
-    A week (2026-W47) or a month (2026-11), as `PERIODS` writes them, is its first midnight.
+    A week (2026-W47) or a month (2026-11), as `PERIODS` writes them, is its first midnight; so are today, yesterday,
+    and week, month or year for the running one.
     Raises ValueError with a line for the user.
     """
     number, unit = text[:-1], text[-1:]
     try:
+        if text in DAYS or text in _RUNNING:
+            return _named(text, zone, now)
         if number.isascii() and number.isdigit() and unit in _UNITS:
             return _storable(now - int(number) * _UNITS[unit] * SECOND)
         written = text.strip().upper()
@@ -98,7 +103,13 @@ def parse(text: str, zone: Zone, now: int) -> int:
         moment = datetime.fromisoformat(f"{written}-01" if is_month else written)
         return _storable(_nanoseconds(moment if moment.tzinfo else moment.replace(tzinfo=zone.info)))
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"expected a date such as 2026-11-01, an RFC 3339 time or 7d, not {text!r}") from error
+        raise ValueError(f"expected a date such as 2026-11-01, today, an RFC 3339 time or 7d, not {text!r}") from error
+
+
+def _named(name: str, zone: Zone, now: int) -> int:
+    if name != "yesterday":
+        return begin_of(name, zone, now)
+    return instant(midnight(zone.local(begin_of("today", zone, now)) - timedelta(hours=12)))
 
 
 def duration(text: str) -> int:
@@ -180,8 +191,12 @@ def _week(moment: datetime) -> str:
 
 
 PERIODS: Mapping[str, Callable[[datetime], str]] = {
+    "hour": lambda moment: moment.strftime("%Y-%m-%d %H:00"),
     "day": lambda moment: moment.strftime("%Y-%m-%d"),
     "week": _week,
     "month": lambda moment: moment.strftime("%Y-%m"),
 }
-"""How a period is written, from a local time in it: 2026-11-21, 2026-W47 (ISO), 2026-11."""
+"""How a period is written, from a local time in it: 2026-11-21 14:00, 2026-11-21, 2026-W47 (ISO), 2026-11.
+
+Where clocks are set back, an hour that comes twice is one period.
+"""
