@@ -16,7 +16,7 @@ from acp_proxy.wiring import wired
 if TYPE_CHECKING:
     from acp_proxy.system.spawn import Started
 
-_UNREAD = 0.1  # seconds that a line of the summary waits for whoever reads stderr
+_UNREAD = 0.1  # seconds that a line of the summary waits for a reader of stderr
 
 
 def run_relay(started: Started, command: Sequence[str], config: Config) -> int:
@@ -38,7 +38,7 @@ async def _relay(started: Started, command: Sequence[str], config: Config) -> in
 
 
 def _say(summary: Summary, log: Log) -> None:
-    """The summary for whoever started us; that it fails or is not read changes neither the exit status nor our end."""
+    """The summary on stderr. Its failure changes neither the exit status nor our end."""
     try:
         if text := summary.render():
             for line in ("", *text.splitlines()):

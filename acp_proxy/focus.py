@@ -1,4 +1,4 @@
-"""Spend as rows of FOCUS 1.2, the FinOps Open Cost and Usage Specification, for whoever charges it back.
+"""Spend as rows of FOCUS 1.2, the FinOps Open Cost and Usage Specification, for chargeback.
 
 A row is what one user, team, project, agent and model spent on one day of a time zone, from one source of figures in
 one currency. Costs are what the ledger has, for nothing is negotiated or amortised here: billed, effective, contracted
@@ -140,7 +140,7 @@ def _rows(
 def _who_columns(
     key: tuple[object, ...], organisation: str, seller: Callable[[str], str | None]
 ) -> Mapping[str, object]:
-    """Who used what of whom. `key` has the values of `_BY`."""
+    """Who used which model of which provider. `key` has the values of `_BY`."""
     user, team, project, agent, model, kind, usage_source, cost_source = key
     sold_by = (seller(str(model)) if model else None) or str(agent)
     tags = {"user": user, "team": team, "project": project, "agent": agent}

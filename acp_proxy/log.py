@@ -17,7 +17,7 @@ from typing import Any, TextIO
 from acp_proxy.system.errors import reason_of
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-_UNREAD = 0.1  # seconds that a line waits for whoever reads stderr; once they were in vain no other line waits
+_UNREAD = 0.1  # seconds that a line waits for a reader of stderr; after one timeout no other line waits
 
 
 class Log:
@@ -51,7 +51,7 @@ class Log:
 
 
 def takes_a_line(stream: TextIO, within: float) -> bool:
-    """Whether a line can be written without waiting longer than so many seconds: not where nobody reads a full pipe."""
+    """Whether a line can be written without waiting longer than so many seconds: not if a full pipe is not read."""
     try:
         poll = select.poll()
         poll.register(stream.fileno(), select.POLLOUT)

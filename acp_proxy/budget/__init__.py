@@ -20,7 +20,7 @@ _NO_END = {"turn": "each turn", "session": "each session", "total": "never", "ro
 def whose(account: Account) -> Mapping[str, str]:
     """Who has the budget to themselves, by what they are: a user, team, project or agent, and a session.
 
-    Nobody has that of a session which is still to come.
+    A session that is still to come has none.
     """
     found: dict[str, str] = {}
     if account.budget.per and account.value:

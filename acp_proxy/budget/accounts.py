@@ -20,7 +20,7 @@ def accounts_of(ledger: LedgerReader, budgets: Iterable[Budget], own: Subject, n
     """In the order of the budgets, then by name. `own` is who asks, and has accounts before it has rows.
 
     A budget for each session is shown for the last sessions of a day, one for each turn as it is for any turn. One
-    that is for a single run of the proxy is not shown: nobody but that run can spend it.
+    that is for a single run of the proxy is not shown: only that run can spend it.
     """
     accounts = (
         account_of(budget, subject, now, zone_info(budget.zone), _NO_TURN)
@@ -47,12 +47,12 @@ def _subjects(ledger: LedgerReader, budget: Budget, own: Subject, now: int) -> l
 
 
 def _seen(ledger: LedgerReader, budget: Budget, own: Subject) -> Iterator[Subject]:
-    """Those of whom the ledger has rows in the budget's scope, as far as the budget asks."""
+    """Subjects that have rows in the budget's scope, by the dimensions that the budget asks for."""
     asked = [dimension for dimension in DIMENSIONS if dimension == budget.per or budget.scope.of(dimension)]
-    nobody = Subject(own.organisation, "", None, None, "", "")
+    unnamed = Subject(own.organisation, "", None, None, "", "")
     for sums in ledger.summed(Query(where=(("organisation", own.organisation),)), asked):
         values = {name: None if value is None else str(value) for name, value in zip(asked, sums.key, strict=True)}
-        subject = replace(nobody, **values)
+        subject = replace(unnamed, **values)
         if budget.matches(subject):
             yield subject
 

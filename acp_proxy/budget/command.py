@@ -78,11 +78,11 @@ def _list(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, p
         return 0, listing.as_json(standings)
     if not standings:
         return 0, NO_BUDGETS
-    nobody = [
+    unmatched = [
         clean(f'Nothing counts in budget "{budget.name}" so far: {why}.')
         for budget, why in names_nobody(config.budgets, ledger, config.identity.organisation)
     ]
-    return 0, _table(standings, place, nobody)
+    return 0, _table(standings, place, unmatched)
 
 
 def _table(standings: Sequence[Standing], place: Place, more: Sequence[str] = ()) -> str:
@@ -94,7 +94,7 @@ def _table(standings: Sequence[Standing], place: Place, more: Sequence[str] = ()
 def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
     from acp_proxy.budget import check
     from acp_proxy.config.applied import catalog_of
-    from acp_proxy.report.nothing import not_known  # whoever mistypes a name would be told of other budgets
+    from acp_proxy.report.nothing import not_known  # a mistyped name would show other budgets
 
     catalog = catalog_of(config)
     given = {name: value for name in get_args(Per) if (value := getattr(arguments, name)) is not None}
@@ -115,7 +115,7 @@ def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, 
 
 def _grant(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
     from acp_proxy.budget import grants
-    from acp_proxy.report.nothing import not_known  # whoever mistypes a name would grant to nobody
+    from acp_proxy.report.nothing import not_known  # a grant to a mistyped name would help no budget
 
     asked = grants.Asked(
         budget=arguments.name,

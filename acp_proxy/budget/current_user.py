@@ -1,4 +1,4 @@
-"""Whose budgets are shown to whom: the subject that a command is asked by, and where."""
+"""The subject on whose behalf a command is run, and the directory in which."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Asked(Struct, frozen=True):
 
 
 def granted(asked: Asked, budgets: Sequence[Budget], own: Subject, now: int) -> tuple[Budget, Grant]:
-    """`own` is who grants, and who gets it where nobody else is named. Raises UsageError."""
+    """`own` grants, and gets the grant unless another subject is named. Raises UsageError."""
     budget = _named(asked.budget, asked.layer, budgets)
     grant = Grant(
         id=uuid7(now),
@@ -60,7 +60,7 @@ def granted(asked: Asked, budgets: Sequence[Budget], own: Subject, now: int) -> 
 
 
 def confirmation(grant: Grant, budget: Budget, zone: Zone) -> str:
-    """One line on what was granted, to whom and until when."""
+    """One line: what was granted, the recipient, and the end."""
     whose = "" if budget.per is None else f" ({f'{budget.per} {grant.value}' if grant.value else f'each {budget.per}'})"
     more = with_unit(grant.amount, Limit(grant.amount, grant.unit))
     until = f"{zone.local(grant.until):%Y-%m-%d %H:%M %Z}".rstrip()  # not every zone has a name

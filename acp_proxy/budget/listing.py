@@ -61,7 +61,7 @@ def _not_counted(standing: Standing) -> dict[str, str]:
 
 
 def _columns(standings: Sequence[Standing]) -> list[Column]:
-    """What is the same for all, as nothing held or nobody's own, has no column."""
+    """A column whose cells are all the same, such as nothing held, is left out."""
     accounts = [standing.account for standing in standings]
     modes = [account.budget.mode for account in accounts]
     return [
@@ -86,7 +86,7 @@ def _columns(standings: Sequence[Standing]) -> list[Column]:
 
 
 def _not_enforced(accounts: Iterable[Account]) -> str:
-    """A limit that is passed stops nobody there."""
+    """A limit that is passed stops no prompt there."""
     modes = {account.budget.name: account.budget.mode for account in accounts if not account.enforced}
     return f"Not enforced: {', '.join(f'{clean(name)} ({mode})' for name, mode in modes.items())}."
 

@@ -49,7 +49,7 @@ def replay(
     since: int | None = None,
     spent_before: Callable[[Account], int] = lambda _: 0,
 ) -> Replay:
-    """`rows` by their start. Those before `since` (Unix ns) count as spent, and nobody is asked about them.
+    """`rows` by their start. Those before `since` (Unix ns) count as spent and are not replayed.
 
     A refused turn adds nothing. What others spend meanwhile is held as a running proxy would hold it. `spent_before`
     tells what an account had spent when the first of the rows began, in its unit.

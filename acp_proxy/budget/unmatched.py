@@ -1,4 +1,4 @@
-"""Budgets whose scope names nobody of whom an organisation has a row: mistyped perhaps, and then they never count."""
+"""Budgets whose scope matches no row of the organisation: it may be mistyped, and then they never count."""
 
 from __future__ import annotations
 

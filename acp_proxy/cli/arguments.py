@@ -19,7 +19,7 @@ from acp_proxy.text.times import DAYS
 
 _SAYS = "Relays the Agent Client Protocol, and meters what agents use."
 _MORE = "`acp-proxy COMMAND --help` explains each command, `acp-proxy demo` shows them at work."
-_MOST = 10**12  # tokens or lines: whoever types more has slipped
+_MOST = 10**12  # tokens or lines: more is a typing mistake
 
 
 def parser() -> argparse.ArgumentParser:

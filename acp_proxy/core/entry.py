@@ -67,7 +67,7 @@ class Entry(Struct, frozen=True):
 
     @property
     def cost_at_least(self) -> bool:
-        """Whether `costs` miss something: a price, or tokens that nobody counted and no cost of the agent covers."""
+        """Whether `costs` miss something: a price, or uncounted tokens that no cost of the agent covers."""
         return self.cost_untold or self.unpriced
 
     @property

@@ -143,7 +143,7 @@ class TurnStarted(Struct, frozen=True):
 
 
 class PromptDropped(Struct, frozen=True):
-    """A prompt that nobody has to wait for any more: its work, if there is any, is another's.
+    """A prompt that need not be waited for any more: its work, if any, belongs to another.
 
     v2: it went into a turn that ran, or was refused while one did. v1: a later prompt has overtaken it; its turn ends
     all the same, with its answer or with the connection.

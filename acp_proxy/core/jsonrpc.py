@@ -242,7 +242,7 @@ def are_alike(one: tuple[str, Any], other: tuple[str, Any]) -> bool:
 
 
 def _decode_leniently(line: bytes) -> Any:
-    """What peers take though it is no proper JSON: whoever is read by an agent and not by us gets past a budget.
+    """What peers accept although it is not valid JSON: a line that an agent reads and we do not would pass a budget.
 
     JavaScript and Rust trim every kind of blank, JavaScript takes bytes that are no text, half a surrogate pair and
     any depth, Python guesses the encoding.

@@ -1,6 +1,6 @@
 """What a reported model id can stand for: whole names to look up, the most exact first.
 
-Never matches by prefix or substring: whoever looks up takes the first name that is there, or the model is unknown.
+Never matches by prefix or substring: a lookup takes the first name that is there, or the model is unknown.
 Nothing here knows a price. The rules in words: `docs/pricing.md`, "Which model".
 """
 

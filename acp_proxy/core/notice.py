@@ -26,7 +26,7 @@ _LONGEST = 200  # characters of a name, which may be anything that an agent repo
 class Notice(Struct, frozen=True):
     """One thing to tell. Times are Unix ns, amounts in `unit` like those of a `Standing`; None is unknown.
 
-    A threshold is a budget's and not of whoever reached it: it has no user but its budget's own `value`.
+    A threshold belongs to a budget, not to the user who reached it: it has no user but its budget's own `value`.
     """
 
     id: str
@@ -78,7 +78,7 @@ def stopped(
 
 def unpriced(origin: Origin, entry: Entry) -> Iterator[Notice]:
     """Models of a turn whose price is unknown; each once a day (UTC)."""
-    if not entry.unpriced or is_presumed(entry):  # tokens that a killed turn held: nobody looked for a price of them
+    if not entry.unpriced or is_presumed(entry):  # tokens that a killed turn held, for which no price was looked up
         return
     at = entry.ended_at
     for model in dict.fromkeys(line.model for line in entry.lines if line.cost is None and line.usage.total):

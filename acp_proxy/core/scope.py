@@ -1,4 +1,4 @@
-"""Whom and what a budget is about: patterns over who asks and what is used. Compared exactly, but for `*`."""
+"""Subjects that a budget is about: patterns over who asks and what is used. Compared exactly, but for `*`."""
 
 from __future__ import annotations
 

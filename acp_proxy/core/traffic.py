@@ -29,7 +29,7 @@ class Flow:
         """`on_timed` is called with each chunk that is timed."""
         self.messages = 0
         self.bytes = 0
-        self.untimed = 0  # so many chunks pass until one is timed; whoever lets them pass counts down
+        self.untimed = 0  # so many chunks pass until one is timed; the code that forwards them counts down
         self.buckets = [0] * (len(BOUNDS) + 1)
         """How many of the timed took up to each of `BOUNDS` and more than the one before, or longer than all."""
         self.nanoseconds = 0  # all of these together

@@ -35,7 +35,7 @@ class Unfinished:
         self._new: set[str] = set()  # sessions that began here, before a turn of theirs has ended
 
     def state_of(self, event: Event) -> SessionState | None:
-        """What is known with a row of its session: whoever goes on with it would book the same again, or nothing."""
+        """What is known with a row of its session, so that the next process books nothing twice and misses nothing."""
         if isinstance(event, TurnStarted):
             return _FROM_ZERO if event.session in self._new else None
         return event.state if isinstance(event, ContextChanged) else None

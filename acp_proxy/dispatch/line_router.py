@@ -69,7 +69,7 @@ class LineRouter:
         return self._accounting.awaits(sender, id) or self._permissions.drops(sender, id)
 
     def goes_on(self, method: str) -> bool:
-        """Whether a client's request or notification of this method waits for nobody; `gone_on` is told of it then."""
+        """Whether a client's request or notification of this method need not wait; `gone_on` is told of it then."""
         return not self.admission.held and method not in self.admission.methods
 
     def gone_on(self, method: str, line: bytes) -> None:
@@ -116,7 +116,7 @@ class LineRouter:
     def _slips_past(self, message: Message | None, line: bytes) -> bool:
         """Whether a client's line asks, or may ask, for what waits to be admitted, but not as one request on one line.
 
-        Nobody could be asked about it, nor tell what becomes of it; but agents that read it all the same do it. The
+        It cannot be admitted or followed; but agents that read it all the same do it. The
         answer to a request with a prompt's id, or to one by an id that does not come back, would end the wrong turn.
         """
         admitted = self.admission.methods
@@ -130,7 +130,7 @@ class LineRouter:
         return (message is None or breaks_within(line)) and may_ask(line)
 
     def _is_open(self, id: Any, *, a_turn: bool = False) -> bool:
-        """Whether a request of the client with this id waits, or is not answered yet; be it one that ends `a_turn`."""
+        """Whether a request with this id waits or is unanswered; with `a_turn`, also one that ends a turn."""
         if self.admission.keeps(id):
             return True
         return self._conversation.ends_turn(id) if a_turn else self._conversation.is_open(id)

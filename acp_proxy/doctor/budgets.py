@@ -23,12 +23,12 @@ def budget_troubles(config: Config, ledger: LedgerReader) -> Iterator[tuple[Budg
     if not config.budgets:
         return
     organisation = config.identity.organisation
-    nobody = list(names_nobody(config.budgets, ledger, organisation))
+    unmatched = list(names_nobody(config.budgets, ledger, organisation))
     rows = Query(where=(("organisation", organisation),))
     currencies = {cost.currency for sums in ledger.summed(rows, ()) for cost in sums.costs}
     for budget in config.budgets:
-        of_nobody = [text for each, text in nobody if each is budget]
-        yield budget, [*_amounts(budget, currencies), *of_nobody, *_ways_around(budget, config)]
+        without_rows = [text for each, text in unmatched if each is budget]
+        yield budget, [*_amounts(budget, currencies), *without_rows, *_ways_around(budget, config)]
 
 
 def in_words(budget: Budget) -> str:

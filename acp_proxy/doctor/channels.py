@@ -40,7 +40,7 @@ def _wants(channel: Channel) -> str:
 def _late(undelivered: Undelivered) -> Iterator[str]:
     if undelivered.waiting:
         unsent = f"{counted(undelivered.waiting, 'notice')} of the last day unsent"
-        if undelivered.retried or undelivered.failed:  # the channel rests, which looks as if nobody served
+        if undelivered.retried or undelivered.failed:  # the channel pauses, which looks as if nothing were sent
             yield f"{unsent}: after a failure `acp-proxy serve` waits, up to an hour; restarted it tries at once"
         else:
             yield f"{unsent}: only `acp-proxy serve` sends, and none seems to run"

@@ -221,7 +221,7 @@ class Recorder(Interceptor):
             find = (event.session, Path(event.cwd), self._project_of, found, asyncio.get_running_loop())
             try:
                 threading.Thread(target=self._find_project, args=find, name="acp-proxy project", daemon=True).start()
-            except RuntimeError:  # no thread can be started: nobody waits for what will not be found
+            except RuntimeError:  # no thread can be started: the name stays unknown
                 del self._finding[event.session]
 
     def _find_project(

@@ -26,7 +26,7 @@ class Timer(Protocol):
 
 
 class RelayCounters(Interceptor):
-    """`process` names this run. Stands before whoever closes the worker, so that the last report is in time."""
+    """`process` names this run. Stands before the one that closes the worker, so that the last report is in time."""
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ class UsageUpdates(Interceptor):
 
     def on_event(self, event: Event) -> Iterable[Effect]:
         match event:
-            case TurnMetered() if event.entry.stop_reason is not None:  # of a turn, or of a run that nobody asked for
+            case TurnMetered() if event.entry.stop_reason is not None:  # of a turn, or of a run without a prompt
                 return self._at_turn_end(event)
             case ContextChanged(restored=True):
                 self._restored[event.session] = event.state

@@ -50,7 +50,7 @@ class RowRefusedError(LedgerError):
 
 
 class Row(Struct, frozen=True):
-    """An entry with its dimensions. `state` is the session after it, for whoever continues the session.
+    """An entry with its dimensions. `state` is the session after it, for the process that continues the session.
 
     `process` names the run of the proxy that made it, where a budget counts by that; it is not read back.
     """
@@ -133,7 +133,7 @@ class Sums(Struct, frozen=True):
     unpriced: int  # rows with tokens whose price is unknown
     partial: int  # rows whose usage is a lower bound
     estimated: int  # rows whose usage or cost is an estimate
-    without_usage: int  # rows of which nobody told any
+    without_usage: int  # rows without any reported usage
     cost_at_least: int  # rows whose cost is missing or a lower bound, as `Entry.cost_at_least` says
     started_at: int  # the earliest, in Unix ns
     ended_at: int  # the latest
@@ -189,7 +189,7 @@ class Ledger(LedgerReader, Protocol):
         """Append rows and upsert their sessions in one transaction; how many were new.
 
         One whose id is there already is skipped.
-        A session stands as after its row that ended last, or with `in_order`, as whoever goes on with it hands them
+        A session stands as after its row that ended last, or with `in_order`, in the order in which they are handed in
         over, after the last of these rows, whatever a clock that was set says of it.
         Raises RowRefusedError for what will never do, and then keeps none of the rows.
         """

@@ -144,7 +144,7 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
     def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
         """Whether it is the caller's to announce that an account reached a threshold: true for one caller, ever.
 
-        `threshold` is in percent. The notice is kept in the same transaction, whoever is to announce.
+        `threshold` is in percent. The notice is kept in the same transaction, whichever process announces it.
         """
 
     def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:

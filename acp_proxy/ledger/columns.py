@@ -34,7 +34,7 @@ COST_UNTOLD = f"{USAGE_UNTOLD} AND {{0}}.cost_source NOT IN ('agent', 'parent')"
 SESSION_KEY = "org_id, user_id, host, agent, session"
 OF_SESSION = " AND ".join(f"{column} = ?" for column in SESSION_KEY.split(", "))
 _ITS_SESSION = " AND ".join(f"s.{column} = t.{column}" for column in SESSION_KEY.split(", "))
-# An expression, lest SQLite look for users between the first and the last one, and not for a session.
+# An expression, so that SQLite looks for the session and not for users between the first and the last one.
 OF_SESSIONS = "AND t.user_id = s.user_id || '' AND t.host = s.host AND t.agent = s.agent AND t.session = s.session"
 SESSION = """
 org_id, user_id, team, project, host, agent, agent_version, client,

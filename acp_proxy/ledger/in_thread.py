@@ -67,7 +67,7 @@ class InThread(Generic[S]):
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
             question, future = job
-            if not future.set_running_or_notify_cancel():  # nobody waits for it any more
+            if not future.set_running_or_notify_cancel():  # its caller has given up
                 continue
             try:
                 future.set_result(question(self._opened()))

@@ -141,7 +141,7 @@ class LedgerThread:
         self._queue.put(Stop(time.monotonic() + timeout))
         if self._thread:
             self._thread.join(timeout)
-        else:  # nobody waits for this thread any more
+        else:  # the relay has given up on this thread
             self._run()
 
     def _start(self) -> LedgerError | None:

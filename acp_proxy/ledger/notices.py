@@ -108,7 +108,7 @@ class DeliveryCount(Struct, frozen=True):
 class Undelivered(Struct, frozen=True):
     """What of a channel's notices of the last day is not sent; of those that were tried the errors, the latest last."""
 
-    waiting: int = 0  # nobody has tried
+    waiting: int = 0  # not tried yet
     retried: tuple[str, ...] = ()  # to be tried again
     failed: tuple[str, ...] = ()  # given up
 
@@ -168,7 +168,7 @@ class Outbox:
         return [DeliveryCount(*found) for found in self._read(_COUNTS, (organisation,))]
 
     def undelivered(self, wanted: Subscription, now: int, waiting_since: int) -> Undelivered:
-        """How a channel stands: what waits is what nobody has tried, though it was there before `waiting_since`."""
+        """How a channel stands: what waits was never tried, though it was there before `waiting_since`."""
         sql, values = self._wanted(wanted, now)
         found = self._read(f"SELECT n.at, d.tries, d.result, d.error {sql} ORDER BY n.at", values)
         waiting = [at for at, tries, _, _ in found if tries is None and at < waiting_since]

@@ -13,7 +13,7 @@ from acp_proxy.ledger.owners import Owner, hosts_of
 from acp_proxy.ledger.places import journal_of
 from acp_proxy.ledger.statements import Read
 
-# After its expiry a turn of another host, or with its journal elsewhere, is booked by whoever finds it. A laptop that
+# After its expiry a turn of another host, or with its journal elsewhere, is booked by any process. A laptop that
 # slept over a long weekend comes first: it knows what the turn has cost.
 ABANDONED = 4 * DAY
 OPEN_TURNS = """

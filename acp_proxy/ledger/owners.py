@@ -59,7 +59,7 @@ def this_host() -> str:
 def _started(pid: int) -> str | None:
     """When a process began, as text to compare; "" where that cannot be told.
 
-    None when there is none, or it has ended and nobody has asked how.
+    None when there is none, or it has ended and was not waited for.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")

@@ -62,7 +62,7 @@ class SqlLedger(SqlReader):
 
     @abstractmethod
     def _lock(self, run: Run, accounts: Sequence[Account]) -> None:
-        """Let nobody else hold against these accounts before this transaction ends."""
+        """Keep others from holding against these accounts until this transaction ends."""
 
     def _insert(self, run: Run, inserts: Sequence[holding.Insert]) -> None:
         """Into several tables, while everyone else may be waiting."""
@@ -71,11 +71,11 @@ class SqlLedger(SqlReader):
 
     @abstractmethod
     def _lock_sums(self, run: Run, organisation: str) -> None:
-        """Let nobody else make sums of this organisation, or add to them, before this transaction ends."""
+        """Keep others from making balances of this organisation, or adding to them, until this transaction ends."""
 
     @abstractmethod
     def _lock_totals(self, run: Run) -> None:
-        """Let nobody else write totals before this transaction ends."""
+        """Keep others from writing totals until this transaction ends."""
 
     @abstractmethod
     def check(self) -> str: ...
@@ -86,7 +86,7 @@ class SqlLedger(SqlReader):
             lambda run: appending.write(run, self._known_series, self.dialect, self._lock)
         )
         for organisation in appending.due:
-            with suppress(LedgerError):  # the rows are there, and count: whoever is next adds them up
+            with suppress(LedgerError):  # the rows are there, and count: the next append adds them up
                 self._write(partial(self._add_up, organisation))
         return appending.new
 

@@ -1,4 +1,4 @@
-"""SQL with its values, as a ledger's modules give it to whoever runs it."""
+"""SQL with its values, as a ledger's modules hand it to a backend."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from acp_proxy.wiring import wired
 class Relay:
     """`async with Relay(["my-agent"]) as relay: await relay.wait()` stands between a client and an agent.
 
-    The client is whoever is at this process's stdin and stdout (which are then no longer `print`'s: that writes to
+    The client is at this process's stdin and stdout (which are then no longer `print`'s: that writes to
     stderr), or at the other end of `client`, a connected socket. `on_usages_change` is called with all usages of a
     session after each change of them, from the event loop, soon after the turn's last line went on; it may be a
     coroutine function. Its exceptions are logged, and nothing else.

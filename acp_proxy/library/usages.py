@@ -1,4 +1,4 @@
-"""What was used, as a list for whoever embeds the relay, and whoever wants to be told when it grows."""
+"""What was used, as a list for a program that embeds the relay, and a callback for when it grows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from acp_proxy.log import Log
 class Usage(usage.Usage, frozen=True):
     """Tokens of one turn, or of one of its models where it used several; every token is in exactly one counter.
 
-    `kind` is "turn" for a prompt, "compaction" for a compaction that nobody asked for; the others are "autonomous",
+    `kind` is "turn" for a prompt, "compaction" for a compaction without a prompt; the others are "autonomous",
     "subagent" and "side". `turn` is the id of the ledger's row. `costs` is empty where the cost is not known. Added
     up, what differs is None.
     """

@@ -40,7 +40,7 @@ def into_file(path: Path, config: Config, tell: Tell | None) -> None:
 
 
 def write(path: Path, text: bytes) -> None:
-    """All of it or nothing, also for whoever reads at this moment or after a crash. Raises UsageError."""
+    """All of it or nothing, also for a reader at this moment or after a crash. Raises UsageError."""
     if not path.name:
         raise UsageError("--textfile: expected the path of a file")
     # The collector reads what ends with .prom. Not by the process's id: in a container that is the same each time, and

@@ -79,7 +79,7 @@ class Spend:
         turns, without_usage = self._turns.zeros(), self._without_usage.zeros()
         for whole in readings.wholes:
             at = self._places.get(whole.series)
-            if at is None:  # of a series that is not in the ledger: whose it is nobody knows
+            if at is None:  # of a series that is not in the ledger: its labels are unknown
                 continue
             place = at.tokens
             tokens[place] += whole.input
@@ -187,4 +187,4 @@ _TOKENS = (
 _COST = "Cost of all rows in units of the currency. source is where the price is from: agent, computed, estimated."
 _UNPRICED = "Tokens whose price is unknown."
 _TURNS = "Rows of the ledger; kind turn is a prompt, the others are work without one."
-_WITHOUT_USAGE = "Rows of which nobody said or could estimate what they used."
+_WITHOUT_USAGE = "Rows whose usage was neither reported nor estimated."

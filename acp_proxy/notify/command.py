@@ -38,7 +38,7 @@ def _chosen(channels: Sequence[Channel], name: str | None) -> list[Channel]:
 async def _send(to: Sequence[Destination], organisation: str, now: int) -> list[Outcome]:
     sender = Sender(lambda: now)
     try:
-        # Another id each time, lest a receiver takes it for one that it has.
+        # Another id each time, so that a receiver does not take it for one that it has.
         notice = a_test(organisation, socket.gethostname(), now, os.urandom(8).hex())
         return await asyncio.gather(*(sender.send(each, notice) for each in to))
     finally:

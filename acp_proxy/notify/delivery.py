@@ -92,7 +92,7 @@ class Delivery:
         return result == "sent"
 
     async def _pay(self) -> None:
-        """Who cannot tell the ledger that a notice was sent tells it later, lest it is sent again."""
+        """If the ledger cannot be told now that a notice was sent, it is told later, so that it is not sent again."""
         while self._owed:
             await self._books.ask(self._owed[0])
             self._owed.popleft()

@@ -1,7 +1,7 @@
 """Sends what the ledger has noted to every channel of the configuration, as long as it runs; never on a relay's path.
 
 Any number of these share a ledger: each notice is sent by one of them. That the ledger is out of reach each tells for
-itself, for there is nobody to ask who tells it.
+itself, because no ledger decides which process sends it.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Relay:
                     await self._see_off()
                 self._from_client.stop()
                 await self._deliver()
-        except BaseException:  # cancelled: nobody waits for the agent any more
+        except BaseException:  # cancelled: the agent is not waited for any more
             self._agent.signal_tree(signal.SIGKILL)
             raise
         finally:

@@ -1,4 +1,4 @@
-"""What the relay asks of whoever looks at its lines, and gives them to write to. Types only: it knows nobody."""
+"""What the relay asks of an inspector of its lines, and the sinks that it gives it. Types only."""
 
 from __future__ import annotations
 

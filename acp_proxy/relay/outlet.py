@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from acp_proxy.relay.stdio import End
 
-HOLDING_AT_MOST = 4 << 20  # bytes of lines that the inspector holds back, and of our own that nobody reads
+HOLDING_AT_MOST = 4 << 20  # bytes of lines that the inspector holds back, and of our own that are not read
 
 _nothing: Callable[[object], int] = ().count  # a `take` that takes no byte of anything: 0, without a call into Python
 
@@ -15,7 +15,7 @@ _nothing: Callable[[object], int] = ().count  # a `take` that takes no byte of a
 class Outlet:
     """Where lines to one side go. Order is the order of `write`.
 
-    `may_go_on` is called when little waits any more, and when nobody reads the other end.
+    `may_go_on` is called when little waits any more, and when the other end is closed.
     """
 
     def __init__(self, end: End, may_go_on: Callable[[], None]) -> None:
@@ -33,14 +33,14 @@ class Outlet:
         self._finishing = False
         self._open = True
         self.congested = False  # something waits: the pump that feeds this outlet pauses
-        self.lost = False  # nobody reads the other end
+        self.lost = False  # the other end is closed
         self.moved = 0  # bytes that the kernel took so far by `write`
 
     def start(self) -> None:
         self._end.watch_loss(self.lose)
 
     def write(self, data: bytes) -> None:
-        """Whole lines, or a piece of one. Never blocks; dropped when nobody is there to read it."""
+        """Whole lines, or a piece of one. Never blocks; dropped when the reader is gone."""
         try:
             taken = self.take(data)
         except BlockingIOError:

@@ -19,9 +19,9 @@ from types import FrameType
 from msgspec import Struct
 
 PIDFD_OPEN: Callable[[int], int] | None = getattr(os, "pidfd_open", None)  # Linux
-UNKNOWN = 255  # exit status of an agent that somebody else reaped, or nobody was to: SIGCHLD is ignored
+UNKNOWN = 255  # exit status of an agent that was reaped elsewhere, or by the system: SIGCHLD is ignored
 POLL = 0.02  # seconds between looks at a tree that is ending
-UNCLAIMED = 1.0  # seconds after which a dead child is an orphan that nobody but us will reap
+UNCLAIMED = 1.0  # seconds after which a dead child is an orphan that only we will reap
 
 
 class Process(Struct, frozen=True):
@@ -134,7 +134,7 @@ class AgentProcess:
             self._sweep = self._loop.call_later(UNCLAIMED, self._reap_orphans)
 
     def _reap_orphans(self) -> None:
-        """Children of our own are waited for by whoever started them; the agent's pidfd waits for it."""
+        """Children of our own are waited for by the code that started them; the agent's pidfd waits for it."""
         self._sweep = None
         for process in process_table().values():
             if process.dead and process.parent == os.getpid() and process.pid != self._pid:

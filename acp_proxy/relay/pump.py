@@ -155,7 +155,7 @@ class Pump:
         now, came_back = clock(), self._back.bytes
         if now - self._last_read < FLOOD and came_back == self._came_back:
             self._watching = FLOOD_OVER
-            sched_yield()  # whoever writes line after line gets to write more of them
+            sched_yield()  # a peer that writes line after line gets to write more of them
             now = clock()
         elif self._watching:
             self._watching -= 1
@@ -174,7 +174,7 @@ class Pump:
         self._at_once = READ - held if held < READ // 2 else READ
 
     def _rest(self) -> list[bytes]:
-        """All of it before any is looked at: whoever still has the pipe's other end may write for ever."""
+        """All of it before any is looked at: a process that still has the pipe's other end may write for ever."""
         rest: list[bytes] = []
         with contextlib.suppress(OSError):
             while len(rest) * READ < PIPE_AT_MOST and (data := self._read(READ)):

@@ -33,7 +33,7 @@ class End(Protocol):
     def unwatch(self) -> None: ...
 
     def watch_loss(self, lost: Callable[[], object]) -> None:
-        """Calls `lost` when nobody reads the other end any more, where that can be known without writing."""
+        """Calls `lost` when the other end is closed, where that can be known without writing."""
 
     def close(self) -> None: ...
 
@@ -62,7 +62,7 @@ def _reopened(fd: int, *, writes: bool) -> End | None:
     flags = (os.O_WRONLY if writes else os.O_RDONLY) | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
         again = os.open(f"/proc/self/fd/{fd}", flags)
-    except OSError:  # no /proc, not our pipe, or nobody reads it any more
+    except OSError:  # no /proc, not our pipe, or its reader is gone
         return None
     os.close(fd)
     return PollableEnd(again, writes=writes)

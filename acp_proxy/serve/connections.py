@@ -75,7 +75,7 @@ class BoundedProtocol(H11Protocol):
             ):
                 self.transport.write(self.conn.send(event) or b"")
         if self.cycle is not None:
-            self.cycle.disconnected = self.cycle.response_complete = True  # its application answers nobody
+            self.cycle.disconnected = self.cycle.response_complete = True  # its application has no client any more
         self._refused = True
         self.transport.write_eof()  # the client closes when it has read this, or is cut like any that dawdles
 
@@ -132,7 +132,7 @@ class BoundedProtocol(H11Protocol):
         self._limit = None if seconds is None else self.loop.call_later(seconds, self._over)
 
     def _over(self) -> None:
-        """The time is up; of an answer that was taken meanwhile nobody told."""
+        """The time is up; an answer that was taken meanwhile was not noticed."""
         self._limit = None
         if not self._answered or self.is_slow:
             self.cut()

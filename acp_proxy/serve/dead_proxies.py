@@ -1,4 +1,4 @@
-"""Proxies that died: whoever opens a ledger takes over what they left, and who keeps it open looks again and again."""
+"""Proxies that died: each opening of a ledger takes over what they left; a process that keeps it open looks again."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Turns that run now: those of this host from the journals of its proxies, those of others as far as a budget holds.
 
-Journals are only read. One whose proxy is gone is no sign of a running turn; whoever opens the ledger takes it over.
+Journals are only read. One whose proxy is gone is no sign of a running turn; the next process that opens the ledger takes it.
 """
 
 from __future__ import annotations

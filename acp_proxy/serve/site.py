@@ -168,7 +168,7 @@ async def _alive(_: Request) -> Response:
 def _notifier(config: Config, warn: Warn) -> Notifier | None:
     if not config.channels:
         return None
-    from acp_proxy.notify.notifier import Notifier  # who tells nobody need not import its HTTP client
+    from acp_proxy.notify.notifier import Notifier  # without channels its HTTP client is not imported
 
     return Notifier.of(config, warn)
 

@@ -46,7 +46,7 @@ def _between(environ: Mapping[str, str]) -> float | None:
 
 
 def _tell(address: str, state: str) -> None:
-    if address[:1] not in ("/", "@"):  # of a virtual machine, or of nobody
+    if address[:1] not in ("/", "@"):  # of a virtual machine, or no address
         return
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
         told.settimeout(_PATIENCE)

@@ -44,7 +44,7 @@ class Original(Struct, frozen=True):
         return kept is not None, kept[1:] if kept and kept.startswith(_THERE) else None
 
     def made(self, current: bytes) -> bool:
-        """Whether `current` is what setup made of it, and nobody changed it since. Raises SettingsError."""
+        """Whether `current` is what setup made of it, unchanged since. Raises SettingsError."""
         return self.kept()[0] and _sum(current) in self._sums()
 
     def forget(self) -> None:
@@ -68,7 +68,7 @@ class Original(Struct, frozen=True):
             return path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except OSError as error:  # as after a setup by root, whose copy nobody else may read
+        except OSError as error:  # as after a setup by root, whose copy only root may read
             raise SettingsError(f"{path}: cannot be read: {reason_of(error)}, nothing was done") from error
 
 

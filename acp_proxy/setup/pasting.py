@@ -1,4 +1,4 @@
-"""Editors whose agents are set up in code, or by a command: the lines to paste. Pure; nobody's code is edited.
+"""Editors whose agents are set up in code, or by a command: the lines to paste. Pure; no code is edited.
 
 Sources of each format are named in docs/editors.md.
 """

@@ -12,7 +12,7 @@ from acp_proxy.setup.jsonc import Array, Object, Scalar
 def wrapped(text: str, shape: Shape, names: Iterable[str], home: str) -> str:
     """The text with these agents behind acp-proxy; those that are already stay as they are. Raises CannotEditError.
 
-    `home` is what `~` in a command means: the editor knew it, as an argument nobody would.
+    `home` is what `~` in a command means: the editor expands it, but an argument is not expanded.
     """
     wanted = set(names)
     found = [entry for name, entry in entries(text, shape) if name in wanted]

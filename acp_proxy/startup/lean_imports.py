@@ -1,6 +1,6 @@
-"""Imports `msgspec` and `pathlib` without what those import for functions that nobody here calls: 15 ms less of 60.
+"""Imports `msgspec` and `pathlib` without what those import for functions that are not called here: 15 ms less of 60.
 
-Only for a process that is ours. Whoever calls one of those functions after all gets it, imported at that moment.
+Only for a process of our own. A caller of one of those functions gets it, imported at that moment.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def import_leanly(*, only_to_look: bool = False) -> None:
     new = {name: stand_in for name, stand_in in stand_ins.items() if name not in sys.modules}
     sys.modules.update(new)  # type: ignore[arg-type]  # no modules, and good enough for now
     try:
-        import pathlib  # noqa: F401  for whoever imports it next
+        import pathlib  # noqa: F401  for the modules that import it next
 
         import msgspec  # noqa: F401  the same
     except (ImportError, AttributeError):  # another version asks more of a module than its stand-in gives

@@ -148,7 +148,7 @@ def run(options: Mapping[str, str], agent: list[str]) -> int:
         wrong = _complain(str(error), 2)
     except NotStarted as error:
         wrong = _complain(str(error), error.status)
-    os.kill(started.pid, _signal.SIGTERM)  # it runs, and nobody will relay it
+    os.kill(started.pid, _signal.SIGTERM)  # it runs, and will not be relayed
     return wrong
 
 
@@ -231,11 +231,11 @@ def _command(argv: Sequence[str]) -> int:
 
 
 def _leave(status: int) -> NoReturn:
-    """Without taking the interpreter down, which would cost whoever waits 20 ms."""
+    """Without taking the interpreter down, which would take 20 ms."""
     from contextlib import suppress
 
     if sys.stderr:
-        with suppress(OSError):  # full, or nobody reads it: the exit status is still the agent's
+        with suppress(OSError):  # full or closed: the exit status is still the agent's
             sys.stderr.flush()
     os._exit(status)
 

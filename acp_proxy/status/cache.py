@@ -36,7 +36,7 @@ def say(answer: str) -> str | None:
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still to be flushed
-        if not isinstance(error, BrokenPipeError):  # else whoever asked is gone
+        if not isinstance(error, BrokenPipeError):  # else the reader is gone
             return f"the answer cannot be written: {(error.strerror or str(error)).lower()}"
     return None
 
@@ -56,7 +56,7 @@ def kept(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
 
 
 def marked(watched: Iterable[str]) -> list[tuple[str, str]]:
-    """Files, whether there or not, as they are now: before an answer is made of them, lest one changes meanwhile."""
+    """Files, whether there or not, as they are now: before an answer is made, for one may change."""
     return [(path, _mark(path)) for path in watched]
 
 
@@ -94,7 +94,7 @@ def _make_room(directory: str) -> None:
     from contextlib import suppress
 
     for name in files:
-        with suppress(FileNotFoundError):  # whoever asks beside us does the same
+        with suppress(FileNotFoundError):  # another process may do the same
             os.remove(f"{directory}/{name}")
 
 

@@ -20,7 +20,7 @@ from acp_proxy.text.figures import clean
 from acp_proxy.text.times import SECOND, Zone, day_after, system_zone
 
 _KEPT = 60 * SECOND  # holds and rolling windows change with time alone
-_KEPT_REMOTE = 10 * SECOND  # nobody tells that rows came to a database
+_KEPT_REMOTE = 10 * SECOND  # a database does not tell that rows came
 
 
 def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str, str]) -> str | None:

@@ -1,6 +1,6 @@
 """What `acp-proxy status` says: what was spent today, what is left of the tightest budget, the last turn.
 
-Of one user, whoever asks: a ledger may be a whole team's. Renders nothing.
+Of one user: a ledger may be a whole team's. Renders nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Status(Struct, frozen=True):
     """`standings` are those of budgets that the user's next prompt is charged to, the tightest first: those that have
     too little left and refuse it, then by how full they are.
 
-    Those in shadow mode come last: nobody is told of them, nor stopped.
+    Those in shadow mode come last: they neither warn nor refuse.
     """
 
     user: str

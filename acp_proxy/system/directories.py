@@ -23,7 +23,7 @@ def state_directory(environ: Mapping[str, str]) -> Path:
 
 
 def default_ledger(environ: Mapping[str, str]) -> Path:
-    """The file of a ledger that nobody configured."""
+    """The file of the ledger if none is configured."""
     return state_directory(environ) / "ledger.db"
 
 

@@ -130,7 +130,7 @@ def _fork(agent: list[str], stdin: int, stdout: int, prctl: Callable[[int, int],
     """The agent's pid. posix_spawn cannot tie it to our life; setpriv could, at the same 1.2 ms. Raises OSError."""
     failed, failure = os.pipe()
     parent = os.getpid()
-    inherited = _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # of a child that is ignored nobody learns its end
+    inherited = _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # the end of an ignored child cannot be learned
     pid = os.fork()
     if not pid:
         try:

@@ -34,4 +34,4 @@ def chars_between(quotes: bytes) -> int:
     if _ESCAPE not in quotes:
         return len(quotes) if quotes.isascii() else len(quotes.decode(errors="replace"))
     said = decode(b'"%s"' % quotes)
-    return len(said if isinstance(said, str) else quotes)  # an escape that is none: nobody can read it
+    return len(said if isinstance(said, str) else quotes)  # an invalid escape: it cannot be decoded

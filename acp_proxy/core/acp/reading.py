@@ -98,7 +98,7 @@ def model_of(fields: Any) -> str | None:
     """A session's model: the config option of category `model`, else `models.currentModelId`.
 
     Agents that let their provider be chosen put it into that category, too, and first: then the one called `model`.
-    That one needs no category: nobody has to give one.
+    That one needs no category, which is optional.
     """
     fields = mapping(fields)
     options = fields.get("configOptions")

@@ -18,7 +18,7 @@ def text(value: Any) -> str | None:
 
 
 def session_id(value: Any) -> str | None:
-    """Any string, be it empty: an agent that calls its session so is metered like others."""
+    """Any string, also an empty one: an agent that calls its session so is metered like others."""
     return value if isinstance(value, str) else None
 
 

@@ -17,7 +17,7 @@ from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import Bounds
 
 PRESUMED = "the proxy died during the turn: what it held"
-"""The `detail` of a row that says what its turn held, for nobody lived to tell what it used."""
+"""The `detail` of a row that says what its turn held, because no process survived to report its usage."""
 
 LOST = frozenset({"crashed", "disconnected"})
 """Why turns end without a line that ends them: a side is gone."""
@@ -51,7 +51,7 @@ def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, pro
 def uncounted(account: Account, origin: Origin, entry: Entry, process: str | None = None) -> Standing:
     """What an account does not count of a row that `charge` counts: as of a sum of nothing else.
 
-    It is `untold` where nobody said anything of a turn, though it ran to its end.
+    It is `untold` if nothing was reported of a turn that ran to its end.
     """
     lines = _lines(account, origin, entry, process)
     if not lines or account.unit == "turns":
@@ -66,7 +66,7 @@ def uncounted(account: Account, origin: Origin, entry: Entry, process: str | Non
 
 
 def is_lost(entry: Entry, unit: str) -> bool:
-    """Whether a turn lost its client or agent before anything was known of it in a unit: nobody will tell it.
+    """Whether a turn lost its client or agent before anything was known of it in a unit: it will never be reported.
 
     Of a cost the tokens are not known. Tokens without a price are `on_unpriced`'s.
     """

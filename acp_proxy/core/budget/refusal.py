@@ -71,7 +71,7 @@ def warning_text(standing: Standing, threshold: int, now: int, zone: tzinfo) -> 
 
 
 def uncounted_text(standing: Standing, *, silent: bool = False) -> str | None:
-    """What was spent without being counted, None when that is nothing. `silent`: also a turn of which nobody told."""
+    """What was spent without being counted, None when that is nothing. `silent`: also a turn without any report."""
     parts = [f"{money.text} {money.currency}" for money in standing.not_counted]
     if standing.unpriced:
         held = ", beyond what they held" if standing.account.budget.on_unpriced == "estimate" else ""
@@ -147,7 +147,7 @@ def _how_to_get_more(standing: Standing) -> str:
 
 
 def _for_whom(account: Account) -> str:
-    """Whoever types it is the user; what the agent is called, and which project it is in, is known only here."""
+    """The user who types it is known; the agent's name and its project are known only here."""
     per = account.budget.per
     return f" --for-{per}={_quoted(account.value)}" if account.value and per not in (None, "user") else ""
 

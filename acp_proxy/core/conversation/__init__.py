@@ -73,7 +73,7 @@ class Conversation:
         self._unfollowed: set[Any] = set()  # ids of the client's open requests that mean nothing else to us
 
     def follow_all(self) -> None:
-        """Know what a client asks until it is answered, lest the answer be taken for a prompt's by its id."""
+        """Know a client's requests until they are answered: no answer may be taken for a prompt's with the same id."""
         self._follows_all = True
         self.awaits = self._awaits_or_forgets
 
@@ -299,7 +299,7 @@ class Conversation:
         return self._closed_before(session, at)
 
     def _closed_before(self, session: Session, at: int) -> list[Event]:
-        """Of a session that begins again: it was closed, be it that turns of before still run."""
+        """Of a session that begins again: it was closed, even if earlier turns still run."""
         deleted, session.closed = session.closed, None
         return [] if deleted is None else [SessionClosed(at, session.id, deleted)]
 

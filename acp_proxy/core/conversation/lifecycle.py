@@ -1,4 +1,4 @@
-"""When turns start and end. v1: from a prompt to its response. v2: from running to idle, whoever asked for it.
+"""When turns start and end. v1: from a prompt to its response. v2: from running to idle, with or without a prompt.
 
 What a message says decides, not the negotiated version alone: released agents mix the two.
 """

@@ -136,7 +136,7 @@ class Session:
     def choose(self, model: str | None, at: int, *, asked: bool = False) -> list[Event]:
         """Its model from now on, if one is named. The one that it had is news only where the client `asked` for it.
 
-        A subagent's model is told to nobody.
+        A subagent's model is not reported.
         """
         again = model == self.model
         if model is None or (again and not asked):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-HEAD = 1 << 16  # bytes of a huge line that are shown to whoever decides: as many as one read brings
+HEAD = 1 << 16  # bytes of a huge line that are shown for a decision: as many as one read brings
 HELD_AT_MOST = HEAD - 1  # of a line whose end has not come; with 256 KiB the first byte waited for four reads
 STORED_AT_MOST = 1 << 26  # of a huge line that may not pass before its end
 _CRUMB = 1 << 12  # pieces smaller than this are kept together, or their number would cost more memory than they do

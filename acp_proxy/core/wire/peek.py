@@ -60,10 +60,10 @@ _strict = msgspec.json.Decoder(Peek, float_hook=exact)
 NO_MESSAGE = Peek()
 
 decode_run = _strict.decode_lines
-"""`peek_run` for whoever calls it so often that a call counts. Raises UNREADABLE: then ask `peek_lines`."""
+"""`peek_run` for a caller so frequent that a call counts. Raises UNREADABLE: then ask `peek_lines`."""
 
 decode_envelopes = msgspec.json.Decoder(Envelope, float_hook=exact).decode_lines
-"""`decode_run` for whoever does not ask for `params`."""
+"""`decode_run` for a caller that does not need `params`."""
 
 
 def peek_run(run: bytes) -> list[Peek]:
@@ -84,7 +84,7 @@ def is_one_a_line(run: bytes, peeked: Sequence[Envelope | Peek]) -> bool:
 
     Whitespace separates messages for the decoder, newlines for the protocol: blank lines, two messages on a line and
     a message over two lines all show in the count, unless they make up for each other. It costs a tenth of decoding,
-    and who finds nothing does not ask. Whoever must not be deceived takes `peek_lines`.
+    and a caller that finds nothing does not ask. A caller that must not be deceived uses `peek_lines`.
     """
     return len(peeked) == run.count(b"\n") + (not run.endswith(b"\n"))
 

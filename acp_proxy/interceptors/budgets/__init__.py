@@ -159,7 +159,7 @@ class Budgets(Interceptor):
         return verdict
 
     def _may_begin_a_turn(self, request: Request, session: str) -> bool:
-        """What is said into a turn that runs is part of it. Else it would begin one that nobody knows to hold for."""
+        """What is said into a turn that runs is part of it. Otherwise it would begin one without a hold."""
         if request.method == acp.PROMPT:
             return acp.may_name_session(request.params)
         return acp.sets_to_work(request.method, request.params) and not self._stops.runs(session)
@@ -171,7 +171,7 @@ class Budgets(Interceptor):
         return self._origins.origin_of(session)
 
     def _unpriced(self, turn: OpenTurn) -> str | None:
-        """What to call the model of a turn of which it is known that nobody will know what it costs."""
+        """What to call the model of a turn whose cost will never be known."""
         if self._models.costs_are_told(turn.session):
             return None
         if turn.model is None:

@@ -39,7 +39,7 @@ class ClientMessages:
         )
 
     def refuse_odd(self, request: Request) -> Refusal:
-        """Of a request that would begin a turn which nobody could follow, be it a prompt that names no session.
+        """For a request that would begin a turn that cannot be followed, such as a prompt without a session.
 
         Agents on the SDK for Python read `session_id`, too. Claude and Codex take words for a turn that runs as a
         prompt where none does, and answer before they know what it uses.

@@ -99,7 +99,7 @@ class Stops:
         ]
 
         def so_far(account: Account) -> SoFar:
-            """Of several models nobody knows which one used it: the least is proven."""
+            """With several models it is unknown which one used it: the lowest price is proven."""
             told = self._turns.costs.of(event.session, account.filter.scope)
             charges = [charge_so_far(account, told, model, least, priced) for model, priced in prices]
             return min(charges, key=lambda charge: charge.amount)
@@ -114,7 +114,7 @@ class Stops:
         return self._stop(running, exceeded, cancel=verdict == "cancel")
 
     def _is_shared(self, running: Running) -> bool:
-        """Whether another prompt runs or waits in the session, be it still on its way to the agent."""
+        """Whether another prompt runs or waits in the session, or is on its way to the agent."""
         others = (turn for turn in self._turns if turn.session == running.session and not turn.ended)
         return len(self._open.get(running.session, ())) > 1 or any(turn is not running for turn in others)
 

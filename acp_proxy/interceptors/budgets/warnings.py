@@ -47,7 +47,7 @@ class Warnings:
         self._claims: dict[tuple[str, int], _Claim] = {}  # by the account's notice key and percent
 
     def claim(self, ledger: BudgetLedger, standings: Iterable[Standing], user: str) -> None:
-        """What was reached before this prompt, and perhaps nobody was told. Raises nothing: warnings can wait."""
+        """Thresholds that were reached before this prompt, perhaps unannounced. Raises nothing: warnings can wait."""
         with suppress(LedgerError):
             for standing in standings:
                 for percent in standing.crossed(0, standing.spent):
@@ -95,7 +95,7 @@ class Warnings:
         """That a turn is not counted, or not all of it, before the line that ends it: there may be no next prompt.
 
         Its window's users were told before where the ledger had such a turn already. Of a turn that ends because a side
-        is gone perhaps nobody reads it: the next prompt tells it again.
+        is gone it may not be read: the next prompt says it again.
         """
         for account in running.accounts:
             missed = uncounted(account, running.origin, entry, process)

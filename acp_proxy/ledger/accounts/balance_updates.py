@@ -1,5 +1,5 @@
-"""How sums that are kept come about: the first hold that misses one makes it from totals or rows. From then on whoever
-appends rows adds them to every sum that counts them, in the same transaction and whatever budgets it knows itself.
+"""How balances come about: the first hold that misses one makes it from totals or rows. From then on each append adds
+its rows to every balance that counts them, in the same transaction and whatever budgets it knows itself.
 
 Where writers do not come one after the other that is put off (`pending_rows.py`). Nothing is ever taken from a sum.
 """
@@ -23,7 +23,7 @@ from acp_proxy.ledger.accounts.spending import Spent, organisation_of, spent, to
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.statements import Run, Statement, execute, insert
 
-_LONGEST = 7 * DAY  # then it is made anew: most of those of sessions and processes nobody asks for again
+_LONGEST = 7 * DAY  # then it is made anew: most of those of sessions and processes are never read again
 _MOST = 2**62  # beyond that nothing is kept: a row must never be refused because of a sum
 _MOST_AT_ONCE = 500
 _CHANGE = " ON CONFLICT (org_id, whose, what) DO UPDATE SET spent = excluded.spent"
@@ -32,7 +32,7 @@ _REPLACE = f"{_CHANGE}, kept_until = excluded.kept_until"
 
 
 def make(run: Run, accounts: Iterable[Account], now: int, dialect: Dialect) -> None:
-    """Make the sums of accounts anew, and forget those that nobody will ask for; nobody else may do so meanwhile."""
+    """Make the balances of accounts anew, and delete those that will not be read again. Needs the lock."""
     for account in accounts:
         if kept := kept_of(account):
             organisation, total = organisation_of(account), _added_up(run, account, kept, dialect)
@@ -100,7 +100,7 @@ def add(run: Run, rows: Iterable[Concerned]) -> None:
 
 
 def forget(run: Run) -> None:
-    """All sums; nobody else may write meanwhile."""
+    """All balances. No other process may write meanwhile."""
     run("DELETE FROM kept_sum", ())
 
 
@@ -141,7 +141,7 @@ def _asked_for(unit: str, total: Spent) -> Spent:
 
 
 def _until(account: Account, kept: Kept, now: int) -> int:
-    """When nobody asks for it any more, as far as that can be known."""
+    """When it is not read any more, as far as that can be known."""
     end = kept.bounds.end
     if account.moves and kept.bounds.start is not None:
         end = kept.bounds.start + account.budget.window.hours * HOUR

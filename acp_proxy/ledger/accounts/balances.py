@@ -127,7 +127,7 @@ def unsummed(index: int, account: Account, kept: Kept, dialect: Dialect) -> Iter
 
 
 def spent_of(text: str) -> Spent | None:
-    """None for what nobody can read: a sum that is not there."""
+    """None for JSON that cannot be decoded: then the balance counts as missing."""
     try:
         return json_decoder(Spent).decode(text)
     except msgspec.MsgspecError:

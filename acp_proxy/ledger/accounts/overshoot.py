@@ -111,7 +111,7 @@ def count(run: Run, turns: Sequence[EndedTurn], rows: Iterable[Row], dialect: Di
         if not _close(_standings(run, accounts, turn, dialect)):
             continue
         _watch_all(run, turn.row.origin.organisation, dialect)
-        lock(run, accounts)  # only now: turns of others may end at this moment, and nobody else has to wait for them
+        lock(run, accounts)  # only now: turns of others may end at this moment, and no other hold waits for them
         amounts: Counter[Account] = Counter()
         for standing, (account, amount) in zip(_standings(run, accounts, turn, dialect), charges, strict=True):
             amounts[account] = min(amount, standing.spent - standing.allowed - counted[account.key])

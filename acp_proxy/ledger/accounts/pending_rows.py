@@ -1,6 +1,6 @@
 """Rows that no kept sum has yet, where those who write do not come one after the other.
 
-Whoever appends notes its rows here and waits for nobody; whoever reads a sum counts them beside it, in one statement.
+An append notes its rows here without waiting; a read counts them beside the balance, in one statement.
 Now and then one adds all of them to the sums that count them, under a lock that who makes a sum takes as well. So at
 each moment a row is either here or in every sum that counts it.
 """
@@ -41,7 +41,7 @@ def is_due(turn: str) -> bool:
 
 
 def add_up(run: Run, organisation: str) -> None:
-    """Add them to all sums that count them; nobody else may do so, or make a sum, meanwhile."""
+    """Add them to all balances that count them. Needs the lock, as making a balance does."""
     turns = [turn for (turn,) in run("DELETE FROM unsummed WHERE org_id = ? RETURNING turn", (organisation,))]
     if not run("SELECT 1 FROM kept_sum WHERE org_id = ? LIMIT 1", (organisation,)):
         return

@@ -66,7 +66,7 @@ def _put(journal: mmap, offset: int, data: bytes, meanwhile: int, *, is_open: bo
 
 
 def tick_off(journal: mmap, offset: int) -> int:
-    """Nobody needs the record any more; the room that it takes."""
+    """The record is not needed any more; returns the space that it takes."""
     journal[offset] = _DONE
     return _aligned(_RECORD.size + _RECORD.unpack_from(journal, offset)[1])
 
@@ -89,7 +89,7 @@ def read_journal(data: bytes) -> Contents | None:
     while offset + _RECORD.size <= len(data) and data[offset] != _FREE:
         record = _record_at(data, offset)
         if record is None:
-            torn += data[offset] != _DONE  # else nobody needed it, or its place was just being given to another
+            torn += data[offset] != _DONE  # else it was not needed, or its place was just being given to another
             offset = _next_whole(data, offset + _ALIGNMENT)
             continue
         if data[offset] in (_COMMITTED, _OPEN):

@@ -40,7 +40,7 @@ def recover(ledger: BudgetLedger, directories: Iterable[Path], warn: Warn) -> in
 
 
 def journals_found(directories: Iterable[Path]) -> list[FoundJournal]:
-    """The journals that are there, whoever they belong to. Changes nothing."""
+    """The journals that are there, of any process. Changes nothing."""
     found = []
     for path in (path for directory in directories for path in journals_in(directory)):
         with taken(path) as file:
@@ -56,7 +56,7 @@ def is_owed(directories: Iterable[Path], url: str) -> bool:
 
 
 def pending(directories: Iterable[Path], url: str) -> int:
-    """How many rows journals have for the ledger at `url` that are not in it yet, whoever they belong to."""
+    """How many rows journals have for the ledger at `url` that are not in it yet, of any process."""
     waiting = 0
     for path in (path for directory in directories for path in journals_in(directory)):
         with suppress(OSError):  # it may be done by now

@@ -44,7 +44,7 @@ class Journal:
     def write_open(self, row: Row, instead: int | None = None) -> int | None:
         """Keep what is known so far of a turn that goes on, in place of what was kept at `instead`; where it is now.
 
-        Should the process die, that is what is booked. It takes no more than half of the file, lest rows find none.
+        Should the process die, that is what is booked. It takes at most half of the file, so that rows find space.
         """
         slot = self._write(row, LARGEST_SIZE // 2, is_open=True)
         if slot is None:
@@ -93,7 +93,7 @@ class Journal:
                 end_at(self._file.map, self._tail)
 
     def close(self) -> None:
-        """Give the file up: removed when all is done, else left to whoever opens the ledger next."""
+        """Give the file up: removed when all is done, else left to the next process that opens the ledger."""
         with self._lock:
             if self._file is None:
                 return
@@ -108,7 +108,7 @@ def open_journal(directories: Iterable[Path], url: str, warn: Warn) -> Journal:
 
     Where none can it warns, and the journal keeps nothing. Raises LedgerError for a bad URL.
     """
-    ledger = canonical_url(url)  # however it is spelt, whoever recovers the journal must know it again
+    ledger = canonical_url(url)  # however it is spelt, recovery must recognise it
     reasons = []
     for directory in directories:
         try:
@@ -129,7 +129,7 @@ class _File:
         private_directory(directory)
         self.path = directory / f"{journal_name(Owner.this(directory))}-{os.urandom(8).hex()}.journal"
         self.start = len(head(ledger))
-        # Under another name until it is locked, lest it be taken for that of a dead process. Python closes descriptors
+        # Under another name until it is locked, so that it is not taken for a dead process's. Python closes descriptors
         # on exec: an agent that inherited this one would hold the lock.
         unfinished = self.path.with_suffix(".new")
         self._descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)

@@ -184,7 +184,7 @@ def _line(found: tuple[Any, ...]) -> UsageLine:
 
 
 def money(nano: int | None, currency: str | None) -> Money | None:
-    """Of two columns; an amount of nobody knows what is not known."""
+    """Of two columns; an amount without a currency is unknown."""
     return None if nano is None or currency is None else Money(nano, currency)
 
 

@@ -1,4 +1,4 @@
-"""Writers of one SQLite file, one after the other: the system wakes whoever waited longest, and nobody tries in vain.
+"""Writers of one SQLite file, one after the other: the system wakes the one that waited longest, and none polls.
 
 SQLite lets those who wait try again and again. With 50 writers on two processors these tries took more time than the
 transactions. A process that does not come through here is not kept out: SQLite's own lock is what counts.
@@ -17,7 +17,7 @@ from pathlib import Path
 class FairLock:
     """A lock on a file of its own, which the system takes from a process that dies. For one thread at a time.
 
-    Whoever got no turn within `patience` seconds, or has no thread to wait in, goes on without one.
+    A writer that got no turn within `patience` seconds, or has no thread to wait in, goes on without one.
     """
 
     def __init__(self, path: Path, patience: float) -> None:
@@ -27,7 +27,7 @@ class FairLock:
 
     @contextmanager
     def turn(self) -> Iterator[bool]:
-        """Whether nobody else is in, of those who come through here."""
+        """Whether no other writer that uses this lock is inside."""
         entered = self._enter()
         try:
             yield entered
@@ -59,7 +59,7 @@ class FairLock:
 class _Queued:
     """A thread that waits in the system's queue, for flock has no timeout: it keeps its place when patience runs out.
 
-    From the kernel's wake to whoever wants the turn it is one step more, for meanwhile everybody else waits.
+    From the kernel's wake to the waiting writer is one step more, during which all others wait.
     """
 
     def __init__(self, descriptor: int) -> None:

@@ -23,15 +23,15 @@ from acp_proxy.ledger.sqlite.version import APPLICATION_ID, is_up_to_date, stran
 T = TypeVar("T")
 
 BUSY_TIMEOUT = 0.001  # SQLite's own wait sleeps in growing steps, which is unfair to those who waited long
-# Whoever copies the log back waits for the disk: one transaction in so many, by chance and after its commit, so that
-# nobody else waits. SQLite's own checkpoint, at so many pages, is within the commit. One in 500 left 20 MB for the disk
+# Copying the log back waits for the disk: one transaction in so many does it, by chance and after its commit, so that
+# no other writer waits. SQLite's own checkpoint, at so many pages, is within the commit. One in 500 left 20 MB
 # at once, and with 50 processes some of them waited up to 56 ms in place of 23.
 CHECKPOINT_ONE_IN, CHECKPOINT_AFTER = 100, 20_000
 # Who writes is mostly a relay, which has its ledger open all day and reads a few pages a turn. With the 2,000 KiB of
 # SQLite it kept 1 MB from when it opened a session of 3,000 turns; no command got slower with these.
 CACHE = 512  # KiB
-RETRY_BETWEEN = (0.0002, 0.004)  # seconds, drawn anew each time: whoever waits has nearly the same chance
-# How much longer the longest wait gets each time, and at most. A try costs processor time that whoever has the lock
+RETRY_BETWEEN = (0.0002, 0.004)  # seconds, drawn anew each time: all that wait have nearly the same chance
+# How much longer the longest wait gets each time, and at most. A try costs processor time that the owner of the lock
 # may need: without this 50 processes on two busy processors tried 48 times for each transaction, and took seconds.
 RETRY_GROWTH, RETRY_GROWN = 1.5, 16.0
 
@@ -240,7 +240,7 @@ def identity(path: Path) -> Identity | None:
 
 
 def was_ledger(path: Path) -> bool:
-    """Whether a damaged file was one: by the mark in its header, or by the queue that whoever writes leaves beside it.
+    """Whether a damaged file was one: by the mark in its header, or by the queue that writers leave beside it.
 
     True where it cannot be looked at. Whatever locks this process has on it are dropped: it is of no use any more.
     """

@@ -50,7 +50,7 @@ class SqliteReader(SqlReader):
         return len(dead)
 
     def _is_owed(self) -> bool:
-        """Whether a dead process may have left rows; a file that is not there is made for nobody else's."""
+        """Whether a dead process may have left rows; no ledger is made for another user's."""
         if not any_abandoned(self._journals):
             return False
         if not is_missing(self._database.path):

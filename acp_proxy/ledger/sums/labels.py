@@ -79,7 +79,8 @@ def of_series(new: Iterable[tuple[str, Series]]) -> list[Value]:
 def register(run: Run, values: Sequence[Value]) -> None:
     """Give those that are new a position."""
     known = _known(run, values)
-    for organisation, dimension, value in sorted(values, key=lambda each: each[:2]):  # nobody waits crosswise
+    # In one order, so that no two writers deadlock.
+    for organisation, dimension, value in sorted(values, key=lambda each: each[:2]):
         name = _name(value)
         if (organisation, dimension, name) not in known:
             position = run(_NEXT, (organisation, dimension))[0][0] if name == value else _TOO_LONG

@@ -77,7 +77,7 @@ def _totals(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> It
 
 def _sql_of_totals(query: Query, by: Sequence[str], bucket: str, condition: str = "", more: str = "") -> str:
     """`bucket` is SQL for the dimension that is a time."""
-    # An expression, lest SQLite walk through series by an index that has them in groups, and look each one up.
+    # An expression, so that SQLite does not walk through series by an index that has them in groups.
     groups = [bucket if _is_time(dimension) else f"{_SERIES[dimension]} || ''" for dimension in by]
     lines = _by_line(query, by)
     rows, unpriced = ("line_count", "unpriced_lines") if lines else ("row_count", "unpriced_rows")
@@ -154,7 +154,7 @@ def _counted(
     of: _Turns = ("turn t", ""),
     among: Sequence[Any] = (),
 ) -> Iterator[Sums]:
-    # An expression, lest SQLite walk through all rows by an index that has them in groups: few are wanted.
+    # An expression, so that SQLite does not walk through all rows by an index that has them in groups.
     few = " || ''" if (query.since, query.until) != (None, None) else ""
     groups = [_time(dimension) if _is_time(dimension) else f"{COLUMNS[dimension]}{few}" for dimension in by]
     conditions, values = where_of(query, dialect)

@@ -131,7 +131,7 @@ class Tallied:
 
 
 def _labels(text: str) -> tuple[str | None, ...] | None:
-    """None for what nobody can read."""
+    """None for what cannot be decoded."""
     try:
         return json_decoder(tuple[str | None, ...]).decode(text)
     except msgspec.MsgspecError:

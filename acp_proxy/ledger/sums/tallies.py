@@ -129,7 +129,7 @@ class Tally(NamedTuple):
 
 
 def begin_sessions(run: Run, first: Sequence[Row], new: Sequence[tuple[str, Series]]) -> None:
-    """What follows from rows that are their session's first, and from series that nobody wrote before."""
+    """What follows from rows that are their session's first, and from series that are new."""
     if not first and not new:
         return
     tallies = Tallies()
@@ -216,7 +216,7 @@ class Tallies:
 
 
 def rebuild(run: Run, organisations: Iterable[str]) -> None:
-    """Make all that come from rows anew; nobody else may write meanwhile."""
+    """Make all that come from rows anew. No other process may write meanwhile."""
     run(f"DELETE FROM tally WHERE family IN ({', '.join('?' * len(OF_ROWS))})", OF_ROWS)
     for organisation in organisations:
         sessions = Tallies()

@@ -121,7 +121,7 @@ class Additions(Struct):
         self._add(organisation, tuple(dimensions), quarter, counts, (first_at, last_at))
 
     def write(self, run: Run, known: set[tuple[str, str]]) -> list[tuple[str, Series]]:
-        """The series that nobody wrote before, with their organisations. `known` series are there.
+        """The series that are new, with their organisations. `known` series are there.
 
         In the order of keys, so that two transactions never wait for each other.
         """
@@ -151,7 +151,7 @@ class Additions(Struct):
 
 
 def rebuild(run: Run, organisations: Iterable[str]) -> None:
-    """Make all totals anew; nobody else may write meanwhile. Four weeks are in memory at a time."""
+    """Make all totals anew. No other process may write meanwhile. Four weeks are in memory at a time."""
     run("DELETE FROM total", ())
     for organisation in organisations:
         for since, until in _blocks(run, organisation):

@@ -244,7 +244,7 @@ def _amounts(sums: Iterable[tuple[str, int, int]]) -> tuple[Money, ...]:
 
 
 def _counters(text: str | None) -> Counters | None:
-    """None also for what nobody can read: then it is not known where they stood."""
+    """None also for what cannot be decoded: then it is not known where they stood."""
     try:
         return None if text is None else json_decoder(Counters).decode(text)
     except msgspec.MsgspecError:
