@@ -1,6 +1,6 @@
 """Turns that run now: those of this host from the journals of its proxies, those of others as far as a budget holds.
 
-Journals are only read. One whose proxy is gone is no sign of a running turn; the next process that opens the ledger takes it.
+Journals are only read. One whose proxy is gone is no sign of a running turn: opening the ledger takes it over.
 """
 
 from __future__ import annotations
