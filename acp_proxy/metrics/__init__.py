@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_proxy.budget.accounts import accounts_of
-from acp_proxy.budget.current_user import here, own_subject
+from acp_proxy.budget.current_user import own_subject
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
 from acp_proxy.core.windows import SECOND
@@ -58,7 +58,7 @@ class Exporter:
         self._journals = journal_directories(os.environ) if journals is None else journals
         self._timings = Timings()
         self._process = Process() if process else None
-        self._subject = own_subject(config, here())
+        self._subject = own_subject(config, None)  # the exporter works in no project
         shown = config.metrics
         self._more = (("user",) if shown.user_label else ()) + (("project",) if shown.project_label else ())
         self._ledger: BudgetLedger | None = None

@@ -17,7 +17,7 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.journal.records import Contents, read_journal
+from acp_proxy.ledger.journal.records import last_rows, read_journal
 from acp_proxy.report import Line, session_key
 from acp_proxy.report.formats import figures
 from acp_proxy.text.times import milliseconds
@@ -46,7 +46,7 @@ def running_turns(ledger: BudgetLedger, organisation: str, journals: Sequence[Pa
     """The oldest first. Raises LedgerError."""
     found = {
         row.entry.id: _of_row(row)
-        for contents in _journals_of_the_living(journals)
+        for contents in filter(None, map(read_journal, _journals_of_the_living(journals)))
         if contents.ledger == ledger.url
         for row in contents.open
         if row.origin.organisation == organisation
@@ -55,6 +55,20 @@ def running_turns(ledger: BudgetLedger, organisation: str, journals: Sequence[Pa
         if turn.id not in found and not turn.owner.is_gone:
             found[turn.id] = _of_hold(turn)
     return sorted(found.values(), key=lambda turn: (turn.started_at, turn.id))
+
+
+def attended_sessions(ledger: BudgetLedger, organisation: str, journals: Sequence[Path]) -> set[str]:
+    """The keys of sessions on which a proxy of this host worked last that still runs, and so does its agent.
+
+    Of proxies on other hosts nothing is known here but the turns for which a budget holds.
+    """
+    return {
+        session_key(row.origin, row.entry.session)
+        for url, rows in map(last_rows, _journals_of_the_living(journals))
+        if url == ledger.url
+        for row in rows
+        if row.origin.organisation == organisation
+    }
 
 
 def described(turn: Running, ledger: BudgetLedger) -> dict[str, Any]:
@@ -103,13 +117,12 @@ def _of_hold(turn: OpenTurn) -> Running:
     return Running(turn.id, turn.origin, turn.session, turn.started_at, turn.model)
 
 
-def _journals_of_the_living(directories: Iterable[Path]) -> Iterator[Contents]:
+def _journals_of_the_living(directories: Iterable[Path]) -> Iterator[bytes]:
     for directory in directories:
         for path in sorted(directory.glob("*.journal")):
             data = _read_if_locked(path)
-            contents = None if data is None else read_journal(data)
-            if contents is not None:
-                yield contents
+            if data is not None:
+                yield data
 
 
 def _read_if_locked(path: Path) -> bytes | None:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from acp_proxy.report import query
+from acp_proxy.serve.periods import RANGES, dates_of
+from acp_proxy.serve.sums import Where
 from acp_proxy.text import times
 from acp_proxy.text.times import Zone
+
+FILTERED = ("agent", "model", "project", "team", "user")
 
 
 class BadQuestionError(Exception):
@@ -48,3 +53,22 @@ def zone(asked: Mapping[str, str], local: Zone) -> Zone:
         return times.zone(asked["tz"])
     except ValueError as error:
         raise BadQuestionError(f"tz: {error}") from error
+
+
+def period(asked: Mapping[str, str], default: str) -> str:
+    """What `range` names: one of `RANGES`, or dates as `dates_of` reads them."""
+    value = asked.get("range", default)
+    if value in RANGES:
+        return value
+    if ".." not in value:
+        raise BadQuestionError(f"range: expected {', '.join(RANGES)} or dates such as 2026-11-01..2026-11-15")
+    try:
+        dates_of(value)
+    except ValueError as error:
+        raise BadQuestionError(f"range: {error}") from error
+    return value
+
+
+def filters(asked: Mapping[str, str]) -> Where:
+    """What rows must be; the names are those of `acp-proxy report`, with which `none` selects what has no team."""
+    return query(None, None, ((name, asked[name]) for name in FILTERED if name in asked)).where

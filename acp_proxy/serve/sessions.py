@@ -7,7 +7,8 @@ from collections.abc import Set
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import Query, Row, SessionInfo
@@ -17,17 +18,26 @@ from acp_proxy.report import Line, line_of, session_key, sums_of_all, turn_line
 from acp_proxy.report.context import Point, context_of, points, thinned
 from acp_proxy.report.formats import described, figures
 from acp_proxy.serve.questions import BadQuestionError
+from acp_proxy.serve.session_order import Wanted, ranked
 from acp_proxy.system.decoding import json_decoder
 from acp_proxy.text.times import SECOND, milliseconds
 
-ACTIVE = 300 * SECOND  # after its last turn
+ACTIVE = 300 * SECOND  # after its last turn, if its agent still runs
 MOST_TURNS = 1000  # that one session is shown with, the latest
 MOST_POINTS = 500  # of the plot of a longer one's context, from its first row on
 
 _MOST_KNOWN = 10_000
+_MOST_RANKED = 100  # lists
 
 _Time = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]  # as a ledger's column holds it
 _decode_cursor = json_decoder(tuple[_Time, str, str, str, str]).decode  # end, user, host, agent, session
+
+
+class States(Struct, frozen=True):
+    """The keys of sessions in which a turn runs, and of those whose agent still does."""
+
+    running: Set[str] = frozenset()
+    attended: Set[str] = frozenset()
 
 
 class RecentSessions:
@@ -37,25 +47,44 @@ class RecentSessions:
         self._ledger = ledger
         self._organisation = organisation
         self._known: dict[str, SessionInfo] = {}  # by key; those that were shown
-        self._totals: dict[str, Line] = {}  # by key
+        self._totals: dict[tuple[str, Query], Line | None] = {}  # by key, of such rows
+        self._ranked: dict[Wanted, tuple[list[SessionInfo], bool]] = {}
         self._version = ""  # of the ledger when they were added up
 
-    def page(
-        self, most: int, before: str | None, find: str | None, now: int, running: Set[str], version: str
-    ) -> dict[str, Any]:
-        """`before` is what an earlier page called `next`, `find` as in `Recent.sessions`, `running` are keys.
+    def page(self, wanted: Wanted, now: int, states: States, version: str) -> dict[str, Any]:
+        """The figures are of rows in the range, as those of a report. `version` is another one when rows were added.
 
-        `version` is another one when rows were added. Raises BadQuestionError.
+        Raises BadQuestionError.
         """
         if version != self._version or len(self._totals) >= _MOST_KNOWN:
-            self._version, self._totals = version, {}
-        cursor = None if before is None else self._session_at(before)
-        found = self._ledger.recent.sessions(self._organisation, most + 1, cursor, find)
-        shown = found[:most]
+            self._version, self._totals, self._ranked = version, {}, {}
+        if wanted.sort == "last":
+            shown, more = self._latest(wanted)
+        elif wanted.before is not None:
+            raise BadQuestionError("before: only for sessions that are sorted by last")
+        else:
+            shown, more = self._ranked.get(wanted) or self._rank(wanted)
+        described = [self._described(session, wanted, now, states) for session in shown]
         return {
-            "sessions": [self._described(session, now, running) for session in shown],
-            "next": _cursor(shown[-1]) if len(found) > most else None,
+            "sessions": [each for each in described if each is not None],
+            "more": more,
+            "next": _cursor(shown[-1]) if more and wanted.sort == "last" else None,
         }
+
+    def _latest(self, wanted: Wanted) -> tuple[list[SessionInfo], bool]:
+        """And whether there are more."""
+        cursor = None if wanted.before is None else self._session_at(wanted.before)
+        recent = self._ledger.recent
+        found = recent.sessions(self._organisation, wanted.most + 1, cursor, wanted.find, query=wanted.rows)
+        return found[: wanted.most], len(found) > wanted.most
+
+    def _rank(self, wanted: Wanted) -> tuple[list[SessionInfo], bool]:
+        """The same in another order, for which all sessions of the range are looked at."""
+        if len(self._ranked) >= _MOST_RANKED:
+            self._ranked.clear()
+        query = replace(wanted.rows, where=(("organisation", self._organisation), *wanted.rows.where))
+        self._ranked[wanted] = ranked(self._ledger, query, wanted)
+        return self._ranked[wanted]
 
     def one(self, key: str) -> dict[str, Any]:
         """Raises BadQuestionError where there is none of this key."""
@@ -78,21 +107,29 @@ class RecentSessions:
         found, each = thinned(points(self._ledger.recent.contexts(session)), MOST_POINTS)
         return {"rows_each": each, "points": [_point(point) for point in found]}
 
-    def _described(self, session: SessionInfo, now: int, running: Set[str]) -> dict[str, Any]:
+    def _described(self, session: SessionInfo, wanted: Wanted, now: int, states: States) -> dict[str, Any] | None:
+        """None for one that began before the range and ended after it, and has no row in it."""
         key = self._remembered(session)
-        total = self._totals.get(key) or self._added_up(key, session)
+        total = self._added_up(key, session, wanted)
+        if total is None:
+            return None
         return {
             "key": key,
             **_about(session),
             **figures(total),
             "at_least": total.cost_at_least > 0,
-            "active": now - session.ended_at < ACTIVE,
-            "running": key in running,
+            "active": key in states.attended and now - session.ended_at < ACTIVE,
+            "running": key in states.running,
         }
 
-    def _added_up(self, key: str, session: SessionInfo) -> Line:
-        self._totals[key] = line_of(key, sums_of_all(self._ledger, Query.of_session(session)))
-        return self._totals[key]
+    def _added_up(self, key: str, session: SessionInfo, wanted: Wanted) -> Line | None:
+        """Its rows of those that are wanted, None where there are none."""
+        rows = wanted.rows
+        if (key, rows) not in self._totals:
+            of_session = replace(rows, where=(*Query.of_session(session).where, *rows.where))
+            sums = sums_of_all(self._ledger, of_session)
+            self._totals[key, rows] = None if sums is None else line_of(key, sums)
+        return self._totals[key, rows]
 
     def _remembered(self, session: SessionInfo) -> str:
         key = session_key(session.origin, session.session)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -16,7 +17,7 @@ from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.report import DIMENSIONS, Line, currencies_of, folded, line_of, name_of, ordered
 from acp_proxy.report.formats import figures
 from acp_proxy.serve.periods import Interval, Step, Steps, bounds_of, days, steps_of
-from acp_proxy.serve.sums import KeptSums
+from acp_proxy.serve.sums import KeptSums, Where
 from acp_proxy.text.times import SECOND, Zone, begin_of, day_after, rfc3339_or_none
 
 BY = DIMENSIONS  # the first one is what is shown unless something else is asked for
@@ -28,6 +29,8 @@ _SOURCES = ("usage_source", "cost_source")
 _KNOWN = ("exact", "partial", "estimated", "unpriced", "none")  # how well a row's tokens and their cost are known
 _SOMETIMES = ("team", "user", "kind")  # worth looking at where there is more than one
 _CARDS = ("today", "week", "month")
+
+_Summed = Callable[[int | None, int | None, Sequence[str]], Sequence[Sums]]  # since, until, by
 
 
 class Totals(Struct):
@@ -46,21 +49,22 @@ class Totals(Struct):
             self.first = sums.started_at if self.first is None else min(self.first, sums.started_at)
 
 
-def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int) -> dict[str, Any]:
-    """The answer to one question, as docs/serve.md describes it."""
+def spend(kept: KeptSums, period: str, by: str, zone: Zone, now: int, where: Where = ()) -> dict[str, Any]:
+    """The answer to one question, as docs/serve.md describes it, from rows that are as `where` says."""
     version = kept.version()
-    all_time = kept.of(None, None, (*_SOURCES, *_SOMETIMES))  # for the total and for `also_by`: each row changes it
+    summed = partial(kept.of, where=where)
+    all_time = summed(None, None, (*_SOURCES, *_SOMETIMES))  # for the total and for `also_by`: each row changes it
     ever = Totals()
     ever.add(all_time)
     steps = steps_of(period, zone, now, ever.first)
     pieces = [_pieces(step, steps.step, zone, now) for step in steps.bounds]
-    if period == "all":
-        pieces[0][0] = (None, pieces[0][0][1])  # a chart goes back only so far
-    cards = {card: _totals(kept, _days(begin_of(card, zone, now), zone, now)) for card in _CARDS}
-    total = ever if period == "all" else cards.get(period) or _totals(kept, chain.from_iterable(pieces))
-    lines_by_step = _lines_by_hour(kept, by, steps) if steps.step == "hour" else _lines_by_step(kept, by, pieces)
     since, until = bounds_of(period, zone, now)
-    currencies = currencies_of(total.line.costs, lambda: kept.of(since, until, ("currency",)))
+    if since is None:
+        pieces[0][0] = (None, pieces[0][0][1])  # a chart goes back only so far
+    cards = {card: _totals(summed, _days(begin_of(card, zone, now), zone, now)) for card in _CARDS}
+    total = ever if period == "all" else cards.get(period) or _totals(summed, chain.from_iterable(pieces))
+    lines_by_step = _lines_by_hour(summed, by, steps) if steps.step == "hour" else _lines_by_step(summed, by, pieces)
+    currencies = currencies_of(total.line.costs, lambda: summed(since, until, ("currency",)))
     lines = ordered(by, folded(line for lines in lines_by_step for line in lines), currencies)
     prompt = total.line.usage.prompt
     return {
@@ -108,29 +112,29 @@ def _pieces(step: Interval, kind: Step, zone: Zone, now: int) -> list[Interval]:
     return _days(since, zone, now)
 
 
-def _totals(kept: KeptSums, intervals: Iterable[Interval]) -> Totals:
+def _totals(summed: _Summed, intervals: Iterable[Interval]) -> Totals:
     found = Totals()
     for since, until in intervals:
-        found.add(kept.of(since, until, _SOURCES))
+        found.add(summed(since, until, _SOURCES))
     return found
 
 
-def _lines_by_hour(kept: KeptSums, by: str, steps: Steps) -> list[list[Line]]:
+def _lines_by_hour(summed: _Summed, by: str, steps: Steps) -> list[list[Line]]:
     """All hours of a day are asked for at once, in the quarters that a ledger counts by."""
     first = steps.starts[0]
     found: list[list[Line]] = [[] for _ in steps.starts]
-    for sums in kept.of(first, None, (by, "quarter_hour")):
+    for sums in summed(first, steps.end, (by, "quarter_hour")):
         hour = (int(sums.key[1] or 0) * QUARTER_HOUR - first) // HOUR
         found[max(0, min(hour, len(found) - 1))].append(line_of(name_of(by, sums.key[0]), sums))
     return [list(folded(lines)) for lines in found]
 
 
-def _lines_by_step(kept: KeptSums, by: str, pieces: Iterable[Iterable[Interval]]) -> list[list[Line]]:
-    return [list(folded(line for since, until in step for line in _lines(kept, by, since, until))) for step in pieces]
+def _lines_by_step(summed: _Summed, by: str, pieces: Iterable[Iterable[Interval]]) -> list[list[Line]]:
+    return [list(folded(line for since, until in step for line in _lines(summed, by, since, until))) for step in pieces]
 
 
-def _lines(kept: KeptSums, by: str, since: int | None, until: int | None) -> Iterator[Line]:
-    return (line_of(name_of(by, sums.key[0]), sums) for sums in kept.of(since, until, (by,)))
+def _lines(summed: _Summed, by: str, since: int | None, until: int | None) -> Iterator[Line]:
+    return (line_of(name_of(by, sums.key[0]), sums) for sums in summed(since, until, (by,)))
 
 
 def _rows(lines: Sequence[Line], currencies: Sequence[str]) -> list[dict[str, Any]]:

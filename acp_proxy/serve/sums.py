@@ -16,6 +16,8 @@ from acp_proxy.ledger.reading.recent import Recent
 from acp_proxy.ledger.sums.buckets import A_DAY, EVER, FOUR_WEEKS, QUARTER_HOUR
 from acp_proxy.serve.periods import Interval
 
+Where = tuple[tuple[str, str | None], ...]  # as in `Query`
+
 _FRESH = 0.2  # seconds for which it is not asked again whether there are new rows
 _MOST_KEPT = 5000  # sums, before all are forgotten
 
@@ -41,21 +43,20 @@ class KeptSums:
         self._four_weeks: Mapping[int, int] = {}
         self._days: dict[int, Mapping[int, int]] = {}  # of four weeks that have changed since they were first seen
         self._changed: dict[int, int] = {}  # day -> the round in which it was seen to have new rows
-        self._kept: dict[tuple[Interval, tuple[str, ...]], tuple[int, Sequence[Sums]]] = {}
+        self._kept: dict[tuple[Interval, tuple[str, ...], Where], tuple[int, Sequence[Sums]]] = {}
 
     def version(self) -> str:
         """Another one when rows were added."""
         self._look()
         return blake2b(repr(sorted(self._four_weeks.items())).encode(), digest_size=8).hexdigest()
 
-    def of(self, since: int | None, until: int | None, by: Sequence[str]) -> Sequence[Sums]:
-        """As `Ledger.summed`; as of the last `version`."""
-        key = ((since, until), tuple(by))
+    def of(self, since: int | None, until: int | None, by: Sequence[str], where: Where = ()) -> Sequence[Sums]:
+        """As `Ledger.summed`, of rows that are `where` says; as of the last `version`."""
+        key = ((since, until), tuple(by), where)
         kept = self._kept.get(key)
         if kept is not None and kept[0] >= self._changed_in(since, until):
             return kept[1]
-        where = (("organisation", self._organisation),)
-        sums = self._ledger.summed(Query(since, until, where), by)
+        sums = self._ledger.summed(Query(since, until, (("organisation", self._organisation), *where)), by)
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
         self._kept[key] = (self._round, sums)

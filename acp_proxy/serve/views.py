@@ -11,17 +11,19 @@ import orjson
 
 from acp_proxy.budget import listing
 from acp_proxy.budget.accounts import accounts_of
-from acp_proxy.budget.current_user import here, own_subject
+from acp_proxy.budget.current_user import own_subject
 from acp_proxy.config import Config
+from acp_proxy.ledger import Query
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.sums.buckets import QUARTER_HOUR
 from acp_proxy.serve import questions
 from acp_proxy.serve.dead_proxies import DeadProxies
-from acp_proxy.serve.live import Running, described, running_turns
-from acp_proxy.serve.periods import RANGES
-from acp_proxy.serve.questions import choice, number, only
-from acp_proxy.serve.sessions import RecentSessions
+from acp_proxy.serve.live import Running, attended_sessions, described, running_turns
+from acp_proxy.serve.periods import bounds_of
+from acp_proxy.serve.questions import FILTERED, choice, number, only
+from acp_proxy.serve.session_order import SORTS, Wanted
+from acp_proxy.serve.sessions import RecentSessions, States
 from acp_proxy.serve.spend import BY, spend
 from acp_proxy.serve.sums import KeptSums
 from acp_proxy.text import times
@@ -50,7 +52,7 @@ class Views:
         self._zone = times.local_zone(environ)
         self._sums = KeptSums(ledger, config.identity.organisation)
         self._sessions = RecentSessions(ledger, config.identity.organisation)
-        self._own = own_subject(config, here())
+        self._own = own_subject(config, None)  # where `serve` was started is nobody's project
         self._dead = DeadProxies(ledger, clock)
         self._budgets = (0, b"")  # when they were asked for, and what was said
         self._kept: dict[tuple[object, ...], tuple[str, bytes]] = {}
@@ -64,19 +66,26 @@ class Views:
         return self._sums.version()
 
     def spend(self, asked: Asked) -> bytes:
-        only(asked, ("range", "by", "tz"))
-        period, by = choice(asked, "range", RANGES), choice(asked, "by", BY)
+        only(asked, ("range", "by", "tz", *FILTERED))
+        period, by, where = questions.period(asked, "today"), choice(asked, "by", BY), questions.filters(asked)
         zone, now = questions.zone(asked, self._zone), self._clock()
         return self._unless_kept(
-            ("spend", period, by, zone.name, now // QUARTER_HOUR),
-            lambda: _json(spend(self._sums, period, by, zone, now)),
+            ("spend", period, by, where, zone.name, now // QUARTER_HOUR),
+            lambda: _json(spend(self._sums, period, by, zone, now, where)),
         )
 
     def sessions(self, asked: Asked) -> bytes:
-        only(asked, ("limit", "before", "find"))
-        most, find = number(asked, "limit", 50, _MOST_SESSIONS), asked.get("find") or None
-        version, running = self.version(), {turn.key for turn in self._running()}
-        return _json(self._sessions.page(most, asked.get("before"), find, self._clock(), running, version))
+        only(asked, ("limit", "before", "find", "sort", "range", "tz", *FILTERED))
+        now, period = self._clock(), questions.period(asked, "all")
+        since, until = bounds_of(period, questions.zone(asked, self._zone), now)
+        wanted = Wanted(
+            number(asked, "limit", 50, _MOST_SESSIONS),
+            Query(since, until, questions.filters(asked)),
+            choice(asked, "sort", SORTS),
+            asked.get("find") or None,
+            asked.get("before"),
+        )
+        return _json(self._sessions.page(wanted, now, self._states(), self.version()))
 
     def session(self, asked: Asked) -> bytes:
         only(asked, ("key",))
@@ -97,6 +106,10 @@ class Views:
 
     def _running(self) -> list[Running]:
         return running_turns(self._ledger, self._config.identity.organisation, self._journals, self._clock())
+
+    def _states(self) -> States:
+        attended = attended_sessions(self._ledger, self._config.identity.organisation, self._journals)
+        return States(frozenset(turn.key for turn in self._running()), attended)
 
     def _unless_kept(self, question: tuple[object, ...], answer: Callable[[], bytes]) -> bytes:
         """The answer of before, when nothing was added since."""

@@ -8,7 +8,9 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +19,11 @@ from msgspec.structs import replace
 from acp_proxy.core.entry import SessionState
 from acp_proxy.ledger import Query, Row, open_ledger, open_reader
 from acp_proxy.ledger.journal.writer import open_journal
+from acp_proxy.ledger.places import journal_directories
 from acp_proxy.report import formats, report
 from acp_proxy.serve.assets import page_assets
+from acp_proxy.serve.session_order import SORTS
+from acp_proxy.system.project import project_of
 from acp_proxy.text import times
 from tests.ledger.rows import ALICE, BOB, Warnings, line, row
 from tests.serve.house import Home, Served
@@ -189,10 +194,86 @@ def test_sessions_are_found_by_a_part_of_their_title_user_or_project(served: Ser
     assert served.json("/api/sessions?find=nothing")["sessions"] == []
 
 
-def test_a_session_is_active_for_five_minutes(served: Served) -> None:
-    first, *others = served.json("/api/sessions")["sessions"]
-    assert first["active"]
-    assert not any(each["active"] for each in others)
+def test_a_session_is_active_only_while_the_proxy_of_its_agent_runs(home: Home, served: Served) -> None:
+    def active() -> list[bool]:
+        return [each["active"] for each in served.json("/api/sessions")["sessions"]]
+
+    assert not any(active())
+    with closing(open_ledger(home.url, journals=())) as ledger:
+        sessions = ledger.recent.sessions("default", 9)
+        last = ledger.recent.rows(sessions[0], 1)[0]
+    with closing(open_journal(journal_directories(home.environ), home.url, Warnings())) as journal:
+        slot = journal.write(last)
+        assert slot is not None
+        journal.done(slot)
+        assert active() == [True, *[False] * (len(sessions) - 1)]
+    assert not any(active())
+
+
+def test_figures_and_sessions_of_a_filter_and_of_dates_are_those_of_the_report(home: Home, served: Served) -> None:
+    day = datetime.now(UTC).date() - timedelta(days=3)
+    last = day + timedelta(days=2)
+    for name, value in (("agent", "codex"), ("model", "opus"), ("project", "infra"), ("user", "bob"), ("team", "none")):
+        for dates, words in (
+            (f"{day}..", ["--since", str(day)]),
+            (f"..{last}", ["--until", str(last + timedelta(days=1))]),
+            (f"{day}..{last}", ["--since", str(day), "--until", str(last + timedelta(days=1))]),
+        ):
+            asked = f"range={dates}&{name}={value}"
+            options = ["--tz", "UTC", *words, f"--{name}", value]
+            for by in ("model", "project"):
+                found, said = served.json(f"/api/spend?{asked}&by={by}"), home.json("report", "--by", by, *options)
+                assert [{part: row[part] for part in said["rows"][0]} for row in found["rows"]] == said["rows"]
+                assert {part: found["total"][part] for part in said["total"]} == said["total"]
+                assert (found["since"], found["until"]) == (said["since"], said["until"])
+            reported = home.json("report", "--by", "session", *options)["rows"]
+            for sort in SORTS:
+                sessions = served.json(f"/api/sessions?{asked}&sort={sort}")["sessions"]
+                said = [{part: session[part] for part in reported[0]} for session in sessions]
+                assert sorted(said, key=str) == sorted(reported, key=str)
+
+
+def test_sessions_come_in_the_order_that_is_asked_for(served: Served) -> None:
+    def sorted_by(sort: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = served.json(f"/api/sessions?sort={sort}")["sessions"]
+        return found
+
+    def falls(values: list[Any]) -> bool:
+        return values == sorted(values, reverse=True)
+
+    assert falls([each["started_at"] for each in sorted_by("started")])
+    assert falls([each["turns"] for each in sorted_by("turns")])
+    assert falls([each["tokens"]["total"] for each in sorted_by("tokens")])
+    assert falls([each["context_used"] is not None for each in sorted_by("context")])
+    costs = [each["cost"] for each in sorted_by("cost")]
+    assert falls([Decimal(cost.get("USD", "-1")) for cost in costs])
+    assert [list(cost) for cost in costs[-2:]] == [["credits"], []]  # currencies are not compared
+    first = served.json("/api/sessions?sort=cost&limit=2&find=CORE")
+    assert (first["sessions"], first["more"]) == ([], False)
+    first = served.json("/api/sessions?sort=cost&limit=2")
+    assert (len(first["sessions"]), first["more"], first["next"]) == (2, True, None)
+
+
+@pytest.mark.parametrize(
+    ("query", "line"),
+    [
+        (
+            "range=2026-11-01",
+            "range: expected today, week, month, last-month, year, all or dates such as 2026-11-01..2026-",
+        ),
+        ("range=..", "range: expected a date before or after the two dots"),
+        ("range=2026-11-02..2026-11-01", "range: expected the first date not to be after the last"),
+        ("range=2026-13-01..", "range: expected a date such as 2026-11-01, not '2026-13-01'"),
+        ("range=20261101..", "range: expected a date such as 2026-11-01, not '20261101'"),
+        ("range=0001-01-01..", "range: expected a date such as 2026-11-01, not '0001-01-01'"),
+        ("sort=price", "sort: expected last, started, turns, tokens, cost, context"),
+        ("sort=cost&before=e30=", "before: only for sessions that are sorted by last"),
+    ],
+)
+def test_a_range_or_an_order_that_there_is_not_is_told_in_one_line(served: Served, query: str, line: str) -> None:
+    answer = served.ask(f"/api/sessions?{query}")
+    assert answer.status == 400
+    assert answer.json["error"].startswith(line)
 
 
 def test_a_session_has_its_turns(home: Home, served: Served) -> None:
@@ -231,7 +312,10 @@ def test_of_a_long_session_the_latest_turns_are_listed_and_its_context_is_thinne
 
 
 def test_budgets_are_those_of_the_list(home: Home, served: Served) -> None:
-    assert served.json("/api/budgets") == home.json("budget", "list")
+    listed, here = home.json("budget", "list")["budgets"], project_of(Path.cwd())
+    others = [budget for budget in listed if budget["scope"].get("project") != [here]]
+    assert len(others) == len(listed) - 1
+    assert served.json("/api/budgets")["budgets"] == others  # where `serve` was started is nobody's project
 
 
 def test_a_title_with_a_script_stays_a_text_in_json(served: Served) -> None:

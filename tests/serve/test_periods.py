@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_proxy.serve.periods import MOST_MONTHS, RANGES, bounds_of, steps_of
+from acp_proxy.serve.periods import MOST_DAYS, MOST_MONTHS, RANGES, bounds_of, steps_of
 from acp_proxy.text.times import PERIODS, SECOND, Zone, zone
 
 ZONES = ("UTC", "Europe/Berlin", "America/Sao_Paulo", "Asia/Kathmandu", "Australia/Lord_Howe", "Asia/Beirut")
@@ -80,3 +80,40 @@ def test_weeks_begin_on_monday_and_years_with_january() -> None:
 def test_a_first_row_of_a_broken_clock_makes_no_endless_chart() -> None:
     assert len(steps_of("all", zone("UTC"), at("2026-11-22"), 0).starts) == MOST_MONTHS
     assert len(steps_of("all", zone("UTC"), at("2026-11-22"), at("2050-01-01")).starts) == 1
+
+
+@given(zones, instants, instants, st.integers(0, 9000), st.sampled_from(["..", "from", "to"]))
+def test_dates_are_whole_days_of_the_zone_in_steps_without_a_gap(
+    zone: Zone, now: int, begin: int, length: int, given_ends: str
+) -> None:
+    first = zone.local(begin).date()
+    last = first + timedelta(days=length)
+    period = {"..": f"{first}..{last}", "from": f"{first}..", "to": f"..{last}"}[given_ends]
+    since, until = bounds_of(period, zone, now)
+    if since is not None:
+        assert zone.local(since).date() == first != zone.local(since - SECOND).date()
+    if until is not None:
+        assert zone.local(until).date() == last + timedelta(days=1) != zone.local(until - SECOND).date()
+    steps = steps_of(period, zone, now, begin)
+    assert list(steps.starts) == sorted(set(steps.starts))
+    assert 0 < len(steps.starts) <= max(MOST_DAYS + 2, MOST_MONTHS)
+    assert steps.end == until
+    if since is not None:
+        assert steps.starts[0] == since
+
+
+@pytest.mark.parametrize(
+    ("period", "step", "count"),
+    [
+        ("2026-11-10..2026-11-10", "hour", 24),
+        ("2026-11-22..", "hour", 13),
+        ("2026-11-09..2026-11-15", "day", 7),
+        ("2026-11-09..2027-11-15", "day", 14),
+        ("2025-11-09..2026-11-15", "month", 13),
+        ("..2026-11-15", "day", 6),
+        ("2027-01-01..2027-01-31", "hour", 1),
+    ],
+)
+def test_dates_have_steps_of_hours_days_or_months_up_to_now(period: str, step: str, count: int) -> None:
+    steps = steps_of(period, zone("UTC"), at("2026-11-22T12:30"), at("2026-11-10"))
+    assert (steps.step, len(steps.starts)) == (step, count)

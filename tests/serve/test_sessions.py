@@ -14,7 +14,8 @@ from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.report import session_key
 from acp_proxy.serve.questions import BadQuestionError
-from acp_proxy.serve.sessions import ACTIVE, RecentSessions
+from acp_proxy.serve.session_order import Wanted
+from acp_proxy.serve.sessions import ACTIVE, RecentSessions, States
 from acp_proxy.text.times import milliseconds
 from tests.ledger.rows import ALICE, MINUTE, NOON, line, row
 
@@ -32,7 +33,7 @@ def key_of(row: Row) -> str:
 
 
 def listed(sessions: RecentSessions, version: str = "1", now: int = NOON, **asked: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = sessions.page(10, None, None, now, asked.get("running", set()), version)["sessions"]
+    found: list[dict[str, Any]] = sessions.page(Wanted(10), now, States(**asked), version)["sessions"]
     return found
 
 
@@ -46,9 +47,16 @@ def test_a_session_that_goes_on_is_added_up_anew_when_rows_were_added(ledger: Bu
 
 def test_a_session_is_active_until_five_minutes_after_its_last_turn(ledger: BudgetLedger) -> None:
     sessions = RecentSessions(ledger, "default")
-    ledger.append([row(at=NOON)])
+    ledger.append([mine := row(at=NOON)])
     ended = NOON + MINUTE
-    assert [listed(sessions, now=ended + passed)[0]["active"] for passed in (ACTIVE - 1, ACTIVE)] == [True, False]
+    active = [listed(sessions, now=ended + passed, attended={key_of(mine)})[0] for passed in (ACTIVE - 1, ACTIVE)]
+    assert [each["active"] for each in active] == [True, False]
+
+
+def test_a_session_whose_agent_is_gone_is_not_active(ledger: BudgetLedger) -> None:
+    ledger.append([row(session="s1"), other := row(session="s2", at=NOON - MINUTE)])
+    found = listed(RecentSessions(ledger, "default"), attended={key_of(other)})
+    assert [each["active"] for each in found] == [False, True]
 
 
 def test_a_session_runs_whose_key_is_among_those_that_do(ledger: BudgetLedger) -> None:
@@ -101,17 +109,17 @@ def test_pages_follow_each_other_without_a_gap_among_sessions_that_ended_at_once
     sessions = RecentSessions(ledger, "default")
     found, following, sizes = [], None, []
     while True:
-        page = sessions.page(2, following, None, NOON, set(), "1")
+        page = sessions.page(Wanted(2, before=following), NOON, States(), "1")
         found += [each["session"] for each in page["sessions"]]
         sizes.append(len(page["sessions"]))
         following = page["next"]
         if following is None:
             break
     assert (sorted(found), sizes) == ([f"s{number}" for number in range(5)], [2, 2, 1])
-    assert sessions.page(5, None, None, NOON, set(), "1")["next"] is None
+    assert sessions.page(Wanted(5), NOON, States(), "1")["next"] is None
 
 
 @pytest.mark.parametrize("before", ["", "%%%", "e30=", "WzEsMiwzLDQsNV0=", "ü"])
 def test_a_place_that_no_page_has_named_is_a_bad_question(ledger: BudgetLedger, before: str) -> None:
     with pytest.raises(BadQuestionError, match="before: expected what an earlier answer called next"):
-        RecentSessions(ledger, "default").page(2, before, None, NOON, set(), "1")
+        RecentSessions(ledger, "default").page(Wanted(2, before=before), NOON, States(), "1")

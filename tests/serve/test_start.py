@@ -56,7 +56,7 @@ def answers(served: Served) -> bool:
 
 def test_a_ledger_that_is_not_there_is_made(home: Home) -> None:
     with home.serving() as served:
-        assert served.json("/api/sessions") == {"sessions": [], "next": None}
+        assert served.json("/api/sessions") == {"sessions": [], "more": False, "next": None}
     assert Path(home.url.removeprefix("sqlite:///")).exists()
 
 

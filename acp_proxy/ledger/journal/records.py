@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import struct
+from contextlib import suppress
 from mmap import mmap
 from zlib import crc32
 
@@ -108,11 +109,36 @@ def read_journal(data: bytes) -> Contents | None:
     return Contents(os.fsdecode(data[_HEAD.size : first]), tuple(rows), still_open, torn, unreadable)
 
 
+def last_rows(data: bytes) -> tuple[str, tuple[Row, ...]]:
+    """The ledger of a journal, and the rows that its process wrote last, also those that are done. Never raises.
+
+    A record that is done keeps its bytes until another takes its place, and the first one after all are done. So the
+    last row of every process is there, and those before it as far as nothing was written over them.
+    """
+    if len(data) < _HEAD.size or not data.startswith(MAGIC):
+        return "", ()
+    offset = _HEAD.size + _HEAD.unpack_from(data)[1]
+    ledger, offset = os.fsdecode(data[_HEAD.size : offset]), _aligned(offset)
+    decode = msgpack_decoder(Row).decode
+    rows = list[Row]()
+    while (record := _bytes_at(data, offset)) is not None:
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            rows.append(decode(record))
+        offset += room(record)
+    return ledger, tuple(rows)
+
+
 def _record_at(data: bytes, offset: int) -> bytes | None:
-    mark, length, crc = _RECORD.unpack_from(data, offset)
+    return _bytes_at(data, offset) if data[offset] in (_COMMITTED, _DONE, _OPEN) else None
+
+
+def _bytes_at(data: bytes, offset: int) -> bytes | None:
+    """Of a record, whatever its mark says; None where there is no whole one."""
+    if offset + _RECORD.size > len(data):
+        return None
+    _, length, crc = _RECORD.unpack_from(data, offset)
     record = data[offset + _RECORD.size : offset + _RECORD.size + length]
-    sound = mark in (_COMMITTED, _DONE, _OPEN) and 0 < length == len(record) and crc32(record) == crc
-    return record if sound else None
+    return record if 0 < length == len(record) and crc32(record) == crc else None
 
 
 def _next_whole(data: bytes, offset: int) -> int:

@@ -9,8 +9,8 @@ from typing import Any
 
 from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import Context, OpenTurn, Query, Row, SessionInfo
-from acp_proxy.ledger.columns import OF_SESSION, SESSION, SESSION_KEY, key_values, organisations, session_info
-from acp_proxy.ledger.dialects import Dialect
+from acp_proxy.ledger.columns import LINES, OF_SESSION, SESSION, SESSION_KEY, key_values, organisations, session_info
+from acp_proxy.ledger.dialects import Dialect, same
 from acp_proxy.ledger.open_turns import OPEN_TURNS, open_turn
 from acp_proxy.ledger.reading.rows import read_contexts, read_last_rows, read_last_turn
 from acp_proxy.ledger.session_keys import beginning_with
@@ -19,6 +19,8 @@ from acp_proxy.ledger.sums.buckets import A_DAY, DAY_LEVEL, FOUR_WEEKS, LEVELS, 
 
 _LOOKED_AT = 20  # sessions at a time
 
+_ANY = Query()
+_OF_SESSION = {"agent": "s.agent", "user": "s.user_id", "team": "s.team", "project": "s.project"}
 _ORDER = ("ended_at", "user_id", "host", "agent", "session")
 _ONE = f"SELECT {SESSION} FROM session WHERE {OF_SESSION}"
 # Of any row, whatever its session.
@@ -41,12 +43,14 @@ class Recent:
         most: int,
         before: SessionInfo | None = None,
         find: str | None = None,
-        user: str | None = None,
         ended: tuple[int | None, int | None] = (None, None),
+        query: Query = _ANY,
     ) -> list[SessionInfo]:
         """The last ones by the end of their last row, or those that come `before` one. `ended` is from when to when.
 
         `find` is a part of their title, user or project, in any case; of users and projects only ASCII has cases.
+        With a `query` they are those that may have such rows: that began before its end and ended after its start, of
+        its agent, user, team and project as the session has them now, and with a row of its model.
         """
         conditions, values = "", list[Any]()
         if before is not None:
@@ -61,12 +65,30 @@ class Recent:
             folded, typed = ("s.title_folded", "lower(s.user_id)", "lower(s.project)"), ("s.user_id", "s.project")
             conditions += f" AND ({' OR '.join(map(self._dialect.holds.format, folded + typed))})"
             values += [find.casefold()] * len(folded) + [find] * len(typed)
-        if user is not None:
-            conditions += " AND user_id || '' = ?"  # an expression: the last sessions of all are soon one's own
-            values.append(user)
+        for condition, condition_values in self._conditions(query):
+            conditions += f" AND {condition}"
+            values += condition_values
         order = ", ".join(f"{column} DESC" for column in _ORDER)
         sql = f"SELECT {SESSION} FROM session s WHERE org_id = ? {conditions} ORDER BY {order} LIMIT ?"
         return [session_info(found) for found in self._read(sql, (organisation, *values, most))]
+
+    def _conditions(self, query: Query) -> Iterator[tuple[str, list[Any]]]:
+        """On a session, called s, that may have such rows: SQL and its values."""
+        if query.since is not None:
+            yield "s.ended_at >= ?", [query.since]
+        if query.until is not None:
+            yield "s.started_at < ?", [query.until]
+        for dimension, value in query.where:
+            if dimension == "model":
+                of_session = " AND ".join(f"t.{column} = s.{column}" for column in SESSION_KEY.split(", "))
+                turns = f"turn t {self._dialect.by_session} {LINES}"
+                yield (
+                    f"EXISTS (SELECT 1 FROM {turns} WHERE {of_session} AND {same('l.model', value)})",
+                    [] if value is None else [value],
+                )
+            else:
+                # An expression: an index that has a user's sessions in no order of time would have all of them sorted.
+                yield same(f"{_OF_SESSION[dimension]} || ''", value), [] if value is None else [value]
 
     def session(self, origin: Origin, session: str) -> SessionInfo | None:
         found = self._read(_ONE, key_values(origin, session))
@@ -110,7 +132,8 @@ class Recent:
         last: Row | None = None
         before: SessionInfo | None = None
         # The first one alone: who has few of a team's sessions would have all of them looked through for more.
-        while some := self.sessions(organisation, 1 if last is None else _LOOKED_AT, before, None, user, ended):
+        whose = Query(where=(("user", user),))
+        while some := self.sessions(organisation, 1 if last is None else _LOOKED_AT, before, None, ended, whose):
             for session in some:
                 turn = read_last_turn(self._read, session, self._dialect)
                 if turn and (last is None or turn.entry.started_at > last.entry.started_at):

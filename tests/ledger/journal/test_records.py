@@ -18,6 +18,7 @@ from acp_proxy.ledger.journal.records import (
     encode,
     end_at,
     head,
+    last_rows,
     read_journal,
     replace_done,
     room,
@@ -103,6 +104,15 @@ def test_what_was_there_before_the_start_over_does_not_come_back(written: Writte
     assert contents.torn == 0
 
 
+def test_what_a_process_wrote_last_is_known_also_when_it_is_done(written: Written) -> None:
+    for slot in written.slots:
+        tick_off(written.map, slot)
+    end_at(written.map, written.slots[0])
+    url, rows = last_rows(written.map[:])
+    assert (url, [found.entry.id for found in rows]) == (URL, list("abcd"))
+    assert last_rows(written.map[: written.slots[1] + 5])[1] == rows[:1]
+
+
 def test_a_record_that_takes_the_place_of_a_done_one_hides_no_other_before_it_is_whole(written: Written) -> None:
     slot, data = written.slots[1], encode(row(id="e"))
     assert tick_off(written.map, slot) == room(data)
@@ -182,6 +192,7 @@ def test_a_file_that_is_no_journal_or_of_a_newer_format_is_none(data: bytes) -> 
 def test_any_bytes_are_read_without_an_error(data: bytes) -> None:
     contents = read_journal(MAGIC + data)
     assert contents is None or contents.rows == ()
+    assert last_rows(MAGIC + data)[1] == last_rows(data)[1] == ()
 
 
 @given(st.data())
