@@ -86,6 +86,7 @@ def described(turn: Running, ledger: BudgetLedger) -> dict[str, Any]:
         "team": turn.origin.team,
         "model": turn.model,
         "started_at": milliseconds(turn.started_at),
+        "session_started_at": milliseconds(session.started_at if session else turn.started_at),
         "tokens": line["tokens"],
         "cost": line["cost"],
         "estimated": True,

@@ -1,7 +1,7 @@
 // What stands in more than one table: costs, contexts, tokens as reports name them, marks of what is not known.
 
 import { bar, make } from "./dom.js";
-import { cleaned, contextLevel, costTexts, percentText, tokensText } from "./figures.js";
+import { cleaned, contextLevel, costTexts, percentText, shortened, timeText, tokensText } from "./figures.js";
 
 /** @import { Cost, Sums, Tokens } from "./shapes.js" */
 
@@ -62,7 +62,22 @@ export function partsOf({ tokens }) {
 }
 
 /**
- * What a session is called.
- * @param {{title: string | null, session: string}} session
+ * What a session is called: its title, else what people can tell it by.
+ * @param {{title: string | null, agent: string, project: string | null, started_at: string}} session
+ * @param {string} timeZone
  */
-export const nameOf = ({ title, session }) => cleaned(title ?? "") || cleaned(session) || "a session";
+export function nameOf({ title, agent, project, started_at: started }, timeZone) {
+  const parts = [shortened(agent), project ?? "", timeText(new Date(started), timeZone)];
+  return cleaned(title ?? "") || parts.map(cleaned).filter(Boolean).join(" · ");
+}
+
+/**
+ * A name that leads to what is shown of it alone.
+ * @param {string} address
+ * @param {string} dimension
+ * @param {string} value
+ * @param {...(Node | string)} text
+ */
+export function pick(address, dimension, value, ...text) {
+  return make("a", { class: "pick", href: address, title: `Only ${dimension} ${cleaned(value)}` }, make("bdi", {}, ...text));
+}

@@ -6,15 +6,35 @@ import { colour, plot } from "./plot.js";
 
 /** @import { Point, Turn } from "./shapes.js" */
 
+const SCALES = [0.05, 0.1, 0.25, 0.5, 1]; // parts of a window at which the plot may end
+
+/**
+ * Where the plot ends: with what was used, of a window of which most was free. A window of 0 is not known.
+ * @typedef {{size: number, top: number}} Scale
+ * @param {(Turn | Point)[]} points
+ * @returns {Scale}
+ */
+export function scaleOf(points) {
+  const size = Math.max(0, ...points.map(({ context_size }) => context_size ?? 0));
+  const most = Math.max(0, ...points.map(({ context_used }) => context_used ?? 0));
+  return { size, top: SCALES.map((part) => part * size).find((end) => most <= end) ?? most };
+}
+
+/** @param {Scale} scale */
+export function scaleText({ size, top }) {
+  if (!size) return "";
+  const window = `the window of ${tokensText(size)} tokens`;
+  return top < size ? `The plot ends at ${Math.round((top * 100) / size)}% of ${window}.` : `The plot ends at ${window}.`;
+}
+
 /**
  * @param {HTMLElement} container
  * @param {{points: (Turn | Point)[], each: number}} shown `each`: how many rows a point stands for
+ * @param {Scale} scale
  * @param {string} timeZone
  * @param {{left: number, top: number}} [pointer]
  */
-export function drawContext(container, { points, each }, timeZone, pointer) {
-  const size = Math.max(0, ...points.map(({ context_size }) => context_size ?? 0));
-  const most = Math.max(...points.map(({ context_used }) => context_used ?? 0));
+export function drawContext(container, { points, each }, { size, top }, timeZone, pointer) {
   const after = each > 1 ? `${counted(points.length, "point")} of ${each} rows each` : `each of ${counted(points.length, "row")}`;
   return plot(container, {
     label: `Context after ${after}. The figures are in the table below.`,
@@ -22,11 +42,11 @@ export function drawContext(container, { points, each }, timeZone, pointer) {
     count: points.length,
     lines: [points.map(({ context_used }) => context_used)],
     series: [{ stroke: () => colour("quiet"), width: 1.5, spanGaps: true, points: { show: false } }],
-    top: Math.max(most, size),
+    top,
     name: (index) => String(index * each + 1),
     figure: tokensText,
     note: (index) => noteOn(points[index], index * each, timeZone),
-    behind: (chart) => drawMarks(chart, size, points),
+    behind: (chart) => drawMarks(chart, { size, top }, points),
     pointer,
   });
 }
@@ -39,17 +59,18 @@ export function contextText({ context_used: used, context_size: size }) {
 }
 
 /**
- * The thresholds, a dashed line where the context was compacted, and a dot for each point in the colour of its level.
+ * The thresholds and the window as far as they are on the plot, a dashed line where the context was compacted, and a dot for each point in the colour of its level.
  * @param {any} chart
- * @param {number} size
+ * @param {Scale} scale
  * @param {(Turn | Point)[]} points
  */
-function drawMarks(chart, size, points) {
+function drawMarks(chart, { size, top }, points) {
   const { ctx, bbox } = chart;
   const ratio = devicePixelRatio;
   ctx.save();
   ctx.lineWidth = ratio;
-  for (const [threshold, level] of size ? [[0.75, "yellow"], [0.9, "orange"], [0.95, "red"]] : []) {
+  for (const [threshold, level] of [[0.75, "yellow"], [0.9, "orange"], [0.95, "red"], [1, "text"]]) {
+    if (!size || Number(threshold) * size > top) continue;
     const y = chart.valToPos(Number(threshold) * size, "y", true);
     stroke(ctx, colour(String(level)), [], [bbox.left, y, bbox.left + bbox.width, y]);
   }

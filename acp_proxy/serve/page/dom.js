@@ -81,12 +81,15 @@ export function bar(parts, look = "") {
 /**
  * A table with a caption, for screen readers too.
  * @param {string} caption
- * @param {{title: string, look?: string}[]} columns
+ * @param {{title: string, look?: string, to?: string, sorted?: boolean}[]} columns `to`: an address that sorts by it
  * @param {HTMLElement[]} rows
  * @returns {HTMLElement}
  */
 export function table(caption, columns, rows) {
-  const heads = columns.map(({ title, look = "" }) => make("th", { scope: "col", class: look }, title));
+  const heads = columns.map(({ title, look = "", to, sorted = false }) => {
+    const head = to ? make("a", { href: to, title: `Sort by ${title}` }, title) : title;
+    return make("th", { scope: "col", class: look, "aria-sort": sorted ? "descending" : null }, head);
+  });
   return make(
     "div",
     { class: "wide", tabindex: 0, role: "region", "aria-label": caption },

@@ -154,6 +154,12 @@ export function shortening(agents) {
   return (agent) => (ends.filter((end) => end === endOf(agent)).length > 1 ? "" : cleaned(endOf(agent))) || cleaned(agent);
 }
 
+/**
+ * The name of an agent without the organisation that names from npm begin with.
+ * @param {string} agent
+ */
+export const shortened = (agent) => cleaned(endOf(agent)) || cleaned(agent);
+
 /** @param {string} agent */
 const endOf = (agent) => agent.slice(agent.lastIndexOf("/") + 1);
 

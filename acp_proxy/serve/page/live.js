@@ -17,8 +17,9 @@ export const marksOf = ({ running }) => running.map(({ id }) => id).join(" ");
 /**
  * @param {{running: Running[]}} answer
  * @param {boolean} several whether there are several users, so that it is told whose a turn is; those who run one are seen here
+ * @param {string} timeZone
  */
-export function showLive({ running }, several) {
+export function showLive({ running }, several, timeZone) {
   const section = byId("live");
   section.hidden = running.length === 0;
   const said = running.length ? `${counted(running.length, "turn")} running` : "";
@@ -33,7 +34,7 @@ export function showLive({ running }, several) {
   ];
   const told = several || new Set(running.map(({ user }) => user)).size > 1;
   const short = shortening(running.map(({ agent }) => agent));
-  const rows = running.map((turn) => row(turn, told, short));
+  const rows = running.map((turn) => row(turn, told, short, timeZone));
   const made = rows.map(({ innerHTML }) => innerHTML).join();
   if (made !== shown) {
     refill(byId("live-table"), table("Running turns; tokens and cost are estimates until they end", columns, rows));
@@ -53,8 +54,9 @@ export function tick() {
  * @param {Running} turn
  * @param {boolean} several
  * @param {(agent: string) => string} short
+ * @param {string} timeZone
  */
-function row(turn, several, short) {
+function row(turn, several, short, timeZone) {
   const whose = several ? cleaned(turn.user) : "";
   const about = [whose, short(turn.agent), cleaned(turn.model ?? ""), cleaned(turn.project ?? "")];
   const tokens = turn.tokens.total ? `~ ${tokensText(turn.tokens.total)}` : "–";
@@ -67,7 +69,7 @@ function row(turn, several, short) {
       "th",
       { scope: "row", class: "name led" },
       make("span", { class: "pulse", "aria-hidden": "true" }),
-      make("bdi", {}, nameOf(turn)),
+      make("bdi", {}, nameOf({ ...turn, started_at: turn.session_started_at }, timeZone)),
       make("small", { class: "loose" }, ...joined(about)),
       make("small", { class: "tight" }, ...joined([...about, turn.tokens.total ? `${tokens} tokens` : ""])),
     ),

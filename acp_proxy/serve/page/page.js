@@ -1,8 +1,11 @@
-// The page: what is shown is in the address (#/RANGE/KEY or #/session/KEY), and follows the ledger while it is seen.
+// The page: what is shown is in the address (see address.js), and follows the ledger while it is seen.
 
+import { START, addressOf, viewOf } from "./address.js";
 import { Refused, ServerGone, read } from "./api.js";
 import { showBudgets } from "./budgets.js";
+import { datesChosen, fileName, isFiltered, showChoices, showDates } from "./choices.js";
 import { byId } from "./dom.js";
+import { csvOf, download } from "./download.js";
 import { timeText } from "./figures.js";
 import { marksOf, showLive, tick } from "./live.js";
 import { showSession } from "./session.js";
@@ -15,8 +18,12 @@ const OLDEST = 60_000; // ms after which all is read again, though nothing was a
 const [PAGE, MOST] = [20, 200]; // sessions
 const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
-/** What is shown. */
-const view = { session: "", range: "month", by: "agent", find: "", pages: 1, everyKey: false, everyBudget: false };
+/** What is shown, as the address says it. */
+let view = START;
+/** How much of it was asked for. */
+const much = { pages: 1, everyKey: false, everyBudget: false };
+/** What is shown as files: the answer, and its rows as CSV. */
+const files = new Map(/** @type {[string, {name: string, answer: object, csv: () => string}][]} */ ([]));
 /** Of which state of the ledger, as of when (ms), how often what is shown was chosen anew, and whether of several users. */
 const seen = { mark: "", at: 0, choice: 0, several: false };
 /** @type {number | undefined} */
@@ -38,29 +45,41 @@ addEventListener("beforeprint", () => showLists(true)); // on paper nobody can a
 addEventListener("afterprint", () => showLists(false));
 setInterval(tick, 1000);
 
-for (const name of /** @type {const} */ (["range", "by"])) {
+for (const name of /** @type {const} */ (["range", "by", "sort"])) {
   byId(name).addEventListener("change", ({ target }) => {
-    const chosen = { ...view, [name]: /** @type {HTMLInputElement} */ (target).value };
-    location.hash = `#/${chosen.range}/${chosen.by}`;
+    location.hash = addressOf({ ...view, [name]: /** @type {HTMLInputElement} */ (target).value });
   });
 }
+byId("dates").addEventListener("change", () => {
+  const range = datesChosen();
+  if (range !== null) location.hash = addressOf({ ...view, range });
+});
 byId("find").addEventListener("input", ({ target }) => {
-  view.find = /** @type {HTMLInputElement} */ (target).value.trim();
-  view.pages = 1;
+  view = { ...view, find: /** @type {HTMLInputElement} */ (target).value.trim() };
+  history.replaceState(null, "", addressOf(view)); // not a step back for each letter
+  much.pages = 1;
   choose();
 });
 byId("session-more").addEventListener("click", () => {
-  view.pages += 1;
+  much.pages += 1;
   choose();
 });
 byId("spend-more").addEventListener("click", () => {
-  view.everyKey = true;
+  much.everyKey = true;
   choose();
 });
 byId("budget-more").addEventListener("click", () => {
-  view.everyBudget = true;
+  much.everyBudget = true;
   choose();
 });
+for (const button of document.querySelectorAll("[data-file]")) {
+  button.addEventListener("click", () => {
+    const file = files.get(button.getAttribute("data-file") ?? "");
+    if (!file) return;
+    const csv = button.textContent === "CSV";
+    download(`${file.name}.${csv ? "csv" : "json"}`, csv ? file.csv() : `${JSON.stringify(file.answer, null, 2)}\n`);
+  });
+}
 byId("skip").addEventListener("click", (event) => {
   event.preventDefault(); // the address says what is shown
   byId("main").focus();
@@ -68,29 +87,16 @@ byId("skip").addEventListener("click", (event) => {
 
 /** Takes what is to be shown from the address. */
 function follow() {
-  const [first, second] = location.hash.replace(/^#\//, "").split("/");
-  view.session = first === "session" ? (second ?? "") : "";
-  if (!view.session) {
-    view.range = check("range", first) ?? view.range;
-    view.by = check("by", second) ?? view.by;
-  }
+  const before = view;
+  view = viewOf(location.hash, before);
+  if (view.range !== before.range || view.filters !== before.filters) much.pages = 1;
+  showChoices(view);
   byId("overview").hidden = Boolean(view.session);
   byId("session").hidden = !view.session;
+  byId("back").setAttribute("href", addressOf(view));
   document.title = view.session ? "Session – acp-proxy" : "acp-proxy";
   byId("terminal").textContent = "acp-proxy report"; // of a session when it is read: an address may say anything
   choose();
-}
-
-/**
- * Checks the radio button of a value; the value, if there is one.
- * @param {string} name
- * @param {string | undefined} value
- */
-function check(name, value) {
-  const button = document.querySelector(`input[name="${name}"][value="${CSS.escape(value ?? "")}"]`);
-  if (!(button instanceof HTMLInputElement)) return null;
-  button.checked = true;
-  return button.value;
 }
 
 /** @param {string} before the session that is left, if any */
@@ -115,11 +121,11 @@ async function look() {
   const { choice } = seen;
   try {
     const live = await read("live");
-    showLive(live, seen.several);
+    showLive(live, seen.several, TIME_ZONE);
     const mark = `${live.version}\n${marksOf(live)}`;
     if (mark !== seen.mark || Date.now() - seen.at > OLDEST) {
       await (view.session ? readSession() : readOverview());
-      showLive(live, seen.several);
+      showLive(live, seen.several, TIME_ZONE);
       Object.assign(seen, { mark, at: Date.now() });
     }
     say("");
@@ -135,33 +141,39 @@ async function look() {
 }
 
 async function readOverview() {
-  const { range, by, find, pages, everyKey, everyBudget, session } = view;
+  const { range, by, sort, find, filters } = view;
+  const { pages, everyKey, everyBudget } = much;
+  const asked = view;
   const [spend, all, sessions, budgets] = await Promise.all([
-    read("spend", { range, by, tz: TIME_ZONE }),
-    read("spend", { range: "all", by: "agent", tz: TIME_ZONE }),
-    read("sessions", { limit: Math.min(PAGE * pages, MOST), find }),
+    read("spend", { range, by, tz: TIME_ZONE, ...filters }),
+    read("spend", { range: "all", by: "agent", tz: TIME_ZONE, ...filters }),
+    read("sessions", { limit: Math.min(PAGE * pages, MOST), range, sort, find, tz: TIME_ZONE, ...filters }),
     read("budgets"),
   ]);
-  if (session !== view.session) return;
+  if (asked !== view) return;
   if (!location.hash && spend.rows.length === 0 && all.rows.length > 0) {
     location.replace("#/all/agent"); // nobody chose a month in which nothing was spent
     return;
   }
   seen.several = spend.also_by.includes("user");
-  const empty = !find && sessions.sessions.length === 0;
+  const empty = !isFiltered(view) && all.rows.length === 0;
   byId("welcome").hidden = !empty;
   byId("lead").hidden = byId("figures").hidden = empty;
   showTotals(spend, all.total);
+  showDates(spend, TIME_ZONE);
   showSpend(spend, by);
   showLists = (whole) => {
-    showRows(spend, by, whole || everyKey);
+    showRows(spend, by, whole || everyKey, asked);
     showBudgets(budgets, TIME_ZONE, whole || everyBudget);
   };
   showLists(false);
-  showSessions(sessions.sessions, seen.several, TIME_ZONE);
+  showSessions(sessions.sessions, seen.several, TIME_ZONE, asked);
   const full = sessions.sessions.length >= MOST;
-  byId("session-more").hidden = full || sessions.next === null;
-  byId("session-older").hidden = !full || sessions.next === null;
+  byId("session-more").hidden = full || !sessions.more;
+  byId("session-older").hidden = !full || !sessions.more;
+  byId("session-more-words").textContent = sort === "last" ? "Show older sessions" : "Show more sessions";
+  files.set("spend", { name: fileName(`by-${by}`, asked), answer: spend, csv: () => csvOf(spend.rows, "key") });
+  files.set("sessions", { name: fileName("sessions", asked), answer: sessions, csv: () => csvOf(sessions.sessions, "session") });
 }
 
 async function readSession() {
@@ -170,7 +182,8 @@ async function readSession() {
   if (session !== view.session) return;
   byId("session-figures").hidden = false;
   byId("terminal").textContent = `acp-proxy session ${answer.key}`;
-  showSession(answer, TIME_ZONE);
+  showSession(answer, TIME_ZONE, { ...view, session: "" });
+  files.set("session", { name: `acp-proxy-session-${answer.key}`, answer, csv: () => csvOf(answer.turns, "turn") });
 }
 
 /**

@@ -1,10 +1,12 @@
 // One session: its figures, its context from turn to turn, its turns.
 
-import { contextCell, costCell, flags, nameOf, partsOf } from "./cells.js";
-import { contextText, drawContext } from "./context-plot.js";
+import { narrowed } from "./address.js";
+import { contextCell, costCell, flags, nameOf, partsOf, pick } from "./cells.js";
+import { contextText, drawContext, scaleOf, scaleText } from "./context-plot.js";
 import { byId, joined, make, refill, table } from "./dom.js";
 import { cleaned, costTexts, counted, decimalsOf, elapsedText, timeText, tokensText } from "./figures.js";
 
+/** @import { View } from "./address.js" */
 /** @import { Plot } from "./plot.js" */
 /** @import { About, SessionInFull, Turn } from "./shapes.js" */
 
@@ -17,11 +19,12 @@ let drawn = null;
 /**
  * @param {SessionInFull} session
  * @param {string} timeZone
+ * @param {View} view that a name on it leads back to
  */
-export function showSession(session, timeZone) {
+export function showSession(session, timeZone, view) {
   const { total, turns, omitted, context } = session;
-  byId("session-title").textContent = nameOf(session);
-  refill(byId("session-about"), ...joined(aboutOf(session, timeZone)));
+  byId("session-title").textContent = nameOf(session, timeZone);
+  refill(byId("session-about"), ...aboutOf(session, timeZone, view));
   const amounts = costTexts(total.cost, { atLeast: total.at_least });
   refill(byId("session-total"), ...amounts.map((text) => make("span", { class: "amount" }, text)));
   const facts = [counted(total.turns, "turn"), `${tokensText(total.tokens.total)} tokens`, contextText(session)];
@@ -33,16 +36,25 @@ export function showSession(session, timeZone) {
   const known = shown.points.some(({ context_used }) => context_used !== null);
   byId("context").hidden = !known;
   byId("context-thinned").textContent = shown.each > 1 ? `Each point is the fullest of ${shown.each} rows.` : "";
-  drawn = known ? drawContext(byId("context-plot"), shown, timeZone, pointer) : null;
+  const scale = scaleOf(shown.points);
+  byId("context-scale").textContent = scaleText(scale);
+  for (const mark of byId("context-marks").querySelectorAll("[data-part]")) {
+    /** @type {HTMLElement} */ (mark).hidden = Number(mark.getAttribute("data-part")) * scale.size > scale.top;
+  }
+  drawn = known ? drawContext(byId("context-plot"), shown, scale, timeZone, pointer) : null;
   refill(byId("turn-table"), turnTable(turns, omitted, timeZone));
 }
 
 /**
  * @param {About} session
  * @param {string} timeZone
+ * @param {View} view
+ * @returns {(Node | string)[]}
  */
-function aboutOf(session, timeZone) {
-  const who = [session.agent, session.project, session.team, session.user].map((name) => cleaned(name ?? ""));
+function aboutOf(session, timeZone, view) {
+  const { agent, project, team, user } = session;
+  const who = Object.entries({ agent, project, team, user }).flatMap(([name, value]) =>
+    value ? [pick(narrowed(view, name, value), name, value, cleaned(value)), " · "] : []);
   const started = timeText(new Date(session.started_at), timeZone);
   return [...who, `${started} – ${timeText(new Date(session.ended_at), timeZone)}`];
 }

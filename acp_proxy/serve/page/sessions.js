@@ -1,47 +1,59 @@
 // The list of sessions: what each was about, what it cost, how full its context is.
 
-import { contextCell, costCell, nameOf } from "./cells.js";
+import { addressOf, narrowed } from "./address.js";
+import { contextCell, costCell, nameOf, pick } from "./cells.js";
 import { byId, joined, make, refill, table } from "./dom.js";
 import { cleaned, counted, decimalsOf, shortening, timeText } from "./figures.js";
 
+/** @import { View } from "./address.js" */
 /** @import { Session } from "./shapes.js" */
+
+const ORDERS = { last: "the latest first", started: "by start", turns: "by turns", tokens: "by tokens", cost: "by cost", context: "by context" };
 
 /**
  * @param {Session[]} sessions
  * @param {boolean} several whether there are several users, so that it is told whose a session is
  * @param {string} timeZone
+ * @param {View} view
  */
-export function showSessions(sessions, several, timeZone) {
+export function showSessions(sessions, several, timeZone, view) {
   const decimals = decimalsOf(sessions.map(({ cost }) => cost));
+  const sorted = (/** @type {string} */ sort) => ({ to: addressOf({ ...view, sort }), sorted: view.sort === sort });
   const columns = [
     { title: "session", look: "name" },
     ...(several ? [{ title: "user", look: "roomy" }] : []),
     { title: "project", look: "roomy" },
     { title: "agent", look: "roomy" },
-    { title: "started", look: `figure ${several ? "ample" : "roomy"}` },
-    { title: "last", look: "figure roomy" },
-    { title: "turns", look: "figure roomy" },
-    { title: "cost", look: "figure" },
-    { title: "context", look: "context" },
+    { title: "started", look: `figure ${several ? "ample" : "roomy"}`, ...sorted("started") },
+    { title: "last", look: "figure roomy", ...sorted("last") },
+    { title: "turns", look: "figure roomy", ...sorted("turns") },
+    { title: "cost", look: "figure", ...sorted("cost") },
+    { title: "context", look: "context", ...sorted("context") },
   ];
   const short = shortening(sessions.map(({ agent }) => agent));
-  const rows = sessions.map((session) => row(session, { several, decimals, timeZone, short }));
-  refill(byId("session-list"), table("Sessions, the latest first", columns, rows));
+  const rows = sessions.map((session) => row(session, { several, decimals, timeZone, short, view }));
+  const order = ORDERS[/** @type {keyof typeof ORDERS} */ (view.sort)];
+  refill(byId("session-list"), table(`Sessions, ${order}`, columns, rows));
   byId("session-nothing").hidden = sessions.length > 0;
+  byId("session-nothing").textContent = view.find
+    ? "No session of this range has this in its title, user or project."
+    : "No session in this range.";
   byId("session-list").hidden = sessions.length === 0;
 }
 
 /**
  * @param {Session} session
- * @param {{several: boolean, decimals: number, timeZone: string, short: (agent: string) => string}} how
+ * @param {{several: boolean, decimals: number, timeZone: string, short: (agent: string) => string, view: View}} how
  */
-function row(session, { several, decimals, timeZone, short }) {
+function row(session, { several, decimals, timeZone, short, view }) {
   const link = make("a", { href: `#/session/${session.key}`, id: `session-${session.key}` });
-  link.append(make("bdi", {}, nameOf(session)));
+  link.append(make("bdi", {}, nameOf(session, timeZone)));
   const last = timeText(new Date(session.ended_at), timeZone);
   const [user, project, agent] = [several ? cleaned(session.user) : "", cleaned(session.project ?? ""), short(session.agent)];
   const few = joined([user, project, agent, last, counted(session.turns, "turn")]);
   const state = session.running ? "running" : session.active ? "active" : null;
+  const about = (/** @type {string} */ name, /** @type {string} */ value, /** @type {string} */ text) =>
+    make("td", { class: "roomy about" }, value ? pick(narrowed(view, name, value), name, value, text) : null);
   const element = make(
     "tr",
     { class: "leads" },
@@ -52,9 +64,9 @@ function row(session, { several, decimals, timeZone, short }) {
       state ? make("span", { class: `state ${state}` }, state) : null,
       make("small", { class: "tight" }, ...few),
     ),
-    several ? make("td", { class: "roomy about" }, make("bdi", {}, user)) : null,
-    make("td", { class: "roomy about" }, make("bdi", {}, project)),
-    make("td", { class: "roomy about", title: cleaned(session.agent) }, make("bdi", {}, agent)),
+    several ? about("user", session.user, user) : null,
+    about("project", session.project ?? "", project),
+    about("agent", session.agent, agent),
     make("td", { class: `figure ${several ? "ample" : "roomy"}` }, timeText(new Date(session.started_at), timeZone)),
     make("td", { class: "figure roomy" }, last),
     make("td", { class: "figure roomy" }, session.turns.toLocaleString("en-US")),
@@ -63,7 +75,7 @@ function row(session, { several, decimals, timeZone, short }) {
   );
   // The link is for the keyboard and for screen readers; with a mouse all of the row leads there.
   element.addEventListener("click", ({ target }) => {
-    if (target instanceof Node && link.contains(target)) return;
+    if (target instanceof Element && target.closest("a")) return;
     if (!getSelection()?.toString()) location.hash = link.getAttribute("href") ?? "";
   });
   return element;

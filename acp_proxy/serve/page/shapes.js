@@ -109,6 +109,7 @@
  * @property {string | null} model
  * @property {string | null} title
  * @property {string} started_at
+ * @property {string} session_started_at
  * @property {Tokens} tokens
  * @property {Cost} cost
  * @property {number | null} context_used

@@ -22,9 +22,14 @@ export function looksOf(spend) {
 }
 
 /**
+ * What a row or a series is called. Reports name what has no team or project by one word, which looks like a name here.
  * @param {{key: string, others?: number}} row
+ * @param {string} by
  */
-export const keyText = ({ key, others }) => (others ? `${others.toLocaleString("en-US")} others` : cleaned(key));
+export function keyText({ key, others }, by) {
+  if (others) return `${others.toLocaleString("en-US")} others`;
+  return key === "none" && (by === "team" || by === "project") ? `no ${by}` : cleaned(key);
+}
 
 /**
  * @param {HTMLElement} container
@@ -59,7 +64,7 @@ export function spendTable(spend, by) {
     });
     return make("tr", {}, make("th", { scope: "row", class: "name" }, nameOf(spend, index)), ...cells);
   });
-  const heads = columns.map((column) => ({ title: keyText(column), look: "figure" }));
+  const heads = columns.map((column) => ({ title: keyText(column, by), look: "figure" }));
   return table(`Spend for each ${spend.over_time.step} by ${by}`, [{ title: spend.over_time.step }, ...heads], rows);
 }
 
@@ -95,7 +100,7 @@ function drawCurrency(container, spend, by, currency, series, pointer) {
     top,
     name: (index) => nameOf(spend, index),
     figure,
-    note: (index) => noteOn(spend, currency, series, looks, decimals, index),
+    note: (index) => noteOn(spend, by, currency, series, looks, decimals, index),
     pointer,
   });
 }
@@ -118,19 +123,20 @@ function stacked(series, count) {
 
 /**
  * @param {Spend} spend
+ * @param {string} by
  * @param {string} currency
  * @param {Series[]} series
  * @param {(row: Series) => string} looks
  * @param {number} decimals
  * @param {number} index
  */
-function noteOn(spend, currency, series, looks, decimals, index) {
+function noteOn(spend, by, currency, series, looks, decimals, index) {
   const lines = series.filter(({ values }) => values[index] !== null).map((one) =>
     make(
       "div",
       {},
       make("span", { class: `dot ${looks(one)}` }),
-      make("bdi", {}, keyText(one)),
+      make("bdi", {}, keyText(one, by)),
       make("b", {}, amountText(currency, one.values[index] ?? "0", decimals)),
     ),
   );

@@ -1,10 +1,12 @@
 // Where it went: spend over time, and as a table by a key.
 
-import { costCell, flags, partsOf } from "./cells.js";
+import { FILTERS, narrowed } from "./address.js";
+import { costCell, flags, partsOf, pick } from "./cells.js";
 import { bar, breakable, byId, make, refill, table } from "./dom.js";
 import { cleaned, counted, decimalsOf, nano, percentText } from "./figures.js";
 import { drawSpend, keyText, looksOf, spendTable } from "./spend-plot.js";
 
+/** @import { View } from "./address.js" */
 /** @import { Plot } from "./plot.js" */
 /** @import { Row, Spend, Sums } from "./shapes.js" */
 
@@ -32,10 +34,11 @@ export function showSpend(spend, by) {
  * @param {Spend} spend
  * @param {string} by
  * @param {boolean} every whether all of them are shown
+ * @param {View} view
  */
-export function showRows(spend, by, every) {
+export function showRows(spend, by, every, view) {
   const few = every || spend.rows.length <= FEW + 1;
-  refill(byId("spend-table"), tableBy(spend, by, few ? spend.rows : spend.rows.slice(0, FEW)));
+  refill(byId("spend-table"), tableBy(spend, by, few ? spend.rows : spend.rows.slice(0, FEW), view));
   byId("spend-more").hidden = few;
   byId("spend-more").textContent = `Show all ${spend.rows.length.toLocaleString("en-US")}`;
 }
@@ -64,11 +67,12 @@ function showPlots(spend, by) {
  * @param {Spend} spend
  * @param {string} by
  * @param {Row[]} shown
+ * @param {View} view
  */
-function tableBy(spend, by, shown) {
+function tableBy(spend, by, shown, view) {
   const decimals = decimalsOf(spend.rows.map(({ cost }) => cost));
   const looks = looksOf(spend);
-  const rows = shown.map((row) => rowOf(row, spend.total, { look: looks(row), decimals }));
+  const rows = shown.map((row) => rowOf(row, spend.total, { look: looks(row), decimals, by, view }));
   const columns = [
     { title: by, look: "name" },
     { title: "cost", look: "figure" },
@@ -84,10 +88,11 @@ function tableBy(spend, by, shown) {
 /**
  * @param {Row} row
  * @param {Sums} total
- * @param {{look: string, decimals: number}} how
+ * @param {{look: string, decimals: number, by: string, view: View}} how
  */
-function rowOf(row, total, { look, decimals }) {
+function rowOf(row, total, { look, decimals, by, view }) {
   const { prompt, cached, completion } = partsOf(row);
+  const name = breakable(keyText(row, by));
   const few = `${counted(row.turns, "turn")} · ${prompt} in · ${cached} cached · ${completion} out`;
   return make(
     "tr",
@@ -96,7 +101,7 @@ function rowOf(row, total, { look, decimals }) {
       "th",
       { scope: "row", class: "name led" },
       make("span", { class: `dot ${look}`, "aria-hidden": "true" }),
-      make("bdi", {}, ...breakable(keyText(row))),
+      row.others || !FILTERS.includes(by) ? make("bdi", {}, ...name) : pick(narrowed(view, by, row.key), by, row.key, ...name),
       make("span", { class: "flags" }, ...flags(row)),
       make("small", { class: "tight" }, make("span", { class: "slim" }, shareText(row, total)), few),
     ),

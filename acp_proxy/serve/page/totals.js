@@ -29,7 +29,7 @@ export function showTotals(spend, all) {
 
 /** @param {Spend} spend */
 function showTotal({ total, range }) {
-  const name = RANGES[/** @type {keyof typeof RANGES} */ (range)];
+  const name = RANGES[/** @type {keyof typeof RANGES} */ (range)] ?? "in these days";
   byId("total-of").textContent = `Spent ${name}`;
   const amounts = costTexts(total.cost, { atLeast: total.at_least });
   refill(byId("total"), ...amounts.map((text) => make("span", { class: "amount" }, text)));

@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -53,6 +53,8 @@ def main(directory: Path) -> int:
             shoot(browser, agents, directory / "page-dark.png", DESK, "dark", below="#figures")
             shoot(browser, served.address, directory / "page-sessions.png", LOW, "light", below="#budgets")
             shoot(browser, served.address, directory / "page-phone.png", PHONE, "light")
+            view = f"{served.address}#/{dates()}/model?project=payments-api&sort=cost"
+            shoot(browser, view, directory / "page-filtered.png", DESK, "light")
             session = home.json("report", "--by", "session", "--title", "order states")["rows"][0]["key"]
             address = f"{served.address}#/session/{session}"
             shoot(browser, address, directory / "page-session.png", DESK, "light", "#turn-table tr")
@@ -74,6 +76,12 @@ def shoot(
     page.screenshot(path=file)
     context.close()
     sys.stdout.write(f"{file} {file.stat().st_size // 1024} KiB\n")
+
+
+def dates() -> str:
+    """Six weeks that ended some days ago."""
+    last = datetime.now(ZoneInfo(afternoon())).date() - timedelta(days=5)
+    return f"{last - timedelta(days=41)}..{last}"
 
 
 def afternoon() -> str:

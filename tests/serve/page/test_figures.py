@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -44,7 +45,7 @@ def test_the_table_of_a_month_is_the_report_by_that_key(home: Home, address: str
     shown = {
         cells[0]: cells[1:]
         for cells in page.locator("#spend-table tbody tr").evaluate_all(
-            "rows => rows.map(row => [row.querySelector('bdi').textContent,"
+            "rows => rows.map(row => [row.querySelector('bdi').textContent.replace(/^no project$/, 'none'),"
             " [...row.querySelectorAll('.cost .amount')].map(cell => cell.textContent).join(' + '),"
             " ...[...row.querySelectorAll('td')].slice(2).map(cell => cell.textContent)])"
         )
@@ -91,11 +92,16 @@ def test_budgets_are_those_of_budget_list(home: Home, address: str, open_page: O
 
 
 def test_sessions_are_those_of_the_report_the_latest_first(home: Home, address: str, open_page: Open) -> None:
-    page = open_page(address)
+    page = open_page(f"{address}#/all/agent")
     sessions = home.json("report", "--by", "session")["rows"]
     latest = sorted(sessions, key=lambda session: session["ended_at"], reverse=True)[:20]
     rows = page.locator("#session-list tbody tr")
-    assert rows.locator("a bdi").all_inner_texts() == [each["title"] or each["session"] for each in latest]
+    names = rows.locator("th a bdi").all_inner_texts()
+    assert [name for name, each in zip(names, latest, strict=True) if each["title"] not in (name, None)] == []
+    untitled = [name for name, each in zip(names, latest, strict=True) if not each["title"]]
+    assert all(each["session"] not in names for each in latest)
+    assert untitled
+    assert all(re.fullmatch(r".+ · (.+ · )?\d+ \w{3} \d\d:\d\d", name) for name in untitled)
     percents = [f"{each['context_used'] * 100 // each['context_size']}%" for each in latest]
     assert rows.locator(".percent").all_inner_texts() == percents
 
@@ -225,7 +231,7 @@ def test_teams_users_and_kinds_are_offered_where_there_is_more_than_one(empty_ho
         expect(offered).to_have_text(["Agent", "Model", "Project", "Team", "User"])
         page.locator("#by label", has_text="Team").click()
         rows = page.locator("#spend-table tbody tr")
-        expect(rows.locator("bdi")).to_have_text([name_of(BOB.team), name_of(ALICE.team)])
+        expect(rows.locator("bdi")).to_have_text(["no team", str(ALICE.team)])
         expect(rows.locator(".cost")).to_have_text(["$2.0000", "$1.0000"])
         page.goto("about:blank")
 

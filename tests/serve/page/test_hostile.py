@@ -42,7 +42,7 @@ def test_what_agents_call_things_is_only_text(hostile: Home, open_page: Open) ->
             expect(page.locator("#spend-table caption")).to_have_text(f"Spend by {by}")
             shown = page.locator("#spend-table tbody bdi").all_inner_texts()
             assert sorted(shown) == sorted(map(as_shown, NAMES))
-        links = page.locator("#session-list tbody a")
+        links = page.locator("#session-list tbody th a")
         assert sorted(links.all_inner_texts()) == sorted(map(as_shown, NAMES))
         assert page.locator("main img, main script, main iframe").count() == 0
         for place in range(len(NAMES)):
