@@ -57,6 +57,10 @@ class Looks:
 
 
 # Many agents are called like their npm package, and beside a bar there is room for little more than its scope.
+# Metrics and reports have a key for rows without a team, which looks like a team's name.
+_NO_TEAM = model.DataTransformerConfig(
+    id_val="renameByRegex", options={"regex": "/^none( |$)/", "renamePattern": "no team$1"}
+)
 _WITHOUT_SCOPE = model.DataTransformerConfig(
     id_val="renameByRegex", options={"regex": r"/^@[^/]+\//", "renamePattern": ""}
 )
@@ -231,6 +235,8 @@ def dressed(
         panel = panel.with_target(_target(letter, query, shape))
     if any(query.legend.startswith("{{agent}}") for query in queries):
         panel = panel.with_transformation(_WITHOUT_SCOPE)
+    if any(query.legend.startswith("{{team}}") for query in queries):
+        panel = panel.with_transformation(_NO_TEAM)
     return panel
 
 

@@ -80,6 +80,8 @@ def _properties(column: Column) -> list[model.DynamicConfigValue]:
         found.append(("unit", column.unit))
     if column.decimals is not None:
         found.append(("decimals", column.decimals))
+    if column.of == "team":  # the key of what has no team; a link takes the raw value along
+        found.append(("mappings", [{"type": "value", "options": {"none": {"text": "no team", "index": 0}}}]))
     if column.width:
         found.append(("custom.width", column.width))
     if column.levels:

@@ -190,6 +190,19 @@ def test_rankings_have_an_order(path: Path) -> None:
             assert panel["targets"][0]["expr"].startswith("sort_desc("), panel["title"]
 
 
+@each_dashboard
+def test_no_team_is_called_none(path: Path) -> None:
+    for panel in panels(load(path)):
+        legends = [target.get("legendFormat", "") for target in panel.get("targets", ())]
+        if any(legend.startswith("{{team}}") for legend in legends):
+            renamed = [each["options"] for each in panel["transformations"] if each["id"] == "renameByRegex"]
+            assert {"regex": "/^none( |$)/", "renamePattern": "no team$1"} in renamed, panel["title"]
+        for override in panel.get("fieldConfig", {}).get("overrides", ()):
+            if override["matcher"]["options"] == "Team":
+                shown = {each["id"]: each["value"] for each in override["properties"]}
+                assert shown["mappings"][0]["options"]["none"]["text"] == "no team"
+
+
 @pytest.mark.parametrize("title", ["Context by agent, p90", "Context over time, p90"])
 def test_a_context_has_the_colour_that_it_has_in_reports(title: str) -> None:
     [panel] = [panel for path in PATHS for panel in panels(load(path)) if panel["title"] == title]
