@@ -15,14 +15,14 @@ from acp_proxy.core.money import Money, plus
 from acp_proxy.core.usage import Usage
 
 _FELL = "the agent's cost fell, and is taken to have begun again at 0"
-_FORKED = "the agent's cost may have gone on from what the session had cost before it was forked"
+_MAY_GO_ON = "the agent's cost may have gone on from what was spent before"
 
 
 class Increase(Struct, frozen=True):
     """What the agent's cost grew by since it was last taken.
 
-    `inherited`: of a fork, the cost of its parent, which is left out of `amounts`; if the fork's cost began at 0, it
-    belongs to them. `unsure` says why `amounts` may be wrong; it is empty where they are certain.
+    `before`: of a session that was loaded or forked, its earlier cost, which is left out of `amounts`; if the counter
+    began at 0, it belongs to them. `unsure` says why `amounts` may be wrong; it is empty where they are certain.
     """
 
     amounts: tuple[Money, ...] = ()  # one per currency, none of them 0
@@ -31,7 +31,7 @@ class Increase(Struct, frozen=True):
     carried_over: bool = False  # the first since a load in a new process: may hold spend that nobody reported
     doubted: bool = False  # the counter may have begun at 0 meanwhile, and have passed where it stood
     presumed: tuple[Money, ...] = ()  # booked for that spend already, because its proxy died
-    inherited: Money | None = None
+    before: Money | None = None
     unsure: str = ""
 
     def beyond_presumed(self, amount: Money) -> Money:
@@ -48,6 +48,7 @@ class AgentCost:
         "_ahead",
         "_anew",
         "_baseless",
+        "_before",
         "_booked_for_first",
         "_carried_over",
         "_doubted",
@@ -55,12 +56,11 @@ class AgentCost:
         "_first",
         "_goes_on",
         "_grown",
-        "_inherited",
         "_known",
         "_may_go_on",
         "_of_turns",
         "_others",
-        "_parent",
+        "_perhaps",
         "_presumed",
         "_reported",
         "_restarts",
@@ -84,8 +84,8 @@ class AgentCost:
         self._adopted: Money | None = None  # a first value that nothing could be compared with
         self._presumed: tuple[Money, ...] = ()  # booked for turns of which the first one since a load may tell
         self._grown = 0  # nano-units by which `last` grew since it was taken: so much may be corrected
-        self._parent: Money | None = None  # of a fork: the cost of its parent, until it has told its own
-        self._inherited: Money | None = None  # of a fork: the same, since it has told one that may go on from there
+        self._perhaps: Money | None = None  # where it stands, unless it has begun at 0: the next value may tell
+        self._before: Money | None = None  # the same, since it was told one that may go on from there
         self._unsure = ""
         self._first: Money | None = None  # the same once it was taken, for `settle`
         self._booked_for_first: tuple[Money, ...] = ()  # in its place, by tokens and prices
@@ -95,6 +95,11 @@ class AgentCost:
     def positive(self) -> bool:
         """Whether the agent knows prices: a cost of 0 says nothing."""
         return self.last is not None and self.last.nano > 0
+
+    @property
+    def told(self) -> Money | None:
+        """What the agent told last, here or in another process; None if that was nothing, or 0."""
+        return self.last if self.positive else self._perhaps
 
     @property
     def from_zero(self) -> bool:
@@ -108,33 +113,44 @@ class AgentCost:
     def begin(self, *, at_zero: bool) -> None:
         """A session is opened: at 0, or at what it cost in another process, which somebody must tell."""
         self.last, self._known = None, at_zero
-        self._parent = self._inherited = None
+        self._perhaps = self._before = None
         self._grown, self._unsure = 0, ""
         self._others.clear()
         self._presumed = ()
         self._first = None
         self._ahead = None  # of a counter that says nothing any more
 
-    def fork(self, parent: Money | None) -> None:
-        """The session is a fork whose cost may begin with that of its parent. It is at 0 in any currency."""
-        self.begin(at_zero=parent is not None and not parent.nano)
-        self._parent = parent if parent is not None and parent.nano else None
+    def begin_perhaps_at(self, value: Money | None) -> None:
+        """A session is opened that may go on from this cost, or begin at 0. None: nobody knows the cost."""
+        self.begin(at_zero=value is not None and not value.nano)
+        self._perhaps = value if value is not None and value.nano else None
+
+    def close(self) -> None:
+        """The session is closed: its cost may begin at 0 when it is loaded."""
+        if self._restarts:
+            self.begin(at_zero=True)
+        elif self._falls_unexplained and self.last is not None and self.positive:
+            self._perhaps, self.last, self._known = self.last, None, False
 
     @property
     def stood(self) -> Money | None:
         """Where it stands by all that is known, for a fork of this session. 0 of no currency is 0."""
-        return self.last or self._parent or (Money(0, "") if self._known else None)
+        return self.last or self._perhaps or (Money(0, "") if self._known else None)
 
     def stand_at(self, value: Money) -> None:
         """Without anything being spent: the value moved, or a fork begins with its parent's."""
-        self.last, self._known, self._parent = value, True, None
+        self.last, self._known, self._perhaps = value, True, None
 
     def restore(self, value: Money, presumed: tuple[Money, ...] = ()) -> None:
         """What the ledger knows; late is better than never while nothing was taken. 0 is that in any currency.
 
         Of no currency, it is where a cost begins that was not told yet, as in a new session.
         """
-        if not self._known:
+        if self._perhaps is not None:
+            return
+        if not self._known and self._falls_unexplained and value.nano and self._adopted is None:
+            self._perhaps, self._carried_over, self._presumed = value, True, presumed
+        elif not self._known:
             self.last = value if value.currency else None
             self._known, self._carried_over, self._presumed = True, True, presumed
         elif (first := self._adopted) is not None and _is_within(value, first):
@@ -144,11 +160,11 @@ class AgentCost:
     def restore_parent(self, value: Money) -> None:
         """What the ledger knows of a fork's parent, if that is not known here and no cost of the fork is taken yet."""
         told = self._adopted and self.last
-        if self._parent is not None or (self._known and told is None):
+        if self._perhaps is not None or (self._known and told is None):
             return
         if told is not None:
             self.pending, self._adopted, self._baseless = (), None, False
-        self.fork(value)
+        self.begin_perhaps_at(value)
         if told is not None:
             self.report(told)
 
@@ -185,8 +201,8 @@ class AgentCost:
     def report(self, value: Money) -> None:
         if not value.nano and self.positive and not self._restarts:
             return  # a gap in what the agent knows: where a cost stood is not 0, and what is spent now is still to come
-        if self._parent is not None:
-            self._begin_fork(value)
+        if self._perhaps is not None:
+            self._begin_again(value)
         last, known, told = self.last, self._known, self._reported
         self._reported = True
         if not value.nano and not known:
@@ -208,8 +224,8 @@ class AgentCost:
             self._correct(Money(last.nano - value.nano, value.currency))
         elif self._adopted is not None:
             self._adopted = value
-        elif self._inherited is not None:  # less than the parent's: a fork of its own, whose cost began at 0
-            self._inherited, self._unsure = None, ""
+        elif self._before is not None:  # less than the earlier cost: it began at 0
+            self._before, self._unsure = None, ""
             self._correct(Money(self._grown, value.currency))
             self._reported = self._add(value) or told
         elif self._goes_on:
@@ -220,18 +236,18 @@ class AgentCost:
             if self._falls_unexplained:
                 self._unsure = _FELL
 
-    def _begin_fork(self, value: Money) -> None:
-        """The first cost of a fork: less than its parent's began at 0, more may have begun there."""
-        parent, self._parent = self._parent, None
+    def _begin_again(self, value: Money) -> None:
+        """The first value since a load or a fork: one below the earlier cost began at 0, a higher one may go on."""
+        before, self._perhaps = self._perhaps, None
         if not value.nano:
-            self._parent = parent  # it does not tell one yet
-        elif parent is None or parent.currency != value.currency:
+            self._perhaps = before  # it does not tell one yet
+        elif before is None or before.currency != value.currency:
             return
-        elif value.nano < parent.nano:
-            self._known = True
+        elif value.nano < before.nano:
+            self._known, self._carried_over = True, False
         else:
-            self.last, self._known, self._inherited = parent, True, parent
-            self._unsure = _FORKED if self._falls_unexplained else ""
+            self.last, self._known, self._before = before, True, before
+            self._unsure = _MAY_GO_ON if self._falls_unexplained else ""
 
     def book_ahead(self, cost: Money) -> None:
         """A turn was priced from its tokens although the agent will still report its cost: not twice, then."""
@@ -250,7 +266,7 @@ class AgentCost:
             carried_over,
             self._doubted,
             presumed,
-            self._inherited,
+            self._before,
             self._unsure,
         )
 
@@ -259,7 +275,7 @@ class AgentCost:
         self._carried_over = self._carried_over and not self._reported
         self._doubted = self._doubted and not self._reported
         if self._reported:
-            self._inherited, self._unsure = None, ""
+            self._before, self._unsure = None, ""
         self._grown = 0
         if self._adopted is not None:
             self._first, self._booked_for_first = self._adopted, ()

@@ -91,35 +91,35 @@ def is_empty(counters: Counters | None) -> bool:
 class Cumulative:
     """One session's counters that only grow, and restart. What was counted before is never counted again."""
 
-    __slots__ = ("_first", "_inherited", "known", "last")
+    __slots__ = ("_first", "_perhaps", "known", "last")
 
     def __init__(self) -> None:
         self.last: Counters | None = None
         self.known = True  # where they stood: at `last`, or at 0. False after a load, until somebody says
         self._first: Counters | None = None  # told when nobody had said, for `settle`
-        self._inherited = False  # `last` is that of a fork's parent, and the fork has told nothing yet
+        self._perhaps = False  # they may have begun at 0 since
 
     def begin(self, *, at_zero: bool) -> None:
-        self.last, self.known, self._first, self._inherited = None, at_zero, None, False
+        self.last, self.known, self._first, self._perhaps = None, at_zero, None, False
 
-    def fork(self, parent: Counters | None, *, known: bool) -> None:
-        """The session is a fork, which may go on from its parent's counters. They are at 0 where `known` and None."""
+    def begin_perhaps_at(self, counters: Counters | None, *, known: bool) -> None:
+        """A session is opened that may go on from these counters, or begin at 0. None: 0 if that is `known`."""
         self.begin(at_zero=known)
-        if parent is not None:
-            self.stand_at(parent)
-            self._inherited = True
+        if counters is not None:
+            self.stand_at(counters)
+            self._perhaps = True
 
-    def restore_parent(self, counters: Counters | None, *, from_zero: bool) -> None:
-        """What the ledger knows of a fork's parent, if that is not known here."""
+    def restore_perhaps(self, counters: Counters | None, *, from_zero: bool) -> None:
+        """What the ledger knows of a session that was loaded, or of a fork's parent, if it is not known here."""
         if not self.known:
-            self.fork(counters, known=from_zero)
+            self.begin_perhaps_at(counters, known=from_zero)
 
     def may_go_on(self, now: Counters) -> bool:
-        """Whether a fork's first counters may hold those of its parent: then what they grew by is a lower bound."""
-        return self._inherited and self.last is not None and covers(now, self.last)
+        """Whether the first counters since then may hold the earlier ones: what they grew by is a lower bound."""
+        return self._perhaps and self.last is not None and covers(now, self.last)
 
     def stand_at(self, counters: Counters) -> None:
-        self.last, self.known, self._inherited = counters, True, False
+        self.last, self.known, self._perhaps = counters, True, False
 
     def fell(self, now: Counters) -> bool:
         """Whether they stand lower than before, and not at nothing."""

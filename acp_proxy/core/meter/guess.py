@@ -65,7 +65,7 @@ class ScopeGuess:
             if loaded and not self._per_turn and _is_of_many(now):
                 self._goes_on(sure=True)
             return self._as_found()
-        if is_lower(before, now):
+        if _is_lower(before, now):
             return self._fell(before, now)
         if waited and call is not None and not call.fits(now.partition.prompt, 1, now.calls):
             return _AT_LEAST
@@ -144,7 +144,7 @@ def tells_its_call(now: ReportedTurn) -> bool:
     return now.calls == 1 and now.context is not None and is_context_of(now.context, now.partition)
 
 
-def is_lower(before: ReportedTurn, now: ReportedTurn) -> bool:
+def _is_lower(before: ReportedTurn, now: ReportedTurn) -> bool:
     """Whether any counter is. What only one of both tells apart is in another counter of the other."""
     parts = [name for name in ("cached_read", "cached_write", "thought") if _tells(before, name) != _tells(now, name)]
     sent = ("prompt",) if {"cached_read", "cached_write"} & {*parts} else ("input", "cached_read", "cached_write")

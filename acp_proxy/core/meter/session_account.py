@@ -29,7 +29,6 @@ class SessionAccount:
         self.charged_at: Counters | None = None  # those that came with the last cost
         self.history: tuple[Money | None, Counters | None] | None = None  # the last word of a load's, to be judged yet
         self.before: ReportedTurn | None = None
-        self.before_is_of_parent = False  # of a fork that has told no usage yet
         self.before_close: ReportedTurn | None = None  # the same of a session that was closed since
         self._before: dict[str, ReportedTurn | None] = {}  # the same when an open turn began
         self.sure: Known | None = None  # a turn by which others are judged, of agents that nobody has described
@@ -92,12 +91,11 @@ class SessionAccount:
             self.context_estimated = parent.context_estimated
             self.grounded, self.last_context = parent.grounded, parent.last_context
         if self.profile.fork_inherits is not False:
-            self.cost.fork(None if parent is None else parent.cost.stood)
+            self.cost.begin_perhaps_at(None if parent is None else parent.cost.stood)
         if self.profile.fork_inherits is None:
-            self.tokens.fork(None if parent is None else parent.told_last, known=parent is not None)
-            if parent is not None:  # its next turn may be told like one of its parent's
-                self.before, self.sure, self.passed = parent.before, parent.sure, parent.passed
-                self.before_is_of_parent = self.before is not None
+            tokens = Cumulative() if parent is None else parent.tokens
+            self.tokens.begin_perhaps_at(tokens.last, known=parent is not None and tokens.known)
+            self.before_close = None if parent is None else parent.before or parent.before_close
 
     def restore(self, state: SessionState, *, forked: bool) -> None:
         """The ledger's word on it (of a fork: on its parent), as far as the agent has not spoken yet."""
@@ -114,11 +112,12 @@ class SessionAccount:
             self.cost.restore_parent(stood)
         elif not forked and stood is not None:
             self.cost.restore(stood, state.presumed)
-        if not forked:
+        if self.profile.fork_inherits is None:
+            self.tokens.restore_perhaps(state.counters, from_zero=state.from_zero)
+        elif not forked:
             self.tokens.restore(state.counters, from_zero=state.from_zero)
+        if not forked:
             self._booked = state.costs
-        elif self.profile.fork_inherits is None:
-            self.tokens.restore_parent(state.counters, from_zero=state.from_zero)
 
     def catch_up(self, state: SessionState | None) -> None:
         """What another process has booked meanwhile, which is in the cost that some agents tell next."""
@@ -173,8 +172,9 @@ class SessionAccount:
     def close(self, *, deleted: bool) -> None:
         """The agent lets go of it: some count from 0 when they take it up again."""
         self.deleted = deleted
-        if self.profile.cost == "restarts":
-            self.cost.begin(at_zero=True)
+        self.cost.close()
+        if self.profile.fork_inherits is None and self.tokens.last is not None:
+            self.tokens.begin_perhaps_at(self.tokens.last, known=True)
         self.closed = True
 
     def count(self, now: Counters) -> None:
@@ -301,14 +301,16 @@ class SessionAccount:
         """Whether money that the agent has not reported yet is still to come: it knows prices, or may."""
         if self.profile.cost == "turn":
             return False  # it comes with its turn, or never
-        if self.cost.last is None:
+        if self.cost.last is None and self.cost.told is None:
             return self.profile.cost not in ("unknown", "none")
-        return self.cost.positive
+        return self.cost.told is not None
 
     @property
     def may_tell_cost(self) -> bool:
         """Whether it never told one of all that it cost, which was booked, and nobody knows whether it will."""
-        return self.cost.last is None and self.profile.cost == "unknown" and self.cost.from_zero
+        return (
+            self.cost.told is None and self.cost.last is None and self.profile.cost == "unknown" and self.cost.from_zero
+        )
 
     def state(self, window: int | None, model: str | None) -> SessionState:
         """`window` is the context size where the agent says none, `model` as rows name it.
@@ -320,19 +322,13 @@ class SessionAccount:
             context_size=self.context_size or window,
             context_estimated=self.context_estimated,
             costs=plus(self._booked, self.cost.pending),
-            agent_cost=self.cost.last if self.cost.positive else None,
+            agent_cost=self.cost.told,
             from_zero=self.cost.from_zero,
             counters=self._counters,
             model=model,
             title=self.title,
             titled_at=self.titled_at,
         )
-
-    @property
-    def told_last(self) -> Counters | None:
-        """The counters that the agent told last, if they may be the session's."""
-        before = self.before or self.before_close
-        return self.tokens.last or (None if before is None else before.counters)
 
     @property
     def _counters(self) -> Counters | None:

@@ -11,7 +11,7 @@ from acp_proxy.core.agents import InputCounts, Profile
 from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.meter.counters import Reading, adds_up, covers, joined, partition, since_last
 from acp_proxy.core.meter.estimate import chars_of, cut_short
-from acp_proxy.core.meter.guess import Judged, ScopeGuess, is_lower, tells_its_call
+from acp_proxy.core.meter.guess import Judged, ScopeGuess, tells_its_call
 from acp_proxy.core.meter.notes import Notes, ReportedTurn
 from acp_proxy.core.meter.one_call import (
     CHARS_PER_TOKEN,
@@ -26,8 +26,7 @@ from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.usage import NOTHING, Usage
 
 _AFTER_LOAD = "its counters may go on from before the session was loaded"
-_AFTER_CLOSE = "its counters may go on from before the session was closed"
-_AFTER_FORK = "its counters may go on from those of the session that was forked"
+_AFTER_CLOSE = "its counters may go on from before the session was closed or forked"
 _NO_OUTPUT = "no output is told"
 _ONE_OF_SEVERAL = "no more than one of several model calls"
 
@@ -47,13 +46,9 @@ def read(
     closed = account.before_close
     told, most = reading.usage, notes.calls_of(ended)
     now = ReportedTurn(ended.at, counters, told, context, most, account.option, certain=reading.certain)
-    forked = account.before_is_of_parent
-    if before is not None and forked and is_lower(before, now):
-        before = None  # the counters of the fork began at 0, whatever they are of
     calls = account.calls  # a session's counters hold those of turns of which nothing was told, too
     if reading.usage.total:  # zeros say nothing of how it counts
         account.before, account.before_close, account.calls = now, None, 0
-        account.before_is_of_parent = False
     call = _one_call(account, before, now)
     judged = Judged()
     if reading.usage.total and not ended.model_usage:  # with rows by model a sudden growth is a stream that was retried
@@ -64,16 +59,29 @@ def read(
     if closed is not None and not (judged.cumulative or scope.settled) and _may_have_gone_on(now, closed):
         return _after_close(now, closed, account, profile, given)
     if judged.cumulative:
-        if before is not None and not before.cumulative:
-            account.tokens.stand_at(before.counters)
-        forked = forked and before is not None
+        earlier = before or closed
+        if (
+            earlier is not None
+            and not earlier.cumulative
+            and (before is not None or covers(counters, earlier.counters))
+        ):
+            account.tokens.stand_at(earlier.counters)
+        may_go_on = account.tokens.may_go_on(counters)
+        if may_go_on and tells_its_call(now):  # they are of this one call, so that they began at 0
+            account.tokens.begin(at_zero=True)
+            may_go_on = False
         reading, now.cumulative = _as_told(account.tokens.advance(counters), profile, given), True
-        if forked:
-            reading = replace(reading, detail=_AFTER_FORK, whole=False)
+        if may_go_on:
+            reading = replace(reading, detail=_AFTER_CLOSE, whole=False)
     reading = replace(reading, detail=joined(judged.reason, reading.detail), whole=reading.whole and judged.sure)
     if judged.cumulative and not (where_known or account.agent_tells_cost):
         return replace(reading, detail=joined(reading.detail, _AFTER_LOAD), guessed=True)
-    if before is None and not (account.from_start or scope.settled or judged.cumulative) and _may_go_on(now, account):
+    if (
+        before is None
+        and closed is None
+        and not (account.from_start or scope.settled or judged.cumulative)
+        and _may_go_on(now, account, notes)
+    ):
         return _after_load(now, account, profile, reading)
     one_of_several = _may_be_one(
         reading.usage, now, call, judged, account, scope, all_shown=now.calls <= ended.tool_calls + 1
@@ -95,12 +103,12 @@ def _as_told(counters: Counters | None, profile: Profile, given: Profile) -> Rea
     return reading
 
 
-def _may_go_on(now: ReportedTurn, account: SessionAccount) -> bool:
+def _may_go_on(now: ReportedTurn, account: SessionAccount, notes: Notes) -> bool:
     """Whether the first counters after a load may go on from before it, by their context and by the ledger."""
     last = account.tokens.last
     if now.context is None:
         return True
-    if last is None and account.agent_tells_cost:
+    if last is None and account.agent_tells_cost and not notes.reported_cost:
         return False  # a guess would be priced, and that would be taken off what the agent tells next
     return (last is None or covers(now.counters, last)) and not tells_its_call(now)
 

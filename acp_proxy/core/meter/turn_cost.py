@@ -78,8 +78,9 @@ def turn_bill(
     """
     priced = prices.of(own) if used.priceable else [Priced(None)] * len(own)
     configured = _by_user(own, priced)
-    if increase.inherited is not None or increase.unsure:
-        increase = _settled(increase, _price_of_all(beside, used, priced, prices))
+    if increase.before is not None or increase.unsure:
+        told_price = _total(priced) if used.usage.total and used.source in ("agent", "partial") else None
+        increase = _settled(increase, _price_of_all(beside, used, priced, prices), told_price)
     if not used.usage.total and all(price.configured for price in priced):
         # Of its own calls nothing is told but what is beside them, and the agent's cost.
         models = {model for model, _ in own}
@@ -90,7 +91,7 @@ def turn_bill(
         most = prices.most_of(own) if hides_cache and increase.carried_over else priced
         price, anew = _paid(beside, used, most, increase, prices), increase.baseless or increase.doubted
         if not ((saved_at_end or anew) and price is not None and _lacks(increase.amounts[0], price)):
-            return _agents(own, priced, increase, price if increase.carried_over else None)
+            return _agents(own, priced, increase, price if increase.carried_over and not increase.unsure else None)
         doubt = "the agent's cost " + ("does not tell all of it" if anew else "went on from an older value")
     to_come = told and not increase.reported and not configured
     instead = (told or untold) and configured and not increase.reported
@@ -141,16 +142,19 @@ def _price_of_all(beside: Sequence[Share], used: TurnUsage, priced: Sequence[Pri
     return None
 
 
-def _settled(increase: Increase, price: Money | None) -> Increase:
+def _settled(increase: Increase, price: Money | None, least: Money | None) -> Increase:
     """The increase of a counter of which it is not certain where it began, by the price of the turn's tokens.
 
-    The beginning that fits the price is the right one. Where none fits, the one that is closer to it may be wrong.
-    Without a price, and of an agent that is known to begin a fork with its parent's cost, the increase stands.
+    The beginning that fits the `price` is the right one. Where none fits, the one that is closer to it may be wrong.
+    Without a price, and of an agent that is known to begin a fork with its parent's cost, the increase stands, unless
+    it is below what the tokens that were told cost at `least`.
     """
     if price is None:
+        if increase.before is not None and least is not None and _is_below(increase.amounts, least):
+            return replace(increase, amounts=plus(increase.amounts, (increase.before,)))
         return increase
-    inherited = () if increase.inherited is None else (increase.inherited,)
-    both = [amounts for amounts in (increase.amounts, plus(increase.amounts, inherited)) if len(amounts) == 1]
+    before = () if increase.before is None else (increase.before,)
+    both = [amounts for amounts in (increase.amounts, plus(increase.amounts, before)) if len(amounts) == 1]
     for amounts in both:
         if _fits(amounts[0], price):
             return replace(increase, amounts=amounts, unsure="")
@@ -166,9 +170,16 @@ def _distance(amount: Money, price: Money) -> int:
     return larger * 1000 // max(1, smaller)
 
 
+def _is_below(amounts: Sequence[Money], price: Money) -> bool:
+    """Whether they are less than the price by more than two price lists are apart."""
+    return all(amount.currency == price.currency for amount in amounts) and (
+        sum(amount.nano for amount in amounts) * 100 < price.nano * 99
+    )
+
+
 def _fits(amount: Money, price: Money) -> bool:
-    """Whether they are the same but for the 1 % that two price lists are apart."""
-    return amount.currency == price.currency and abs(amount.nano - price.nano) * 100 <= price.nano
+    """Whether they are the same but for one in a thousand: closer than two price lists come by chance."""
+    return amount.currency == price.currency and abs(amount.nano - price.nano) * 1000 <= price.nano
 
 
 def _agents(own: Sequence[Share], priced: Sequence[Priced], increase: Increase, carried: Money | None) -> Bill:

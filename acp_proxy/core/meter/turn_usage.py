@@ -27,7 +27,7 @@ from acp_proxy.core.usage import NOTHING, Usage
 Guess = Callable[[], Estimate | None]  # None where nothing may be guessed
 
 _PERHAPS_ANEW = "a command may have set the agent's counters back"
-_AFTER_FORK = "its counters may go on from those of the session that was forked"
+_MAY_GO_ON = "its counters may go on from before the session was loaded or forked"
 _REPEATED = "the agent repeats the usage of the turn before"
 
 
@@ -114,7 +114,7 @@ def _by_difference(ended: TurnEnded, account: SessionAccount, notes: Notes) -> T
     if now is None or is_empty(now):
         account.may_restart = account.may_restart or _was_a_command(ended, account, notes)
         return None
-    last, forked = account.tokens.last, account.tokens.may_go_on(now)
+    last, may_go_on = account.tokens.last, account.tokens.may_go_on(now)
     if (since := account.tokens.advance(now)) is None:
         return TurnUsage(NOTHING, "none", "where the session's counters stood before is not known")
     reading = partition(since, account.profile)
@@ -123,8 +123,8 @@ def _by_difference(ended: TurnEnded, account: SessionAccount, notes: Notes) -> T
     if account.may_restart and last is not None and covers(now, last):
         reading = _perhaps_anew(reading, now, account)
     account.may_restart = False
-    if forked:
-        reading = replace(reading, detail=joined(reading.detail, _AFTER_FORK), whole=False)
+    if may_go_on:
+        reading = replace(reading, detail=joined(reading.detail, _MAY_GO_ON), whole=False)
     least = 9 * reading.usage.prompt // (10 * ended.most_calls)
     account.least_call = min(least, account.least_call or least)
     return _read(reading)

@@ -15,12 +15,14 @@ SMALL = disjoint(1000, output=100)
 PER_SESSION = {STRANGER[0]: ProfileOverride(scope="session")}
 
 
-def forked(agent: tuple[str, str], *costs: str, told: Counters = SMALL, model: str | None = None) -> Story:
+def forked(
+    agent: tuple[str, str], *costs: str, told: Counters = SMALL, used: int | None = None, model: str | None = None
+) -> Story:
     """A session with these costs after its turns, and a fork "f" of it."""
     story = Story(agent)
     story.open(model=model)
     for cost in costs:
-        story.turn(told, cost=cost)
+        story.turn(told, cost=cost, used=used)
     story.open("fork", "f", parent="s", model=model)
     return story
 
@@ -77,8 +79,8 @@ def test_a_forks_cost_of_zero_says_nothing_of_where_it_begins() -> None:
 def test_the_price_of_a_forks_first_turn_tells_where_its_cost_began() -> None:
     for agent in (STRANGER, OPENCODE):
         for cost in ("0.010927", "0.021854"):  # as much as the parent's, or once more
-            story = forked(agent, "0.010927", told=CALL, model=MODEL)
-            row = story.turn(CALL, session="f", cost=cost)
+            story = forked(agent, "0.010927", told=CALL, used=6612, model=MODEL)
+            row = story.turn(CALL, session="f", cost=cost, used=6613)
             assert (row.costs, row.cost_source) == ((usd("0.010927"),), "agent")
 
 
@@ -92,9 +94,9 @@ def test_a_forks_cost_that_falls_below_its_parents_in_mid_turn_began_at_zero() -
 
 
 def test_a_forks_cost_in_another_currency_than_its_parents_has_no_known_beginning() -> None:
-    story = forked(STRANGER, "0.036", told=CALL, model=MODEL)
+    story = forked(STRANGER, "0.036", told=CALL, used=6612, model=MODEL)
     turn = story.begin("f")
-    story.report(turn, cost=Money.of("5", "EUR"))
+    story.report(turn, used=6612, cost=Money.of("5", "EUR"))
     (row,) = story.end(turn, CALL)
     assert (row.costs, row.cost_source) == ((usd("0.010927"),), "computed")
 
