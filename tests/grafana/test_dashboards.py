@@ -168,7 +168,8 @@ def test_rates_span_two_scrapes_a_minute_apart_also_where_grafana_expects_four_a
 def test_agents_are_named_without_the_scope_of_their_package(path: Path) -> None:
     for panel in panels(load(path)):
         named = [target.get("legendFormat", "").startswith("{{agent}}") for target in panel["targets"]]
-        renamed = [each["options"] for each in panel.get("transformations", []) if each["id"] == "renameByRegex"]
+        every = [each["options"] for each in panel.get("transformations", []) if each["id"] == "renameByRegex"]
+        renamed = [options for options in every if "@" in options["regex"]]
         assert bool(renamed) == any(named), panel["title"]
         for options in renamed:
             regex = options["regex"].removeprefix("/").removesuffix("/")
