@@ -36,15 +36,15 @@ from tests.variations import (
 
 pytestmark = pytest.mark.xdist_group("varied")  # each recording is metered once for all tests of it
 
-# A stranger who repeats the usage of the turn before when a turn fails says nothing by which that could be told.
+# An unknown agent that repeats the usage of the turn before when a turn fails says nothing by which that could be told.
 # A total that is the sum of all counters is taken at its word, though theirs counts one of them twice.
 TWICE = {"opencode-1.1.53/basic.jsonl", "pydantic-acp-1.10.0/basic.jsonl"}
-STRANGERS = [
+UNKNOWN_AGENTS = [
     path for path in RECORDINGS if str(path) not in MISPLACED and str(path) not in TWICE and path.stem != "errors"
 ]
 NAMES: list[dict[str, str] | None] = [  # None: `initialize` tells nothing of the agent
-    {"name": "stranger", "version": "1"},
-    {"name": "stranger", "version": "1", "title": "Stranger"},
+    {"name": "some-agent", "version": "1"},
+    {"name": "some-agent", "version": "1", "title": "Some Agent"},
     None,
 ]
 ALL_MEMBERS: dict[str, Any] = dict.fromkeys(("id", "method", "params", "result", "error"))
@@ -141,7 +141,7 @@ def test_sessions_that_alternate_in_one_process_do_not_touch_each_other(recordin
         assert got == [row for row in expected(path) if row[0] != "no-such-session"]
 
 
-@each_of(STRANGERS)
+@each_of(UNKNOWN_AGENTS)
 def test_of_an_agent_that_nobody_knows_nothing_is_exact_or_at_least_so_much_that_is_not(recording: Path) -> None:
     agent, truth = recording.parts[0], sorted(truth_of(recording), key=lambda turn: str(turn["session"]))
     for name in NAMES:
@@ -155,7 +155,7 @@ def test_of_an_agent_that_nobody_knows_nothing_is_exact_or_at_least_so_much_that
                 assert row.usage.completion <= happened[-1].completion, turn["text"]
 
 
-@each_of(STRANGERS)
+@each_of(UNKNOWN_AGENTS)
 def test_no_order_of_turns_makes_an_agent_that_nobody_knows_use_more_than_it_did(recording: Path) -> None:
     lines, earlier = list(_under_another_name(lines_of(recording), None)), before(recording)
     for changed in (

@@ -36,7 +36,7 @@ from acp_proxy.ledger.places import is_postgres, journal_directories, network_fi
 from acp_proxy.text.figures import clean, counted
 
 _OLD = 120  # days; prices of models change a few times a year
-_STRANGER = "unknown agent"  # so begins what a row says whose agent was not in the table
+_UNKNOWN = "unknown agent"  # so begins what a row says whose agent was not in the table
 
 
 class Finding(Struct, frozen=True):
@@ -186,7 +186,7 @@ def _agents(ledger: BudgetLedger, config: Config) -> Iterator[Finding]:
             yield Finding("ok", f"{called}: {how_it_counts(profile)}")
             continue
         latest = _latest(ledger, name, version, ended_at)
-        if latest is not None and latest.usage_source == "agent" and not latest.detail.startswith(_STRANGER):
+        if latest is not None and latest.usage_source == "agent" and not latest.detail.startswith(_UNKNOWN):
             yield Finding("ok", f"{called}: not in the table by its name, but by what else it says, and counted so")
         else:
             reason = f" ({latest.detail})" if latest is not None and latest.detail else ""

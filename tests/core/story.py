@@ -58,7 +58,7 @@ QWEN = ("qwen-code", "0.24.4")
 VIBE = ("@mistralai/mistral-vibe", "3.0.2")
 ZED_CLAUDE = ("@zed-industries/claude-agent-acp", "0.23.1")
 ZED_CODEX = ("codex-acp", "0.16.0")
-STRANGER = ("my-agent", "1.0")
+UNKNOWN_AGENT = ("my-agent", "1.0")
 
 
 def usd(text: str) -> Money:
@@ -80,7 +80,7 @@ class Story:
 
     def __init__(
         self,
-        agent: tuple[str, str] = STRANGER,
+        agent: tuple[str, str] = UNKNOWN_AGENT,
         prices: FixedPrices = PRICES,
         *,
         profiles: Mapping[str, ProfileOverride] | None = None,

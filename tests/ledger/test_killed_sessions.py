@@ -30,7 +30,7 @@ from acp_proxy.ledger.journal.recovery import recover
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.ledger.owners import Owner
 from tests.core.accounts import budget
-from tests.core.story import CLAUDE, OPENCODE, PRICES, STRANGER, Story
+from tests.core.story import CLAUDE, OPENCODE, PRICES, UNKNOWN_AGENT, Story
 from tests.ledger.conftest import ONE_AT_A_TIME
 from tests.ledger.holds import account, held
 from tests.ledger.rows import ALICE, NOON, Warnings
@@ -261,7 +261,7 @@ def test_budgets_have_counted_each_unit_once_and_of_a_killed_turn_the_larger_cou
 
 
 @pytest.mark.parametrize("estimate", [False, True])
-@pytest.mark.parametrize("agent", [CLAUDE, OPENCODE, STRANGER])
+@pytest.mark.parametrize("agent", [CLAUDE, OPENCODE, UNKNOWN_AGENT])
 def test_budgets_have_never_counted_less_than_was_spent_nor_more_than_turns_held_or_were_estimated_at_beside_it(
     ledger: BudgetLedger, tmp_path: Path, agent: tuple[str, str], estimate: bool
 ) -> None:
@@ -296,7 +296,7 @@ def test_what_a_session_had_cost_before_its_ledger_is_not_booked_behind_a_first_
     assert session.spent[0] == TENTH + price(4000)
 
 
-@pytest.mark.parametrize("agent", [CLAUDE, OPENCODE, STRANGER])
+@pytest.mark.parametrize("agent", [CLAUDE, OPENCODE, UNKNOWN_AGENT])
 def test_what_a_sessions_first_turn_cost_is_not_booked_again_where_the_one_that_waited_behind_it_was_killed(
     ledger: BudgetLedger, tmp_path: Path, agent: tuple[str, str]
 ) -> None:
@@ -310,7 +310,7 @@ def test_what_a_sessions_first_turn_cost_is_not_booked_again_where_the_one_that_
     assert session.spent[0] == session.stands + TENTH
 
 
-@pytest.mark.parametrize("agent", [CLAUDE, OPENCODE, STRANGER])
+@pytest.mark.parametrize("agent", [CLAUDE, OPENCODE, UNKNOWN_AGENT])
 def test_what_a_killed_turn_had_told_is_not_booked_again_where_one_that_waited_behind_it_was_killed_with_it(
     ledger: BudgetLedger, tmp_path: Path, agent: tuple[str, str]
 ) -> None:
@@ -323,7 +323,7 @@ def test_what_a_killed_turn_had_told_is_not_booked_again_where_one_that_waited_b
     assert session.spent[0] == session.stands + TENTH
 
 
-@pytest.mark.parametrize("agent", [CLAUDE, OPENCODE, STRANGER])
+@pytest.mark.parametrize("agent", [CLAUDE, OPENCODE, UNKNOWN_AGENT])
 def test_of_a_killed_turn_the_larger_counts_under_a_budget_in_another_currency_too(
     ledger: BudgetLedger, tmp_path: Path, agent: tuple[str, str]
 ) -> None:

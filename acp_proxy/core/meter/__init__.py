@@ -36,7 +36,7 @@ from acp_proxy.core.meter import dialects
 from acp_proxy.core.meter.agent_cost import Increase
 from acp_proxy.core.meter.counters import partition, since_last
 from acp_proxy.core.meter.dialects import Call
-from acp_proxy.core.meter.least import least_used
+from acp_proxy.core.meter.lower_bound import lower_bound
 from acp_proxy.core.meter.rows import Rows
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.pricing import Pricer
@@ -189,7 +189,7 @@ class Meter:
             account.recall(event.cost, counters)
         else:
             if event.cost is not None:
-                account.notes.reported_cost = True
+                account.observed.reported_cost = True
                 account.charge(event.cost, counters)
             if counters is not None:
                 account.count(counters)
@@ -238,21 +238,21 @@ class Meter:
         if event.turn is not None:
             counts_calls = account.profile.scope == "call" or not account.profile.known  # which may be known later
             if counts_calls and (call_id := dialects.call_that_writes(event)) is not None:
-                account.notes.see_call(call_id)
-            if event.update == "tool_call_update" and account.notes.told_calls:
-                account.notes.calling = account.model  # the next call begins when its tools have ended
+                account.observed.see_call(call_id)
+            if event.update == "tool_call_update" and account.observed.told_calls:
+                account.observed.calling = account.model  # the next call begins when its tools have ended
             self._told_so_far(account, event)
-            before = account.notes.status
-            account.notes.status = dialects.turn_so_far(event) or before
+            before = account.observed.status
+            account.observed.status = dialects.turn_so_far(event) or before
             if (subagent := dialects.subagent_result(event)) is not None:
-                account.notes.add_subagent(subagent)
-            if account.notes.status != before:
+                account.observed.add_subagent(subagent)
+            if account.observed.status != before:
                 return [self._changed(account, event.at)]
         return []
 
     def _told_so_far(self, account: SessionAccount, event: UpdateSeen | UsageReported) -> None:
         if not account.profile.known or account.profile.scope == "none":
-            account.notes.tell(dialects.told_so_far(event), account.before.counters if account.before else None)
+            account.observed.tell(dialects.told_so_far(event), account.before.counters if account.before else None)
 
     def _cumulative_seen(self, account: SessionAccount, event: UpdateSeen) -> list[Event]:
         counters, cost = dialects.cumulative(event.meta), dialects.cumulative_cost(event.meta)
@@ -274,17 +274,17 @@ class Meter:
         if event.turn is None:
             return self._booked_between(account, event.at, reading.usage, "subagent" if call.subagent else None)
         if call.subagent is not None:
-            account.notes.add_subagent_call(call.subagent, reading.usage)
+            account.observed.add_subagent_call(call.subagent, reading.usage)
         else:
-            account.notes.add_call(reading)
+            account.observed.add_call(reading)
         return [self._changed(account, event.at)]
 
     def _changed(
         self, account: SessionAccount, at: int, *, restored: bool = False, done: bool = False
     ) -> ContextChanged:
         state, told = self._state(account), self._rows.so_far(account, at)
-        left = tuple(filter(None, map(self._rows.named, account.notes.left)))
-        return ContextChanged(at, account.session, state, restored, least_used(account), done, told, left)
+        left = tuple(filter(None, map(self._rows.named, account.observed.left)))
+        return ContextChanged(at, account.session, state, restored, lower_bound(account), done, told, left)
 
     def _between_turns(self, account: SessionAccount, at: int, now: Counters | None) -> list[Event]:
         """Book what cumulative counters say was used since they were last booked."""
@@ -316,10 +316,10 @@ class Meter:
 
     def _turn_ended(self, event: TurnEnded) -> list[Event]:
         account = self._account(event.session)
-        notes, increase = account.end_turn(event.turn, behind=event.behind)
-        entries = self._rows.of_turn(event, account, notes, increase)
+        observed, increase = account.end_turn(event.turn, behind=event.behind)
+        entries = self._rows.of_turn(event, account, observed, increase)
         return [
-            self._metered(account, entry, reported=notes.reported, reported_cost=notes.reported_cost)
+            self._metered(account, entry, reported=observed.reported, reported_cost=observed.reported_cost)
             for entry in entries
         ]
 

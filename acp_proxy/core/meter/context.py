@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from acp_proxy.core.events import TurnEnded
 from acp_proxy.core.meter.estimate import answered, chars_of, cut_short, tokens_in
-from acp_proxy.core.meter.notes import Notes
+from acp_proxy.core.meter.observations import TurnObservations
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.meter.turn_usage import TurnUsage
 from acp_proxy.core.usage import Usage
 
 
-def note_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: TurnUsage) -> None:
+def note_context(account: SessionAccount, ended: TurnEnded, observed: TurnObservations, used: TurnUsage) -> None:
     """Set the account's context where the agent has not told it in this turn. Unknown stays unknown."""
-    if notes.context_told or notes.compacted:
+    if observed.context_told or observed.compacted:
         return
     if used.source in ("agent", "partial") and used.usage.prompt:  # what was only written says nothing of what was sent
         if not ended.tool_calls or account.profile.scope == "last_call":
@@ -20,8 +20,8 @@ def note_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: 
         elif account.context_used is None:
             account.set_context(used.usage.total // (ended.tool_calls + 1), estimated=True)
         else:
-            account.grow_context(tokens_in(_chars_since(ended, notes)))
-    elif _goes_into_it(ended, used) and _has_begun(account, used) and (chars := _chars_since(ended, notes)):
+            account.grow_context(tokens_in(_chars_since(ended, observed)))
+    elif _goes_into_it(ended, used) and _has_begun(account, used) and (chars := _chars_since(ended, observed)):
         account.grow_context(tokens_in(chars))
 
 
@@ -35,26 +35,28 @@ def _has_begun(account: SessionAccount, used: TurnUsage) -> bool:
     return bool(account.context_used) or (account.from_start and used.source == "estimated")
 
 
-def request_context(account: SessionAccount, ended: TurnEnded, notes: Notes, used: TurnUsage) -> int | None:
+def request_context(
+    account: SessionAccount, ended: TurnEnded, observed: TurnObservations, used: TurnUsage
+) -> int | None:
     """Tokens of the turn's largest prompt, by which long-context prices are chosen; None when nobody can tell."""
     told = used.source in ("agent", "partial") and used.usage.total
-    if told and not ended.tool_calls and used.usage.prompt <= (notes.largest_context or used.usage.prompt):
+    if told and not ended.tool_calls and used.usage.prompt <= (observed.largest_context or used.usage.prompt):
         return used.usage.prompt  # one call; several, of tools that do not show, have sent more than the context
-    if notes.largest_context is None:
+    if observed.largest_context is None:
         one = used.source == "estimated" or (told and account.profile.scope == "last_call")
         return used.usage.prompt if one else None
     written = used.usage.completion // (ended.tool_calls + 1) if account.profile.used_includes_output else 0
-    return max(0, notes.largest_context - written)
+    return max(0, observed.largest_context - written)
 
 
 def context_so_far(account: SessionAccount, usage: Usage) -> int | None:
     """`request_context` in mid-turn, when of the turn no more is known than `usage`."""
-    notes = account.notes
-    if notes.largest_context is None:
+    observed = account.observed
+    if observed.largest_context is None:
         return None
     written = usage.completion if account.profile.used_includes_output else 0
-    return max(0, notes.largest_context - written)
+    return max(0, observed.largest_context - written)
 
 
-def _chars_since(ended: TurnEnded, notes: Notes) -> int:
-    return ended.chars_since_report if notes.reported else chars_of(ended)
+def _chars_since(ended: TurnEnded, observed: TurnObservations) -> int:
+    return ended.chars_since_report if observed.reported else chars_of(ended)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from acp_proxy.core.acp import ours_in
 from acp_proxy.core.agents import Profile
 from acp_proxy.core.events import TurnEnded
-from acp_proxy.core.meter.notes import Notes
+from acp_proxy.core.meter.observations import TurnObservations
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.usage import Usage
 
@@ -30,7 +30,7 @@ class Estimate(Struct, frozen=True):
     basis: str
 
 
-def estimate(ended: TurnEnded, account: SessionAccount, notes: Notes, window: int | None) -> Estimate:
+def estimate(ended: TurnEnded, account: SessionAccount, observed: TurnObservations, window: int | None) -> Estimate:
     """A turn's tokens, never more than so many calls can have in a context of `window` tokens.
 
     The best that is known decides: the contexts that the agent told in the turn; the one before it, for one call; and
@@ -39,9 +39,9 @@ def estimate(ended: TurnEnded, account: SessionAccount, notes: Notes, window: in
     output, thought = tokens_in(ended.output_chars), tokens_in(ended.thought_chars)
     passed = tokens_in(ended.turn.prompt_chars + ended.tool_chars) + output + thought
     profile, before = account.profile, account.context_used if account.grounded else None
-    if notes.contexts:
-        calls = _calls_told(ended, notes, profile)
-        total = notes.contexts_sum * calls // notes.contexts if calls > 1 else notes.largest_context or 0
+    if observed.contexts:
+        calls = _calls_told(ended, observed, profile)
+        total = observed.contexts_sum * calls // observed.contexts if calls > 1 else observed.largest_context or 0
         total += 0 if profile.used_includes_output else output + thought
         basis = "as one call with the context that it told"
         if profile.used_in_turn:
@@ -52,7 +52,7 @@ def estimate(ended: TurnEnded, account: SessionAccount, notes: Notes, window: in
         calls, total, basis = 1, before + passed, "as one call with the context before it"
     else:
         calls, total, basis = ended.tool_calls + 1, passed, "a token for four characters"
-    if not (notes.contexts or ended.turn.prompt_chars) and ended.turn.kind == "turn":
+    if not (observed.contexts or ended.turn.prompt_chars) and ended.turn.kind == "turn":
         basis += ", without the prompt, of which no text was counted"  # on a line too long to be read, or an image
     if window:
         total = min(total, calls * window)
@@ -61,11 +61,11 @@ def estimate(ended: TurnEnded, account: SessionAccount, notes: Notes, window: in
     return Estimate(Usage(input=total - output - thought, output=output, thought=thought), basis)
 
 
-def _calls_told(ended: TurnEnded, notes: Notes, profile: Profile) -> int:
+def _calls_told(ended: TurnEnded, observed: TurnObservations, profile: Profile) -> int:
     """How many calls the contexts of a turn are of. An agent that nobody has described may tell several of one call."""
     if profile.used_in_turn:
-        return notes.contexts
-    return 1 if profile.known else min(notes.contexts, ended.tool_calls + 1)
+        return observed.contexts
+    return 1 if profile.known else min(observed.contexts, ended.tool_calls + 1)
 
 
 def chars_of(ended: TurnEnded) -> int:

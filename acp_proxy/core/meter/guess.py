@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.agents import InputCounts
 from acp_proxy.core.meter.counters import covers
-from acp_proxy.core.meter.notes import ReportedTurn
+from acp_proxy.core.meter.observations import ReportedTurn
 from acp_proxy.core.meter.one_call import SMALL, OneCall, is_context_of
 
 PER_TURN = "unknown agent: counters taken per turn"

@@ -18,9 +18,9 @@ from acp_proxy.core.meter.context import context_so_far, note_context, request_c
 from acp_proxy.core.meter.counters import joined, partition
 from acp_proxy.core.meter.estimate import Estimate, estimate
 from acp_proxy.core.meter.guess import ScopeGuess
-from acp_proxy.core.meter.least import tokens_told
+from acp_proxy.core.meter.lower_bound import tokens_told
 from acp_proxy.core.meter.model_rows import Share, Spread, merged, read_rows, spread, without
-from acp_proxy.core.meter.notes import Notes
+from acp_proxy.core.meter.observations import TurnObservations
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.meter.turn_cost import Bill, Prices, computed_lines, turn_bill, unpaid_lines
 from acp_proxy.core.meter.turn_usage import TurnUsage, turn_usage
@@ -49,21 +49,23 @@ class Rows:
         self._estimate = estimate
         self._scope = ScopeGuess()
 
-    def of_turn(self, ended: TurnEnded, account: SessionAccount, notes: Notes, increase: Increase) -> list[Entry]:
+    def of_turn(
+        self, ended: TurnEnded, account: SessionAccount, observed: TurnObservations, increase: Increase
+    ) -> list[Entry]:
         """The turn's own row comes last: it stands at the end of all that it caused."""
 
         def guess() -> Estimate | None:
-            return estimate(ended, account, notes, self._size(account)) if self._estimate else None
+            return estimate(ended, account, observed, self._size(account)) if self._estimate else None
 
-        used = turn_usage(ended, account, notes, increase, self._scope, guess)
-        parts = self._parts(ended, account, notes, used)
+        used = turn_usage(ended, account, observed, increase, self._scope, guess)
+        parts = self._parts(ended, account, observed, used)
         model = parts.own[0][0]
-        if model != account.concrete and not notes.switched and not self._pricer.is_alias(model):
+        if model != account.concrete and not observed.switched and not self._pricer.is_alias(model):
             account.concrete = model
-        beside, shares = _beside(notes, account, parts), list[Share]()
+        beside, shares = _beside(observed, account, parts), list[Share]()
         for row in beside:
             shares += row.shares
-        prices = Prices(self._pricer, ended.at, request_context(account, ended, notes, used))
+        prices = Prices(self._pricer, ended.at, request_context(account, ended, observed, used))
         bill = turn_bill(
             parts.own,
             shares,
@@ -78,7 +80,7 @@ class Rows:
         if bill.ahead is not None:
             account.cost.book_ahead(bill.ahead)
         account.paid_otherwise, account.paid_perhaps = bill.instead, bill.perhaps
-        note_context(account, ended, notes, used)
+        note_context(account, ended, observed, used)
         rows = [self._beside_row(ended, account, row, bill, prices) for row in beside]
         if bill.unseen is not None:
             line = UsageLine(model, NOTHING, bill.unseen)
@@ -158,32 +160,36 @@ class Rows:
             context_size=self._size(account),
         )
 
-    def _parts(self, ended: TurnEnded, account: SessionAccount, notes: Notes, used: TurnUsage) -> Spread:
+    def _parts(self, ended: TurnEnded, account: SessionAccount, observed: TurnObservations, used: TurnUsage) -> Spread:
         """The turn's usage by model. Guessed usage has nothing to do with the agent's rows.
 
         A model that is chosen while a turn runs is for the next one, unless no other is known, or each call is told.
         """
-        model = self._concrete(notes.model, account)
-        if len(notes.calls_by_model) > 1 and used.usage == notes.calls:
-            return Spread(self._by_call(account, notes))
+        model = self._concrete(observed.model, account)
+        if len(observed.calls_by_model) > 1 and used.usage == observed.calls:
+            return Spread(self._by_call(account, observed))
         profile = account.profile
         if not ended.model_usage or used.source == "estimated" or used.repeated or profile.scope == "session":
             return Spread(((model, used.usage),))
         rows = read_rows(ended.model_usage, _as_read(profile, ended.counters, used.usage), self._pricer.is_alias)
-        if profile.names_chosen and notes.switched and model and len(rows) == 1:
+        if profile.names_chosen and observed.switched and model and len(rows) == 1:
             rows = ((model.partition("[")[0], rows[0][1]),)  # rows name no effort
         return spread(used.usage, rows, model)
 
     def _told_shares(self, account: SessionAccount, usage: Usage) -> tuple[Share, ...]:
         """By model, with the subagents of a turn whose calls are told."""
-        notes, model = account.notes, self._concrete(account.notes.model, account)
+        observed, model = account.observed, self._concrete(account.observed.model, account)
         if account.profile.scope != "call":
             return ((model, usage),)
-        own = self._by_call(account, notes) if len(notes.calls_by_model) > 1 else ((model, notes.calls or NOTHING),)
-        return merged([*own, *((own[0][0], each) for each in notes.subagent_calls.values())])
+        own = (
+            self._by_call(account, observed)
+            if len(observed.calls_by_model) > 1
+            else ((model, observed.calls or NOTHING),)
+        )
+        return merged([*own, *((own[0][0], each) for each in observed.subagent_calls.values())])
 
-    def _by_call(self, account: SessionAccount, notes: Notes) -> tuple[Share, ...]:
-        return merged((self._concrete(name, account), usage) for name, usage in notes.calls_by_model.items())
+    def _by_call(self, account: SessionAccount, observed: TurnObservations) -> tuple[Share, ...]:
+        return merged((self._concrete(name, account), usage) for name, usage in observed.calls_by_model.items())
 
     def _beside_row(self, ended: TurnEnded, account: SessionAccount, row: _Beside, bill: Bill, prices: Prices) -> Entry:
         cost_source: CostSource = "parent"
@@ -250,12 +256,12 @@ def _overpriced(account: SessionAccount, bill: Bill) -> bool:
     return any(line.usage.input and line.cost and not line.usage.cached_read for line in bill.lines)
 
 
-def _beside(notes: Notes, account: SessionAccount, parts: Spread) -> list[_Beside]:
+def _beside(observed: TurnObservations, account: SessionAccount, parts: Spread) -> list[_Beside]:
     """Subagents first; what is left of the agent's rows then are titles, and subagents that nobody named."""
-    if not (parts.beside or notes.subagents or notes.subagent_calls):  # most turns
+    if not (parts.beside or observed.subagents or observed.subagent_calls):  # most turns
         return []
     default = parts.own[0][0]
-    subagents = list(_subagents(notes, account))
+    subagents = list(_subagents(observed, account))
     rows = []
     for model, usage, complete in subagents:
         detail = "" if complete else "the last of several model calls"
@@ -266,11 +272,11 @@ def _beside(notes: Notes, account: SessionAccount, parts: Spread) -> list[_Besid
     return rows
 
 
-def _subagents(notes: Notes, account: SessionAccount) -> Iterator[tuple[str | None, Usage, bool]]:
+def _subagents(observed: TurnObservations, account: SessionAccount) -> Iterator[tuple[str | None, Usage, bool]]:
     """One per tool call: as the sum of its calls, else as told at its end."""
-    for usage in notes.subagent_calls.values():
+    for usage in observed.subagent_calls.values():
         yield None, usage, True
-    for tool_call, told in notes.subagents.items():
+    for tool_call, told in observed.subagents.items():
         usage = partition(told.counters, account.profile).usage
-        if tool_call not in notes.subagent_calls and usage.total:
+        if tool_call not in observed.subagent_calls and usage.total:
             yield told.model, usage, told.complete

@@ -1,6 +1,6 @@
 """What the meter keeps of one session: its counters, what was booked, and its context.
 
-Bounded: notes end with their turn, and nothing grows with the number of turns.
+Bounded: observations end with their turn, and nothing grows with the number of turns.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import Compacted, Counters, EarlierReport, Turn
 from acp_proxy.core.meter.agent_cost import AgentCost, Increase
 from acp_proxy.core.meter.counters import Cumulative, covers
-from acp_proxy.core.meter.notes import Notes, ReportedTurn
+from acp_proxy.core.meter.observations import ReportedTurn, TurnObservations
 from acp_proxy.core.meter.one_call import Known
 from acp_proxy.core.money import Money, plus
 
@@ -21,7 +21,7 @@ class SessionAccount:
     def __init__(self, session: str, profile: Profile) -> None:
         self.session = session
         self.profile = profile
-        self.notes = Notes()
+        self.observed = TurnObservations()
         self.open: list[str] = []
         self.cost = AgentCost(profile)
         self.tokens = Cumulative()
@@ -49,7 +49,7 @@ class SessionAccount:
         self.titled_at: int | None = None
         self.restarts = False  # its counters do with the next turn; one that runs goes on with those that it began with
         self.may_restart = False  # its counters may have, by a command of the agent's own since they were told
-        self.least_call: int | None = None  # tokens that each of its calls sent at least, for the same
+        self.smallest_call: int | None = None  # tokens that each of its calls sent at least, for the same
         self.closed = False  # since its last turn began
         self.compacted = False  # between turns, and what it used is not booked yet
         self.paid_otherwise = False  # what its agent tells next of the last turn, the user's prices have paid
@@ -69,7 +69,7 @@ class SessionAccount:
             self.context_used = self.last_context = None
             self.context_estimated = self.grounded = self.awaited = False
             self.calls, self.called, self.from_start, self._booked = 0, None, True, ()
-            self.may_restart, self.least_call = False, None
+            self.may_restart, self.smallest_call = False, None
 
     def reopen(self) -> None:
         """Loaded or resumed. Had by another process before, its counters stand where the agent or the ledger says."""
@@ -138,7 +138,7 @@ class SessionAccount:
 
     def begin_turn(self, turn: Turn, at: int) -> None:
         if not self.open:
-            self.notes = Notes(self.model, self.last_context, calling=self.model)
+            self.observed = TurnObservations(self.model, self.last_context, calling=self.model)
             if self.restarts or (self.closed and self.profile.restarts_on_close):
                 self.tokens.begin(at_zero=True)
             if self.closed and not self.profile.known:  # that counters fall where they may begin anew is no sign
@@ -151,17 +151,17 @@ class SessionAccount:
         self.compacted = self.paid_otherwise = False
         self.paid_perhaps = None
 
-    def end_turn(self, turn: Turn, *, behind: bool = False) -> tuple[Notes, Increase]:
+    def end_turn(self, turn: Turn, *, behind: bool = False) -> tuple[TurnObservations, Increase]:
         """What was seen during a turn, and what it cost by the agent's word. Nothing, `behind` one that runs."""
         waited = self._has_waited(turn)
         if behind:
             self.open = [each for each in self.open if each != turn.id]
-            return Notes(), Increase()
+            return TurnObservations(), Increase()
         if turn.id in self.open:
             del self.open[: self.open.index(turn.id) + 1]  # and those that it has overtaken
-        notes, self.notes = self.notes, Notes(self.model, calling=self.model)
-        notes.waited = waited
-        return notes, self.cost.take()
+        observed, self.observed = self.observed, TurnObservations(self.model, calling=self.model)
+        observed.waited = waited
+        return observed, self.cost.take()
 
     def _has_waited(self, turn: Turn) -> bool:
         """By the order of events where it tells: clocks are set back."""
@@ -179,7 +179,7 @@ class SessionAccount:
 
     def count(self, now: Counters) -> None:
         """Cumulative counters that an update carries."""
-        self.heard = self.notes.cumulative = now
+        self.heard = self.observed.cumulative = now
 
     def charge(self, cost: Money, counters: Counters | None) -> None:
         """The agent's cost so far, and the counters that came with it: no call was made while they stand still."""
@@ -233,18 +233,18 @@ class SessionAccount:
         if used == 0:
             self.cost.doubt()
         before = (self.context_used, self.context_size, self.context_estimated)
-        self.notes.reported = True
+        self.observed.reported = True
         if not self.profile.used_is_context:
             return False
         if used:
             if used != self.last_context:
-                self.notes.contexts += 1
-                self.notes.contexts_sum += used
+                self.observed.contexts += 1
+                self.observed.contexts_sum += used
             self.last_context = used
             self.set_context(used)
-            self.notes.context_told = True
-            self.notes.first_context = self.notes.first_context or used
-            self.notes.largest_context = max(used, self.notes.largest_context or 0)
+            self.observed.context_told = True
+            self.observed.first_context = self.observed.first_context or used
+            self.observed.largest_context = max(used, self.observed.largest_context or 0)
         if size:
             self.context_size = size
         return before != (self.context_used, self.context_size, self.context_estimated)
@@ -263,7 +263,7 @@ class SessionAccount:
     def shrink(self, used: int) -> None:
         """The context after a compaction, by the agent's own estimate."""
         self.set_context(used, estimated=True)
-        self.notes.compacted = True
+        self.observed.compacted = True
 
     def set_context(self, used: int, *, estimated: bool = False) -> None:
         """The context, by a figure of the agent's."""
@@ -278,13 +278,13 @@ class SessionAccount:
 
     def choose(self, model: str, *, again: bool = False) -> None:
         if not again:
-            self.notes.leave(self.model)
+            self.observed.leave(self.model)
             self.option, self.concrete = model, None
         self.restarts = self.restarts or self.profile.restarts_on_model
 
     def hear_model(self, model: str) -> None:
         """The model by its own name, with what it used."""
-        self.concrete = self.notes.model = model
+        self.concrete = self.observed.model = model
 
     def book(self, entry: Entry) -> None:
         self._booked = plus(self._booked, entry.costs)
@@ -336,7 +336,7 @@ class SessionAccount:
         last, heard = self.tokens.last, self.heard
         if heard is None or last is None or covers(heard, last):
             return heard or last
-        return heard if self.open and self.notes.cumulative is not None and self.tokens.fell(heard) else last
+        return heard if self.open and self.observed.cumulative is not None and self.tokens.fell(heard) else last
 
 
 def _stood(state: SessionState) -> Money | None:

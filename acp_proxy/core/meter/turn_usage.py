@@ -19,9 +19,9 @@ from acp_proxy.core.meter.counters import Reading, completed, covers, is_empty, 
 from acp_proxy.core.meter.dialects import status_line
 from acp_proxy.core.meter.estimate import Estimate, answered, chars_of, cut_short, refused
 from acp_proxy.core.meter.guess import ScopeGuess
-from acp_proxy.core.meter.notes import Notes, ReportedTurn
+from acp_proxy.core.meter.observations import ReportedTurn, TurnObservations
 from acp_proxy.core.meter.session_account import SessionAccount
-from acp_proxy.core.meter.stranger import as_stranger, read, read_calls
+from acp_proxy.core.meter.unknown_agent import as_unknown, read, read_calls
 from acp_proxy.core.usage import NOTHING, Usage
 
 Guess = Callable[[], Estimate | None]  # None where nothing may be guessed
@@ -45,13 +45,18 @@ class TurnUsage(Struct, frozen=True):
 
 
 def turn_usage(
-    ended: TurnEnded, account: SessionAccount, notes: Notes, increase: Increase, scope: ScopeGuess, guess: Guess
+    ended: TurnEnded,
+    account: SessionAccount,
+    observed: TurnObservations,
+    increase: Increase,
+    scope: ScopeGuess,
+    guess: Guess,
 ) -> TurnUsage:
     """The tokens of a turn during which the agent's cost grew by `increase`. Moves the account's counters on."""
     profile = account.profile
     account.passed += chars_of(ended)
-    account.calls += notes.calls_of(ended)
-    reported = _reported(ended, account, notes, increase, scope)
+    account.calls += observed.calls_of(ended)
+    reported = _reported(ended, account, observed, increase, scope)
     short = cut_short(ended)
     if reported is not None and reported.source == "estimated" and guess() is None:
         return TurnUsage(NOTHING, "none", reported.detail)
@@ -64,55 +69,55 @@ def turn_usage(
     if ended.stop_reason == "error" and not ended.updates and not increase.amounts:
         return TurnUsage(NOTHING, "agent", "failed before it used anything")
     if reported is not None and reported.repeated and short:  # it says nothing of this one
-        guessed = _cut_short(ended, account, notes, scope, guess)
+        guessed = _cut_short(ended, account, observed, scope, guess)
         return replace(guessed, repeated=True) if guessed.source == "estimated" else reported
     if reported is not None and (reported.source != "agent" or not short):
         return reported
     tells_none = profile.scope == "none" or (account.before is None and (profile.often_silent or not profile.known))
     if increase.amounts:
         why = joined(_why(ended) if short else "", "the agent tells its cost, not its tokens")
-        proven = profile.scope == "none" and notes.contexts  # others may tell of it later
+        proven = profile.scope == "none" and observed.contexts  # others may tell of it later
         if ((tells_none and not short) or proven) and (estimated := _estimated(why, guess)).usage.total:
             return estimated
         return TurnUsage(NOTHING, "partial", why)
     if short:
-        return _cut_short(ended, account, notes, scope, guess)
+        return _cut_short(ended, account, observed, scope, guess)
     if tells_none:
         return _estimated("the agent reports no usage", guess)
     why = "the agent reported no usage of this turn"
-    if notes.contexts and profile.used_in_turn and not account.agent_tells_cost:
+    if observed.contexts and profile.used_in_turn and not account.agent_tells_cost:
         return _estimated(why, guess)  # calls that had ended before one failed: a new context proves each
     return TurnUsage(NOTHING, "none", why)
 
 
 def _reported(
-    ended: TurnEnded, account: SessionAccount, notes: Notes, increase: Increase, scope: ScopeGuess
+    ended: TurnEnded, account: SessionAccount, observed: TurnObservations, increase: Increase, scope: ScopeGuess
 ) -> TurnUsage | None:
     """What the agent said; None when it said nothing that can be counted."""
-    if notes.calls is not None and account.profile.known:
-        return TurnUsage(notes.calls, "partial" if (lack := notes.lack_of_calls) else "agent", lack)
+    if observed.calls is not None and account.profile.known:
+        return TurnUsage(observed.calls, "partial" if (lack := observed.lack_of_calls) else "agent", lack)
     if account.profile.scope == "session":
-        return _by_difference(ended, account, notes)
-    counters = _counters_of(ended, notes)
+        return _by_difference(ended, account, observed)
+    counters = _counters_of(ended, observed)
     if counters is not None:
-        return _counted(counters, ended, account, notes, increase, scope)
-    return None if notes.calls is None else _read(read_calls(ended, notes))
+        return _counted(counters, ended, account, observed, increase, scope)
+    return None if observed.calls is None else _read(read_calls(ended, observed))
 
 
-def _counters_of(ended: TurnEnded, notes: Notes) -> Counters | None:
+def _counters_of(ended: TurnEnded, observed: TurnObservations) -> Counters | None:
     for counters in (ended.counters, ended.quota):
         if not is_empty(counters):
             return counters
-    told = status_line(ended.meta) or notes.status
-    if told is None and notes.calls is None:
-        told = notes.told
+    told = status_line(ended.meta) or observed.status
+    if told is None and observed.calls is None:
+        told = observed.told
     return None if is_empty(told) else told
 
 
-def _by_difference(ended: TurnEnded, account: SessionAccount, notes: Notes) -> TurnUsage | None:
-    now = notes.cumulative if ended.counters is None else completed(ended.counters, notes.cumulative)
+def _by_difference(ended: TurnEnded, account: SessionAccount, observed: TurnObservations) -> TurnUsage | None:
+    now = observed.cumulative if ended.counters is None else completed(ended.counters, observed.cumulative)
     if now is None or is_empty(now):
-        account.may_restart = account.may_restart or _was_a_command(ended, account, notes)
+        account.may_restart = account.may_restart or _was_a_command(ended, account, observed)
         return None
     last, may_go_on = account.tokens.last, account.tokens.may_go_on(now)
     if (since := account.tokens.advance(now)) is None:
@@ -126,55 +131,65 @@ def _by_difference(ended: TurnEnded, account: SessionAccount, notes: Notes) -> T
     if may_go_on:
         reading = replace(reading, detail=joined(reading.detail, _MAY_GO_ON), whole=False)
     least = 9 * reading.usage.prompt // (10 * ended.most_calls)
-    account.least_call = min(least, account.least_call or least)
+    account.smallest_call = min(least, account.smallest_call or least)
     return _read(reading)
 
 
-def _was_a_command(ended: TurnEnded, account: SessionAccount, notes: Notes) -> bool:
+def _was_a_command(ended: TurnEnded, account: SessionAccount, observed: TurnObservations) -> bool:
     """Whether the agent answered by itself, and may have set its counters back: what was asked is in no context."""
-    if not account.profile.restarts_by_command or notes.began_with is None or not notes.context_told:
+    if not account.profile.restarts_by_command or observed.began_with is None or not observed.context_told:
         return False
-    return answered(ended) and (account.context_used or 0) <= notes.began_with
+    return answered(ended) and (account.context_used or 0) <= observed.began_with
 
 
 def _perhaps_anew(reading: Reading, now: Counters, account: SessionAccount) -> Reading:
     """Counters that did not fall. If they grew by less than a call they began at 0 again, else they may have."""
-    if account.least_call is not None and reading.usage.prompt < account.least_call:
+    if account.smallest_call is not None and reading.usage.prompt < account.smallest_call:
         return partition(now, account.profile)
     return replace(reading, detail=joined(reading.detail, _PERHAPS_ANEW), whole=False)
 
 
 def _counted(
-    counters: Counters, ended: TurnEnded, account: SessionAccount, notes: Notes, increase: Increase, scope: ScopeGuess
+    counters: Counters,
+    ended: TurnEnded,
+    account: SessionAccount,
+    observed: TurnObservations,
+    increase: Increase,
+    scope: ScopeGuess,
 ) -> TurnUsage | None:
     """What counters say of the turn; None when they are of no call of its own. Moves the account's on."""
     profile, before = account.profile, account.before
     if profile.scope == "none":
-        profile = as_stranger(profile)
+        profile = as_unknown(profile)
     if profile.known:
         reading = partition(counters, profile)
         account.before = ReportedTurn(ended.at, counters, reading.usage)
-    elif not increase.amounts and _stands_still(counters, before, notes):
+    elif not increase.amounts and _stands_still(counters, before, observed):
         return TurnUsage(NOTHING, "none", _REPEATED, repeated=True)
     else:
-        reading = read(counters, ended, account, notes, scope, profile)
+        reading = read(counters, ended, account, observed, scope, profile)
     if profile.scope == "last_call" and not reading.usage.completion:
         return None  # every call writes something: what goose tells after `/compact` is the context that is left
-    if reading.usage == NOTHING and not _is_zero(ended, notes, profile, increase):
+    if reading.usage == NOTHING and not _is_zero(ended, observed, profile, increase):
         return None
-    if not increase.amounts and _repeats(ended, counters, before, notes, profile):
+    if not increase.amounts and _repeats(ended, counters, before, observed, profile):
         return TurnUsage(NOTHING, "none", _REPEATED, repeated=True)
-    if profile.slips and before is not None and notes.waited:
+    if profile.slips and before is not None and observed.waited:
         reading = replace(reading, usage=_without(reading.usage, before.partition))
-    return _whole_or_part(reading, counters, ended, account, notes, profile)
+    return _whole_or_part(reading, counters, ended, account, observed, profile)
 
 
 def _whole_or_part(
-    reading: Reading, counters: Counters, ended: TurnEnded, account: SessionAccount, notes: Notes, profile: Profile
+    reading: Reading,
+    counters: Counters,
+    ended: TurnEnded,
+    account: SessionAccount,
+    observed: TurnObservations,
+    profile: Profile,
 ) -> TurnUsage:
     """What an agent of this kind leaves out of what it tells."""
     # Calls; not all are of tools that show.
-    proven = notes.contexts if profile.used_in_turn else ended.messages if profile.message_a_call else 0
+    proven = observed.contexts if profile.used_in_turn else ended.messages if profile.message_a_call else 0
     if profile.scope == "last_call" and (ended.tool_calls or proven > 1 or account.open):  # what waits may be in it
         return TurnUsage(reading.usage, "partial", "the last of several model calls")
     as_gemini = not profile.known and counters is ended.quota and counters.total is None
@@ -190,7 +205,7 @@ def _read(reading: Reading) -> TurnUsage:
     return TurnUsage(reading.usage, source, reading.detail, reading.certain)
 
 
-def _is_zero(ended: TurnEnded, notes: Notes, profile: Profile, increase: Increase) -> bool:
+def _is_zero(ended: TurnEnded, observed: TurnObservations, profile: Profile, increase: Increase) -> bool:
     """Whether zeros are to be believed: no model was called, as for an agent's own slash commands.
 
     An agent that reports in the turn, but no context, called a model whose provider tells no usage.
@@ -199,10 +214,12 @@ def _is_zero(ended: TurnEnded, notes: Notes, profile: Profile, increase: Increas
         return False
     if not answered(ended):
         return True
-    return profile.known and not profile.loses_thought and (notes.context_told or not notes.reported)
+    return profile.known and not profile.loses_thought and (observed.context_told or not observed.reported)
 
 
-def _repeats(ended: TurnEnded, now: Counters, before: ReportedTurn | None, notes: Notes, profile: Profile) -> bool:
+def _repeats(
+    ended: TurnEnded, now: Counters, before: ReportedTurn | None, observed: TurnObservations, profile: Profile
+) -> bool:
     """Whether usage is that of the turn before: sent again for a failed one, a last call's also for a queued one.
 
     After a load the turn before is not known here; then its context gives it away, which is sent again, too: also of a
@@ -211,29 +228,35 @@ def _repeats(ended: TurnEnded, now: Counters, before: ReportedTurn | None, notes
     whose middle no more was told than that.
     """
     silent = not answered(ended)
-    if notes.context_told and not notes.contexts and (profile.repeats or (silent and profile.scope == "last_call")):
+    if (
+        observed.context_told
+        and not observed.contexts
+        and (profile.repeats or (silent and profile.scope == "last_call"))
+    ):
         return True
     if before is None or now != before.counters:
         return False
     if not profile.known:
-        unsaid = silent and notes.context_told and not notes.contexts
-        return unsaid or ended.stop_reason == CANCELLED or now is notes.told
-    return profile.repeats or (profile.scope == "last_call" and notes.waited)
+        unsaid = silent and observed.context_told and not observed.contexts
+        return unsaid or ended.stop_reason == CANCELLED or now is observed.told
+    return profile.repeats or (profile.scope == "last_call" and observed.waited)
 
 
-def _stands_still(now: Counters, before: ReportedTurn | None, notes: Notes) -> bool:
+def _stands_still(now: Counters, before: ReportedTurn | None, observed: TurnObservations) -> bool:
     """Whether an agent that nobody described answered without a model, as a command of its own: nothing moved.
 
     It told the context of the turn before, as it does of its calls, and tells none.
     """
-    return before is not None and now == before.counters and before.context is not None and not notes.context_told
+    return before is not None and now == before.counters and before.context is not None and not observed.context_told
 
 
 def _without(sum_of_both: Usage, first: Usage) -> Usage:
     return sum_of_both.minus(first) if sum_of_both.covers(first) else sum_of_both
 
 
-def _cut_short(ended: TurnEnded, account: SessionAccount, notes: Notes, scope: ScopeGuess, guess: Guess) -> TurnUsage:
+def _cut_short(
+    ended: TurnEnded, account: SessionAccount, observed: TurnObservations, scope: ScopeGuess, guess: Guess
+) -> TurnUsage:
     """Nothing is known although the model may have been paid: say so, and guess only where nobody will ever tell.
 
     A new context proves a call. Without one, most of what was said in a turn that failed is the error's own text.
@@ -242,7 +265,7 @@ def _cut_short(ended: TurnEnded, account: SessionAccount, notes: Notes, scope: S
     profile = account.profile
     cumulative = (profile.scope if profile.known else scope.scope) == "session"
     told_later = cumulative or account.agent_tells_cost
-    called = notes.contexts or (answered(ended) and ended.stop_reason != "error")
+    called = observed.contexts or (answered(ended) and ended.stop_reason != "error")
     if told_later or not called:
         return TurnUsage(NOTHING, "none", why)
     return _estimated(why, guess)

@@ -18,7 +18,7 @@ from tests.core.story import (
     OPENCODE,
     OPENHANDS,
     PRICES,
-    STRANGER,
+    UNKNOWN_AGENT,
     Story,
     disjoint,
     inclusive,
@@ -210,7 +210,7 @@ def test_money_that_the_agent_will_tell_later_is_not_estimated() -> None:
 
 
 def test_a_turn_priced_before_the_agent_told_its_cost_is_not_paid_twice() -> None:
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open(model="claude-opus-5-5")
     story.turn(CALL, cost="0.02")
     assert story.turn(CALL).costs == (usd("0.010927"),)
@@ -219,7 +219,7 @@ def test_a_turn_priced_before_the_agent_told_its_cost_is_not_paid_twice() -> Non
 
 
 def test_several_turns_that_were_priced_before_the_agent_told_their_cost_are_not_paid_twice() -> None:
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open(model="claude-opus-5-5")
     story.turn(CALL, cost="0.02")
     story.turn(CALL)
@@ -237,8 +237,8 @@ def test_a_turn_of_which_the_agent_told_a_cost_of_zero_by_mistake_is_not_paid_tw
     assert story.booked() == "0.06"
 
 
-def test_a_turn_after_which_a_stranger_told_its_first_cost_is_not_paid_twice() -> None:
-    story = Story(STRANGER)
+def test_a_turn_after_which_an_unknown_agent_told_its_first_cost_is_not_paid_twice() -> None:
+    story = Story(UNKNOWN_AGENT)
     story.open(model="claude-opus-5-5")
     assert story.turn(CALL).costs == (usd("0.010927"),)
     (late,) = story.report(cost="0.05")
@@ -246,9 +246,9 @@ def test_a_turn_after_which_a_stranger_told_its_first_cost_is_not_paid_twice() -
     assert story.booked() == "0.05"
 
 
-def test_only_the_turn_that_has_just_ended_is_in_a_strangers_first_cost() -> None:
+def test_only_the_turn_that_has_just_ended_is_in_an_unknown_agents_first_cost() -> None:
     """Others may have run on a model whose price it does not know."""
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open(model="claude-opus-5-5")
     story.turn(CALL)
     story.turn(CALL)
@@ -256,8 +256,8 @@ def test_only_the_turn_that_has_just_ended_is_in_a_strangers_first_cost() -> Non
     assert story.booked() == "0.060927"
 
 
-def test_a_stranger_that_tells_a_first_cost_of_zero_does_not_know_what_the_turn_cost() -> None:
-    story = Story(STRANGER)
+def test_an_unknown_agent_that_tells_a_first_cost_of_zero_does_not_know_what_the_turn_cost() -> None:
+    story = Story(UNKNOWN_AGENT)
     story.open(model="claude-opus-5-5")
     story.turn(CALL)
     story.report(cost="0")
@@ -276,7 +276,7 @@ def test_costs_that_each_come_while_the_next_prompt_runs_are_booked_once() -> No
 
 
 def test_a_late_cost_is_not_added_to_the_users_price() -> None:
-    story = Story(STRANGER, replace(PRICES, configured=frozenset({"mock"})))
+    story = Story(UNKNOWN_AGENT, replace(PRICES, configured=frozenset({"mock"})))
     story.open(model="mock")
     story.turn(inclusive(100, 10), cost="0.5")
     for cost in ("1", "1.5"):
@@ -288,7 +288,7 @@ def test_a_late_cost_is_not_added_to_the_users_price() -> None:
 
 
 def test_a_first_cost_that_comes_late_is_not_added_to_the_users_price() -> None:
-    story = Story(STRANGER, replace(PRICES, configured=frozenset({"mock"})))
+    story = Story(UNKNOWN_AGENT, replace(PRICES, configured=frozenset({"mock"})))
     story.open(model="mock")
     assert story.turn(inclusive(100, 10)).costs == (usd("0.000002"),)
     assert story.report(cost="0.5") == []
@@ -339,7 +339,7 @@ def test_what_a_small_model_compacted_is_paid_once_whichever_models_the_user_has
 
 
 def test_a_late_cost_pays_only_what_was_not_booked_ahead() -> None:
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open(model="claude-opus-5-5")
     story.turn(CALL, cost="0.01")
     story.turn(CALL)

@@ -19,7 +19,7 @@ from tests.core.story import (
     OPENCODE,
     OPENHANDS,
     PRICES,
-    STRANGER,
+    UNKNOWN_AGENT,
     VIBE,
     Story,
     disjoint,
@@ -79,7 +79,7 @@ def test_what_a_session_cost_before_anybody_metered_it_is_not_booked_after_a_fir
 
 
 def test_what_a_first_turn_cost_that_was_cancelled_comes_with_the_next_one_in_another_process() -> None:
-    for agent in (CLAUDE, STRANGER):
+    for agent in (CLAUDE, UNKNOWN_AGENT):
         first = Story(agent, estimate=False)
         first.open(model="claude-opus-5-5")
         assert first.turn(stop="cancelled").costs == ()
@@ -109,8 +109,8 @@ def test_a_cost_that_was_not_told_yet_is_still_to_come_in_another_process() -> N
         assert story.booked() == ("0.04" if state.presumed else "0.05")
 
 
-def test_a_turn_after_which_a_stranger_told_its_first_cost_is_not_paid_twice_in_another_process_either() -> None:
-    story = Story(STRANGER)
+def test_a_turn_after_which_an_unknown_agent_told_its_first_cost_is_not_paid_twice_in_another_process_either() -> None:
+    story = Story(UNKNOWN_AGENT)
     story.open("load", model="claude-opus-5-5")
     story.restore(SessionState(from_zero=True))
     assert story.turn(CALL).costs == (usd("0.010927"),)
@@ -299,7 +299,7 @@ def test_a_cost_that_no_process_before_was_told_begins_at_zero() -> None:
 
 def test_a_cost_of_which_only_its_figures_tell_goes_on_unless_it_fell() -> None:
     for value, cost in (("0.061", "0.011"), ("0.02", "0.02")):
-        story = Story(STRANGER)
+        story = Story(UNKNOWN_AGENT)
         story.open("load")
         story.restore(known("0.05", "0.05"))
         assert story.turn(CALL, cost=value).costs == (usd(cost),)
@@ -417,7 +417,7 @@ def test_a_cost_of_zero_after_a_carried_one_is_a_gap_and_no_new_baseline() -> No
 
 def test_a_cost_of_zero_of_an_agent_that_nobody_described_is_a_gap_until_less_than_before_is_told() -> None:
     for after, booked in (("0.3", "0.3"), ("0.1", "0.35")):
-        story = Story(STRANGER)
+        story = Story(UNKNOWN_AGENT)
         story.open()
         for cost in ("0.25", "0", after):
             story.turn(inclusive(100, 10), cost=cost)
@@ -444,7 +444,7 @@ def test_what_several_calls_cost_of_which_only_the_last_is_told_is_not_taken_for
 
 
 def test_a_cost_that_fell_has_restarted() -> None:
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open()
     story.turn(inclusive(100, 10), cost="0.279")
     assert story.turn(inclusive(110, 10), cost="0.0286").costs == (usd("0.0286"),)

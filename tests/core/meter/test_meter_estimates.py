@@ -19,7 +19,7 @@ from tests.core.story import (
     NANOCODER,
     NOOA,
     OPENHANDS,
-    STRANGER,
+    UNKNOWN_AGENT,
     ZED_CODEX,
     Story,
     inclusive,
@@ -183,7 +183,7 @@ def test_each_context_that_a_silent_agent_tells_in_a_turn_is_one_call_of_it() ->
 
 def test_the_tokens_of_an_agent_that_tells_its_contexts_and_its_cost_alone_are_estimated() -> None:
     """As NOOA does: a budget in tokens would never end of what costs money and counts nothing."""
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open(model="mock")
     row = story.turn(used=6110, cost="0.25", output_chars=400)
     assert (row.usage, row.usage_source) == (Usage(6110, 0, 0, 100, 0), "estimated")
@@ -193,7 +193,7 @@ def test_the_tokens_of_an_agent_that_tells_its_contexts_and_its_cost_alone_are_e
 
 def test_a_cost_is_all_that_is_known_of_a_turn_that_was_cut_short_or_may_not_be_guessed() -> None:
     for estimate, stop in ((True, "cancelled"), (False, "end_turn")):
-        story = Story(STRANGER, estimate=estimate)
+        story = Story(UNKNOWN_AGENT, estimate=estimate)
         story.open(model="mock")
         row = story.turn(used=6110, cost="0.25", output_chars=400, stop=stop)
         assert (row.usage, row.usage_source, row.costs) == (NOTHING, "partial", (usd("0.25"),))
@@ -209,8 +209,8 @@ def test_contexts_of_an_agent_that_never_tells_usage_prove_calls_of_a_turn_that_
     assert (row.usage, row.usage_source, row.costs) == (Usage(12330), "estimated", (usd("0.5"),))
 
 
-def test_a_stranger_that_has_told_usage_once_and_now_only_its_cost_is_not_guessed_at() -> None:
-    story = Story(STRANGER)
+def test_an_unknown_agent_that_has_told_usage_once_and_now_only_its_cost_is_not_guessed_at() -> None:
+    story = Story(UNKNOWN_AGENT)
     story.open(model="mock")
     story.turn(inclusive(3000, 50), used=3000, cost="0.1", output_chars=200)
     row = story.turn(used=3300, cost="0.25", output_chars=400)
@@ -356,7 +356,7 @@ def test_an_estimate_says_that_the_prompt_is_not_in_it() -> None:
 
 
 def test_of_an_agent_that_nobody_described_several_contexts_in_a_turn_may_be_one_growing_call() -> None:
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open()
     turn = story.begin(chars=40)
     for used in (6412, 6500, 6612):
@@ -368,7 +368,7 @@ def test_of_an_agent_that_nobody_described_several_contexts_in_a_turn_may_be_one
 
 def test_of_an_agent_that_nobody_described_contexts_are_of_a_call_more_than_tools_at_most() -> None:
     for tool_calls, calls in ((1, 2), (2, 3), (9, 3)):
-        story = Story(STRANGER)
+        story = Story(UNKNOWN_AGENT)
         story.open()
         turn = story.begin(chars=40)
         for used in (6400, 6500, 6600):

@@ -8,11 +8,11 @@ from acp_proxy.core.agents import ProfileOverride
 from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import Counters
 from acp_proxy.core.money import Money
-from tests.core.story import CALL, OPENCODE, STRANGER, Story, disjoint, inclusive, known, usd
+from tests.core.story import CALL, OPENCODE, UNKNOWN_AGENT, Story, disjoint, inclusive, known, usd
 
 MODEL = "claude-opus-5-5"
 SMALL = disjoint(1000, output=100)
-PER_SESSION = {STRANGER[0]: ProfileOverride(scope="session")}
+PER_SESSION = {UNKNOWN_AGENT[0]: ProfileOverride(scope="session")}
 
 
 def forked(
@@ -32,7 +32,7 @@ def totals(rows: Sequence[Entry]) -> list[tuple[int, str]]:
 
 
 def test_a_cost_that_goes_on_in_the_fork_of_an_unknown_agent_is_booked_once() -> None:
-    story = forked(STRANGER, "0.018", "0.036")
+    story = forked(UNKNOWN_AGENT, "0.018", "0.036")
     fork = story.turn(SMALL, session="f", cost="0.054")
     story.open("fork", "g", parent="f")
     fork_of_fork = story.turn(SMALL, session="g", cost="0.072")
@@ -42,26 +42,26 @@ def test_a_cost_that_goes_on_in_the_fork_of_an_unknown_agent_is_booked_once() ->
 
 
 def test_the_fork_of_a_fork_that_told_no_cost_goes_on_from_the_first_session() -> None:
-    story = forked(STRANGER, "0.018")
+    story = forked(UNKNOWN_AGENT, "0.018")
     story.open("fork", "g", parent="f")
     assert story.turn(SMALL, session="g", cost="0.036").costs == (usd("0.018"),)
 
 
 def test_the_parents_cost_told_in_a_fork_without_a_prompt_is_no_spend() -> None:
-    story = forked(STRANGER, "0.018", "0.036")
+    story = forked(UNKNOWN_AGENT, "0.018", "0.036")
     story.report(session="f", cost="0.036")
     assert len(story.rows) == 2
     assert story.turn(SMALL, session="f", cost="0.05").costs == (usd("0.014"),)
 
 
 def test_what_a_fork_cost_more_than_its_parent_without_a_prompt_is_a_lower_bound() -> None:
-    story = forked(STRANGER, "0.018")
+    story = forked(UNKNOWN_AGENT, "0.018")
     (row,) = story.report(session="f", cost="0.02")
     assert (row.costs, row.cost_source) == ((usd("0.002"),), "estimated")
 
 
 def test_a_forks_cost_that_is_less_than_its_parents_began_at_zero_whatever_the_table_says() -> None:
-    for agent in (STRANGER, OPENCODE):
+    for agent in (UNKNOWN_AGENT, OPENCODE):
         story = forked(agent, "0.036")
         first, second = (story.turn(SMALL, session="f", cost=cost) for cost in ("0.018", "0.05"))
         assert [(row.costs, row.cost_source) for row in (first, second)] == [
@@ -71,13 +71,13 @@ def test_a_forks_cost_that_is_less_than_its_parents_began_at_zero_whatever_the_t
 
 
 def test_a_forks_cost_of_zero_says_nothing_of_where_it_begins() -> None:
-    story = forked(STRANGER, "0.036")
+    story = forked(UNKNOWN_AGENT, "0.036")
     story.report(session="f", cost="0")
     assert story.turn(SMALL, session="f", cost="0.054").costs == (usd("0.018"),)
 
 
 def test_the_price_of_a_forks_first_turn_tells_where_its_cost_began() -> None:
-    for agent in (STRANGER, OPENCODE):
+    for agent in (UNKNOWN_AGENT, OPENCODE):
         for cost in ("0.010927", "0.021854"):  # as much as the parent's, or once more
             story = forked(agent, "0.010927", told=CALL, used=6612, model=MODEL)
             row = story.turn(CALL, session="f", cost=cost, used=6613)
@@ -85,7 +85,7 @@ def test_the_price_of_a_forks_first_turn_tells_where_its_cost_began() -> None:
 
 
 def test_a_forks_cost_that_falls_below_its_parents_in_mid_turn_began_at_zero() -> None:
-    story = forked(STRANGER, "0.036")
+    story = forked(UNKNOWN_AGENT, "0.036")
     turn = story.begin("f")
     for cost in ("0.04", "0.01"):
         story.report(turn, cost=cost)
@@ -94,7 +94,7 @@ def test_a_forks_cost_that_falls_below_its_parents_in_mid_turn_began_at_zero() -
 
 
 def test_a_forks_cost_in_another_currency_than_its_parents_has_no_known_beginning() -> None:
-    story = forked(STRANGER, "0.036", told=CALL, used=6612, model=MODEL)
+    story = forked(UNKNOWN_AGENT, "0.036", told=CALL, used=6612, model=MODEL)
     turn = story.begin("f")
     story.report(turn, used=6612, cost=Money.of("5", "EUR"))
     (row,) = story.end(turn, CALL)
@@ -103,7 +103,7 @@ def test_a_forks_cost_in_another_currency_than_its_parents_has_no_known_beginnin
 
 def test_the_cost_of_a_fork_goes_on_from_what_the_ledger_knows_of_its_parent() -> None:
     for late in (False, True):
-        story = Story(STRANGER)
+        story = Story(UNKNOWN_AGENT)
         story.open("fork", "f", parent="s")
         turn = story.begin("f")
         if late:
@@ -115,7 +115,7 @@ def test_the_cost_of_a_fork_goes_on_from_what_the_ledger_knows_of_its_parent() -
 
 
 def test_the_fork_of_a_session_without_a_cost_begins_at_zero() -> None:
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open()
     story.open("fork", "f", parent="s")
     row = story.turn(SMALL, session="f", cost="0.018")
@@ -127,7 +127,7 @@ def test_the_fork_of_a_session_without_a_cost_begins_at_zero() -> None:
 
 def test_counters_that_go_on_in_the_fork_of_an_unknown_agent_are_booked_once() -> None:
     for profiles in ({}, PER_SESSION):
-        story = Story(STRANGER, profiles=profiles)
+        story = Story(UNKNOWN_AGENT, profiles=profiles)
         story.open()
         for number in (1, 2, 3):
             story.turn(inclusive(4900 * number, 100 * number))
@@ -138,7 +138,7 @@ def test_counters_that_go_on_in_the_fork_of_an_unknown_agent_are_booked_once() -
 
 def test_counters_of_a_fork_that_are_less_than_its_parents_began_at_zero() -> None:
     for profiles in ({}, PER_SESSION):
-        story = Story(STRANGER, profiles=profiles)
+        story = Story(UNKNOWN_AGENT, profiles=profiles)
         story.open()
         for number in (1, 2, 3):
             story.turn(inclusive(4900 * number, 100 * number))
@@ -147,7 +147,7 @@ def test_counters_of_a_fork_that_are_less_than_its_parents_began_at_zero() -> No
 
 
 def test_an_agent_that_counts_per_turn_counts_so_in_a_fork() -> None:
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open()
     contexts = ((6000, 6100), (6300, 6400), (6600, 6700), (6900, 7000))
     rows = list[Entry]()
@@ -159,14 +159,14 @@ def test_an_agent_that_counts_per_turn_counts_so_in_a_fork() -> None:
 
 
 def test_the_counters_of_a_fork_go_on_from_what_the_ledger_knows_of_its_parent() -> None:
-    story = Story(STRANGER, profiles=PER_SESSION)
+    story = Story(UNKNOWN_AGENT, profiles=PER_SESSION)
     story.open("fork", "f", parent="s")
     story.restore(SessionState(counters=inclusive(14_700, 300)), "f", parent="s")
     assert totals([story.turn(inclusive(19_600, 400), session="f")]) == [(5000, "partial")]
 
 
 def test_the_counters_of_a_fork_of_which_nobody_knows_the_parent_are_no_turns() -> None:
-    story = Story(STRANGER, profiles=PER_SESSION)
+    story = Story(UNKNOWN_AGENT, profiles=PER_SESSION)
     story.open("fork", "f", parent="s")
     rows = [story.turn(inclusive(4900 * number, 100 * number), session="f") for number in (4, 5)]
     assert totals(rows) == [(0, "none"), (5000, "agent")]
@@ -176,7 +176,7 @@ def test_the_counters_of_a_fork_of_which_nobody_knows_the_parent_are_no_turns() 
 
 
 def test_a_cost_that_is_corrected_in_mid_turn_counts_once() -> None:
-    for agent in (STRANGER, OPENCODE):
+    for agent in (UNKNOWN_AGENT, OPENCODE):
         for before in ((), ("0.5",)):
             story = Story(agent)
             story.open()
@@ -203,7 +203,7 @@ def test_a_correction_of_what_was_booked_before_it_was_told_is_still_to_come() -
 
 
 def test_a_cost_that_fell_below_where_its_turn_began_may_have_begun_again() -> None:
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open()
     story.turn(SMALL, cost="0.5")
     row = story.turn(SMALL, cost="0.03")
@@ -212,7 +212,7 @@ def test_a_cost_that_fell_below_where_its_turn_began_may_have_begun_again() -> N
 
 
 def test_a_cost_that_fell_to_the_price_of_its_turn_has_begun_again() -> None:
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open(model=MODEL)
     story.turn(CALL, cost="0.5")
     row = story.turn(CALL, cost="0.010927")

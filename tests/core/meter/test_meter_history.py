@@ -13,7 +13,7 @@ from tests.core.story import (
     CLAUDE_049,
     OPENCODE,
     OPENHANDS,
-    STRANGER,
+    UNKNOWN_AGENT,
     VIBE,
     Story,
     inclusive,
@@ -40,7 +40,7 @@ def test_a_cost_in_the_history_of_an_agent_that_goes_on_is_what_it_has_cost() ->
     assert story.turn(CALL, cost="0.04").costs == (usd("0.01"),)
 
 
-@pytest.mark.parametrize("agent", [OPENCODE, CLAUDE, CLAUDE_049, STRANGER], ids=str)
+@pytest.mark.parametrize("agent", [OPENCODE, CLAUDE, CLAUDE_049, UNKNOWN_AGENT], ids=str)
 def test_a_history_that_tells_all_costs_again_from_the_first_books_nothing(agent: tuple[str, str]) -> None:
     story = loaded(agent, "0.01", "0.02", "0.03", "0.01", "0.02", "0.03", knows=known("0.03", "0.03"))
     assert story.rows == []

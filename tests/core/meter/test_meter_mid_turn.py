@@ -19,7 +19,7 @@ from tests.core.story import (
     OPENHANDS,
     PRICES,
     QWEN,
-    STRANGER,
+    UNKNOWN_AGENT,
     VIBE,
     FixedPrices,
     LongContext,
@@ -187,7 +187,7 @@ def test_a_model_without_a_price_has_tokens_all_the_same() -> None:
     assert told(made.story) == ToldSoFar((UsageLine("nobody's", Usage(1000, output=100)),), "unknown")
 
 
-@pytest.mark.parametrize("agent", [CODEX, STRANGER])
+@pytest.mark.parametrize("agent", [CODEX, UNKNOWN_AGENT])
 def test_contexts_and_figures_that_may_mean_anything_are_nothing_to_book(agent: tuple[str, str]) -> None:
     made = running(agent)
     made.story.report(made.turn, used=5000, size=200_000)

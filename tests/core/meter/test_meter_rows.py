@@ -25,7 +25,7 @@ from tests.core.story import (
     KIMI,
     OPENCODE,
     QWEN,
-    STRANGER,
+    UNKNOWN_AGENT,
     Story,
     disjoint,
     inclusive,
@@ -250,7 +250,7 @@ def test_what_a_subagent_with_a_session_of_its_own_used_is_a_row_of_its_own() ->
 
 
 def test_a_childs_context_is_not_the_sessions() -> None:
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open()
     story.report(used=9000, size=200_000)
     story.tell(ChildSessionSeen(story.now(), "s", "c"))
@@ -465,7 +465,7 @@ def test_a_window_that_changes_is_the_one_that_was_told_last() -> None:
 
 
 def test_what_was_cached_is_in_the_context_too() -> None:
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open(model="mock")
     assert story.turn(disjoint(100, 5000, 300, 20)).context_used == 5420
 

@@ -13,7 +13,7 @@ from tests.core.story import (
     CODEX,
     GOOSE,
     PRICES,
-    STRANGER,
+    UNKNOWN_AGENT,
     LongContext,
     Story,
     disjoint,
@@ -45,7 +45,7 @@ def test_a_turn_of_two_models_splits_the_agents_cost_by_their_prices() -> None:
 
 
 def test_currencies_are_never_mixed() -> None:
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open()
     turn = story.begin()
     story.report(turn, cost=usd("0.5"))
@@ -55,7 +55,7 @@ def test_currencies_are_never_mixed() -> None:
 
 
 def test_each_currency_has_a_counter_of_its_own() -> None:
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open()
     for cost in (usd("0.5"), Money.of("3", "credits"), usd("0.7"), Money.of("4", "credits")):
         turn = story.begin()
@@ -83,7 +83,7 @@ def test_calls_of_a_tool_that_does_not_show_are_priced_by_their_context_and_not_
 
 def test_several_calls_of_which_nobody_tells_the_largest_have_the_price_of_short_ones() -> None:
     for tools, cost in ((0, "0.0064"), (3, "0.0032")):
-        story = Story(STRANGER, LongContext(PRICES.rates))
+        story = Story(UNKNOWN_AGENT, LongContext(PRICES.rates))
         story.open(model="mock")
         assert story.turn(disjoint(310_000, 0, 0, 1000), tool_calls=tools).costs == (usd(cost),)
 
@@ -97,7 +97,7 @@ def test_input_of_which_the_cached_part_is_not_told_is_said_to_be_priced_in_full
 
 
 def test_costs_of_several_currencies_that_come_between_turns_are_all_booked() -> None:
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open()
     earlier = (EarlierReport(10, Money(5, "EUR")),)
     (row,) = story.tell(UsageReported(story.now(), "s", None, 20, 100, usd("1"), earlier=earlier))

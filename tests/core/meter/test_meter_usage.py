@@ -96,7 +96,7 @@ def test_a_total_that_counts_caches_twice_does_not_tell_how_pydantic_acp_counts(
 
 
 @pytest.mark.parametrize("part", ["thought", "cached_read", "cached_write"])
-def test_without_a_total_nobody_knows_where_a_strangers_parts_belong(part: str) -> None:
+def test_without_a_total_nobody_knows_where_an_unknown_agents_parts_belong(part: str) -> None:
     assert partition(Counters(10, 5), UNKNOWN).certain
     assert not partition(replace(Counters(10, 5), **{part: 3}), UNKNOWN).certain
 

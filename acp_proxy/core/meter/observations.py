@@ -1,4 +1,4 @@
-"""What the meter notes of the turn that runs, and keeps of the one before."""
+"""What the meter observes of the turn that runs, and keeps of the one before."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CALLS = 1000  # the same of model calls
 _MODELS = 8  # the same of models that were chosen in its course
 
 
-class Notes(Struct):
+class TurnObservations(Struct):
     """What was seen since the oldest open turn began."""
 
     model: str | None = None  # chosen when it began, or named since by what it used

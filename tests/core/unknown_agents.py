@@ -13,7 +13,7 @@ from acp_proxy.core.entry import Entry
 from acp_proxy.core.events import Counters
 from acp_proxy.core.events import Turn as RunningTurn
 from acp_proxy.core.usage import NOTHING, Usage
-from tests.core.story import STRANGER, Story
+from tests.core.story import UNKNOWN_AGENT, Story
 
 Covers = Literal["turn", "last_call", "session"]
 Context = Literal["none", "gauge", "prompt", "sum", "low", "high"]  # how its `used` is made
@@ -58,7 +58,7 @@ def turns(seed: int, kind: Kind) -> Iterator[Turn]:
 
 def rows(seed: int, covers: Covers, context: Context, kind: Kind) -> Iterator[tuple[Entry, Usage]]:
     """The row of each turn, and what the turn really used."""
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open()
     session = NOTHING
     for turn in turns(seed, kind):
@@ -87,7 +87,7 @@ def rows_in_mid_turn(
 
     `again`: what it told last stands at the beginning of the next turn as well.
     """
-    story = Story(STRANGER)
+    story = Story(UNKNOWN_AGENT)
     story.open()
     session, said = NOTHING, dict[str, object]()
     for turn in turns(seed, kind):

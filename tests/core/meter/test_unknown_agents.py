@@ -12,14 +12,14 @@ from acp_proxy.core.events import Counters, ModelSelected
 from acp_proxy.core.meter.counters import partition
 from acp_proxy.core.usage import Usage
 from tests.cases import each_of
-from tests.core.story import CLINE, KIMI, STRANGER, Story, disjoint, inclusive, qwen_call
-from tests.core.strangers import Beside, Context, Covers, Kind, rows, rows_in_mid_turn
+from tests.core.story import CLINE, KIMI, UNKNOWN_AGENT, Story, disjoint, inclusive, qwen_call
+from tests.core.unknown_agents import Beside, Context, Covers, Kind, rows, rows_in_mid_turn
 
 Way = tuple[Covers, Context, Kind]
 EMPTY = {"content": {"type": "text", "text": ""}}
 
 
-def opened(agent: tuple[str, str] = STRANGER, how: str = "new") -> Story:
+def opened(agent: tuple[str, str] = UNKNOWN_AGENT, how: str = "new") -> Story:
     story = Story(agent)
     story.open("load" if how == "load" else "new")
     return story
@@ -120,7 +120,7 @@ def test_the_first_counters_after_a_load_are_a_guess_where_nothing_tells_whose_t
     story = opened(how="load")
     row = story.turn(inclusive(2300, 200))
     assert (row.usage.total, row.usage_source) == (2500, "estimated")
-    story = Story(STRANGER, estimate=False)
+    story = Story(UNKNOWN_AGENT, estimate=False)
     story.open("load")
     row = story.turn(inclusive(2300, 200))
     assert (row.usage.total, row.usage_source) == (0, "none")
@@ -329,7 +329,7 @@ def test_a_prompt_that_waited_and_tells_more_than_its_calls_can_have_sent_tells_
     assert (row.usage, row.usage_source) == (Usage(200, 7300, 0, 100), "partial")
 
 
-def test_an_agent_that_was_known_to_tell_nothing_and_begins_to_is_read_as_a_stranger() -> None:
+def test_an_agent_that_was_known_to_tell_nothing_and_begins_to_is_read_as_an_unknown_agent() -> None:
     for agent in (KIMI, CLINE):
         story = opened(agent)
         assert story.turn(inclusive(6000, 100)).usage_source == "agent"
@@ -337,7 +337,7 @@ def test_an_agent_that_was_known_to_tell_nothing_and_begins_to_is_read_as_a_stra
         assert (row.usage.prompt, row.usage_source) == (6100, "partial")
 
 
-def test_zeros_do_not_keep_an_answer_of_a_stranger_from_being_estimated() -> None:
+def test_zeros_do_not_keep_an_answer_of_an_unknown_agent_from_being_estimated() -> None:
     row = opened().turn(Counters(0, 0, 0), chars=40, output_chars=40)
     assert (row.usage_source, row.usage.total) == ("estimated", 20)
 
@@ -433,7 +433,7 @@ def test_a_context_tells_whether_input_holds_the_caches_that_a_total_counts_twic
 
 
 def test_the_users_word_on_caches_stands_against_what_a_context_seems_to_tell() -> None:
-    story = Story(STRANGER, profiles={"my-agent": ProfileOverride("turn", "excludes_cache")})
+    story = Story(UNKNOWN_AGENT, profiles={"my-agent": ProfileOverride("turn", "excludes_cache")})
     story.open()
     row = story.turn(Counters(6110, 201, 6110 + 201 + 5010, None, 5010), used=6311)
     assert row.usage == Usage(6110, 5010, 0, 201)

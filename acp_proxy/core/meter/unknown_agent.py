@@ -12,7 +12,7 @@ from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.meter.counters import Reading, adds_up, covers, joined, partition, since_last
 from acp_proxy.core.meter.estimate import chars_of, cut_short
 from acp_proxy.core.meter.guess import Judged, ScopeGuess, tells_its_call
-from acp_proxy.core.meter.notes import Notes, ReportedTurn
+from acp_proxy.core.meter.observations import ReportedTurn, TurnObservations
 from acp_proxy.core.meter.one_call import (
     CHARS_PER_TOKEN,
     REMINDERS,
@@ -31,20 +31,25 @@ _NO_OUTPUT = "no output is told"
 _ONE_OF_SEVERAL = "no more than one of several model calls"
 
 
-def as_stranger(profile: Profile) -> Profile:
+def as_unknown(profile: Profile) -> Profile:
     """The profile of an agent that was known for telling no usage, and does."""
     return replace(profile, scope="turn", known=False)
 
 
 def read(
-    counters: Counters, ended: TurnEnded, account: SessionAccount, notes: Notes, scope: ScopeGuess, given: Profile
+    counters: Counters,
+    ended: TurnEnded,
+    account: SessionAccount,
+    observed: TurnObservations,
+    scope: ScopeGuess,
+    given: Profile,
 ) -> Reading:
     """One turn's counters, after those of the turn before. Moves the account's counters on."""
-    profile = _with_caches(counters, ended, account, notes, scope, given)
+    profile = _with_caches(counters, ended, account, observed, scope, given)
     reading = _as_told(counters, profile, given)
-    before, context = account.before, account.context_used if notes.context_told else None
+    before, context = account.before, account.context_used if observed.context_told else None
     closed = account.before_close
-    told, most = reading.usage, notes.calls_of(ended)
+    told, most = reading.usage, observed.calls_of(ended)
     now = ReportedTurn(ended.at, counters, told, context, most, account.option, certain=reading.certain)
     calls = account.calls  # a session's counters hold those of turns of which nothing was told, too
     if reading.usage.total:  # zeros say nothing of how it counts
@@ -52,7 +57,7 @@ def read(
     call = _one_call(account, before, now)
     judged = Judged()
     if reading.usage.total and not ended.model_usage:  # with rows by model a sudden growth is a stream that was retried
-        judged = scope.judge(before, now, call, loaded=not account.from_start, waited=notes.waited)
+        judged = scope.judge(before, now, call, loaded=not account.from_start, waited=observed.waited)
     where_known = (
         account.from_start or before is not None or account.tokens.last is not None or account.agent_tells_cost
     )
@@ -80,7 +85,7 @@ def read(
         before is None
         and closed is None
         and not (account.from_start or scope.settled or judged.cumulative)
-        and _may_go_on(now, account, notes)
+        and _may_go_on(now, account, observed)
     ):
         return _after_load(now, account, profile, reading)
     one_of_several = _may_be_one(
@@ -103,12 +108,12 @@ def _as_told(counters: Counters | None, profile: Profile, given: Profile) -> Rea
     return reading
 
 
-def _may_go_on(now: ReportedTurn, account: SessionAccount, notes: Notes) -> bool:
+def _may_go_on(now: ReportedTurn, account: SessionAccount, observed: TurnObservations) -> bool:
     """Whether the first counters after a load may go on from before it, by their context and by the ledger."""
     last = account.tokens.last
     if now.context is None:
         return True
-    if last is None and account.agent_tells_cost and not notes.reported_cost:
+    if last is None and account.agent_tells_cost and not observed.reported_cost:
         return False  # a guess would be priced, and that would be taken off what the agent tells next
     return (last is None or covers(now.counters, last)) and not tells_its_call(now)
 
@@ -138,13 +143,13 @@ def _after_close(
     return replace(grown, detail=joined(grown.detail, _AFTER_CLOSE), whole=False)
 
 
-def read_calls(ended: TurnEnded, notes: Notes) -> Reading:
+def read_calls(ended: TurnEnded, observed: TurnObservations) -> Reading:
     """A turn of which each call was told; or the turn so far, again and again: then it used the most at least."""
-    told, most, first = notes.calls or NOTHING, notes.largest_call, notes.first_call
+    told, most, first = observed.calls or NOTHING, observed.largest_call, observed.first_call
     later = first.total + told.completion + (chars_of(ended) // CHARS_PER_TOKEN)
-    if notes.told_calls > ended.most_calls or most.prompt > REMINDERS + 11 * later // 10:
+    if observed.told_calls > ended.most_calls or most.prompt > REMINDERS + 11 * later // 10:
         return Reading(most, "unknown agent: usage told call by call, or of the turn so far", whole=False)
-    return Reading(told, joined("unknown agent: usage told call by call", notes.lacking), whole=not notes.lacking)
+    return Reading(told, joined("unknown agent: usage told call by call", observed.lacking), whole=not observed.lacking)
 
 
 def _one_call(account: SessionAccount, before: ReportedTurn | None, now: ReportedTurn) -> OneCall | None:
@@ -201,7 +206,12 @@ def _may_be_one(
 
 
 def _with_caches(
-    counters: Counters, ended: TurnEnded, account: SessionAccount, notes: Notes, scope: ScopeGuess, profile: Profile
+    counters: Counters,
+    ended: TurnEnded,
+    account: SessionAccount,
+    observed: TurnObservations,
+    scope: ScopeGuess,
+    profile: Profile,
 ) -> Profile:
     """The profile with what is known by now of whether input holds what was cached; the user's word stands.
 
@@ -213,7 +223,7 @@ def _with_caches(
     model = account.option
     if cached > (counters.input or 0):
         scope.caches[model] = "excludes_cache"
-    elif model not in scope.caches and notes.context_told and ended.most_calls == 1:
+    elif model not in scope.caches and observed.context_told and ended.most_calls == 1:
         counts: InputCounts
         for counts in ("includes_cache", "excludes_cache"):
             usage = _as_counted(counters, profile, counts)

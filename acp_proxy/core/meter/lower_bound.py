@@ -14,7 +14,7 @@ from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.usage import NOTHING, Usage
 
 
-def least_used(account: SessionAccount) -> Usage:
+def lower_bound(account: SessionAccount) -> Usage:
     """Of the oldest open turn; nothing between turns, and for an agent that is not known to prove anything."""
     if not account.open:
         return NOTHING
@@ -24,18 +24,18 @@ def least_used(account: SessionAccount) -> Usage:
 
 def tokens_told(account: SessionAccount) -> Reading | None:
     """What the agent told of the oldest open turn's tokens, subagents among them; None where it tells none."""
-    notes, profile = account.notes, account.profile
+    observed, profile = account.observed, account.profile
     if profile.scope == "call":
-        return Reading(sum(notes.subagent_calls.values(), notes.calls or NOTHING), notes.lacking)
+        return Reading(sum(observed.subagent_calls.values(), observed.calls or NOTHING), observed.lacking)
     if profile.scope == "session":
-        return since_last(None if notes.cumulative is None else account.tokens.since(notes.cumulative), profile)
-    return None if notes.status is None else partition(notes.status, profile)
+        return since_last(None if observed.cumulative is None else account.tokens.since(observed.cumulative), profile)
+    return None if observed.status is None else partition(observed.status, profile)
 
 
 def _by_contexts(account: SessionAccount) -> Usage:
-    notes, profile = account.notes, account.profile
+    observed, profile = account.observed, account.profile
     if not profile.contexts_a_call:
         return NOTHING
-    sent = notes.contexts_sum // profile.contexts_a_call
-    new = min(sent, (notes.largest_context or 0) - (notes.first_context or 0))
+    sent = observed.contexts_sum // profile.contexts_a_call
+    new = min(sent, (observed.largest_context or 0) - (observed.first_context or 0))
     return Usage(input=new, cached_read=sent - new)
