@@ -293,7 +293,7 @@ def test_a_window_is_written_as_it_is_read(text: str) -> None:
     ],
 )
 def test_any_other_word_is_refused_with_what_was_expected(text: str) -> None:
-    with pytest.raises(ValueError, match="expected turn, session, day, week, month, quarter, total or rolling:24h"):
+    with pytest.raises(ValueError, match="expected turn, session, day, week, month, quarter, total, or rolling:24h"):
         Window.parse(text)
 
 

@@ -67,6 +67,7 @@ class AgentCost:
         "_unsure",
         "last",
         "pending",
+        "resumed",
     )
 
     def __init__(self, profile: Profile) -> None:
@@ -87,6 +88,7 @@ class AgentCost:
         self._perhaps: Money | None = None  # where it stands, unless it has begun at 0: the next value may tell
         self._before: Money | None = None  # the same, since it was told one that may go on from there
         self._unsure = ""
+        self.resumed = False  # what was taken last may have gone on from an earlier cost that is known
         self._first: Money | None = None  # the same once it was taken, for `settle`
         self._booked_for_first: tuple[Money, ...] = ()  # in its place, by tokens and prices
         self._reported = self._baseless = self._carried_over = self._doubted = False
@@ -272,6 +274,7 @@ class AgentCost:
 
     def take(self) -> Increase:
         increase = self.so_far
+        self.resumed = increase.before is not None
         self._carried_over = self._carried_over and not self._reported
         self._doubted = self._doubted and not self._reported
         if self._reported:

@@ -113,7 +113,7 @@ def _may_go_on(now: ReportedTurn, account: SessionAccount, observed: TurnObserva
     last = account.tokens.last
     if now.context is None:
         return True
-    if last is None and account.agent_tells_cost and not observed.reported_cost:
+    if last is None and account.agent_tells_cost and not (observed.reported_cost and account.cost.resumed):
         return False  # a guess would be priced, and that would be taken off what the agent tells next
     return (last is None or covers(now.counters, last)) and not tells_its_call(now)
 
