@@ -11,7 +11,8 @@ from typing import Any, get_args
 from acp_proxy import __version__
 from acp_proxy.cli.parser import Parser
 from acp_proxy.completion import SHELLS
-from acp_proxy.core.budget import Per
+from acp_proxy.config.checks import WINDOWS
+from acp_proxy.core.budget import Mode, OnExceed, Per
 from acp_proxy.report import BY, FILTERS
 from acp_proxy.setup import NAMES
 from acp_proxy.status.overview import FIELDS
@@ -61,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
             "ledger copy --to postgresql://db.example.com/acp_proxy",
             _add_ledger,
         ),
+        ("config", "every value of the configuration, and where it comes from", "config --json", _add_config),
         ("doctor", "check configuration, ledger and catalog", "doctor --rebuild", _add_doctor),
         ("demo", "a session against a bundled agent, without network or key", "demo", _add_common),
         ("completion", "a script that lets a shell complete commands and options", "completion bash", _add_completion),
@@ -143,8 +145,18 @@ def _add_budget(command: argparse.ArgumentParser) -> None:
     grants = _action(actions, "grants", "who granted what, and why", "budget grants --json")
     past = "which past turns the budgets of --config would have refused"
     simulated = _action(actions, "simulate", past, "budget simulate --config proposed.toml --since 30d")
-    for action in (listed, checked, granted, grants, simulated):
+    added = _action(actions, "add", "add a budget to the configuration", "budget add daily --amount 5 --window day")
+    changed = _action(actions, "set", "change a budget of the configuration", "budget set daily --amount 8")
+    removed = _action(actions, "remove", "remove a budget from the configuration", "budget remove daily")
+    undone = _action(actions, "undo", "take back the last add, set or remove", "budget undo")
+    for action in (listed, checked, granted, grants, simulated, added, changed, removed, undone):
         _add_common(action)
+    for action in (added, changed):
+        _add_budget_values(action)
+    for action in (added, changed, removed):
+        action.add_argument("name", metavar="NAME", type=_text, help="the name of the budget")
+    for action in (added, changed, removed, undone):
+        action.add_argument("--dry-run", action="store_true", help="show the change, and write nothing")
     for action in (listed, grants, simulated):
         action.add_argument("--json", action="store_true", help="exact figures, for programs")
     for name in ("agent", "model", "user", "team", "project"):
@@ -160,6 +172,23 @@ def _add_budget(command: argparse.ArgumentParser) -> None:
         granted.add_argument(f"--for-{name}", metavar="NAME", type=_text, help=says)
     granted.add_argument("--layer", choices=("admin", "user"), help="which file's, if two budgets have this name")
     _add_since(simulated)
+
+
+def _add_budget_values(action: argparse.ArgumentParser) -> None:
+    """The keys of a `[[budget]]` that people type; all others are written into the file."""
+    limit = action.add_mutually_exclusive_group()
+    limit.add_argument("--amount", metavar="N", help="the limit as an amount of money")
+    limit.add_argument("--tokens", metavar="N", type=_tokens, help="the limit in tokens")
+    limit.add_argument("--turns", metavar="N", type=_tokens, help="the limit in turns")
+    action.add_argument("--currency", metavar="CODE", type=_text, help="of the amount; by default USD")
+    action.add_argument("--window", metavar="WINDOW", type=_text, help=f"{', '.join(WINDOWS)}, or a length such as 5h")
+    action.add_argument("--per", metavar="KEY", choices=get_args(Per), help="one for each user, team, project or agent")
+    scope = "only what matches: team=core, model=*opus*; may be repeated"
+    action.add_argument("--scope", metavar="KEY=VALUE", action="append", type=_text, help=scope)
+    action.add_argument("--timezone", metavar="ZONE", type=_text, help="of its days, weeks and months; by default UTC")
+    action.add_argument("--mode", metavar="MODE", choices=get_args(Mode), help="shadow, warn or enforce (default)")
+    ends = "what happens to a turn that goes beyond it"
+    action.add_argument("--on-exceed", metavar="WHAT", choices=get_args(OnExceed), help=ends)
 
 
 def _add_serve(command: argparse.ArgumentParser) -> None:
@@ -209,6 +238,11 @@ def _add_ledger(command: argparse.ArgumentParser) -> None:
         copied.add_argument(
             option, metavar="PATH", dest=dest, help=f"the {dest}, as --ledger; by default the configured"
         )
+
+
+def _add_config(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    command.add_argument("--json", action="store_true", help="for programs")
 
 
 def _add_doctor(command: argparse.ArgumentParser) -> None:

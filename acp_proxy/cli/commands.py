@@ -11,12 +11,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from acp_proxy.cli import options
-from acp_proxy.config import load_to_answer
+from acp_proxy.config import load, load_to_answer
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Query, open_ledger, open_reader
 from acp_proxy.report import FILTERS, Report, formats, query, report, tables
 from acp_proxy.system.errors import UsageError
-from acp_proxy.text.figures import clean, counted
+from acp_proxy.text.figures import aligned, clean, counted
 
 
 def _nothing(arguments: argparse.Namespace) -> int:
@@ -72,6 +72,9 @@ def _budget(arguments: argparse.Namespace) -> int:
     from acp_proxy.budget import command
     from acp_proxy.budget.current_user import here
 
+    if arguments.action in ("add", "set", "remove", "undo"):
+        sys.stdout.write(_budget_edited(arguments))
+        return 0
     now, zone, tell = time.time_ns(), options.zone(None), options.tell(arguments)
     place = command.Place(now, zone, here(), os.environ, options.width(), tell)
     if arguments.action == "simulate":
@@ -82,6 +85,34 @@ def _budget(arguments: argparse.Namespace) -> int:
     status, answer = command.main(arguments, config, place)
     sys.stdout.write(answer)
     return status
+
+
+def _budget_edited(arguments: argparse.Namespace) -> str:
+    from acp_proxy.budget import editing
+    from acp_proxy.config.files import expanded, user_file
+    from acp_proxy.system.directories import state_directory
+
+    common = options.common(arguments)
+    path = expanded(common["config"], os.environ) if "config" in common else user_file(os.environ)
+    admins = [budget.name for budget in load({}, os.environ).budgets if budget.layer == "admin"]
+    given = vars(arguments)
+    asked = editing.Asked(arguments.action, given.get("name"), options.budget_values(arguments), arguments.dry_run)
+    colours = options.width() is not None and not os.environ.get("NO_COLOR")
+    return editing.edit(asked, path, state_directory(os.environ), admins, colours=colours)
+
+
+def _config(arguments: argparse.Namespace) -> int:
+    from acp_proxy.config import origins
+
+    found = list(origins.values(options.common(arguments), os.environ))
+    if arguments.json:
+        sys.stdout.write(
+            formats.as_json_text([{"key": each.key, "value": each.value, "source": each.source} for each in found])
+        )
+        return 0
+    rows = [(clean(each.key), clean(origins.as_text(each.value)), clean(each.source)) for each in found]
+    sys.stdout.write(aligned([("key", "value", "from"), *rows], [False] * 3))
+    return 0
 
 
 def _session(arguments: argparse.Namespace) -> int:
@@ -267,6 +298,7 @@ COMMANDS: Mapping[str | None, Callable[[argparse.Namespace], int]] = {
     "setup": _setup,
     "prices": _prices,
     "ledger": _ledger,
+    "config": _config,
     "doctor": _doctor,
     "demo": _demo,
     "completion": _completion,

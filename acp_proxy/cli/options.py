@@ -6,7 +6,8 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from acp_proxy.config import Config, load_to_answer
 from acp_proxy.ledger import Tell
@@ -91,6 +92,38 @@ def instant(arguments: argparse.Namespace, option: str, zone: times.Zone, now: i
         return None if text is None else times.parse(text, zone, now)
     except ValueError as error:
         raise UsageError(f"--{option}: {error}") from error
+
+
+def budget_values(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What `budget add` and `budget set` write into a `[[budget]]`, by its keys. Raises UsageError."""
+    given = vars(arguments)
+    if arguments.action not in ("add", "set"):
+        return {}
+    values = {name: given[name] for name in ("per", "window", "timezone", "mode", "on_exceed")}
+    values["limit"] = _limit(given)
+    values["scope"] = dict(map(_scope, given["scope"])) if given["scope"] else None
+    if arguments.action == "add" and values["limit"] is None:
+        raise UsageError("budget add: expected a limit: --amount N, --tokens N or --turns N")
+    if arguments.action == "add" and values["window"] is None:
+        raise UsageError("budget add: expected --window, such as day or month")
+    if not any(value is not None for value in values.values()):
+        raise UsageError("budget set: expected what to change, such as --amount N")
+    return values
+
+
+def _limit(given: Mapping[str, Any]) -> dict[str, Any] | None:
+    if given["amount"] is not None:
+        return {"amount": given["amount"], "currency": given["currency"] or "USD"}
+    if given["currency"] is not None:
+        raise UsageError("--currency: expected --amount N beside it")
+    return next(({unit: given[unit]} for unit in ("tokens", "turns") if given[unit] is not None), None)
+
+
+def _scope(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not value:
+        raise UsageError(f"--scope: expected KEY=VALUE, such as team=core, not {text!r}")
+    return key, value
 
 
 def width() -> int | None:

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options ed605c95d6645198
+# Made by scripts/build-completion, of options 666071b56f82e2ff
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -46,8 +46,8 @@ function _shtab_acp_proxy_using
   test "$_shtab_acp_proxy_cmdpath" = "$argv"
 end
 
-set -g _shtab_acp_proxy_commands run report export session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' serve metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' doctor demo completion
-set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --config --context-used --for --for-agent --for-project --for-team --for-user --format --from --host --input --layer --ledger --limit --log --log-level --model --output --port --project --reason --since --team --textfile --thought --title --to --token-file --tz --until --user
+set -g _shtab_acp_proxy_commands run report export session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' config doctor demo completion
+set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --config --context-used --currency --for --for-agent --for-project --for-team --for-user --format --from --host --input --layer --ledger --limit --log --log-level --mode --model --on-exceed --output --per --port --project --reason --scope --since --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --user --window
 
 complete -c acp-proxy -e
 complete -c acp-proxy -f
@@ -85,6 +85,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l title -x -d 'part of
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l limit -x -d 'at most N lines: those that cost most, or the latest days, weeks or months'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l json -d 'exact figures, for programs'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l csv -d 'the same for spreadsheets'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report; and test $_shtab_acp_proxy_npos -eq 0' -ka "hour day week month session turn model agent project user team kind today yesterday" -d 'as --by; or today, yesterday'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a export -d 'Spend in the columns of FinOps FOCUS, for chargeback.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l config -rF -d 'in place of the user'"'"'s configuration file'
@@ -149,6 +150,46 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -l config -rF 
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -l json -d 'exact figures, for programs'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget simulate' -l since -x -d 'from then on, by default all: 2026-11-01, 2026-11, 2026-W47, today, yesterday, week, month, an RFC 3339 time, or 7d before now (also m, h, w)'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a add -d 'Add a budget to the configuration.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l amount -x -d 'the limit as an amount of money'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l tokens -x -d 'the limit in tokens'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l turns -x -d 'the limit in turns'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l currency -x -d 'of the amount; by default USD'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l window -x -d 'turn, session, day, week, month, quarter, total, rolling:24h, or a length such as 5h'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l per -xka "user team project agent" -d 'one for each user, team, project or agent'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l scope -x -d 'only what matches: team=core, model=*opus*; may be repeated'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l timezone -x -d 'of its days, weeks and months; by default UTC'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l mode -xka "shadow warn enforce" -d 'shadow, warn or enforce (default)'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l on-exceed -xka "finish_turn deny_next_tool cancel" -d 'what happens to a turn that goes beyond it'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l dry-run -d 'show the change, and write nothing'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a set -d 'Change a budget of the configuration.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l amount -x -d 'the limit as an amount of money'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l tokens -x -d 'the limit in tokens'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l turns -x -d 'the limit in turns'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l currency -x -d 'of the amount; by default USD'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l window -x -d 'turn, session, day, week, month, quarter, total, rolling:24h, or a length such as 5h'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l per -xka "user team project agent" -d 'one for each user, team, project or agent'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l scope -x -d 'only what matches: team=core, model=*opus*; may be repeated'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l timezone -x -d 'of its days, weeks and months; by default UTC'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l mode -xka "shadow warn enforce" -d 'shadow, warn or enforce (default)'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l on-exceed -xka "finish_turn deny_next_tool cancel" -d 'what happens to a turn that goes beyond it'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l dry-run -d 'show the change, and write nothing'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a remove -d 'Remove a budget from the configuration.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget remove' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget remove' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget remove' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget remove' -l dry-run -d 'show the change, and write nothing'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget; and test $_shtab_acp_proxy_npos -eq 0' -a undo -d 'Take back the last add, set or remove.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget undo' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget undo' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget undo' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget undo' -l dry-run -d 'show the change, and write nothing'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a serve -d 'The ledger as a page for browsers, and metrics for Prometheus.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using serve' -l config -rF -d 'in place of the user'"'"'s configuration file'
@@ -217,6 +258,11 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l config -rF -d '
 complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
 complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l from -rF -d 'the source, as --ledger; by default the configured'
 complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l to -rF -d 'the target, as --ledger; by default the configured'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a config -d 'Every value of the configuration, and where it comes from.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using config' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using config' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using config' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using config' -l json -d 'for programs'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a doctor -d 'Check configuration, ledger and catalog.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using doctor' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using doctor' -l config -rF -d 'in place of the user'"'"'s configuration file'

@@ -1,11 +1,12 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 51d19e146250935e
+# Made by scripts/build-completion, of options 8fc55c0625810958
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
   local _commands=(
     budget:'Budgets: what is left, and how to allow more for a while.'
     completion:'A script that lets a shell complete commands and options.'
+    config:'Every value of the configuration, and where it comes from.'
     demo:'A session against a bundled agent, without network or key.'
     doctor:'Check configuration, ledger and catalog.'
     export:'Spend in the columns of FinOps FOCUS, for chargeback.'
@@ -25,11 +26,15 @@ _shtab_acp_proxy_commands() {
 
 _shtab_acp_proxy_budget_commands() {
   local _commands=(
+    add:'Add a budget to the configuration.'
     check:'Whether a prompt would be admitted now: status 0, or 3 when not.'
     grant:'Allow more for a while.'
     grants:'Who granted what, and why.'
     list:'What is used, held and left of each budget; its reset.'
+    remove:'Remove a budget from the configuration.'
+    set:'Change a budget of the configuration.'
     simulate:'Which past turns the budgets of --config would have refused.'
+    undo:'Take back the last add, set or remove.'
   )
   _describe 'acp-proxy budget commands' _commands
 }
@@ -75,6 +80,27 @@ _shtab_acp_proxy_budget_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_budget_defaults_added=0
+
+_shtab_acp_proxy_budget_add_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--amount=[the limit as an amount of money]:N:"
+  "--tokens=[the limit in tokens]:N:"
+  "--turns=[the limit in turns]:N:"
+  "--currency=[of the amount\; by default USD]:CODE:"
+  "--window=[turn, session, day, week, month, quarter, total, rolling\:24h, or a length such as 5h]:WINDOW:"
+  "--per=[one for each user, team, project or agent]:KEY:(user team project agent)"
+  "*--scope[only what matches\: team\=core, model\=\*opus\*\; may be repeated]:KEY=VALUE:"
+  "--timezone=[of its days, weeks and months\; by default UTC]:ZONE:"
+  "--mode=[shadow, warn or enforce (default)]:MODE:(shadow warn enforce)"
+  "--on-exceed=[what happens to a turn that goes beyond it]:WHAT:(finish_turn deny_next_tool cancel)"
+  "--dry-run[show the change, and write nothing]"
+  ":the name of the budget:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_add_defaults_added=0
 
 _shtab_acp_proxy_budget_check_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -128,6 +154,38 @@ _shtab_acp_proxy_budget_list_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_budget_list_defaults_added=0
 
+_shtab_acp_proxy_budget_remove_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--dry-run[show the change, and write nothing]"
+  ":the name of the budget:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_remove_defaults_added=0
+
+_shtab_acp_proxy_budget_set_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--amount=[the limit as an amount of money]:N:"
+  "--tokens=[the limit in tokens]:N:"
+  "--turns=[the limit in turns]:N:"
+  "--currency=[of the amount\; by default USD]:CODE:"
+  "--window=[turn, session, day, week, month, quarter, total, rolling\:24h, or a length such as 5h]:WINDOW:"
+  "--per=[one for each user, team, project or agent]:KEY:(user team project agent)"
+  "*--scope[only what matches\: team\=core, model\=\*opus\*\; may be repeated]:KEY=VALUE:"
+  "--timezone=[of its days, weeks and months\; by default UTC]:ZONE:"
+  "--mode=[shadow, warn or enforce (default)]:MODE:(shadow warn enforce)"
+  "--on-exceed=[what happens to a turn that goes beyond it]:WHAT:(finish_turn deny_next_tool cancel)"
+  "--dry-run[show the change, and write nothing]"
+  ":the name of the budget:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_set_defaults_added=0
+
 _shtab_acp_proxy_budget_simulate_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
@@ -139,6 +197,16 @@ _shtab_acp_proxy_budget_simulate_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_budget_simulate_defaults_added=0
 
+_shtab_acp_proxy_budget_undo_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--dry-run[show the change, and write nothing]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_budget_undo_defaults_added=0
+
 _shtab_acp_proxy_completion_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
@@ -148,6 +216,16 @@ _shtab_acp_proxy_completion_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_completion_defaults_added=0
+
+_shtab_acp_proxy_config_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--json[for programs]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_config_defaults_added=0
 
 _shtab_acp_proxy_demo_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -300,7 +378,7 @@ _shtab_acp_proxy_report_options=(
   "--limit=[at most N lines\: those that cost most, or the latest days, weeks or months]:N:"
   "--json[exact figures, for programs]"
   "--csv[the same for spreadsheets]"
-  ":as --by\; or today, yesterday:"
+  ":as --by\; or today, yesterday:(hour day week month session turn model agent project user team kind today yesterday)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -394,6 +472,7 @@ _shtab_acp_proxy() {
       case $line[1] in
         budget) _shtab_acp_proxy_budget ;;
         completion) _arguments -C -s $_shtab_acp_proxy_completion_options ;;
+        config) _arguments -C -s $_shtab_acp_proxy_config_options ;;
         demo) _arguments -C -s $_shtab_acp_proxy_demo_options ;;
         doctor) _arguments -C -s $_shtab_acp_proxy_doctor_options ;;
         export) _arguments -C -s $_shtab_acp_proxy_export_options ;;
@@ -429,11 +508,15 @@ _shtab_acp_proxy_budget() {
       (( CURRENT += 1 ))
       curcontext="${curcontext%:*:*}:_shtab_acp_proxy_budget-$line[1]:"
       case $line[1] in
+        add) _arguments -C -s $_shtab_acp_proxy_budget_add_options ;;
         check) _arguments -C -s $_shtab_acp_proxy_budget_check_options ;;
         grant) _arguments -C -s $_shtab_acp_proxy_budget_grant_options ;;
         grants) _arguments -C -s $_shtab_acp_proxy_budget_grants_options ;;
         list) _arguments -C -s $_shtab_acp_proxy_budget_list_options ;;
+        remove) _arguments -C -s $_shtab_acp_proxy_budget_remove_options ;;
+        set) _arguments -C -s $_shtab_acp_proxy_budget_set_options ;;
         simulate) _arguments -C -s $_shtab_acp_proxy_budget_simulate_options ;;
+        undo) _arguments -C -s $_shtab_acp_proxy_budget_undo_options ;;
       esac
   esac
 }

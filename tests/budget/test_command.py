@@ -40,6 +40,8 @@ window = "total"
 limit = { turns = 3 }
 """
 
+ACTIONS = "list, check, grant, grants, simulate, add, set, remove or undo"
+
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
@@ -193,7 +195,7 @@ def test_nothing_granted_is_no_error(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((), "budget: expected list, check, grant, grants or simulate; see acp-proxy budget --help"),
+        ((), f"budget: expected {ACTIONS}; see acp-proxy budget --help"),
         (("grant", "daily"), "budget grant: expected --amount N, --for DURATION and --reason TEXT; "
          "see acp-proxy budget grant --help"),
         (("grant", "dayly", "--amount", "5", "--for", "2h", "--reason", "x"),
@@ -209,7 +211,7 @@ def test_nothing_granted_is_no_error(machine: Machine) -> None:
         (("check", "--user", ""), "--user: expected a name"),
         (("check", "--model", ""), "--model: expected a name"),
         (("simulate", "--since", "soon"),
-         "--since: expected a date such as 2026-11-01, an RFC 3339 time or 7d, not 'soon'"),
+         "--since: expected a date such as 2026-11-01, today, an RFC 3339 time or 7d, not 'soon'"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_and_status_2(machine: Machine, arguments: tuple[str, ...], complaint: str) -> None:

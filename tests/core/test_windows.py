@@ -287,7 +287,7 @@ def test_a_window_is_written_as_it_is_read(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "Day", "days", "30d", "24h", "rolling", "rolling:", "rolling:h", "rolling:24", "rolling:7d"),
+        *("", "Day", "days", "h", "24", "rolling", "rolling:", "rolling:h", "rolling:24", "rolling:7y", "1.5d"),
         *("rolling:0h", "rolling:-1h", "rolling:1.5h", "rolling:24hh", "rolling: 24h", "rolling:²h", "rolling:87601h"),
         f"rolling:{'9' * 5000}h",
     ],

@@ -13,7 +13,9 @@ from typing import Any
 import acp_proxy.completion
 from acp_proxy.cli.arguments import parser
 from acp_proxy.completion import SHELLS
+from acp_proxy.report import BY
 from acp_proxy.setup.known import KNOWN
+from acp_proxy.text.times import DAYS
 
 DIRECTORY = Path(acp_proxy.completion.__file__).parent
 _FILES = ("FILE", "PATH")  # as options call what they take
@@ -21,6 +23,7 @@ _FILE = {"bash": ":", "zsh": "_files", "fish": "FILES"}  # bash offers files whe
 _CHOICES = {  # what the parser leaves to others, or takes beside anything else
     "--log-level": ("debug", "info", "warning", "error"),
     "ID": ("last",),
+    "KEY": (*BY, *DAYS),
     "acp-proxy setup --agent": tuple(KNOWN),
 }
 # Said beside each value, where the help of the option lists them all.

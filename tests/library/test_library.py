@@ -265,7 +265,7 @@ def test_a_command_a_ledger_and_a_log_level_must_be_ones() -> None:
         acp_proxy.Relay([])
     with pytest.raises(ValueError, match="as a list of words, not 'my-agent --acp'"):
         acp_proxy.Relay("my-agent --acp")
-    with pytest.raises(config.ConfigError, match="--ledger: expected sqlite:///PATH"):
+    with pytest.raises(config.ConfigError, match="--ledger: expected a path, sqlite:///PATH"):
         acp_proxy.Relay(AGENT, ledger="mysql://db")
     with pytest.raises(ValueError, match="expected debug, info, warning, error as log_level, not 'loud'"):
         acp_proxy.Relay(AGENT, log_level="loud")  # type: ignore[arg-type]  # that is it

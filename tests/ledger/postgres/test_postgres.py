@@ -345,7 +345,7 @@ def test_a_command_that_only_looks_says_that_a_new_database_has_nothing_yet(empt
     command = [sys.executable, "-m", "acp_proxy", "report", "--ledger", empty]
     for _ in range(2):
         found = subprocess.run(command, check=True, capture_output=True, text=True)
-        assert found.stdout.partition(".")[0] == "Nothing in the ledger yet"
+        assert found.stdout.partition(":")[0] == "Nothing in the ledger yet"
         assert found.stderr.endswith(
             ": there is no ledger in this database: expected one that `acp-proxy run` has made\n"
         )
