@@ -84,16 +84,40 @@ def test_the_second_command_passes_tests_in_a_bare_environment(clone: Path, tmp_
     assert done.stderr.startswith("acp-proxy: making .venv")
 
 
+def python_without(directory: Path, *modules: str) -> None:
+    """Write Pythons, by each name that scripts/venv tries, that cannot import these modules with `-c`."""
+    hides = f"import sys; sys.modules.update(dict.fromkeys({modules!r}))"
+    directory.mkdir()
+    for version in ("", ".14", ".13", ".12", ".11"):
+        python = directory / f"python3{version}"
+        python.write_text(
+            f'#!/bin/sh\n[ "$1" = -c ] && exec "{sys.executable}" -c "{hides}\n$2"\nexec "{sys.executable}" "$@"\n'
+        )
+        python.chmod(0o755)
+
+
+@pytest.mark.needs("apt-get")
+def test_a_debian_python_without_pip_gets_the_pip_of_its_distribution(clone: Path, tmp_path: Path) -> None:
+    python_without(tmp_path / "bin", "ensurepip", "pip")
+    done = subprocess.run(
+        [clone / first_commands()[0]],
+        env=bare(tmp_path / "home", path=f"{tmp_path / 'bin'}:/usr/bin:/bin"),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "acp-proxy: fetching Debian's pip into .venv\n" in done.stderr
+    assert "$ acp-proxy report --by turn" in done.stdout
+    assert not (clone / ".venv/fetched").exists()
+
+
 def test_a_python_that_cannot_make_an_environment_says_what_to_install(clone: Path, tmp_path: Path) -> None:
     programs = tmp_path / "bin"
-    programs.mkdir()
+    python_without(programs, "ensurepip", "venv", "pip")
     for name in ("bash", "env", "head", "dirname", "cat"):
         (programs / name).symlink_to(f"/usr/bin/{name}")
-    hides = "import sys; sys.modules.update(dict.fromkeys(('ensurepip', 'venv', 'pip')))"
-    (programs / "python3").write_text(
-        f'#!/bin/sh\n[ "$1" = -c ] && exec "{sys.executable}" -c "{hides}\n$2"\nexec "{sys.executable}" "$@"\n'
-    )
-    (programs / "python3").chmod(0o755)
     done = subprocess.run(
         [clone / first_commands()[0]],
         env=bare(tmp_path / "home", path=str(programs)),
