@@ -18,6 +18,10 @@ UsageSource = Literal["agent", "partial", "estimated", "none"]
 CostSource = Literal["agent", "computed", "estimated", "parent", "unknown"]
 
 
+COST_TOLD = "a cost by the agent itself"
+"""In the detail of a row whose cost is an estimate only because it is not certain from where the agent counted."""
+
+
 class UsageLine(Struct, frozen=True):
     """What one model of a turn used. `cost` is None when unknown, and then never 0."""
 

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from acp_proxy.core.agents import Profile
+from acp_proxy.core.entry import COST_TOLD
 from acp_proxy.core.money import Money, plus
 from acp_proxy.core.usage import Usage
 
-_FELL = "the agent's cost fell, and is taken to have begun again at 0"
-_MAY_GO_ON = "the agent's cost may have gone on from what was spent before"
+_FELL = f"{COST_TOLD}, which fell and is taken to have begun again at 0"
+_MAY_GO_ON = f"{COST_TOLD}, which may have gone on from what was spent before"
 
 
 class Increase(Struct, frozen=True):

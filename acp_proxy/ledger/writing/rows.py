@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from acp_proxy.core.entry import Entry, Origin, SessionState, UsageLine
+from acp_proxy.core.entry import COST_TOLD, Entry, Origin, SessionState, UsageLine
 from acp_proxy.core.money import NANO, Money, currency_code, summed
 from acp_proxy.core.session_ids import booked
 from acp_proxy.core.usage import Counters, Usage
@@ -67,7 +67,7 @@ SELECT
     sum(CASE WHEN {_PRESUMED} THEN l.cost_nano / {NANO} END), sum(CASE WHEN {_PRESUMED} THEN l.cost_nano % {NANO} END)
 FROM (
     SELECT coalesce(max(id), '') AS turn FROM turn {{by_session}}
-    WHERE {OF_SESSION} AND cost_source IN ('agent', 'computed')
+    WHERE {OF_SESSION} AND (cost_source IN ('agent', 'computed') OR replace(detail, '{COST_TOLD}', '') <> detail)
         AND EXISTS (SELECT 1 FROM line p WHERE p.org_id = turn.org_id AND p.turn = turn.id AND p.cost_nano IS NOT NULL)
 ) told
 CROSS JOIN turn t {{by_session}} CROSS JOIN line l
