@@ -60,8 +60,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         programs = {program for names in missing for program in names.split(", ")}
         packages = " ".join(sorted({_PACKAGES.get(program, program) for program in programs}))
         terminalreporter.write_line(f"{len(missing)} tests were skipped; to run them: apt install {packages}")
+    failed = {report.nodeid for report in terminalreporter.stats.get("failed", [])}
     for report in terminalreporter.stats.get("rerun", []):
-        terminalreporter.write_line(f"FLAKY: {report.nodeid} failed, and was tried once more")
+        if report.nodeid not in failed:
+            terminalreporter.write_line(f"FLAKY: {report.nodeid} passed only at the second try")
 
 
 _LONGEST_NAME = 200  # of a parameter

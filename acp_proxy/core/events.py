@@ -226,11 +226,18 @@ class TurnEnded(Struct, frozen=True):
 
     @property
     def started_at(self) -> int:
-        """Unix ns. If the clock was set during the turn, it is right now: the turn began as long ago as it took."""
-        wall = self.at - self.turn.started_at
-        if self.duration is None:
-            return self.turn.started_at if wall >= 0 else self.at
-        return self.turn.started_at if wall >= 0 and abs(wall - self.duration) <= _SLEW else self.at - self.duration
+        """Unix ns, as when the turn was admitted: budgets hold for that window. A clock that was set back is right now:
+        the turn began as long ago as it took.
+        """
+        return self.turn.started_at if self.at >= self.turn.started_at else self.at - (self.duration or 0)
+
+    @property
+    def ended_at(self) -> int:
+        """Unix ns; if the clock was set ahead during the turn, as long after its start as it took."""
+        took = self.at - self.started_at
+        if self.duration is None or abs(took - self.duration) <= _SLEW:
+            return self.at
+        return self.started_at + self.duration
 
     @property
     def most_calls(self) -> int:

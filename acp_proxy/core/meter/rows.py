@@ -216,7 +216,7 @@ class Rows:
             session=account.session,
             kind=kind,
             started_at=ended.started_at,
-            ended_at=ended.at,
+            ended_at=ended.ended_at,
             stop_reason=ended.stop_reason if own else None,
             lines=self._named(lines),
             usage_source=usage_source,

@@ -18,7 +18,7 @@ from tests.ledger.rows import ALICE, BOB, line, row
 from tests.serve.house import Home
 from tests.serve.page.conftest import ZONE, Open
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("page-views")]
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.xdist_group("page-views")]
 
 CLAUDE = "@agentclientprotocol/claude-agent-acp"
 
