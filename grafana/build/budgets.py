@@ -7,7 +7,7 @@ from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import dashboard as model
 
 from grafana.build.page import Page, Row, labels_variable
-from grafana.build.panels import BUDGET_LEVELS, COST, NONE_IS_GOOD, RATIO, Looks, Query, bars, figure, lines, ranking
+from grafana.build.panels import BUDGET_LEVELS, NONE_IS_GOOD, RATIO, Looks, Query, bars, figure, lines, ranking
 from grafana.build.promql import gained, gained_ahead, present
 from grafana.build.spend import dearest
 from grafana.build.tables import Column, listing
@@ -49,7 +49,7 @@ def budgets() -> Page:
             Row(
                 9,
                 ((8, dearest("team", "Teams")), (8, dearest("agent", "Agents")), (8, dearest("model", "Models"))),
-                "Spend in the time range, of all budgets or none",
+                "Spend in the time range, of all budgets or none, in the chosen currency",
             ),
         ),
         variables=(labels_variable("budget", "Budget", "label_values(acp_proxy_budget_limit, budget)"), _pace()),
@@ -189,9 +189,17 @@ def _decisions() -> timeseries.Panel:
     )
 
 
-def _overshoot() -> timeseries.Panel:
+def _overshoot() -> table.Panel:
     counter = f"acp_proxy_budget_overshoot_total{{{_NAMED}}}"
-    what = "By how much turns that were let through ended above what was allowed, in the unit of the budget."
-    about = f"{what} {_OTHERS}"
-    query = Query(present(gained_ahead(counter, ["budget", "unit"])), "{{budget}} {{unit}}")
-    return bars("Overshoot", about, query, Looks(COST, step="1h", none="none"), wide=False)
+    return listing(
+        "Overshoot",
+        "By how much turns of the time range that were let through ended above what was allowed, each in the unit of "
+        f"its budget. {_OTHERS}",
+        (present(gained(counter, ["budget", "unit"])),),
+        (
+            Column("Budget", "budget"),
+            Column("Above", "A", "locale", width=110),
+            Column("Unit", "unit", width=75),
+        ),
+        by="Above",
+    )

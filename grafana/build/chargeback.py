@@ -22,7 +22,7 @@ def chargeback() -> Page:
         "Team chargeback",
         "What each team used and cost in a month, and what the month will have cost.",
         since="now/M",
-        rows=(_figures(), _days(), _teams(), Row(12, ((24, _detail()),))),
+        rows=(_figures(), _days(), _teams(), Row(8, ((24, _users()),)), Row(12, ((24, _detail()),))),
         refresh="5m",
     )
 
@@ -119,6 +119,28 @@ def _usage() -> table.Panel:
             Column("Tokens", "E", TOKENS, width=95),
         ),
         by="Tokens",
+    )
+
+
+def _users() -> table.Panel:
+    """Series without the label are left out: they would be one line without a name."""
+    by = ["user", "team", "currency"]
+    return listing(
+        "Cost by user",
+        "What each user cost in the time range. Nothing is here without metrics.user_label in the configuration of "
+        f"the exporter. {COUNTED} {_EXACT}",
+        (
+            present(gained(series("acp_proxy_cost_total", 'user!=""'), by)),
+            present(gained(series("acp_proxy_tokens_total", 'user!=""'), ["user", "team"])),
+        ),
+        (
+            Column("User", "user"),
+            Column("Team", "team"),
+            Column("Cost", "A", "none", 2, 120),
+            Column("Currency", "currency", width=100),
+            Column("Tokens", "B", TOKENS, width=120),
+        ),
+        by="Cost",
     )
 
 

@@ -63,8 +63,8 @@ def _rankings() -> Row:
 def _models() -> table.Panel:
     return listing(
         "Models",
-        "What each model cost and used in the time range. A model without a cost has no known price. The tokens of one "
-        f"that is paid in several currencies stand in each of its lines. {COUNTED}",
+        "What each model cost and used in the time range. A model without a cost has no known price, or "
+        f"is paid in another currency. Tokens are those of all currencies. {COUNTED}",
         (present(gained(COSTS, ["model", "currency"])), present(gained(USED, ["model"]))),
         (
             Column("Model", "model", leads="Sessions and cost"),

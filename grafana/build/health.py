@@ -22,6 +22,7 @@ def health() -> Page:
         "Proxy health",
         "Whether proxies, ledger and exporter work, and whether what they count is whole.",
         since="now-6h",
+        money=False,
         rows=(_figures(), _relay(), _troubles(), _ledger(), _exporter(), _metering()),
     )
 

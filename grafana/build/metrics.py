@@ -38,6 +38,9 @@ LABELS: dict[str, tuple[str, ...]] = {
     "acp_proxy_build_info": ("version", "python"),
 }
 
+# The label `user` is there where `metrics.user_label` is set.
+BY_USER = frozenset({"acp_proxy_tokens_total", "acp_proxy_cost_total", "acp_proxy_turns_total"})
+
 HISTOGRAMS = frozenset(
     {
         "acp_proxy_turn_cost",
@@ -53,6 +56,11 @@ def family(series: str) -> str:
     """The family of a series: of `acp_proxy_turn_cost_bucket` it is `acp_proxy_turn_cost`."""
     stem = re.sub(r"_(bucket|sum|count)$", "", series)
     return stem if stem in HISTOGRAMS else series
+
+
+def labels(name: str) -> tuple[str, ...]:
+    """Labels that a family has or can have."""
+    return (*LABELS[name], "user") if name in BY_USER else LABELS[name]
 
 
 def families(expression: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models import prometheus as queries
 
-from grafana.build.metrics import LABELS, families
+from grafana.build.metrics import families, labels
 from grafana.build.names import OF_ITS_OWN_TIME, TAG, UIDS
 from grafana.build.panels import DATASOURCE, AnyPanel
 from grafana.build.promql import VARIABLES
@@ -23,6 +23,7 @@ _QUERIES = {
     "team": "label_values(acp_proxy_tokens_total, team)",
     "agent": 'label_values(acp_proxy_tokens_total{team=~"$team"}, agent)',
     "model": 'label_values(acp_proxy_tokens_total{team=~"$team", agent=~"$agent"}, model)',
+    "user": 'label_values(acp_proxy_cost_total{team=~"$team"}, user)',  # none without metrics.user_label: All is left
 }
 
 
@@ -43,6 +44,7 @@ class Page:
     rows: Sequence[Row]
     variables: Sequence[builders.QueryVariable | builders.CustomVariable] = ()  # beside those that all have
     refresh: str = "1m"
+    money: bool = True  # else the choice of a currency is hidden, and only handed on by links
 
 
 def dashboard(page: Page) -> model.Dashboard:
@@ -59,7 +61,7 @@ def dashboard(page: Page) -> model.Dashboard:
         .refresh(page.refresh)
         .with_variable(builders.DatasourceVariable("datasource").label("Data source").type("prometheus"))
     )
-    for variable in (*map(_variable, VARIABLES), *page.variables):
+    for variable in (*map(_variable, VARIABLES), _currency(page), *page.variables):
         made = made.with_variable(variable)
     for title in UIDS:
         if title != page.title:
@@ -85,6 +87,22 @@ def labels_variable(name: str, label: str, query: str) -> builders.QueryVariable
 
 def _variable(name: str) -> builders.QueryVariable:
     return labels_variable(name, name.capitalize(), _QUERIES[name])
+
+
+def _currency(page: Page) -> builders.QueryVariable:
+    """One currency, dollars where there are any: Grafana chooses the first where its choice is not among the values."""
+    return (
+        builders.QueryVariable("currency")
+        .label("Currency")
+        .datasource(DATASOURCE)
+        .query({"query": "label_values(acp_proxy_cost_total, currency)", "refId": "currency-values"})
+        .refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(model.VariableSort.ALPHABETICAL_CASE_INSENSITIVE_ASC)
+        .multi(False)
+        .include_all(False)
+        .hide(model.VariableHide.DONT_HIDE if page.money else model.VariableHide.HIDE_VARIABLE)
+        .current(model.VariableOption(selected=True, text="USD", value="USD"))
+    )
 
 
 def _link(title: str) -> builders.DashboardLink:
@@ -122,8 +140,8 @@ def _told(panel: AnyPanel) -> AnyPanel:
     """A panel says itself which variables do not narrow it, for its metrics do not have the label."""
     built = panel.build()
     asked = [target.expr for target in built.targets or () if isinstance(target, queries.Dataquery)]
-    labels = [LABELS[family] for expression in asked for family in families(expression) if LABELS[family]]
-    loose = [name for name in VARIABLES if any(name not in each for each in labels)]
+    known = [labels(family) for expression in asked for family in families(expression) if labels(family)]
+    loose = [name for name in VARIABLES if any(name not in each for each in known)]
     if not loose:
         return panel
     return panel.description(f"{built.description} Not narrowed by {_listed(loose)}.")

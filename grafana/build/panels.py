@@ -93,7 +93,7 @@ P = TypeVar("P", bound=AnyPanel)
 
 
 def figure(title: str, about: str, query: Query, look: Looks) -> stat.Panel:
-    """One number, or one for each currency; of money with its name, also where there is only one."""
+    """One number; of money with the name of its currency."""
     named = look.unit == COST
     panel = (
         stat.Panel()
@@ -131,15 +131,8 @@ def lines(title: str, about: str, queries: Sequence[Query], look: Looks, *, spar
     return dressed(panel, title, about, queries, look)
 
 
-_POINTS = {"custom.drawStyle": "points", "custom.pointSize": 6, "custom.stacking": {"mode": "none", "group": "A"}}
-
-
 def bars(title: str, about: str, query: Query, look: Looks, *, points: int = 80, wide: bool = True) -> timeseries.Panel:
-    """What was gained in each step, stacked; a bar begins where its time begins. The legend adds them up.
-
-    Of money only dollars are bars. Other currencies have an axis of their own, and would hide what they stand before:
-    they are points.
-    """
+    """What was gained in each step, stacked; a bar begins where its time begins. The legend adds them up."""
     panel = (
         timeseries.Panel()
         .draw_style(looks.GraphDrawStyle.BARS)
@@ -152,8 +145,6 @@ def bars(title: str, about: str, query: Query, look: Looks, *, points: int = 80,
         .legend(_legend(["sum"], beside=wide))
         .tooltip(_tooltip())
     )
-    if look.unit == COST:
-        panel = panel.override_by_regexp("/^(?!.*USD$)/", [model.DynamicConfigValue(*each) for each in _POINTS.items()])
     return dressed(panel, title, about, [query], look)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from grafana.build.metrics import LABELS, family
+from grafana.build.metrics import family, labels
 
-VARIABLES = ("team", "agent", "model")
+VARIABLES = ("team", "agent", "model", "user")
+CURRENCY = 'currency="$currency"'  # one at a time: amounts of two have no common scale
 SHOWN = "$__range"  # the time range of the dashboard
 STEP = "$__interval"  # the width of a bar
 RATES = (
@@ -16,8 +17,14 @@ _WATCHED = "acp_proxy_ledger_up"  # 1 while the exporter reads its ledger: a ser
 
 
 def series(name: str, *matchers: str) -> str:
-    """A selector, narrowed by each variable that the family has a label for: `{team=~"$team", …}`."""
-    narrowed = [f'{label}=~"${label}"' for label in VARIABLES if label in LABELS[family(name)]]
+    """A selector, narrowed by each variable that the family has a label for: `{team=~"$team", …}`.
+
+    `user=~".*"` also finds series without the label `user`.
+    """
+    known = labels(family(name))
+    narrowed = [f'{label}=~"${label}"' for label in VARIABLES if label in known]
+    if "currency" in known:
+        narrowed.append(CURRENCY)
     inside = ", ".join((*narrowed, *matchers))
     return f"{name}{{{inside}}}" if inside else name
 
@@ -57,9 +64,9 @@ def rate(selector: str, by: Iterable[str] = ()) -> str:
     return _added(by, f"rate({selector}[$__rate_interval])")
 
 
-def top(n: int, expression: str, within: Sequence[str] = ()) -> str:
-    """The `n` largest, the largest first; amounts of different currencies are only compared `within` one."""
-    return f"sort_desc(topk{_labels(within)} ({n}, {expression}))"
+def top(n: int, expression: str) -> str:
+    """The `n` largest, the largest first."""
+    return f"sort_desc(topk({n}, {expression}))"
 
 
 def month_end(selector: str, by: Iterable[str] = ()) -> str:
@@ -68,8 +75,8 @@ def month_end(selector: str, by: Iterable[str] = ()) -> str:
     For a panel whose time range is the month so far. Of less than seven days it is the pace of those that are known,
     of less than one it is as if a whole day had no more.
     """
-    labels = tuple(by)
-    so_far, week = gained(selector, labels), gained(selector, labels, "7d")
+    kept = tuple(by)
+    so_far, week = gained(selector, kept), gained(selector, kept, "7d")
     hours = f"scalar(clamp_min(max(count_over_time({_WATCHED}[7d:1h])) or vector(24), 24))"
     left = f"(scalar(days_in_month()) * 24 - {SHOWN}_s / 3600)"
     return f"{so_far} + ({week} / {hours} * {left} or {so_far} * 0)"

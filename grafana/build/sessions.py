@@ -58,7 +58,7 @@ def _figures() -> Row:
 
 
 def _costs() -> Row:
-    buckets = gained(series("acp_proxy_turn_cost_bucket", 'currency="USD"'), ["le"], STEP)
+    buckets = gained(series("acp_proxy_turn_cost_bucket"), ["le"], STEP)
     spread = Query(buckets, "{{le}}")
     over_time = Query(present(gained_ahead(COSTS, ["agent", "currency"])), "{{agent}} {{currency}}")
     return Row(
@@ -71,10 +71,10 @@ def _costs() -> Row:
             (
                 10,
                 heat(
-                    "Cost of turns",
-                    f"In dollars; other currencies are not here. {_TURN_COST}",
+                    "Cost of turns, $currency",
+                    f"In the chosen currency. {_TURN_COST}",
                     spread,
-                    Looks("currencyUSD", step="1h"),
+                    Looks("none", step="1h"),
                 ),
             ),
         ),

@@ -27,22 +27,22 @@ TOKEN_BARS = Looks(TOKENS, step="1h", none="none")
 
 
 def spent() -> stat.Panel:
-    return figure("Spent", f"In the time range. {COUNTED}", _each_currency(gained(COSTS, ["currency"])), MONEY)
+    return figure("Spent", f"In the time range. {COUNTED}", _with_currency(gained(COSTS, ["currency"])), MONEY)
 
 
 def this_month() -> stat.Panel:
     about = f"Since the first of the month. {COUNTED}"
-    return figure("This month so far", about, _each_currency(gained(COSTS, ["currency"])), THIS_MONTH)
+    return figure("This month so far", about, _with_currency(gained(COSTS, ["currency"])), THIS_MONTH)
 
 
 def projected() -> stat.Panel:
     about = f"This month so far, and the pace of the last 7 days for what is left of it. {COUNTED}"
-    return figure("Month end, projected", about, _each_currency(month_end(COSTS, ["currency"])), THIS_MONTH)
+    return figure("Month end, projected", about, _with_currency(month_end(COSTS, ["currency"])), THIS_MONTH)
 
 
 def dearest(label: str, title: str) -> bargauge.Panel:
-    expression = top(10, present(gained(COSTS, [label, "currency"])), ["currency"])
-    about = f"The ten that cost most in the time range; of each currency, and all on one scale. {COUNTED}"
+    expression = top(10, present(gained(COSTS, [label, "currency"])))
+    about = f"The ten that cost most in the time range. {COUNTED}"
     return ranking(title, about, Query(expression, f"{{{{{label}}}}} {{{{currency}}}}", at_end=True), MONEY_BARS)
 
 
@@ -63,5 +63,5 @@ def cache_hits(over: str, *by: str) -> str:
     return share(gained(read, by, over), gained(all_input, by, over))
 
 
-def _each_currency(expression: str) -> Query:
+def _with_currency(expression: str) -> Query:
     return Query(expression, "{{currency}}", at_end=True)

@@ -94,5 +94,5 @@ def _properties(column: Column) -> list[model.DynamicConfigValue]:
 
 def _address(title: str, label: str) -> str:
     """Of a dashboard in the time range that is shown, with what is chosen here, and of `label` the value of a cell."""
-    kept = [f"${{{name}:queryparam}}" for name in ("datasource", *VARIABLES) if name != label]
+    kept = [f"${{{name}:queryparam}}" for name in ("datasource", *VARIABLES, "currency") if name != label]
     return f"/d/{UIDS[title]}?{'&'.join(('${__url_time_range}', *kept, f'var-{label}=${{__value.raw:percentencode}}'))}"

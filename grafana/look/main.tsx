@@ -39,7 +39,7 @@ function variable(each: any) {
     case 'datasource':
       return new DataSourceVariable({ ...common, pluginId: 'prometheus', value: 'prom', text: 'prom' });
     case 'query':
-      return new QueryVariable({ ...common, datasource: source.getRef(), query: each.query, allValue: each.allValue, defaultToAll: each.includeAll });
+      return new QueryVariable({ ...common, datasource: source.getRef(), query: each.query, allValue: each.allValue, defaultToAll: each.includeAll, ...(each.includeAll ? {} : { value: each.current.value, text: each.current.text }) });
     default:
       return new CustomVariable({ ...common, query: each.query, value: each.current?.value, text: each.current?.text });
   }

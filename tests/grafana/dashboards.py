@@ -65,7 +65,8 @@ def chosen(seconds: int, step: int, **values: str) -> dict[str, str]:
         "__range_s": f"{seconds}",
         "__interval": f"{step}s",
         "__rate_interval": f"{max(step, 60)}s",
-        **dict.fromkeys(("team", "agent", "model", "budget"), ".*"),
+        **dict.fromkeys(("team", "agent", "model", "user", "budget"), ".*"),
+        "currency": "USD",
         "pace": "86400",
         **values,
     }

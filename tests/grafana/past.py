@@ -49,9 +49,9 @@ url = "https://hooks.example.com/alerts"
 """
 
 
-def configured(home: Path, url: str) -> Config:
+def configured(home: Path, url: str, more: str = "") -> Config:
     file = home / "past.toml"
-    file.write_text(CONFIG)
+    file.write_text(CONFIG + more)
     return load({"config": str(file), "ledger": url}, {"HOME": str(home), "USER": "lead"}, admin_file=home / "none")
 
 

@@ -15,7 +15,7 @@ import pytest
 from promql_parser import AggregateExpr, Expr, MatchOp, VectorSelector
 
 from acp_proxy.text.figures import context_level
-from grafana.build.metrics import LABELS, family
+from grafana.build.metrics import LABELS, family, labels
 from grafana.build.names import UIDS
 from tests.grafana import strict
 from tests.grafana.dashboards import (
@@ -104,8 +104,8 @@ def test_the_data_source_is_chosen_by_the_reader(path: Path) -> None:
 
 
 @each_dashboard
-def test_team_agent_and_model_can_be_chosen_several_at_once_or_all(path: Path) -> None:
-    for name in ("team", "agent", "model"):
+def test_team_agent_model_and_user_can_be_chosen_several_at_once_or_all(path: Path) -> None:
+    for name in ("team", "agent", "model", "user"):
         variable = variables(load(path))[name]
         assert (variable["multi"], variable["includeAll"], variable["allValue"]) == (True, True, ".*")
 
@@ -134,7 +134,14 @@ def test_links_of_cells_lead_to_variables_that_the_other_dashboard_has(path: Pat
 def test_links_of_cells_keep_what_else_is_chosen(path: Path) -> None:
     for url in re.findall(r"/d/[\w-]+\?[^\"]*", path.read_text(encoding="utf-8")):
         kept = re.findall(r"\$\{(\w+):queryparam\}|var-(\w+)=", url)
-        assert sorted(name for names in kept for name in names if name) == ["agent", "datasource", "model", "team"]
+        assert sorted(name for names in kept for name in names if name) == [
+            "agent",
+            "currency",
+            "datasource",
+            "model",
+            "team",
+            "user",
+        ]
 
 
 @each_dashboard
@@ -236,8 +243,43 @@ def test_a_query_only_asks_for_what_the_exporter_has() -> None:
         for selector in _selectors(_parsed(target)):
             name = selector.name or ""
             if name not in OF_PROMETHEUS:
-                known = {*LABELS[family(name)], *OF_TARGETS}
+                known = {*labels(family(name)), *OF_TARGETS}
                 assert {matcher.name for matcher in selector.matchers.matchers} <= known, target.name
+
+
+@each_dashboard
+def test_one_currency_is_chosen_and_dollars_at_first(path: Path) -> None:
+    variable = variables(load(path))["currency"]
+    assert (variable["multi"], variable["includeAll"], variable["current"]["value"]) == (False, False, "USD")
+
+
+@each_dashboard
+def test_a_choice_of_currency_is_only_shown_where_there_is_money(path: Path) -> None:
+    dashboard = load(path)
+    money = any("$currency" in target["expr"] for panel in panels(dashboard) for target in panel["targets"])
+    assert (variables(dashboard)["currency"].get("hide", 0) == 0) == money
+
+
+def test_every_amount_of_money_is_in_the_chosen_currency() -> None:
+    for target in ALL_TARGETS:
+        for selector in _selectors(_parsed(target)):
+            if "currency" in LABELS.get(family(selector.name or ""), ()):
+                exact = {each.name: each.value for each in selector.matchers.matchers if each.op == MatchOp.Equal}
+                assert exact.get("currency") == "USD", target.name
+
+
+@each_dashboard
+def test_amounts_of_budgets_in_different_units_share_no_axis(path: Path) -> None:
+    """A share of what is allowed has no unit; an amount stands in a table, beside its unit."""
+    for panel in panels(load(path)):
+        amounts = [target["expr"] for target in panel["targets"] if _in_units(target["expr"])]
+        if amounts and panel["fieldConfig"]["defaults"]["unit"] != "percentunit" and panel["type"] != "stat":
+            assert panel["type"] == "table", panel["title"]
+            assert all("unit" in amount for amount in amounts), panel["title"]
+
+
+def _in_units(expression: str) -> bool:
+    return any("unit" in LABELS.get(family(name), ()) for name in re.findall(r"acp_proxy_\w+", expression))
 
 
 def test_money_of_several_currencies_and_amounts_of_several_units_are_never_added_up() -> None:

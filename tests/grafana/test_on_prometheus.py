@@ -27,6 +27,8 @@ pytestmark = [pytest.mark.needs("prometheus", "promtool"), pytest.mark.xdist_gro
 # Hours before the end: all that was scraped, parts of it, one that begins before anything was.
 WINDOWS = [(FIRST_SCRAPE, NOW), (NOW - 7 * HOUR, NOW), (NOW - 9 * HOUR, NOW - 2 * HOUR), (NOW - HOUR, NOW)]
 OF_TARGETS = {"__name__", "job", "instance", "le"}
+# What finds nothing, as the exporter does not tell users apart unless it is told to.
+WITH_USERS = [target.name for target in ALL_TARGETS if target.panel == "Cost by user"]
 TOO_EARLY = (BEGIN - HOUR, NOW)
 
 
@@ -46,6 +48,16 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
     ledger.close()
 
 
+@pytest.fixture(scope="module")
+def with_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
+    home = tmp_path_factory.mktemp("users")
+    config = past.configured(home, f"sqlite:///{home}/ledger.db", "[metrics]\nuser_label = true\n")
+    ledger = past.opened(config)
+    with prometheus(home, history="".join(past.scraped(ledger, config))) as server:
+        yield Past(server, ledger)
+    ledger.close()
+
+
 def test_a_query_finds_something_and_its_legend_names_labels(before: Past) -> None:
     nothing, unnamed = [], []
     for target in ALL_TARGETS:
@@ -56,7 +68,7 @@ def test_a_query_finds_something_and_its_legend_names_labels(before: Past) -> No
         named = set(re.findall(r"\{\{(\w+)\}\}", target.legend))
         if not all(named <= each.labels.keys() for each in found):
             unnamed.append(target.name)
-    assert (nothing, unnamed) == ([], [])
+    assert (nothing, unnamed) == (WITH_USERS, [])
 
 
 def test_families_and_their_labels_are_those_that_the_dashboards_are_made_from(before: Past) -> None:
@@ -73,7 +85,8 @@ def test_each_variable_has_values_to_choose_from(before: Past, path: Path) -> No
             text = filled(variable["query"]["query"], chosen(HOUR, 60))
             parts = re.fullmatch(r"label_values\((.+), (\w+)\)", text)
             assert parts, text
-            assert before.server.get(f"label/{parts[2]}/values", **{"match[]": parts[1]})
+            found = before.server.get(f"label/{parts[2]}/values", **{"match[]": parts[1]})
+            assert bool(found) == (parts[2] != "user"), text
 
 
 @pytest.mark.parametrize(("since", "until"), WINDOWS)
@@ -98,10 +111,50 @@ def test_money_of_a_time_range_is_that_of_the_report(
         (*((line.key,) if by else ()), money.currency): Decimal(money.nano) / NANO
         for line in _lines(before.ledger, by, since, until)
         for money in line.costs
-        if money.nano
+        if money.nano and money.currency == "USD"
     }
     assert found.keys() == expected.keys()
     assert all(_same(found[key], expected[key]) for key in expected)
+
+
+def test_another_currency_is_chosen_by_its_name(before: Past) -> None:
+    since = NOW - 7 * HOUR
+    target = _target("Fleet", "Spent")
+    (found,) = before.server.query(filled(target.expression, chosen(NOW - since, HOUR, currency="credits")), at=NOW)
+    (known,) = _lines(before.ledger, (), since, NOW)
+    (nano,) = [money.nano for money in known.costs if money.currency == "credits"]
+    assert (found.labels["currency"], _same(found.value, Decimal(nano) / NANO)) == ("credits", True)
+
+
+@pytest.mark.parametrize(("since", "until"), WINDOWS)
+def test_money_of_users_is_that_of_the_report_where_the_exporter_tells_them_apart(
+    with_users: Past, since: int, until: int
+) -> None:
+    found: dict[str, Decimal] = {}
+    for each in _instant(with_users.server, _target("Team chargeback", "Cost by user"), since, until):
+        found[each.labels["user"]] = found.get(each.labels["user"], Decimal()) + each.value
+    expected = {
+        line.key: Decimal(money.nano) / NANO
+        for line in _lines(with_users.ledger, ("user",), since, until)
+        for money in line.costs
+        if money.nano and money.currency == "USD"
+    }
+    assert len(expected) > 1
+    assert found.keys() == expected.keys()
+    assert all(_same(found[key], expected[key]) for key in expected)
+
+
+def test_a_chosen_user_narrows_money_tokens_and_turns(with_users: Past) -> None:
+    since = NOW - 7 * HOUR
+    jo = chosen(NOW - since, HOUR, user="jo")
+    (line,) = [each for each in _lines(with_users.ledger, ("user",), since, NOW) if each.key == "jo"]
+
+    def figure(panel: str) -> Decimal:
+        (only,) = with_users.server.query(filled(_target("Fleet", panel).expression, jo), at=NOW)
+        return only.value
+
+    assert (int(figure("Turns")), int(figure("Tokens"))) == (line.turns, line.usage.total)
+    assert _same(figure("Spent"), _dollars(line))
 
 
 @pytest.mark.parametrize(("since", "until"), WINDOWS)
@@ -130,7 +183,7 @@ def test_bars_add_up_to_the_total(before: Past, dashboard: str, panel: str, labe
         (line.key, money.currency): Decimal(money.nano) / NANO
         for line in _lines(before.ledger, (label,), since, until)
         for money in line.costs
-        if money.nano
+        if money.nano and money.currency == "USD"
     }
     assert sums.keys() == expected.keys()
     assert all(_same(Decimal(sums[key]), expected[key]) for key in expected)
@@ -171,7 +224,7 @@ def test_every_query_finds_something_in_scrapes_of_a_running_serve(tmp_path: Pat
         end = float(at.value) + 2
         empty = [target.name for target in ALL_TARGETS if not _asked(server, target, end - 120, end, 15)]
     ledger.close()
-    assert empty == []
+    assert empty == WITH_USERS
 
 
 def _asked(
