@@ -1,0 +1,19 @@
+"""The readers of books that are lines, and what their agents write into no book."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from acp_proxy.books import claude
+from tests.books.recorded import Files, Read
+
+
+class Reader(NamedTuple):
+    files: Files
+    read: Read
+    missing: frozenset[str]  # `what` of calls that the model server served, and that stand in no book
+
+
+READERS = {
+    "claude": Reader(claude.files, claude.read, frozenset({"title", "suggestion", "review", "compaction"})),
+}
