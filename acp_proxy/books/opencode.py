@@ -1,0 +1,185 @@
+"""OpenCode's book: `opencode.db`, one message of the assistant per model call. Seen in 1.18.33.
+
+Calls for titles are in no table. A call that was cut short, failed, or still runs has no tokens yet, and is none here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct, ValidationError
+
+from acp_proxy.books import Call, CallKind, NotUnderstood
+from acp_proxy.books.databases import missing
+from acp_proxy.core.money import Money
+from acp_proxy.core.usage import Usage
+from acp_proxy.system.decoding import json_decoder
+
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Milliseconds = Annotated[int, Meta(ge=0, le=2**53 // 1000)]
+
+_WANTED = {
+    "message": ("id", "session_id", "data"),
+    "session": ("id", "parent_id", "directory", "version", "time_created"),
+}
+
+# What is asked of a message's JSON leaves SQLite as a JSON array of these values; texts of the session stay where they
+# are. A fork has copies of its parent's messages, so the older session comes first.
+_MESSAGES = """
+SELECT message.session_id, session.parent_id, session.directory, session.version,
+       CASE WHEN json_valid(message.data) THEN json_extract(message.data,
+         '$.role', '$.time', '$.tokens', '$.cost', '$.providerID', '$.modelID', '$.finish', '$.summary') END
+FROM message LEFT JOIN session ON session.id = message.session_id
+ORDER BY session.time_created, message.session_id, message.id
+"""
+
+
+class _Origin(Struct, frozen=True):
+    """The session of a message; but for its id None where it has no row any more."""
+
+    session: str
+    parent: str | None
+    directory: str | None
+    version: str | None
+
+
+class _Time(Struct):
+    created: Milliseconds
+    completed: Milliseconds | None = None
+
+
+class _Cache(Struct):
+    read: Count
+    write: Count
+
+
+class _Tokens(Struct):
+    input: Count
+    output: Count
+    reasoning: Count
+    cache: _Cache
+    total: Count | None = None
+
+
+class _Role(Struct, array_like=True):
+    role: str
+
+
+class _Assistant(Struct, array_like=True):
+    role: str
+    time: _Time
+    tokens: _Tokens
+    cost: Decimal
+    provider: str
+    model: str
+    finish: str | None
+    summary: bool | None
+
+
+def files(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Its databases: one, or one per release channel."""
+    return databases("opencode", "OPENCODE_DB", home, environ)
+
+
+def databases(name: str, variable: str, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Those of an agent made from OpenCode, in its directory `name`; the `variable` names another file."""
+    directory = Path(environ.get("XDG_DATA_HOME") or home / ".local/share") / name
+    if chosen := environ.get(variable):
+        yield directory / chosen  # a relative path is one in the directory
+    else:
+        yield from sorted(path for path in directory.glob("*.db") if path.name.startswith((name, "opencode")))
+
+
+def read(connection: sqlite3.Connection) -> Iterator[Call | NotUnderstood]:
+    """Each call once, under the session that made it."""
+    if absent := missing(connection, _WANTED):
+        yield NotUnderstood(f"expected {absent}", _last_version(connection))
+        return
+    seen: set[str] = set()
+    for *origin, told in connection.execute(_MESSAGES):
+        session = _Origin(*origin)
+        try:
+            call = _call(session, told)
+        except ValueError as error:
+            yield NotUnderstood(_expected(error), session.version)
+            continue
+        if call is not None and call.id not in seen:
+            seen.add(call.id)
+            yield call
+
+
+def _call(origin: _Origin, told: str | None) -> Call | None:
+    """None: the message is of another role, or its call has told no tokens. Raises ValueError."""
+    if told is None:
+        raise ValueError("expected JSON in column data of table message")
+    if json_decoder(_Role).decode(told).role != "assistant":
+        return None
+    message = json_decoder(_Assistant).decode(told)
+    usage = _usage(message.tokens)
+    created, completed = message.time.created, message.time.completed
+    if message.finish is None and (completed is None or not usage.total):
+        return None
+    if not usage.total:
+        raise ValueError("expected tokens of a finished call")
+    ended = created if completed is None else completed  # its tools may still run
+    model = f"{message.provider}/{message.model}"
+    return Call(
+        # Copies in a fork have ids of their own, and all of these in common.
+        id=" ".join(map(str, (created, model, *_counts(usage), message.cost))),
+        session=origin.session,
+        at=ended * 1_000_000,
+        model=model,
+        usage=usage,
+        kind=_kind(message, origin.parent),
+        cost=_cost(message.cost),
+        parent=origin.parent,
+        version=origin.version,
+        cwd=origin.directory,
+    )
+
+
+def _usage(tokens: _Tokens) -> Usage:
+    """Older versions counted thinking inside the output too, on some routes; where a total is told, it says which."""
+    prompt = tokens.input + tokens.cache.read + tokens.cache.write
+    output, thought = tokens.output, tokens.reasoning
+    if thought and tokens.total != prompt + output + thought:
+        if tokens.total != prompt + output or thought > output:
+            raise ValueError("expected a total that says whether thinking is inside the output")
+        output -= thought
+    return Usage(tokens.input, tokens.cache.read, tokens.cache.write, output, thought)
+
+
+def _cost(told: Decimal) -> Money | None:
+    """It says 0 where it knows no price."""
+    if not told:
+        return None
+    try:
+        return Money.of(told, "USD")
+    except ValueError as error:
+        raise ValueError("expected a cost in US dollars") from error
+
+
+def _counts(usage: Usage) -> tuple[int, ...]:
+    return usage.input, usage.cached_read, usage.cached_write, usage.output, usage.thought
+
+
+def _kind(message: _Assistant, parent: str | None) -> CallKind:
+    if message.summary:
+        return "compaction"
+    return "subagent" if parent is not None else "main"
+
+
+def _expected(error: ValueError) -> str:
+    """Of msgspec it names types and places, never a value."""
+    return f"a message of another form: {error}" if isinstance(error, ValidationError) else str(error)
+
+
+def _last_version(connection: sqlite3.Connection) -> str | None:
+    if missing(connection, {"session": ("version", "time_created")}):
+        return None
+    row = connection.execute("SELECT version FROM session ORDER BY time_created DESC LIMIT 1").fetchone()
+    return None if row is None else str(row[0])
