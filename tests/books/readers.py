@@ -15,5 +15,7 @@ class Reader(NamedTuple):
 
 
 READERS = {
-    "claude": Reader(claude.files, claude.read, frozenset({"title", "suggestion", "review", "compaction"})),
+    "claude": Reader(
+        claude.files, claude.read, frozenset({"title", "suggestion", "review", "compaction", "broken off"})
+    ),
 }
