@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypeVar
 
-from msgspec import DecodeError, Meta, Struct
+from msgspec import DecodeError, Meta, Raw, Struct
 
 from acp_proxy.system.decoding import json_decoder
 
@@ -34,7 +34,7 @@ class Damaged(Struct, frozen=True):
     line: bytes
 
 
-def decoded(line: bytes, kind: type[T]) -> T | None:
+def decoded(line: bytes | Raw, kind: type[T]) -> T | None:
     """None where it is not that kind."""
     try:
         return json_decoder(kind).decode(line)

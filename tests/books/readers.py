@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from acp_proxy.books import claude
+from acp_proxy.books import claude, codex
 from tests.books.recorded import Files, Read
 
 
@@ -18,4 +18,5 @@ READERS = {
     "claude": Reader(
         claude.files, claude.read, frozenset({"title", "suggestion", "review", "compaction", "broken off"})
     ),
+    "codex": Reader(codex.files, codex.read, frozenset({"title", "cut short"})),
 }

@@ -22,6 +22,11 @@ def told(read: Read, data: bytes) -> list[Call | NotUnderstood]:
     return list(read(BytesIO(data)))
 
 
+def known_at_once(of: list[Call | NotUnderstood]) -> list[object]:
+    """Without the kind: that a call was a compaction may stand after it."""
+    return [(call.id, call.session, call.at, call.usage) if isinstance(call, Call) else call for call in of]
+
+
 def replaced(data: bytes, at: int, by: bytes) -> bytes:
     at %= len(data) + 1
     return data[:at] + by + data[at + len(by) :]
@@ -46,8 +51,8 @@ def test_a_book_that_is_cut_at_any_byte_tells_the_calls_before_the_cut(agent: st
     @settings(max_examples=60, deadline=None)
     @given(st.sampled_from(BOOKS[agent]), st.integers(0, 2**20))
     def holds(data: bytes, at: int) -> None:
-        before = told(read, data[: at % (len(data) + 1)])
-        assert before == told(read, data)[: len(before)]
+        before = known_at_once(told(read, data[: at % (len(data) + 1)]))
+        assert before == known_at_once(told(read, data))[: len(before)]
 
     holds()
 
@@ -56,12 +61,12 @@ def test_a_book_that_is_cut_at_any_byte_tells_the_calls_before_the_cut(agent: st
 def test_each_cut_within_the_last_call_tells_all_calls_before_it_and_no_damage(agent: str) -> None:
     read = READERS[agent].read
     lines = BytesIO(max(BOOKS[agent], key=lambda data: len(told(read, data)))).readlines()
-    whole = told(read, b"".join(lines))
-    last = max(index for index in range(len(lines)) if told(read, b"".join(lines[:index])) != whole)
+    whole = known_at_once(told(read, b"".join(lines)))
+    last = max(index for index in range(len(lines)) if known_at_once(told(read, b"".join(lines[:index]))) != whole)
     before = b"".join(lines[:last])
-    assert told(read, before) == whole[:-1]
+    assert known_at_once(told(read, before)) == whole[:-1]
     for cut in range(0, len(lines[last]) - 1, 7):
-        assert told(read, before + lines[last][:cut]) == whole[:-1]
+        assert known_at_once(told(read, before + lines[last][:cut])) == whole[:-1]
 
 
 @each_of(READERS)
