@@ -1,6 +1,6 @@
-"""OpenCode's book: `opencode.db`, one message of the assistant per model call. Seen in 1.18.33.
+"""OpenCode's book: `opencode.db`. A message of the assistant has a part `step-finish` per model call. Seen in 1.18.33.
 
-Calls for titles are in no table. A call that was cut short, failed, or still runs has no tokens yet, and is none here.
+Calls for titles are in no table. A call that was cut short, failed, or still runs has no such part, and is none here.
 """
 
 from __future__ import annotations
@@ -24,15 +24,19 @@ Milliseconds = Annotated[int, Meta(ge=0, le=2**53 // 1000)]
 
 _WANTED = {
     "message": ("id", "session_id", "data"),
+    "part": ("message_id", "data"),
     "session": ("id", "parent_id", "directory", "version", "time_created"),
 }
 
-# What is asked of a message's JSON leaves SQLite as a JSON array of these values; texts of the session stay where they
-# are. A fork has copies of its parent's messages, so the older session comes first.
+# What is asked of JSON leaves SQLite as JSON arrays of these values; texts of the session stay where they are. A fork
+# has copies of its parent's messages, so the older session comes first.
 _MESSAGES = """
 SELECT message.session_id, session.parent_id, session.directory, session.version,
-       CASE WHEN json_valid(message.data) THEN json_extract(message.data,
-         '$.role', '$.time', '$.tokens', '$.cost', '$.providerID', '$.modelID', '$.finish', '$.summary') END
+       CASE WHEN json_valid(message.data) THEN json_extract(
+         message.data, '$.role', '$.time', '$.providerID', '$.modelID', '$.finish', '$.summary') END,
+       (SELECT json_group_array(json_extract(part.data, '$.tokens', '$.cost')) FROM part
+        WHERE part.message_id = message.id
+          AND CASE WHEN json_valid(part.data) THEN json_extract(part.data, '$.type') = 'step-finish' END)
 FROM message LEFT JOIN session ON session.id = message.session_id
 ORDER BY session.time_created, message.session_id, message.id
 """
@@ -72,12 +76,15 @@ class _Role(Struct, array_like=True):
 class _Assistant(Struct, array_like=True):
     role: str
     time: _Time
-    tokens: _Tokens
-    cost: Decimal
     provider: str
     model: str
     finish: str | None
     summary: bool | None
+
+
+class _Step(Struct, array_like=True):
+    tokens: _Tokens
+    cost: Decimal  # of the message it is more: in Kilo also what its subagents cost
 
 
 def files(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
@@ -100,42 +107,47 @@ def read(connection: sqlite3.Connection) -> Iterator[Call | NotUnderstood]:
         yield NotUnderstood(f"expected {absent}", _last_version(connection))
         return
     seen: set[str] = set()
-    for *origin, told in connection.execute(_MESSAGES):
-        session = _Origin(*origin)
+    for *about, told, steps in connection.execute(_MESSAGES):
+        origin = _Origin(*about)
         try:
-            call = _call(session, told)
+            calls = _calls(origin, told, steps)
         except ValueError as error:
-            yield NotUnderstood(_expected(error), session.version)
+            yield NotUnderstood(_expected(error), origin.version)
             continue
-        if call is not None and call.id not in seen:
-            seen.add(call.id)
-            yield call
+        for call in calls:
+            if call.id not in seen:
+                seen.add(call.id)
+                yield call
 
 
-def _call(origin: _Origin, told: str | None) -> Call | None:
-    """None: the message is of another role, or its call has told no tokens. Raises ValueError."""
+def _calls(origin: _Origin, told: str | None, steps: str) -> list[Call]:
+    """None of a message of another role, and of one whose call has no end. Raises ValueError."""
     if told is None:
         raise ValueError("expected JSON in column data of table message")
     if json_decoder(_Role).decode(told).role != "assistant":
-        return None
+        return []
     message = json_decoder(_Assistant).decode(told)
-    usage = _usage(message.tokens)
-    created, completed = message.time.created, message.time.completed
-    if message.finish is None and (completed is None or not usage.total):
-        return None
+    calls = [_call(origin, message, step) for step in json_decoder(list[_Step]).decode(steps)]
+    if message.finish is not None and not calls:
+        raise ValueError("expected a part with the end of a finished call")
+    return calls
+
+
+def _call(origin: _Origin, message: _Assistant, step: _Step) -> Call:
+    usage = _usage(step.tokens)
     if not usage.total:
         raise ValueError("expected tokens of a finished call")
-    ended = created if completed is None else completed  # its tools may still run
+    created, completed = message.time.created, message.time.completed
     model = f"{message.provider}/{message.model}"
     return Call(
-        # Copies in a fork have ids of their own, and all of these in common.
-        id=" ".join(map(str, (created, model, *_counts(usage), message.cost))),
+        # Copies in a fork have ids of their own, and all of these in common; in Kilo they have no cost.
+        id=" ".join(map(str, (created, model, *_counts(usage)))),
         session=origin.session,
-        at=ended * 1_000_000,
+        at=1_000_000 * (created if completed is None else completed),  # its tools may still run
         model=model,
         usage=usage,
         kind=_kind(message, origin.parent),
-        cost=_cost(message.cost),
+        cost=_cost(step.cost),
         parent=origin.parent,
         version=origin.version,
         cwd=origin.directory,

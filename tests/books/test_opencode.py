@@ -1,4 +1,4 @@
-"""OpenCode's book against what the model server told it."""
+"""The book of OpenCode and of Kilo against what the model server told it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from acp_proxy.books import Call, NotUnderstood, opencode
+from acp_proxy.books import Call, NotUnderstood, kilo, opencode
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from tests.books.served import DATABASES, Served, calls, family, served
 
-RECORDINGS = sorted(DATABASES.glob("opencode-*/*.db"))
+RECORDINGS = sorted([*DATABASES.glob("opencode-*/*.db"), *DATABASES.glob("kilo-*/*.db")])
 FORK = DATABASES / "opencode-1.18.33" / "fork-and-resume.db"
 # Nano-units a token, as the recordings' configuration has them: of input, cache read, cache write, output.
 PRICES = {"loopback/mock-large": (3000, 300, 0, 15000), "anth/mock-large": (3000, 300, 3750, 15000)}
@@ -60,6 +60,7 @@ def test_a_call_has_when_it_ended_its_directory_and_the_version_that_began_the_s
 
 
 TOKENS = {"input": 10, "output": 9, "reasoning": 4, "cache": {"read": 2, "write": 1}}
+WITH_TOTAL = TOKENS | {"total": 26}
 
 
 @pytest.mark.parametrize(
@@ -97,8 +98,8 @@ NOTHING = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write"
 @pytest.mark.parametrize(
     "message",
     [
-        {"error": {"name": "MessageAbortedError"}, "finish": None, "tokens": NOTHING, "cost": 0},
-        {"time": {"created": 1}, "finish": None, "tokens": NOTHING, "cost": 0},
+        {"error": {"name": "MessageAbortedError"}, "finish": None, "tokens": None},
+        {"time": {"created": 1}, "finish": None, "tokens": None},
         {"role": "user"},
     ],
     ids=["cut short", "running", "of the user"],
@@ -116,7 +117,7 @@ def test_a_message_without_usage_is_no_call(message: dict[str, Any], tmp_path: P
         {"tokens": {"input": 1}},
         {"tokens": TOKENS | {"input": -1, "total": 20}},
         {"tokens": TOKENS | {"input": "secret", "total": 20}},
-        {"tokens": None},
+        {"tokens": None},  # no such part
         {"time": {"created": "secret"}},
         {"cost": "secret"},
         {"cost": 1e300},
@@ -134,6 +135,14 @@ def test_a_message_of_another_form_is_not_understood_and_tells_nothing(message: 
     assert "secret" not in found.reason
 
 
+def test_a_message_of_two_steps_is_two_calls(tmp_path: Path) -> None:
+    path = _with_message(tmp_path)
+    part = {"type": "step-finish", "tokens": TOKENS | {"output": 10, "total": 27}, "cost": 0.5}
+    _run(path, "INSERT INTO part VALUES ('prt_2', 'msg_1', 'ses_1', 1, 1, ?)", json.dumps(part))
+    found = [(call.usage.output, call.cost) for call in _read(path) if isinstance(call, Call)]
+    assert found == [(9, Money.of("0.008136", "USD")), (10, Money.of("0.5", "USD"))]
+
+
 def test_a_message_that_is_no_json_is_not_understood_and_the_others_are_read(tmp_path: Path) -> None:
     path = _with_message(tmp_path)
     _run(path, "INSERT INTO message VALUES ('msg_2', 'ses_1', 1, 1, '{\"role\": \"assistant\", secret')")
@@ -145,6 +154,7 @@ def test_a_message_that_is_no_json_is_not_understood_and_the_others_are_read(tmp
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
+        ("DROP TABLE part", NotUnderstood("expected table part", "1.18.33")),
         ("ALTER TABLE message RENAME TO turn", NotUnderstood("expected table message", "1.18.33")),
         (
             "ALTER TABLE message RENAME COLUMN data TO body",
@@ -159,7 +169,7 @@ def test_a_message_that_is_no_json_is_not_understood_and_the_others_are_read(tmp
             NotUnderstood("expected column version of table session", None),
         ),
     ],
-    ids=["no table", "no data", "no parent", "no version"],
+    ids=["no parts", "no messages", "no data", "no parent", "no version"],
 )
 def test_another_schema_is_not_understood_once(change: str, expected: NotUnderstood, tmp_path: Path) -> None:
     path = _changed(FORK, tmp_path / "changed.db", change)
@@ -172,6 +182,15 @@ def test_it_is_found_in_its_data_directory_for_each_release_channel(tmp_path: Pa
     for name in ("opencode.db", "opencode-dev.db", "opencode.db-wal", "other.db"):
         (directory / name).touch()
     assert list(opencode.files(tmp_path, {})) == [directory / "opencode-dev.db", directory / "opencode.db"]
+
+
+def test_kilo_has_a_directory_of_its_own_and_may_have_an_older_database_by_the_other_name(tmp_path: Path) -> None:
+    directory = tmp_path / ".local/share/kilo"
+    directory.mkdir(parents=True)
+    for name in ("kilo.db", "opencode-dev.db"):
+        (directory / name).touch()
+    assert list(kilo.files(tmp_path, {})) == [directory / "kilo.db", directory / "opencode-dev.db"]
+    assert list(kilo.files(tmp_path, {"KILO_DB": "other.db"})) == [directory / "other.db"]
 
 
 def test_the_environment_says_where_else_it_is(tmp_path: Path) -> None:
@@ -193,20 +212,24 @@ def _price(model: str, usage: Usage) -> int:
     )
 
 
-def _with_message(tmp_path: Path, **different: Any) -> Path:
-    """A database of the real schema with one message of the assistant."""
+def _with_message(tmp_path: Path, tokens: Any = WITH_TOTAL, cost: Any = 0.008136, **different: Any) -> Path:
+    """A database of the real schema with one message of the assistant; without tokens it has no end."""
     message = {
         "role": "assistant",
         "time": {"created": 1795822368332, "completed": 1795822372818},
-        "tokens": TOKENS | {"total": 26},
-        "cost": 0.008136,
         "providerID": "loopback",
         "modelID": "mock-large",
         "finish": "stop",
     } | different
     path = _changed(FORK, tmp_path / "made.db", "DELETE FROM message")
+    _run(path, "DELETE FROM part")
     _run(path, "UPDATE session SET id = 'ses_1', parent_id = NULL WHERE id = (SELECT min(id) FROM session)")
     _run(path, "INSERT INTO message VALUES ('msg_1', 'ses_1', 1, 1, ?)", json.dumps(message))
+    parts: list[dict[str, Any]] = [{"type": "text", "text": "hello"}]
+    if tokens is not None:
+        parts.append({"type": "step-finish", "tokens": tokens, "cost": cost})
+    for number, part in enumerate(parts):
+        _run(path, "INSERT INTO part VALUES (?, 'msg_1', 'ses_1', 1, 1, ?)", f"prt_{number}", json.dumps(part))
     return path
 
 
