@@ -7,6 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
+def directories(root: Path) -> Iterator[Path]:
+    """Those in `root`, by name."""
+    try:
+        with os.scandir(root) as entries:
+            names = sorted(entry.name for entry in entries if _is_directory(entry))
+    except OSError:
+        return
+    yield from (root / name for name in names)
+
+
 def below(root: Path, suffix: str) -> Iterator[Path]:
     """Files before directories, each by name. A directory that cannot be read has none.
 

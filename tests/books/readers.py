@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from acp_proxy.books import claude, codex
+from acp_proxy.books import claude, codex, gemini
 from tests.books.recorded import Files, Read
 
 
@@ -19,4 +19,5 @@ READERS = {
         claude.files, claude.read, frozenset({"title", "suggestion", "review", "compaction", "broken off"})
     ),
     "codex": Reader(codex.files, codex.read, frozenset({"title", "cut short"})),
+    "gemini": Reader(gemini.files, gemini.read, frozenset({"router", "cut short", "deleted"})),
 }

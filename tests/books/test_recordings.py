@@ -36,9 +36,10 @@ def test_a_book_has_the_calls_that_were_served_session_by_session(case: tuple[st
 def test_each_call_is_of_the_kind_for_which_it_was_made(case: tuple[str, Path]) -> None:
     agent, recording = case
     reader = READERS[agent]
-    made_for = {call.usage: call.what for call in served(recording) if call.what not in reader.missing}
+    made_for = {(call.session, call.usage): call.what for call in served(recording) if call.what not in reader.missing}
     for call in calls(reader.files(recording / "home", {}), reader.read):
-        assert call.kind == KINDS.get(made_for[call.usage], made_for[call.usage]), call
+        what = made_for[call.session, call.usage]
+        assert call.kind == KINDS.get(what, what), call
 
 
 @each_of(READERS)
