@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -139,12 +138,13 @@ def _cost(told: Any) -> Money | None:
     """None where it knows no price."""
     if told is None:
         return None
-    if not isinstance(told, int | float) or told < 0:
-        raise ValueError("expected a cost in US dollars")
     try:
-        return Money.of(Decimal(repr(told)), "USD")
-    except ValueError as error:
-        raise ValueError("expected a cost in US dollars") from error
+        cost = Money.of(repr(told), "USD")
+    except ValueError:
+        cost = None
+    if cost is None or cost.nano < 0:
+        raise ValueError("expected a cost in US dollars")
+    return cost
 
 
 def _count(value: Any, column: str, unknown: int | None = None) -> int:

@@ -1,4 +1,4 @@
-"""OpenCode's book: `opencode.db`. A message of the assistant has a part `step-finish` per model call. Seen in 1.18.33.
+"""OpenCode's book: `opencode.db`, seen from 1.2.4 to 1.18.33. A message of the assistant ends each call with a part.
 
 Calls for titles are in no table. A call that was cut short, failed, or still runs has no such part, and is none here.
 """
@@ -15,11 +15,11 @@ from msgspec import Meta, Struct, ValidationError
 
 from acp_proxy.books import Call, CallKind, NotUnderstood
 from acp_proxy.books.databases import missing
+from acp_proxy.books.lines import Count
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.system.decoding import json_decoder
 
-Count = Annotated[int, Meta(ge=0, le=2**53)]
 Milliseconds = Annotated[int, Meta(ge=0, le=2**53 // 1000)]
 
 _WANTED = {
@@ -111,7 +111,7 @@ def read(connection: sqlite3.Connection) -> Iterator[Call | NotUnderstood]:
         origin = _Origin(*about)
         try:
             calls = _calls(origin, told, steps)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             yield NotUnderstood(_expected(error), origin.version)
             continue
         for call in calls:
@@ -147,7 +147,7 @@ def _call(origin: _Origin, message: _Assistant, step: _Step) -> Call:
         model=model,
         usage=usage,
         kind=_kind(message, origin.parent),
-        cost=_cost(step.cost),
+        cost=_cost(step.cost) if usage.output == step.tokens.output else None,  # else it has thinking twice
         parent=origin.parent,
         version=origin.version,
         cwd=origin.directory,
@@ -155,7 +155,7 @@ def _call(origin: _Origin, message: _Assistant, step: _Step) -> Call:
 
 
 def _usage(tokens: _Tokens) -> Usage:
-    """Older versions counted thinking inside the output too, on some routes; where a total is told, it says which."""
+    """Up to 1.3 thinking was counted inside the output too, on some routes. The total says which; up to 1.1 none is."""
     prompt = tokens.input + tokens.cache.read + tokens.cache.write
     output, thought = tokens.output, tokens.reasoning
     if thought and tokens.total != prompt + output + thought:
@@ -170,9 +170,12 @@ def _cost(told: Decimal) -> Money | None:
     if not told:
         return None
     try:
-        return Money.of(told, "USD")
-    except ValueError as error:
-        raise ValueError("expected a cost in US dollars") from error
+        cost = Money.of(told, "USD")
+    except ValueError:
+        cost = None
+    if cost is None or cost.nano < 0:
+        raise ValueError("expected a cost in US dollars")
+    return cost
 
 
 def _counts(usage: Usage) -> tuple[int, ...]:
@@ -185,9 +188,14 @@ def _kind(message: _Assistant, parent: str | None) -> CallKind:
     return "subagent" if parent is not None else "main"
 
 
-def _expected(error: ValueError) -> str:
+def _expected(error: ValueError | RecursionError) -> str:
     """Of msgspec it names types and places, never a value."""
-    return f"a message of another form: {error}" if isinstance(error, ValidationError) else str(error)
+    match error:
+        case ValidationError():
+            return f"a message of another form: {error}"
+        case RecursionError():
+            return "expected a message that is not nested so deeply"
+    return str(error)
 
 
 def _last_version(connection: sqlite3.Connection) -> str | None:

@@ -16,6 +16,7 @@ from acp_proxy.core.usage import Usage
 from tests.books.served import DATABASES, Served, calls, family, served
 
 RECORDINGS = sorted([*DATABASES.glob("opencode-*/*.db"), *DATABASES.glob("kilo-*/*.db")])
+DOUBLED = DATABASES / "opencode-1.2.4" / "fork.db"
 FORK = DATABASES / "opencode-1.18.33" / "fork-and-resume.db"
 # Nano-units a token, as the recordings' configuration has them: of input, cache read, cache write, output.
 PRICES = {"loopback/mock-large": (3000, 300, 0, 15000), "anth/mock-large": (3000, 300, 3750, 15000)}
@@ -29,10 +30,18 @@ def test_its_calls_are_those_that_were_served_session_by_session(recording: Path
     assert as_served
 
 
-@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize(
+    "recording",
+    [path for path in RECORDINGS if path != DOUBLED],
+    ids=lambda path: f"{path.parent.name}/{path.stem}",
+)
 def test_its_cost_is_that_of_the_tokens_at_the_configured_prices(recording: Path, tmp_path: Path) -> None:
     for call in calls(recording, opencode.read, tmp_path):
         assert call.cost == Money(_price(str(call.model), call.usage), "USD")
+
+
+def test_a_cost_that_has_thinking_twice_is_unknown(tmp_path: Path) -> None:
+    assert {call.cost for call in calls(DOUBLED, opencode.read, tmp_path)} == {None}
 
 
 def test_the_copies_in_a_fork_are_calls_of_the_session_that_made_them(tmp_path: Path) -> None:
@@ -121,11 +130,12 @@ def test_a_message_without_usage_is_no_call(message: dict[str, Any], tmp_path: P
         {"time": {"created": "secret"}},
         {"cost": "secret"},
         {"cost": 1e300},
+        {"cost": -1},
         {"modelID": None},
         {"role": None},
         {"role": ["secret"]},
     ],
-    ids=str,
+    ids=lambda message: str(message)[:60],
 )
 def test_a_message_of_another_form_is_not_understood_and_tells_nothing(message: dict[str, Any], tmp_path: Path) -> None:
     [found] = _read(_with_message(tmp_path, **message))
@@ -133,6 +143,15 @@ def test_a_message_of_another_form_is_not_understood_and_tells_nothing(message: 
     assert found.version == "1.18.33"
     assert found.reason.startswith(("expected ", "a message of another form: "))
     assert "secret" not in found.reason
+
+
+def test_what_is_nested_deeply_spoils_no_other_message(tmp_path: Path) -> None:
+    path = _with_message(tmp_path)
+    deep = '{"role": "assistant", "time": {"secret": ' + "[" * 1500 + "]" * 1500 + "}}"
+    _run(path, "INSERT INTO message VALUES ('msg_2', 'ses_1', 1, 1, ?)", deep)
+    call, other = _read(path)
+    assert isinstance(call, Call)
+    assert isinstance(other, NotUnderstood)
 
 
 def test_a_message_of_two_steps_is_two_calls(tmp_path: Path) -> None:
