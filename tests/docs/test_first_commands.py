@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -10,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.stranger import ROOT, bare, copy_of_the_repository
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SECONDS = 300
 
@@ -22,22 +22,7 @@ def first_commands() -> list[str]:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """The files that git knows, with what is not committed yet: an uncommitted mistake is to be found, too."""
-    files = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0")
-    for name in filter(None, files):
-        if (source := ROOT / name).is_file():
-            target = tmp_path / "clone" / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(source.read_bytes())
-            target.chmod(source.stat().st_mode)
-    return tmp_path / "clone"
-
-
-def bare(home: Path, *, path: str = "") -> dict[str, str]:
-    """Nothing but HOME and PATH, and what this machine's pip needs to find packages."""
-    home.mkdir(exist_ok=True)
-    packages = {name: value for name, value in os.environ.items() if name.startswith("PIP_") and "INDEX" in name}
-    return {"HOME": str(home), "PATH": path or f"{Path(sys.base_prefix) / 'bin'}:/usr/bin:/bin", **packages}
+    return copy_of_the_repository(tmp_path / "clone")
 
 
 def test_the_first_block_has_one_command_to_try_it_and_one_to_test_it() -> None:
