@@ -89,7 +89,7 @@ class SessionRestored(Struct, frozen=True):
 
 
 class SessionClosed(Struct, frozen=True):
-    """The client had it closed. Comes behind the ends of its turns, of which some agents tell later."""
+    """The client had it closed. Comes behind the ends of its turns, and behind `owed` answers to their prompts."""
 
     at: int
     session: str
@@ -222,6 +222,7 @@ class TurnEnded(Struct, frozen=True):
     tool_chars: int = 0  # tool input and output
     chars_since_report: int = 0  # all of them since the last `usage_update`
     behind: bool = False  # an older turn of the session goes on: what was reported meanwhile is that one's
+    owed: bool = False  # the agent has let go of its session; the answer to the prompt may still come
     duration: int | None = None  # ns by a clock that cannot be set, unlike that of `at`; None where there is none
 
     @property
@@ -243,6 +244,15 @@ class TurnEnded(Struct, frozen=True):
     def most_calls(self) -> int:
         """Of the model, as far as calls show: one, and one after each tool call; or each message is of its own."""
         return max(self.tool_calls + 1, self.messages)
+
+
+class AnsweredLate(Struct, frozen=True):
+    """An `owed` answer came, and says what its turn used, which has ended and may have been booked in part."""
+
+    at: int
+    session: str
+    turn: Turn
+    counters: Counters
 
 
 class PermissionRequested(Struct, frozen=True):
@@ -323,6 +333,7 @@ Event = (
     | Compacted
     | TurnEnding
     | TurnEnded
+    | AnsweredLate
     | PermissionRequested
     | PermissionAnswered
     | ConnectionClosed

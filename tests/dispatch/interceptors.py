@@ -14,6 +14,17 @@ OWN = b'{"own":1}'
 USED = {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}
 
 
+class Notes(Interceptor):
+    """Keeps what it is told, whole."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def on_event(self, event: Event) -> Iterable[Effect]:
+        self.events.append(event)
+        return ()
+
+
 class Speaks(Interceptor):
     """Says a word on every event of a type."""
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
-
-import pytest
 
 from acp_proxy.core.effects import Effect
 from acp_proxy.core.events import Event, TurnEnded, TurnEnding, TurnMetered, TurnStarted, UsageReported
 from acp_proxy.dispatch.accounting import AT_MOST
 from acp_proxy.interceptor import Interceptor
-from tests.core.story import CLAUDE_049, GEMINI, OPENCODE
-from tests.ends import SESSION, Ends, answer, chunk, encoded, prompt, request, update
+from tests.dispatch.interceptors import Notes
+from tests.ends import Ends, answer, chunk, encoded, prompt, update
 
 
 class Listens(Interceptor):
@@ -32,17 +29,6 @@ class ListensToTurns(Listens):
 
 class ListensToNonsense(Listens):
     event_types = 7  # type: ignore[assignment]  # what a package of somebody else's may do
-
-
-class Notes(Interceptor):
-    """Keeps what it is told, whole."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def on_event(self, event: Event) -> Iterable[Effect]:
-        self.events.append(event)
-        return ()
 
 
 class Silent(Interceptor):
@@ -153,24 +139,3 @@ def test_no_more_than_so_many_lines_wait_to_be_accounted() -> None:
         assert UsageReported not in everything.heard
         ends.agent_says(update("usage_update", used=number, size=AT_MOST))
     assert everything.heard.count(UsageReported) == 1
-
-
-@pytest.mark.parametrize("agent", [CLAUDE_049, GEMINI, OPENCODE])
-@pytest.mark.parametrize("method", ["session/close", "session/delete"])
-def test_what_a_session_has_cost_is_booked_once_though_it_is_closed_in_mid_turn(
-    agent: tuple[str, str], method: str
-) -> None:
-    def costs(amount: float) -> Any:
-        return update("usage_update", used=1000, size=200_000, cost={"amount": amount, "currency": "USD"})
-
-    notes = Notes()
-    ends = Ends([notes])
-    ends.open_session(*agent)
-    ends.client_says(prompt(2))
-    ends.agent_says(chunk(), costs(5.0), answer(2, stopReason="end_turn"))
-    ends.client_says(prompt(3))
-    ends.agent_says(chunk(), costs(5.1))
-    ends.client_says(request(4, method, sessionId=SESSION))
-    ends.agent_says(answer(4), costs(5.2), answer(3, stopReason="cancelled"))
-    rows = [event.entry for event in notes.events if isinstance(event, TurnMetered)]
-    assert [[cost.text for cost in row.costs] for row in rows] == [["5"], ["0.2"]]

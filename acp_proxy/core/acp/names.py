@@ -86,3 +86,4 @@ INVALID_REQUEST: Mapping[str, Any] = {
     "message": "Invalid request: each has to be a line of its own, with an id of its own that is a text or an integer",
 }
 REQUEST_CANCELLED = -32800  # the error of a request that CANCEL_REQUEST has ended
+NOT_FOUND = -32002  # the error of a request that names a session which is not there

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from acp_proxy.core.acp.names import GOALS, IDLE, OPENINGS, STATE_UPDATE, STEERING, SUBAGENT_UPDATE
+from acp_proxy.core.acp.names import GOALS, IDLE, NOT_FOUND, OPENINGS, STATE_UPDATE, STEERING, SUBAGENT_UPDATE
 from acp_proxy.core.acp.values import first_object, label, mapping, session_id, storable, text
 from acp_proxy.core.events import Implementation, Meta, Opening
 from acp_proxy.core.jsonrpc import Message, Notification, Request, Response
@@ -72,6 +72,11 @@ def opening(method: str, params: Mapping[str, Any]) -> Opening | None:
     """How a client opens a session, if it does. v2 has one method for what are `load` and `resume` in v1."""
     how = OPENINGS.get(method)
     return "load" if how == "resume" and isinstance(params.get("replayFrom"), dict) else how
+
+
+def is_gone(error: Mapping[str, Any] | None) -> bool:
+    """Whether a session is closed or deleted by what the agent answers to that: one that it does not know is, too."""
+    return error is None or error.get("code") == NOT_FOUND
 
 
 def opened_session(result: Any) -> str | None:

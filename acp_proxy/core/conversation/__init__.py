@@ -6,7 +6,7 @@ numbers mean is not its business (`core/meter`). It takes any message without ra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -47,6 +47,10 @@ def _never(_: Response) -> bool:
 
 def _nothing(_: Response, _at: int) -> list[Event]:
     return []
+
+
+def _opening_ends(session: Session, before: Sequence[OpenTurn], response: Response) -> bool:
+    return response.error is None and any(turn in session.turns for turn in before)
 
 
 class _Asked(Struct, frozen=True):
@@ -224,7 +228,11 @@ class Conversation:
         return [Initialized(at, self._turns.version, client.who, agent.who, self._turns.version >= 2 or client.notices)]
 
     def _prompt_answered(self, session: Session, turn: OpenTurn, response: Response, at: int) -> list[Event]:
-        return [*self._turns.answered(session, turn, response, at), *self._let_go(session.root, at)]
+        if turn in session.root.left:
+            events = session.root.answered_late(turn, response, at)
+        else:
+            events = self._turns.answered(session, turn, response, at)
+        return [*events, *self._let_go(session.root, at)]
 
     def _opening(self, request: Request, how: Opening, name: str | None, at: int) -> list[Event]:
         cwd = acp.cwd_of(request.params)
@@ -233,15 +241,32 @@ class Conversation:
             return []
         if name is None:
             return []
-        closed: list[Event] = []
         if how == "fork":
             self._sessions.forks += 1
-        else:
-            session = self._sessions.named(name)
-            closed = self._closed_before(session, at)
-            session.replays += 1
-        self._ask(request, partial(self._opened, how, name, cwd))
+            self._ask(request, partial(self._opened, how, name, cwd))
+            return [SessionRequested(at, how, name)]
+        session = self._sessions.named(name)
+        closed = self._closed_before(session, at)
+        session.replays += 1
+        before = session.prompts
+        answered = partial(self._opened_again, session, before, partial(self._opened, how, name, cwd))
+        self._ask(request, answered, partial(_opening_ends, session, before), name)
         return [*closed, SessionRequested(at, how, name)]
+
+    def _opened_again(
+        self,
+        session: Session,
+        before: Sequence[OpenTurn],
+        opened: Callable[[Response, int], list[Event]],
+        response: Response,
+        at: int,
+    ) -> list[Event]:
+        """What the agent takes up anew it works on no more: of v1's prompts `before` that none need be answered.
+
+        In v2 the state that comes with it tells what runs.
+        """
+        ended = session.leave(before, at) if response.error is None else []
+        return [*ended, *opened(response, at)]
 
     def _opened(self, how: Opening, asked: str | None, cwd: str | None, response: Response, at: int) -> list[Event]:
         parent = asked if how == "fork" else None
@@ -282,18 +307,16 @@ class Conversation:
         return [] if info == session.info else session.rename(info, at, titled=acp.tells_title(fields))
 
     def _closed(self, name: str, deleted: bool, response: Response, at: int) -> list[Event]:
-        if response.error is not None:
+        if not acp.is_gone(response.error):
             return []
-        events: list[Event] = []
-        for session, turn in list(self._abandoned(name)):
-            events += session.end(turn, at, Ending(acp.CANCELLED))
         session = self._sessions.named(name)
+        ended = list(session.leave_all(at))
         session.closed = deleted or session.closed is True
-        return [*events, *self._let_go(session, at)]
+        return [*ended, *self._let_go(session, at)]
 
     def _let_go(self, session: Session, at: int) -> list[Event]:
-        """Of a session that was closed, once its turns are over: v1's prompts are answered all the same."""
-        if session.closed is None or session.busy:
+        """Of a session that was closed, once its prompts are answered: agents of v1 do so all the same, if late."""
+        if session.closed is None or session.busy or session.left:
             return []
         self._sessions.drop(session)
         return self._closed_before(session, at)
@@ -304,15 +327,8 @@ class Conversation:
         return [] if deleted is None else [SessionClosed(at, session.id, deleted)]
 
     def _closing_ends(self, name: str, response: Response) -> bool:
-        return response.error is None and next(self._abandoned(name), None) is not None
-
-    def _abandoned(self, name: str) -> Iterator[tuple[Session, OpenTurn]]:
-        """Turns of v2 that nothing will end once their session is closed; v1's prompts are still answered."""
-        root = self._sessions.get(name)
-        for session in () if root is None or root.child else (root, *root.children):
-            yield from ((session, turn) for turn in session.waiting if turn.accepted)
-            if session.run is not None:
-                yield session, session.run
+        session = self._sessions.get(name)
+        return session is not None and acp.is_gone(response.error) and session.works
 
     def batched(self, messages: Sequence[Message]) -> None:
         """The client sent these as one array: an agent that takes none answers with one error, of no id."""

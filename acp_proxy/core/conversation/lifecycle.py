@@ -39,8 +39,7 @@ class Lifecycle:
     def answered(self, session: Session, turn: OpenTurn, response: Response, at: int) -> list[Event]:
         """The response to a prompt."""
         if self.ends(session, turn, response):
-            left = session.root.closed is not None and acp.accepts(response.result)
-            return session.end(turn, at, Ending(acp.CANCELLED) if left else _ending(response))
+            return session.end(turn, at, _ending(response))
         if response.error is not None:
             return session.forget(turn, at)  # refused while other work runs: that goes on
         turn.accept(acp.message_id(acp.mapping(response.result)))
@@ -51,13 +50,12 @@ class Lifecycle:
     def ends(self, session: Session, turn: OpenTurn, response: Response) -> bool:
         """Whether the response to its prompt ends a turn. Changes nothing."""
         failed, result = response.error is not None, response.result
-        closed = session.root.closed is not None  # then no idle comes any more
         if turn in session.waiting or session.run is turn:
-            return session.run is None if failed else closed or acp.ends(result)
+            return session.run is None if failed else acp.ends(result)
         if turn not in session.root.turns:
             return False
         if not failed and acp.accepts(result):  # v2's answer, though v1 was negotiated: the next idle ends the turn
-            return closed or session.run is not None
+            return session.run is not None
         return True
 
     def state(self, session: Session, fields: dict[str, Any], at: int) -> list[Event]:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from acp_proxy.core.acp import CANCELLED, FAILED, Ending, Info
+from acp_proxy.core.acp import CANCELLED, FAILED, Ending, Info, ending
 from acp_proxy.core.conversation.turns import OpenTurn, SessionCounts
-from acp_proxy.core.events import Event, ModelSelected, PromptDropped, SessionInfoChanged, Turn, TurnStarted
+from acp_proxy.core.events import (
+    AnsweredLate,
+    Event,
+    ModelSelected,
+    PromptDropped,
+    SessionInfoChanged,
+    Turn,
+    TurnStarted,
+)
+from acp_proxy.core.jsonrpc import Response
 
 
 class Session:
@@ -20,6 +29,7 @@ class Session:
         "counted",
         "id",
         "info",
+        "left",
         "model",
         "opened",
         "replays",
@@ -43,7 +53,8 @@ class Session:
         self.waiting: list[OpenTurn] = []  # v2: prompts that are not part of a run yet
         self.run: OpenTurn | None = None  # v2: the turn that the next idle ends
         self.active = False  # v2: running, but not as a turn: a subagent, or a snapshot during a replay
-        self.closed: bool | None = None  # by its client, while turns run that end later; True: for good
+        self.left: list[OpenTurn] = []  # ended without an answer to their prompts, which may still come; of a root
+        self.closed: bool | None = None  # by its client, while such answers may come; True: for good
 
     @property
     def current(self) -> Turn | None:
@@ -69,13 +80,27 @@ class Session:
     def busy(self) -> bool:
         return bool(self.turns or self.waiting or self.run)
 
+    @property
+    def works(self) -> bool:
+        """Whether there is anything that `leave_all` ends."""
+        return self.busy or any(child.busy for child in self.children)
+
+    @property
+    def prompts(self) -> list[OpenTurn]:
+        """Turns that only the answers to their prompts end, oldest first; of a root."""
+        runs = [session.run for session in (self, *self.children)]
+        return [turn for turn in self.turns if turn not in runs]
+
     def start(self, turn: OpenTurn, at: int) -> TurnStarted:
         turn.since = self.counted.now()
         self.root.turns.append(turn)
         return TurnStarted(at, self.root.id, turn.turn)
 
-    def end(self, turn: OpenTurn, at: int, ending: Ending) -> list[Event]:
-        """End a turn; one that waited starts just before. One that is over already does not end again."""
+    def end(self, turn: OpenTurn, at: int, how: Ending, *, owed: bool = False) -> list[Event]:
+        """End a turn; one that waited starts just before. One that is over already does not end again.
+
+        `owed`: the answer to its prompt may still come.
+        """
         events: list[Event] = []
         if turn in self.waiting:
             self.waiting.remove(turn)
@@ -83,8 +108,8 @@ class Session:
         root = self.root
         if turn not in root.turns:
             return []
-        behind = turn is not self._first and not self._overtakes(turn, ending)
-        events.append(turn.ended(at, ending, self.counted, behind=behind))
+        behind = turn is not self._first and not self._overtakes(turn, how)
+        events.append(turn.ended(at, how, self.counted, behind=behind, owed=owed))
         if not behind:
             events += self._pass(turn, at)
         root.turns.remove(turn)
@@ -92,13 +117,13 @@ class Session:
             self.run = None
         return events
 
-    def _overtakes(self, turn: OpenTurn, ending: Ending) -> bool:
+    def _overtakes(self, turn: OpenTurn, how: Ending) -> bool:
         """Whether a prompt was worked on although older ones are open: an agent of v1 may never answer these.
 
         One that failed, was cancelled or came to nothing has waited, or was refused.
         """
-        finished = ending.stop_reason not in (CANCELLED, FAILED)
-        worked = ending.counters is not None or turn.worked(self.counted)
+        finished = how.stop_reason not in (CANCELLED, FAILED)
+        worked = how.counters is not None or turn.worked(self.counted)
         of_v1 = self.run is None and self.child is None
         return finished and worked and of_v1 and not turn.overtaken
 
@@ -112,6 +137,34 @@ class Session:
             if not each.overtaken:
                 yield PromptDropped(at, self.root.id, each.turn)
             each.overtaken, each.since = True, each.since.plus(now.since(turn.since))
+
+    def leave_all(self, at: int) -> Iterator[Event]:
+        """End what the agent works on no more, whatever it still answers."""
+        sessions = (self, *self.children)
+        for session in sessions:
+            if session.run is not None:
+                yield from session.leave([session.run], at)
+        yield from self.leave(self.turns, at)
+        for session in sessions:
+            yield from session.leave(session.waiting, at)
+
+    def leave(self, turns: Iterable[OpenTurn], at: int) -> list[Event]:
+        """End these, oldest first, with what is known of them."""
+        events: list[Event] = []
+        for turn in list(turns):
+            owed = turn.turn.kind == "turn" and not turn.accepted
+            ended = self.end(turn, at, Ending(CANCELLED), owed=owed)
+            if ended and owed:
+                self.root.left.append(turn)
+            events += ended
+        return events
+
+    def answered_late(self, turn: OpenTurn, response: Response, at: int) -> list[Event]:
+        """The answer to the prompt of a turn that was left: all that it says is what the turn used."""
+        self.root.left.remove(turn)
+        told = ending(response.result)
+        used = told.counters or told.quota
+        return [] if used is None else [AnsweredLate(at, self.root.id, turn.turn, used)]
 
     def take_prompt(self) -> OpenTurn | None:
         """The prompt that starts a run: an accepted one, though `running` may come before it is accepted."""

@@ -146,8 +146,8 @@ class OpenTurn:
         counts = counted.now().since(self.since)
         return bool(counts.chars or counts.named or counts.announced)
 
-    def ended(self, at: int, ending: Ending, counted: SessionCounts, *, behind: bool) -> TurnEnded:
-        """`behind` an older turn that goes on, it has done nothing itself."""
+    def ended(self, at: int, ending: Ending, counted: SessionCounts, *, behind: bool, owed: bool) -> TurnEnded:
+        """`behind` an older turn that goes on, it has done nothing itself; `owed` an answer that may still come."""
         now = counted.now()
         counts = Counts() if behind else now.since(self.since)
         return TurnEnded(
@@ -167,5 +167,6 @@ class OpenTurn:
             tool_chars=counts.tool,
             chars_since_report=min(counts.chars, now.chars - counted.reported.chars),
             behind=behind,
+            owed=owed,
             duration=None if self._elapsed is None else self._elapsed() - self._began,
         )

@@ -14,6 +14,7 @@ from acp_proxy.core.acp import ours_in
 from acp_proxy.core.agents import ProfileOverride, profile_of
 from acp_proxy.core.entry import Entry, Kind, SessionState
 from acp_proxy.core.events import (
+    AnsweredLate,
     Compacted,
     ContextChanged,
     Counters,
@@ -39,6 +40,7 @@ from acp_proxy.core.meter.dialects import Call
 from acp_proxy.core.meter.lower_bound import lower_bound
 from acp_proxy.core.meter.rows import Rows
 from acp_proxy.core.meter.session_account import SessionAccount
+from acp_proxy.core.meter.told_late import told_late
 from acp_proxy.core.pricing import Pricer
 from acp_proxy.core.usage import Usage
 
@@ -78,6 +80,10 @@ class Meter:
                 return self._update_seen(event)
             case TurnEnded():
                 return self._turn_ended(event)
+            case AnsweredLate():
+                account = self._account(event.session)
+                late = told_late(event, account, self._rows)
+                return [] if late is None else [self._metered(account, late, reported=True, reported_cost=False)]
             case SessionRestored():
                 return self._restored(event)
             case TurnStarted():
@@ -318,6 +324,8 @@ class Meter:
         account = self._account(event.session)
         observed, increase = account.end_turn(event.turn, behind=event.behind)
         entries = self._rows.of_turn(event, account, observed, increase)
+        if event.owed:
+            account.owed[event.turn.id] = entries[-1].usage
         return [
             self._metered(account, entry, reported=observed.reported, reported_cost=observed.reported_cost)
             for entry in entries

@@ -13,6 +13,7 @@ from acp_proxy.core.meter.counters import Cumulative, covers
 from acp_proxy.core.meter.observations import ReportedTurn, TurnObservations
 from acp_proxy.core.meter.one_call import Known
 from acp_proxy.core.money import Money, plus
+from acp_proxy.core.usage import Usage
 
 
 class SessionAccount:
@@ -29,6 +30,7 @@ class SessionAccount:
         self.charged_at: Counters | None = None  # those that came with the last cost
         self.history: tuple[Money | None, Counters | None] | None = None  # the last word of a load's, to be judged yet
         self.before: ReportedTurn | None = None
+        self.owed: dict[str, Usage] = {}  # what was booked of turns that ended before their answers
         self.before_close: ReportedTurn | None = None  # the same of a session that was closed since
         self._before: dict[str, ReportedTurn | None] = {}  # the same when an open turn began
         self.sure: Known | None = None  # a turn by which others are judged, of agents that nobody has described

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from acp_proxy.core.events import (
+    AnsweredLate,
     ChildSessionSeen,
     Compacted,
     ConnectionClosed,
@@ -21,6 +22,7 @@ from acp_proxy.core.events import (
     SessionOpened,
     SessionRequested,
     TurnEnded,
+    TurnStarted,
     UpdateSeen,
     UsageReported,
 )
@@ -181,10 +183,78 @@ def test_a_session_that_is_closed_while_prompts_are_open_is_closed_behind_their_
     talk.prompt(1)
     talk.prompt(2)
     for method in ("session/delete", "session/close") if deleted else ("session/close",):
-        assert talk.call(method, {"sessionId": "s"}, {}) == []
-    assert [type(event) for event in talk.answer(1, {"stopReason": "cancelled"})] == [TurnEnded]
-    assert [type(event) for event in talk.answer(2, {"stopReason": "cancelled"})] == [TurnEnded, SessionClosed]
+        talk.call(method, {"sessionId": "s"}, {})
+    assert talk.turns == [("t1", "cancelled"), ("t2", "cancelled")]
+    assert talk.answer(1, {"stopReason": "cancelled"}) == []
+    assert [type(event) for event in talk.answer(2, {"stopReason": "cancelled"})] == [SessionClosed]
     assert the(SessionClosed, talk.events).deleted is deleted
+
+
+@pytest.mark.parametrize("method", ["session/close", "session/delete"])
+def test_a_session_that_the_agent_does_not_know_has_no_open_turn_once_it_is_closed(method: str) -> None:
+    talk = Talk()
+    talk.open("s")
+    talk.prompt(1)
+    talk.ask(method, {"sessionId": "s"}, 2)
+    talk.fail(2, -32002)
+    assert talk.turns == [("t1", "cancelled")]
+
+
+def test_a_turn_that_ended_with_its_session_is_told_to_be_without_its_answer() -> None:
+    talk = Talk()
+    talk.open("s")
+    talk.prompt(1)
+    talk.update("agent_message_chunk", content={"type": "text", "text": "four"})
+    ended = the(TurnEnded, talk.call("session/close", {"sessionId": "s"}, {}))
+    assert (ended.owed, ended.output_chars) == (True, 4)
+
+
+def test_usage_that_is_told_behind_the_close_is_of_the_turn_that_ended_with_it() -> None:
+    talk = Talk()
+    talk.open("s")
+    ended = the(TurnStarted, talk.prompt(1)).turn
+    talk.call("session/close", {"sessionId": "s"}, {})
+    usage = {"inputTokens": 3, "outputTokens": 4, "totalTokens": 7}
+    late, closed = talk.answer(1, {"stopReason": "cancelled", "usage": usage})
+    assert isinstance(late, AnsweredLate)
+    assert (late.session, late.turn, late.counters) == ("s", ended, Counters(input=3, output=4, total=7))
+    assert isinstance(closed, SessionClosed)
+
+
+@pytest.mark.parametrize("how", ["load", "resume"])
+def test_prompts_of_a_session_that_is_opened_again_are_over(how: str) -> None:
+    talk = Talk()
+    talk.open("s")
+    talk.prompt(1)
+    talk.ask(f"session/{how}", {"sessionId": "s", "cwd": "/w"}, 2)
+    talk.prompt(3)
+    talk.answer(2, {})
+    assert talk.turns == [("t1", "cancelled")]
+    assert talk.answer(1, {"stopReason": "end_turn"}) == []
+    talk.answer(3, {"stopReason": "end_turn"})
+    assert talk.turns == [("t1", "cancelled"), ("t2", "end_turn")]
+
+
+@pytest.mark.parametrize("how", ["load", "resume"])
+def test_a_session_that_could_not_be_opened_again_goes_on(how: str) -> None:
+    talk = Talk()
+    talk.open("s")
+    talk.prompt(1)
+    talk.ask(f"session/{how}", {"sessionId": "s", "cwd": "/w"}, 2)
+    talk.fail(2)
+    talk.answer(1, {"stopReason": "end_turn"})
+    assert talk.turns == [("t1", "end_turn")]
+
+
+def test_a_prompt_behind_a_cancellation_ends_nothing_for_the_agent_has_to_answer_the_first() -> None:
+    talk = Talk()
+    talk.open("s")
+    talk.prompt(1)
+    talk.say(CLIENT, method="session/cancel", params={"sessionId": "s"})
+    talk.prompt(2)
+    assert talk.turns == []
+    talk.answer(1, {"stopReason": "cancelled"})
+    assert talk.turns == [("t1", "cancelled")]
 
 
 @pytest.mark.parametrize("how", ["new", "load", "resume"])
@@ -197,7 +267,8 @@ def test_a_session_is_closed_before_it_begins_again_though_a_prompt_of_before_is
     begins = talk.call(f"session/{how}", {"sessionId": "s", "cwd": "/w"}, {"sessionId": "s"})
     assert [type(event) for event in talk.events[-len(asked) - 1 :]] == [SessionClosed, *asked]
     assert the(SessionOpened, begins).session == "s"
-    assert [type(event) for event in talk.answer(1, {"stopReason": "cancelled"})] == [TurnEnded]
+    assert talk.turns == [("t1", "cancelled")]
+    assert talk.answer(1, {"stopReason": "cancelled"}) == []
 
 
 def test_a_session_may_be_named_before_the_response_that_opens_it() -> None:
@@ -261,8 +332,7 @@ def test_history_counts_for_no_turn() -> None:
     talk.ask("session/load", {"sessionId": "s", "cwd": "/w"}, 2)
     talk.update("agent_message_chunk", content={"type": "text", "text": "old"})
     talk.conversation.tally("s", "agent_message_chunk", 9)
-    talk.answer(2, {})
-    ended = the(TurnEnded, talk.answer(1, {"stopReason": "end_turn"}))
+    ended = the(TurnEnded, talk.answer(2, {}))
     assert (ended.updates, ended.output_chars) == (0, 0)
 
 

@@ -286,15 +286,16 @@ def test_states_that_say_nothing_change_nothing(state: Any) -> None:
 
 
 @pytest.mark.parametrize("accepted", [True, False])
-def test_a_closed_session_has_no_turn_of_v2_left_when_the_agent_took_its_prompt(accepted: bool) -> None:
+def test_a_closed_session_has_no_turn_of_v2_left(accepted: bool) -> None:
     talk = Talk(2)
     talk.prompt(1)
     if accepted:
         talk.answer(1, {"messageId": "m"})
     talk.call("session/close", {"sessionId": "s"}, {})
-    assert talk.turns == ([("t1", "cancelled")] if accepted else [])
+    assert talk.turns == [("t1", "cancelled")]
     talk.fail(1)
-    assert talk.turns == [("t1", "cancelled" if accepted else "error")]
+    assert talk.turns == [("t1", "cancelled")]
+    assert isinstance(talk.events[-1], SessionClosed)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -303,11 +304,37 @@ def test_a_prompt_that_is_accepted_when_its_session_is_closed_is_over(version: i
     talk = Talk(version)
     talk.prompt(1)
     talk.call("session/close", {"sessionId": "s"}, {})
-    talk.answer(1, {"messageId": "m"})
     assert talk.turns == [("t1", "cancelled")]
+    talk.answer(1, {"messageId": "m"})
     assert isinstance(talk.events[-1], SessionClosed)
     talk.close(AGENT)
     assert talk.turns == [("t1", "cancelled")]
+
+
+def test_a_run_of_v2_goes_on_when_its_session_is_resumed_as_the_state_says() -> None:
+    talk = Talk(2)
+    talk.prompt(1)
+    talk.state("running")
+    talk.answer(1, {"messageId": "m"})
+    talk.ask("session/resume", {"sessionId": "s", "cwd": "/w"}, 2)
+    talk.state("running")
+    talk.answer(2, {})
+    assert talk.turns == []
+    talk.ask("session/resume", {"sessionId": "s", "cwd": "/w"}, 3)
+    talk.state("idle")
+    talk.answer(3, {})
+    assert talk.turns == [("t1", "end_turn")]
+
+
+def test_a_closed_session_takes_the_runs_of_its_subagents_with_it() -> None:
+    talk = Talk(2)
+    talk.update("subagent_update", sessionId="kid")
+    talk.prompt(1, "kid")
+    talk.state("running", "kid")
+    talk.prompt(2, "kid")
+    talk.prompt(3)
+    talk.call("session/close", {"sessionId": "s"}, {})
+    assert sorted(talk.turns) == [("t1", "cancelled"), ("t2", "cancelled"), ("t3", "cancelled")]
 
 
 @pytest.mark.parametrize("how", ["close", "archive"])
