@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from acp_proxy.books import claude, codex, gemini, qwen
+from acp_proxy.books import claude, codex, gemini, pi, qwen
 from tests.books.recorded import Files, Read
 
 
@@ -20,5 +20,6 @@ READERS = {
     ),
     "codex": Reader(codex.files, codex.read, frozenset({"title", "cut short"})),
     "gemini": Reader(gemini.files, gemini.read, frozenset({"router", "cut short", "deleted"})),
+    "pi": Reader(pi.files, pi.read, frozenset()),
     "qwen": Reader(qwen.files, qwen.read, frozenset({"suggestion", "cut short"})),
 }

@@ -19,7 +19,7 @@ DATA = Path(__file__).parent / "data"
 
 Read = Callable[[Iterable[bytes]], Iterator[Call | NotUnderstood]]
 Files = Callable[[Path, Mapping[str, str]], Iterator[Path]]
-Paid = tuple[str | None, str, Usage]  # session, model, tokens
+Paid = tuple[str | None, str | None, Usage]  # session, model, tokens
 
 
 class Served(Struct, frozen=True):
@@ -27,7 +27,7 @@ class Served(Struct, frozen=True):
 
     what: str
     session: str | None
-    model: str
+    model: str | None  # None: the agent does not tell it
     usage: Usage | None
 
 
@@ -64,4 +64,4 @@ def calls(paths: Iterable[Path], read: Read) -> list[Call]:
 
 
 def paid(of: Iterable[Call]) -> Counter[Paid]:
-    return Counter((call.session, str(call.model), call.usage) for call in of)
+    return Counter((call.session, call.model, call.usage) for call in of)
