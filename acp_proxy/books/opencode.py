@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
-from msgspec import Meta, Struct, ValidationError
+from msgspec import DecodeError, Meta, Struct, ValidationError
 
 from acp_proxy.books import Call, CallKind, NotUnderstood
 from acp_proxy.books.databases import missing
@@ -42,7 +42,7 @@ ORDER BY session.time_created, message.session_id, message.id
 """
 
 
-class _Origin(Struct, frozen=True):
+class Origin(Struct, frozen=True):
     """The session of a message; but for its id None where it has no row any more."""
 
     session: str
@@ -51,21 +51,21 @@ class _Origin(Struct, frozen=True):
     version: str | None
 
 
-class _Time(Struct):
+class Time(Struct):
     created: Milliseconds
     completed: Milliseconds | None = None
 
 
-class _Cache(Struct):
+class Cache(Struct):
     read: Count
     write: Count
 
 
-class _Tokens(Struct):
+class Tokens(Struct):
     input: Count
     output: Count
     reasoning: Count
-    cache: _Cache
+    cache: Cache
     total: Count | None = None
 
 
@@ -73,17 +73,17 @@ class _Role(Struct, array_like=True):
     role: str
 
 
-class _Assistant(Struct, array_like=True):
+class Assistant(Struct, array_like=True):
     role: str
-    time: _Time
+    time: Time
     provider: str
     model: str
     finish: str | None
     summary: bool | None
 
 
-class _Step(Struct, array_like=True):
-    tokens: _Tokens
+class Step(Struct, array_like=True):
+    tokens: Tokens
     cost: Decimal  # of the message it is more: in Kilo also what its subagents cost
 
 
@@ -94,11 +94,15 @@ def files(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
 
 def databases(name: str, variable: str, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """Those of an agent made from OpenCode, in its directory `name`; the `variable` names another file."""
-    directory = Path(environ.get("XDG_DATA_HOME") or home / ".local/share") / name
+    directory = data_directory(name, home, environ)
     if chosen := environ.get(variable):
         yield directory / chosen  # a relative path is one in the directory
     else:
         yield from sorted(path for path in directory.glob("*.db") if path.name.startswith((name, "opencode")))
+
+
+def data_directory(name: str, home: Path, environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("XDG_DATA_HOME") or home / ".local/share") / name
 
 
 def read(connection: sqlite3.Connection) -> Iterator[Call | NotUnderstood]:
@@ -108,11 +112,11 @@ def read(connection: sqlite3.Connection) -> Iterator[Call | NotUnderstood]:
         return
     seen: set[str] = set()
     for *about, told, steps in connection.execute(_MESSAGES):
-        origin = _Origin(*about)
+        origin = Origin(*about)
         try:
             calls = _calls(origin, told, steps)
         except (ValueError, RecursionError) as error:
-            yield NotUnderstood(_expected(error), origin.version)
+            yield NotUnderstood(expected(error), origin.version)
             continue
         for call in calls:
             if call.id not in seen:
@@ -120,20 +124,21 @@ def read(connection: sqlite3.Connection) -> Iterator[Call | NotUnderstood]:
                 yield call
 
 
-def _calls(origin: _Origin, told: str | None, steps: str) -> list[Call]:
+def _calls(origin: Origin, told: str | None, steps: str) -> list[Call]:
     """None of a message of another role, and of one whose call has no end. Raises ValueError."""
     if told is None:
         raise ValueError("expected JSON in column data of table message")
     if json_decoder(_Role).decode(told).role != "assistant":
         return []
-    message = json_decoder(_Assistant).decode(told)
-    calls = [_call(origin, message, step) for step in json_decoder(list[_Step]).decode(steps)]
+    message = json_decoder(Assistant).decode(told)
+    calls = [call_of(origin, message, step) for step in json_decoder(list[Step]).decode(steps)]
     if message.finish is not None and not calls:
         raise ValueError("expected a part with the end of a finished call")
     return calls
 
 
-def _call(origin: _Origin, message: _Assistant, step: _Step) -> Call:
+def call_of(origin: Origin, message: Assistant, step: Step) -> Call:
+    """Raises ValueError; `expected` says what was."""
     usage = _usage(step.tokens)
     if not usage.total:
         raise ValueError("expected tokens of a finished call")
@@ -154,7 +159,7 @@ def _call(origin: _Origin, message: _Assistant, step: _Step) -> Call:
     )
 
 
-def _usage(tokens: _Tokens) -> Usage:
+def _usage(tokens: Tokens) -> Usage:
     """Up to 1.3 thinking was counted inside the output too, on some routes. The total says which; up to 1.1 none is."""
     prompt = tokens.input + tokens.cache.read + tokens.cache.write
     output, thought = tokens.output, tokens.reasoning
@@ -182,17 +187,19 @@ def _counts(usage: Usage) -> tuple[int, ...]:
     return usage.input, usage.cached_read, usage.cached_write, usage.output, usage.thought
 
 
-def _kind(message: _Assistant, parent: str | None) -> CallKind:
+def _kind(message: Assistant, parent: str | None) -> CallKind:
     if message.summary:
         return "compaction"
     return "subagent" if parent is not None else "main"
 
 
-def _expected(error: ValueError | RecursionError) -> str:
+def expected(error: ValueError | RecursionError) -> str:
     """Of msgspec it names types and places, never a value."""
     match error:
         case ValidationError():
             return f"a message of another form: {error}"
+        case DecodeError():
+            return "expected a message in JSON"
         case RecursionError():
             return "expected a message that is not nested so deeply"
     return str(error)
