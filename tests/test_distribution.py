@@ -14,6 +14,7 @@ from importlib.metadata import PackageMetadata, PathDistribution
 from pathlib import Path
 
 import pytest
+import yaml
 from readme_renderer import markdown
 
 from acp_proxy import __version__
@@ -131,6 +132,31 @@ def test_every_link_on_the_page_of_the_index_leads_to_a_file_of_this_version(met
 def test_the_readme_itself_keeps_its_relative_links() -> None:
     """Those work in a clone, and on any host that the project moves to."""
     assert ADDRESS not in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_workflow_that_publishes_holds_no_secret_and_uploads_what_was_built() -> None:
+    page = (ROOT / "docs/releasing.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert "secrets." not in text
+    workflow = yaml.safe_load(text)
+    build, publish = workflow["jobs"]["build"], workflow["jobs"]["publish"]
+    assert workflow["permissions"] == {}
+    assert (build["permissions"], publish["permissions"]) == ({"contents": "read"}, {"id-token": "write"})
+    assert {"run": "scripts/release"} in build["steps"]
+    assert publish["needs"] == "build"
+    sent, received = (
+        step["with"] for job in (build, publish) for step in job["steps"] if "-artifact@" in step.get("uses", "")
+    )
+    assert sent == received
+
+
+def test_the_workflow_refuses_a_tag_of_another_version() -> None:
+    page = (ROOT / "docs/releasing.md").read_text(encoding="utf-8")
+    (check,) = re.findall(r"- run: (grep .*)$", page, re.MULTILINE)
+    tags = (f"v{__version__}", "v99.0.0", __version__.replace(".", "x"))
+    environs = [{"PATH": "/usr/bin:/bin", "GITHUB_REF_NAME": tag} for tag in tags]
+    done = [subprocess.run(["sh", "-c", check], cwd=ROOT, env=environ, check=False) for environ in environs]
+    assert [each.returncode for each in done] == [0, 1, 1]
 
 
 def links(metadata: PackageMetadata) -> Iterator[str]:
