@@ -24,7 +24,7 @@ from tests.ledger.rows import ALICE, MINUTE, NOON, Warnings, line, row
 from tests.machine import COMMAND, Machine, in_terminal
 
 ROOT = Path(__file__).parents[1]
-EDITORS = "zed, jetbrains, codecompanion, avante, agentic, agent-shell, obsidian, toad or acpx"
+EDITORS = "zed, vscode, jetbrains, codecompanion, avante, agentic, agent-shell, obsidian, toad, acpx"
 KEYS = "hour, day, week, month, session, turn, model, agent, project, user, team or kind"
 BY = f"{KEYS.replace(' or ', ', ')}, today or yesterday"
 
@@ -68,7 +68,11 @@ def test_the_help_of_each_command_has_an_example_that_can_be_typed() -> None:
         (("version",), "acp-proxy: unknown command version; did you mean --version?"),
         (("help", "budgets"), "acp-proxy: unknown command budgets; did you mean budget?"),
         (("budget", "lst"), "acp-proxy: unknown action lst; did you mean list?"),
-        (("setup", "zedd"), f"acp-proxy: setup: expected {EDITORS}, not 'zedd'"),
+        (
+            ("setup", "zedd"),
+            f"acp-proxy: setup: expected {EDITORS}, not 'zedd'; for any other: put `acp-proxy run --` "
+            "before the command that starts an ACP agent (docs/editors.md)",
+        ),
         (("report", "--nonsense"), "acp-proxy: unknown option --nonsense; see acp-proxy report --help"),
         (("report", "--sinc", "7d"), "acp-proxy: unknown option --sinc; did you mean --since?"),
         (("budget", "list", "--jsn"), "acp-proxy: unknown option --jsn; did you mean --json?"),

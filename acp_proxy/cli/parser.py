@@ -79,6 +79,10 @@ class Parser(argparse.ArgumentParser):
             if word == "command" and "did you mean" not in meant and _is_agent(value):
                 meant = f"; to relay an agent: acp-proxy run -- {' '.join(self._asked[self._asked.index(value) :])}"
             raise UsageError(f"unknown {word} {value}{meant}")
+        if action.dest == "editor":
+            from acp_proxy.setup.others import fitting
+
+            raise UsageError(fitting(value))
         name = action.option_strings[0] if action.option_strings else self.prog.split()[-1]
         raise UsageError(f"{name}: expected {_listed(choices, 'or')}, not {value!r}")
 

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options ecf5aaf823f72f39
+# Made by scripts/build-completion, of options e7084aafa6536e02
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate add set remove undo)
@@ -120,7 +120,7 @@ _shtab_acp_proxy_budget_set___mode_choices=(shadow warn enforce)
 _shtab_acp_proxy_budget_set___on_exceed_choices=(finish_turn deny_next_tool cancel)
 _shtab_acp_proxy_budget_pos_0_choices=(list check grant grants simulate add set remove undo)
 _shtab_acp_proxy_notify_pos_0_choices=(test)
-_shtab_acp_proxy_setup_pos_0_choices=(zed jetbrains codecompanion avante agentic agent-shell obsidian toad acpx)
+_shtab_acp_proxy_setup_pos_0_choices=(zed vscode jetbrains codecompanion avante agentic agent-shell obsidian toad acpx)
 _shtab_acp_proxy_setup___agent_choices=(claude codex gemini goose opencode qwen)
 _shtab_acp_proxy_prices_pos_0_choices=(list show cost)
 _shtab_acp_proxy_ledger_pos_0_choices=(copy)

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 666071b56f82e2ff
+# Made by scripts/build-completion, of options 3f4332c299d57621
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -218,7 +218,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l agent -xka "claude co
 complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l list -d 'the editors, their settings, and the agents in them'
 complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l dry-run -d 'show the change, and write nothing'
 complete -c acp-proxy -n '_shtab_acp_proxy_using setup' -l undo -d 'put the settings back as they were'
-complete -c acp-proxy -n '_shtab_acp_proxy_using setup; and test $_shtab_acp_proxy_npos -eq 0' -ka "zed jetbrains codecompanion avante agentic agent-shell obsidian toad acpx" -d editor
+complete -c acp-proxy -n '_shtab_acp_proxy_using setup; and test $_shtab_acp_proxy_npos -eq 0' -ka "zed vscode jetbrains codecompanion avante agentic agent-shell obsidian toad acpx" -d editor
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a prices -d 'What models cost.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using prices' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using prices' -l config -rF -d 'in place of the user'"'"'s configuration file'

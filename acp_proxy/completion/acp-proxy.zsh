@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 8fc55c0625810958
+# Made by scripts/build-completion, of options 0d9fb90c066cccac
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -434,7 +434,7 @@ _shtab_acp_proxy_setup_options=(
   "--list[the editors, their settings, and the agents in them]"
   "--dry-run[show the change, and write nothing]"
   "--undo[put the settings back as they were]"
-  ":editor:(zed jetbrains codecompanion avante agentic agent-shell obsidian toad acpx)"
+  ":editor:(zed vscode jetbrains codecompanion avante agentic agent-shell obsidian toad acpx)"
 )
 
 # guard to ensure default positional specs are added only once per session

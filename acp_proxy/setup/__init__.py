@@ -4,5 +4,5 @@
 `pasting` are pure.
 """
 
-NAMES = ("zed", "jetbrains", "codecompanion", "avante", "agentic", "agent-shell", "obsidian", "toad", "acpx")
+NAMES = ("zed", "vscode", "jetbrains", "codecompanion", "avante", "agentic", "agent-shell", "obsidian", "toad", "acpx")
 """The editors, for the command line: what is known of each is in `editors` and `pasting`."""

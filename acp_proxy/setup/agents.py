@@ -16,6 +16,7 @@ from acp_proxy.setup.jsonc import Array, NotJsonError, Object, is_empty, parse
 
 PROXY = "acp-proxy"
 RUN = ("run", "--")
+_LISTED = frozenset({"registry", "extension"})  # the latter as Zed called it before
 _NAMES = frozenset({PROXY, "acp_proxy"})  # the latter as `python -m acp_proxy`
 
 
@@ -32,6 +33,7 @@ class Shape(Struct, frozen=True):
     shell_line: bool = False  # a `command` without `args` is a line for a shell
     argv: bool = False  # how a new agent is written
     extra: Mapping[str, str] | None = None  # members that a new agent has before its command
+    registry: bool = False  # an agent may be of the ACP registry: `"type": "registry"`
 
 
 class Agent(Struct, frozen=True):
@@ -39,6 +41,7 @@ class Agent(Struct, frozen=True):
 
     name: str
     command: tuple[str, ...] | None
+    listed: bool = False  # in the ACP registry, which says what starts it
 
     @property
     def wrapped(self) -> bool:
@@ -47,7 +50,17 @@ class Agent(Struct, frozen=True):
 
 def agents(text: str, shape: Shape) -> list[Agent]:
     """In their order. Raises CannotEditError."""
-    return [Agent(name, command_of(entry)) for name, entry in entries(text, shape)]
+    return [_agent(name, entry, shape) for name, entry in entries(text, shape)]
+
+
+def _agent(name: str, entry: Object, shape: Shape) -> Agent:
+    listed = is_listed(entry, shape)
+    return Agent(name, None if listed else command_of(entry), listed)
+
+
+def is_listed(entry: Object, shape: Shape) -> bool:
+    """Whether the registry says what starts it; a command beside that counts for nothing there."""
+    return shape.registry and entry.text("type") in _LISTED
 
 
 def is_wrapped(command: Sequence[str]) -> bool:

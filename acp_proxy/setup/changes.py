@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -10,7 +10,9 @@ from acp_proxy.setup.adding import added
 from acp_proxy.setup.agents import Agent, agents
 from acp_proxy.setup.editors import Editor
 from acp_proxy.setup.known import KNOWN
+from acp_proxy.setup.listed import customized, listed_again
 from acp_proxy.setup.originals import Original
+from acp_proxy.setup.registry import Started
 from acp_proxy.setup.settings_file import SettingsError, SettingsFile
 from acp_proxy.setup.wrapping import unwrapped, wrapped
 from acp_proxy.text.figures import clean
@@ -28,15 +30,23 @@ class Change(Struct, frozen=True):
     after: str
     said: str
     make: Callable[[], None] = lambda: None
+    left_out: str = ""  # a line about the agents that stay outside, also where nothing is changed yet
 
 
-def set_up(editor: Editor, file: SettingsFile, original: Original, wanted: str | None, home: str) -> Change:
+class Machine(Struct, frozen=True):
+    """What must be known beside the settings to put agents behind acp-proxy."""
+
+    home: str  # what `~` means in a command
+    registry: Mapping[str, Started] = {}  # what starts the agents that the editor installs itself
+
+
+def set_up(editor: Editor, file: SettingsFile, original: Original, wanted: str | None, machine: Machine) -> Change:
     """All agents behind acp-proxy, or the wanted one. Raises SetupError, SettingsError and CannotEditError."""
     data = file.read()
     if data is None and wanted is None:
         raise SetupError(f"{file.path}: not found; {_offer(editor)}")
     text = (data or b"").decode("utf-8")
-    after, said = _behind(editor, file, text, wanted, home)
+    after, said, left_out = _behind(editor, file, text, wanted, machine)
     if after != text:
         file.check()
     first = _before_setup(editor, original, data, text)
@@ -51,7 +61,7 @@ def set_up(editor: Editor, file: SettingsFile, original: Original, wanted: str |
                 original.forget()
             raise
 
-    return Change(file, text, after, said, make)
+    return Change(file, text, after, said, make, left_out)
 
 
 def undo(editor: Editor, file: SettingsFile, original: Original, wanted: str | None) -> Change:
@@ -66,7 +76,7 @@ def undo(editor: Editor, file: SettingsFile, original: Original, wanted: str | N
         return _as_it_was(file, original, data, first)
     behind = [agent for agent in _chosen(agents(text, editor.shape), wanted) if agent.wrapped]
     chosen = behind if wanted is not None else _of_setup(editor, behind, first) if known else []
-    after = unwrapped(text, editor.shape, [agent.name for agent in chosen])
+    after = _put_back(editor, text, chosen, first)
     if after == text:
         return Change(file, text, after, f"{clean(str(file.path))}: {_nothing_to_undo(editor, behind, wanted)}.\n")
     file.check()
@@ -92,7 +102,15 @@ def _before_setup(editor: Editor, original: Original, data: bytes | None, text: 
     if original.made(data):
         return first
     ours = _of_setup(editor, agents(text, editor.shape), first)
-    return unwrapped(text, editor.shape, [agent.name for agent in ours]).encode("utf-8")
+    return _put_back(editor, text, ours, first).encode("utf-8")
+
+
+def _put_back(editor: Editor, text: str, chosen: Iterable[Agent], first: bytes | None) -> str:
+    """The text with these agents started as before the first setup: by themselves, or as the registry says."""
+    names = [agent.name for agent in chosen]
+    before = agents((first or b"").decode("utf-8"), editor.shape)
+    listed = {agent.name for agent in before if agent.listed}.intersection(names)
+    return unwrapped(listed_again(text, editor.shape, listed), editor.shape, names)
 
 
 def _of_setup(editor: Editor, there: list[Agent], first: bytes | None) -> list[Agent]:
@@ -136,30 +154,49 @@ def _as_it_was(file: SettingsFile, original: Original, data: bytes, first: bytes
     return Change(file, data.decode("utf-8"), (first or b"").decode("utf-8"), said, make)
 
 
-def _behind(editor: Editor, file: SettingsFile, text: str, wanted: str | None, home: str) -> tuple[str, str]:
-    """The new text, and what is said of it."""
+def _behind(
+    editor: Editor, file: SettingsFile, text: str, wanted: str | None, machine: Machine
+) -> tuple[str, str, str]:
+    """The new text, what is said of it, and of the agents that stay outside."""
     there = agents(text, editor.shape)
-    chosen = _chosen(there, wanted)
-    startable = [agent for agent in chosen if agent.command is not None]
+    chosen = _chosen(there, wanted, machine.registry)
+    listed = {agent.name: machine.registry[agent.name] for agent in chosen if _can_start(agent, machine.registry)}
+    startable = [agent for agent in chosen if agent.command is not None or agent.name in listed]
     if wanted is not None and wanted.casefold() in KNOWN and not startable:
-        return _with_new(editor, text, wanted.casefold())
+        return *_with_new(editor, text, wanted.casefold()), ""
     if not chosen and wanted is not None:
         names = ", ".join(dict.fromkeys([*(clean(agent.name) for agent in there), *KNOWN]))
         raise SetupError(f"--agent: {editor.title} has no {clean(wanted)!r}; expected one of {names}")
-    outside = ", ".join(clean(agent.name) for agent in chosen if agent.command is None)
-    offer = _offer(editor, there)
+    outside = [agent for agent in chosen if agent not in startable]
     if not startable:
-        why = f"does not say what starts {outside}" if outside else "no agents in it"
-        raise SetupError(f"{file.path}: {why}; {offer}")
-    also = f"Not behind it, as the settings do not say what starts them: {outside}; {offer}.\n" if outside else ""
+        why = f"does not start {_outside(outside, machine.registry)}" if outside else "no agents in it"
+        raise SetupError(f"{file.path}: {why}; {_offer(editor, there)}")
+    also = f"Not behind it: {_outside(outside, machine.registry)}; {_offer(editor, there)}.\n" if outside else ""
     new = [agent for agent in startable if not agent.wrapped]
     if not new:
-        return text, f"{_names(startable)} behind acp-proxy already.\n{also}"
-    said = f"{_names(new)} behind acp-proxy now. `acp-proxy setup {editor.name} --undo` takes it back.\n{also}"
-    return wrapped(text, editor.shape, [agent.name for agent in new], home), said
+        return text, f"{_names(startable)} behind acp-proxy already.\n", also
+    after = wrapped(text, editor.shape, [agent.name for agent in new], machine.home)
+    said = f"{_names(new)} behind acp-proxy now. `acp-proxy setup {editor.name} --undo` takes it back.\n"
+    return customized(after, editor.shape, listed), said, also
 
 
-def _chosen(there: list[Agent], wanted: str | None) -> list[Agent]:
+def _can_start(agent: Agent, registry: Mapping[str, Started]) -> bool:
+    """Whether it is of the registry, and a command that is here starts it."""
+    return agent.listed and agent.name in registry and registry[agent.name].lacks is None
+
+
+def _outside(agents: Iterable[Agent], registry: Mapping[str, Started]) -> str:
+    """The agents that stay outside, each with what would have to be there."""
+    lacks = {name: started.lacks for name, started in registry.items() if started.lacks}
+    return ", ".join(
+        f"{clean(agent.name)} (`{lacks[agent.name]}` is not on the PATH)"
+        if agent.listed and agent.name in lacks
+        else f"{clean(agent.name)} (the settings do not say what starts it)"
+        for agent in agents
+    )
+
+
+def _chosen(there: list[Agent], wanted: str | None, registry: Mapping[str, Started] | None = None) -> list[Agent]:
     """By name, else those that start what is meant by it."""
     if wanted is None:
         return there
@@ -167,7 +204,13 @@ def _chosen(there: list[Agent], wanted: str | None) -> list[Agent]:
     known = KNOWN.get(wanted.casefold())
     if known is None or any(agent.command for agent in named):
         return named
-    return [agent for agent in there if agent.command and known.starts(agent.command)]
+    listed = registry or {}
+    return [
+        agent
+        for agent in there
+        if (agent.command and known.starts(agent.command))
+        or (_can_start(agent, listed) and known.starts(listed[agent.name].command))
+    ]
 
 
 def _with_new(editor: Editor, text: str, wanted: str) -> tuple[str, str]:

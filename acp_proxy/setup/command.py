@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from acp_proxy.setup.agents import PROXY, CannotEditError
-from acp_proxy.setup.changes import Change, SetupError, set_up, undo
+from acp_proxy.setup.changes import Change, Machine, SetupError, set_up, undo
 from acp_proxy.setup.editors import EDITORS, Editor
 from acp_proxy.setup.originals import Original
 from acp_proxy.setup.pasting import PASTED, Pasted
@@ -66,7 +66,8 @@ def _planned(editor: Editor, file: SettingsFile, asked: Asked, environ: Mapping[
         original = Original(state_directory(environ) / "setup", file.target)
         if asked.undo:
             return undo(editor, file, original, asked.agent)
-        return set_up(editor, file, original, asked.agent, str(home(environ)))
+        machine = Machine(str(home(environ)), editor.registry(environ))
+        return set_up(editor, file, original, asked.agent, machine)
     except UnicodeDecodeError as error:
         raise SetupError(f"{file.path}: expected UTF-8 text, nothing was done") from error
     except CannotEditError as error:
@@ -77,14 +78,14 @@ def _planned(editor: Editor, file: SettingsFile, asked: Asked, environ: Mapping[
 
 def _made(editor: Editor, change: Change, asked: Asked, environ: Mapping[str, str], *, colours: bool) -> str:
     if change.after == change.before:
-        return change.said
+        return f"{change.said}{change.left_out}"
     shown = diff(change.file.path, change.before, change.after, colours=colours)
     if asked.dry_run:
-        return shown
+        return f"{shown}{change.left_out}"
     change.make()
     outlook = "" if asked.undo else _outlook(editor, environ)
     afterwards = f"{editor.afterwards}\n" if editor.afterwards else ""
-    return f"{shown}\n{change.said}{outlook}{afterwards}"
+    return f"{shown}\n{change.said}{change.left_out}{outlook}{afterwards}"
 
 
 def _outlook(editor: Editor, environ: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from acp_proxy.setup import vaults
 from acp_proxy.setup.agents import Shape
 from acp_proxy.setup.known import Known
+from acp_proxy.setup.registry import Started, of_zed
 from acp_proxy.system.directories import home, xdg
 
 Environ = Mapping[str, str]
@@ -29,6 +30,9 @@ class Editor(Struct, frozen=True):
     shows_names: bool = True  # the name of an agent is what people read, not what they type
     none: str = ""  # what to do where there are no files
     afterwards: str = ""  # what to do once they are changed
+    registry: Callable[[Environ], Mapping[str, Started]] = (
+        lambda _: {}
+    )  # what starts the agents that it installs itself
 
     def named(self, agent: Known) -> str:
         """What an agent that is added is called; one that the editor brings itself stays beside it."""
@@ -42,10 +46,24 @@ def _zed(environ: Environ) -> tuple[Path, ...]:
         return (xdg(environ, "XDG_CONFIG_HOME", ".config") / "zed/settings.json",)
 
 
+def _vscode(environ: Environ) -> tuple[Path, ...]:
+    if sys.platform == "darwin":
+        return (home(environ) / "Library/Application Support/Code/User/settings.json",)
+    else:  # noqa: RET505  as above
+        return (xdg(environ, "XDG_CONFIG_HOME", ".config") / "Code/User/settings.json",)
+
+
 EDITORS: Mapping[str, Editor] = {
     editor.name: editor
     for editor in (
-        Editor("zed", "Zed", _zed, Shape(("agent_servers",), extra={"type": "custom"})),
+        Editor(
+            "zed",
+            "Zed",
+            _zed,
+            Shape(("agent_servers",), extra={"type": "custom"}, registry=True),
+            registry=of_zed,
+        ),
+        Editor("vscode", "VS Code", _vscode, Shape(("acp.agents",))),
         Editor(
             "jetbrains",
             "JetBrains IDEs",

@@ -34,6 +34,11 @@ def line_start(text: str, at: int) -> str:
     return ending_of(bare[-2:]) + before[len(bare) :]
 
 
+def after_comma(text: str, at: int) -> str:
+    """A comma, and what parts things from it where one stands at a position."""
+    return f",{line_start(text, at) or ' '}"
+
+
 def indent_of(text: str, at: int) -> str:
     """Of the line that a position is on."""
     line = text[text.rfind("\n", 0, at) + 1 : at].lstrip("\ufeff")

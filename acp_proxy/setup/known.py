@@ -13,8 +13,10 @@ class Known(Struct, frozen=True):
 
     name: str  # as `--agent` takes it
     title: str
-    command: tuple[str, ...]  # starts it also where only its runtime is installed
+    command: tuple[str, ...]  # what is written for an agent that is added
     installed: tuple[str, ...]  # starts it where it is installed
+    fetched: tuple[str, ...]  # starts it where only a runtime is installed, or else as `installed`
+    listed: tuple[str, ...]  # its ids in the ACP registry
     also: frozenset[str] = frozenset()  # other names of the program or package
 
     def starts(self, command: Sequence[str]) -> bool:
@@ -32,12 +34,45 @@ KNOWN: Mapping[str, Known] = {
             "Claude Code",
             ("npx", "-y", "@agentclientprotocol/claude-agent-acp"),
             ("claude-agent-acp",),
+            ("npx", "-y", "@agentclientprotocol/claude-agent-acp"),
+            ("claude-acp", "claude-code-acp"),
             frozenset({"claude-code-acp"}),
         ),
-        Known("codex", "Codex", ("npx", "-y", "@agentclientprotocol/codex-acp"), ("codex-acp",)),
-        Known("gemini", "Gemini CLI", ("gemini", "--acp"), ("gemini", "--acp"), frozenset({"gemini-cli"})),
-        Known("goose", "goose", ("goose", "acp"), ("goose", "acp")),
-        Known("opencode", "OpenCode", ("opencode", "acp"), ("opencode", "acp"), frozenset({"opencode-ai"})),
-        Known("qwen", "Qwen Code", ("qwen", "--acp"), ("qwen", "--acp"), frozenset({"qwen-code"})),
+        Known(
+            "codex",
+            "Codex",
+            ("npx", "-y", "@agentclientprotocol/codex-acp"),
+            ("codex-acp",),
+            ("npx", "-y", "@agentclientprotocol/codex-acp"),
+            ("codex-acp",),
+        ),
+        Known(
+            "gemini",
+            "Gemini CLI",
+            ("gemini", "--acp"),
+            ("gemini", "--acp"),
+            ("npx", "-y", "@google/gemini-cli", "--acp"),
+            ("gemini",),
+            frozenset({"gemini-cli"}),
+        ),
+        Known("goose", "goose", ("goose", "acp"), ("goose", "acp"), ("goose", "acp"), ("goose",)),
+        Known(
+            "opencode",
+            "OpenCode",
+            ("opencode", "acp"),
+            ("opencode", "acp"),
+            ("npx", "-y", "opencode-ai", "acp"),
+            ("opencode",),
+            frozenset({"opencode-ai"}),
+        ),
+        Known(
+            "qwen",
+            "Qwen Code",
+            ("qwen", "--acp"),
+            ("qwen", "--acp"),
+            ("npx", "-y", "@qwen-code/qwen-code", "--acp"),
+            ("qwen-code",),
+            frozenset({"qwen-code"}),
+        ),
     )
 }

@@ -54,6 +54,8 @@ def _agents_in(editor: Editor, path: Path) -> str:
 
 
 def _state(agent: Agent) -> str:
+    if agent.listed:
+        return " (from the registry)"
     if agent.command is None:
         return " (started by the editor)"
     return " (behind acp-proxy)" if agent.wrapped else ""

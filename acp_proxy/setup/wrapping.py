@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from acp_proxy.setup.agents import PROXY, RUN, Shape, command_of, entries, is_wrapped
-from acp_proxy.setup.edits import Edit, edited, line_start, quoted, quoted_list
+from acp_proxy.setup.edits import Edit, after_comma, edited, quoted, quoted_list
 from acp_proxy.setup.jsonc import Array, Object, Scalar
 
 
@@ -46,7 +46,7 @@ def _wrap(text: str, entry: Object, shape: Shape, home: str) -> Iterable[Edit]:
         if isinstance(args, Array):
             yield _first(text, args, [*map(quoted, RUN), literal])
         else:
-            separator = _after_comma(text, entry.members[0].start)
+            separator = after_comma(text, entry.members[0].start)
             yield program.end, program.end, f'{separator}"args": {quoted_list(RUN)[:-1]}, {literal}]'
 
 
@@ -78,9 +78,4 @@ def _first(text: str, array: Array, literals: Sequence[str]) -> Edit:
     if not array.items:
         return array.start + 1, array.start + 1, ", ".join(literals)
     first = array.items[0].start
-    return first, first, "".join(f"{literal}{_after_comma(text, first)}" for literal in literals)
-
-
-def _after_comma(text: str, at: int) -> str:
-    """A comma, and what parts things from it where one stands at a position."""
-    return f",{line_start(text, at) or ' '}"
+    return first, first, "".join(f"{literal}{after_comma(text, first)}" for literal in literals)

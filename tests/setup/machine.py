@@ -39,6 +39,7 @@ class Machine:
             return self.vault("Notes") / ".obsidian/plugins/agent-client/data.json"
         path = {
             "zed": self.zed,
+            "vscode": self.home / ".config/Code/User/settings.json",
             "jetbrains": self.home / ".jetbrains/acp.json",
             "acpx": self.home / ".acpx/config.json",
         }

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.setup import NAMES
+from acp_proxy.setup.changes import Machine as Home
 from acp_proxy.setup.changes import SetupError, set_up
 from acp_proxy.setup.editors import EDITORS
 from acp_proxy.setup.originals import Original
@@ -279,7 +280,9 @@ def test_an_agent_is_added_behind_those_of_a_list(machine: Machine) -> None:
 
 def test_agents_that_stay_outside_are_named(machine: Machine) -> None:
     machine.write("zed", SETTINGS.replace("}}}", '}, "claude-acp": {"type": "registry"}, "gemini": {}}}'))
-    outside = f"Not behind it, as the settings do not say what starts them: claude-acp, gemini; {OFFER}.\n"
+    claude = "claude-acp (`npx` is not on the PATH)"
+    outside = f"Not behind it: {claude}, gemini (the settings do not say what starts it); {OFFER}.\n"
+    assert machine.setup("zed", dry_run=True).endswith(outside)
     assert machine.setup("zed").endswith(outside)
     assert machine.setup("zed") == f"Mine is behind acp-proxy already.\n{outside}"
 
@@ -459,7 +462,10 @@ def test_without_a_vault_there_is_one_line(machine: Machine, known: str) -> None
         ("// none yet\n/* none */\n", f"no agents in it; {OFFER}"),
         ("// one\n/* two", "not valid JSON, line 2: expected a value, nothing was done"),
         ('{"agent_servers": {}}', f"no agents in it; {OFFER}"),
-        ('{"agent_servers": {"claude": {"env": {}}}}', f"does not say what starts claude; {OFFER}"),
+        (
+            '{"agent_servers": {"claude": {"env": {}}}}',
+            f"does not start claude (the settings do not say what starts it); {OFFER}",
+        ),
     ],
 )
 def test_settings_that_cannot_be_set_up_are_left_as_they_are(
@@ -538,7 +544,7 @@ def test_a_file_that_was_changed_meanwhile_is_left_alone(tmp_path: Path) -> None
 def test_settings_that_are_written_between_the_look_and_the_change_are_left_alone(machine: Machine) -> None:
     path = machine.write("zed", SETTINGS)
     original = Original(machine.home / ".local/state/acp-proxy/setup", path)
-    change = set_up(EDITORS["zed"], SettingsFile(path), original, None, str(machine.home))
+    change = set_up(EDITORS["zed"], SettingsFile(path), original, None, Home(str(machine.home)))
     path.write_text("theirs")
     with pytest.raises(SettingsError, match="was changed by another program meanwhile, nothing was done"):
         change.make()
@@ -552,7 +558,7 @@ def test_a_second_setup_that_cannot_write_leaves_the_undo_of_the_first(machine: 
     machine.setup("zed")
     once = path.read_bytes()
     original = Original(machine.home / ".local/state/acp-proxy/setup", path)
-    change = set_up(EDITORS["zed"], SettingsFile(path), original, "claude", str(machine.home))
+    change = set_up(EDITORS["zed"], SettingsFile(path), original, "claude", Home(str(machine.home)))
     path.write_text("theirs")
     with pytest.raises(SettingsError, match="was changed by another program meanwhile"):
         change.make()
@@ -605,8 +611,20 @@ def test_a_mistake_is_one_line_and_status_2(machine: Machine, arguments: list[st
     assert done.stderr.replace(str(machine.home), "~") == f"acp-proxy: {line}\n"
 
 
-def test_an_unknown_editor_is_one_line_with_those_that_are_known(machine: Machine) -> None:
-    done = machine.typed("vim")
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("nvim", "setup nvim: acp-proxy setup codecompanion, avante or agentic, whichever plugin you use"),
+        ("Emacs", "setup Emacs: acp-proxy setup agent-shell"),
+        ("pycharm", "setup pycharm: acp-proxy setup jetbrains"),
+        ("cursor", "`acp.agents` of your settings"),
+        ("claude", "claude is an agent; expected an editor: acp-proxy setup EDITOR --agent claude"),
+        ("ed", "setup: expected zed, vscode, jetbrains, codecompanion"),
+    ],
+)
+def test_another_name_is_answered_in_one_line_with_what_fits(machine: Machine, typed: str, said: str) -> None:
+    done = machine.typed(typed)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert all(name in line for name in ("'vim'", "zed", "jetbrains", "agent-shell", "toad"))
+    assert said in line
+    assert "docs/editors.md" in line or "EDITOR" in line

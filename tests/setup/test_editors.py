@@ -15,6 +15,7 @@ from tests.setup.machine import GOLDEN, Machine
 HIDDEN = re.compile(r'("(?:API_KEY|OPENCODE_\w+)": )"[^"]+"')
 AGENTS = {
     "zed": "My Custom Agent, Gemini, OpenCode, goose",
+    "vscode": "Claude Code, Local",
     "jetbrains": "Auggie, OpenCode, Example Agent",
     "obsidian": "claude, codex, gemini, opencode",
     "acpx": "claude, gemini, my-custom",
@@ -64,8 +65,8 @@ def test_what_was_wrapped_by_hand_stays_so_in_every_editor(
 ) -> None:
     by_hand = {"command": "acp-proxy", "args": ["run", "--team", "core", "--", "mine"]}
     agents = {"claude": by_hand, "codex": {"command": "codex-acp", "args": []}}
-    at = {"zed": "agent_servers", "jetbrains": "agent_servers", "acpx": "agents"}.get(editor)
-    before = json.dumps({at: agents} if at else agents, indent=indent).encode()
+    at = EDITORS[editor].shape.at
+    before = json.dumps({at[0]: agents} if at else agents, indent=indent).encode()
     path = machine.write(editor, before)
     assert "codex is behind acp-proxy now." in machine.setup(editor)
     for _ in range(2):
@@ -79,10 +80,11 @@ def test_the_list_shows_each_editor_with_its_agents(machine: Machine) -> None:
     machine.write("acpx", "{")
     machine.setup("zed", "gemini")
     notes = "~/Notes/.obsidian/plugins/agent-client/data.json"
-    zed = "claude-acp (started by the editor), My Custom Agent, Gemini (behind acp-proxy), OpenCode, goose"
+    zed = "claude-acp (from the registry), My Custom Agent, Gemini (behind acp-proxy), OpenCode, goose"
     rows = [
         ("editor", "settings", "agents"),
         ("zed", "~/.config/zed/settings.json", zed),
+        ("vscode", "~/.config/Code/User/settings.json", "no file"),
         ("jetbrains", "~/.jetbrains/acp.json", "no file"),
         ("obsidian", notes, "claude, codex, gemini, opencode"),
         ("acpx", "~/.acpx/config.json", "not valid JSON, line 1: expected text in double quotes"),
@@ -105,7 +107,7 @@ def test_the_list_says_what_is_wrong_with_settings(machine: Machine, settings: b
     machine.settings_of("jetbrains").mkdir()
     lines = [line.split(maxsplit=2) for line in showing.found(machine.environ).splitlines()]
     assert lines[1] == ["zed", "~/.config/zed/settings.json", said]
-    assert lines[2] == ["jetbrains", "~/.jetbrains/acp.json", "is not a file"]
+    assert lines[3] == ["jetbrains", "~/.jetbrains/acp.json", "is not a file"]
 
 
 def _golden(editor: str, kind: str = "json") -> str:
