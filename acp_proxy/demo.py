@@ -23,6 +23,8 @@ from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
+from acp_proxy.core.money import Money, amount_text
+
 PROMPTS = ("What does this project do?", "Fix the failing test.", "Why did that help? One sentence.")
 AFTERWARDS = (("budget", "list"), ("report", "--by", "turn"))
 GRANT = ("budget", "grant", "demo", "--amount", "0.05", "--for", "2h", "--reason", "one more answer")
@@ -140,7 +142,9 @@ def _context(update: dict[str, Any]) -> str:
     used, size, cost = update["used"], update["size"], update.get("cost")
     about = "about " if update["_meta"]["acp-proxy"]["estimated"] else ""
     context = f"context {about}{used:,} of {size:,} tokens ({used / size:.0%})"
-    return f"{context}, session {cost['amount']:.4f} {cost['currency']}" if cost else context
+    if not cost:
+        return context
+    return f"{context}, session {amount_text(Money.of(cost['amount'], cost['currency']), 4)}"
 
 
 class _Installation(Struct, frozen=True):

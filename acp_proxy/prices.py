@@ -15,6 +15,7 @@ from acp_proxy.catalog import Catalog, Found
 from acp_proxy.config.schema import quoted
 from acp_proxy.core import pricing
 from acp_proxy.core.models import is_alias, lab_and_model
+from acp_proxy.core.money import amount_text
 from acp_proxy.core.pricing import Priced, Quote, Rates, Step
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import SECOND
@@ -190,7 +191,7 @@ def _tokens(count: int | None) -> str:
 
 
 def _dollars(priced: Priced) -> str:
-    return "cost unknown" if priced.cost is None else f"${priced.cost.text}"
+    return "cost unknown" if priced.cost is None else amount_text(priced.cost)
 
 
 def _day(since: int | None) -> str | None:

@@ -113,7 +113,7 @@ def test_a_budget_that_cannot_count_the_only_turn_of_a_run_is_told_in_its_log(
     with proxy(environ, "--log", str(log)) as process:
         editor = Editor(process)
         editor.prompt("end 0.9")
-        assert until(lambda: log.exists() and "which counts EUR: 0.9 USD." in log.read_text(encoding="utf-8"))
+        assert until(lambda: log.exists() and "which counts EUR: $0.90." in log.read_text(encoding="utf-8"))
         editor.leave()
     assert "event=budget.not_counted" in log.read_text(encoding="utf-8")
 

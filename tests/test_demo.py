@@ -63,7 +63,7 @@ def told(editor: _Editor) -> str:
 def test_it_shows_what_the_editor_gets_after_each_turn(run: Run) -> None:
     shown = [line for line in run[0].stdout.splitlines() if "acp-proxy adds this" in line]
     assert len(shown) == len(demo_agent.SCRIPT)
-    assert all("context" in line and "USD" in line for line in shown)
+    assert all("context" in line and "session $0.0" in line for line in shown)
 
 
 def test_it_shows_a_warning_a_refusal_and_what_a_grant_does(run: Run) -> None:

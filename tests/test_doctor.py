@@ -267,13 +267,13 @@ limit = { amount = "30", currency = "USD" }
 
 def test_a_budget_in_order_is_told_in_words(patient: Patient) -> None:
     patient.configure(BUDGET)
-    assert patient.lines("budget") == ['ok   budget: "daily" (user): 30 USD, day for each user, Europe/Berlin, enforce']
+    assert patient.lines("budget") == ['ok   budget: "daily" (user): $30.00, day for each user, Europe/Berlin, enforce']
 
 
 def test_a_budget_whose_weeks_do_not_begin_on_monday_is_told_so(patient: Patient) -> None:
     patient.configure(BUDGET.replace('"day"', '"week"\nweek_start = "sunday"'))
     assert patient.lines("budget") == [
-        'ok   budget: "daily" (user): 30 USD, week from Sunday for each user, Europe/Berlin, enforce'
+        'ok   budget: "daily" (user): $30.00, week from Sunday for each user, Europe/Berlin, enforce'
     ]
 
 
@@ -287,16 +287,14 @@ def test_a_budget_of_tokens_is_told_in_words_and_is_in_order_beside_costs_in_mon
 
 def test_a_budget_that_admits_one_least_prompt_is_in_order(patient: Patient) -> None:
     patient.configure(BUDGET.replace('"30"', '"0.01"'))
-    assert patient.lines("budget") == [
-        'ok   budget: "daily" (user): 0.01 USD, day for each user, Europe/Berlin, enforce'
-    ]
+    assert patient.lines("budget") == ['ok   budget: "daily" (user): $0.01, day for each user, Europe/Berlin, enforce']
 
 
 @pytest.mark.parametrize(
     ("change", "trouble"),
     [
         (('"30"', '"0"'), "a limit of 0 refuses everything"),
-        (('"30"', '"0.005"'), "below 0.01 USD, the least that a prompt holds: it refuses everything"),
+        (('"30"', '"0.005"'), "below $0.01, the least that a prompt holds: it refuses everything"),
         (('"USD"', '"EUR"'), "it counts EUR, and the ledger has only USD"),
         (("per", 'scope = { team = "cor", model = "op*" }\nper'), "no team in the ledger is cor"),
     ],
@@ -320,7 +318,7 @@ def test_a_budget_with_a_rate_for_what_the_ledger_has_is_in_order(patient: Patie
         ledger.append([row()])
     patient.configure(BUDGET.replace('"USD"', '"EUR"') + 'rates = { USD = "0.92" }\n')
     assert patient.lines("budget") == [
-        'ok   budget: "daily" (user): 30 EUR (1 USD = 0.92), day for each user, Europe/Berlin, enforce'
+        'ok   budget: "daily" (user): €30.00 (1 USD = 0.92), day for each user, Europe/Berlin, enforce'
     ]
 
 

@@ -30,17 +30,17 @@ def whose(account: Account) -> Mapping[str, str]:
     return found
 
 
-def amount_text(amount: int, limit: Limit) -> str:
+def amount_text(amount: int, limit: Limit, *, column: bool = True) -> str:
     """An amount in the limit's unit, rounded for people, finer where the limit is small: `$1.25`, `1.20M`, `17`."""
     if not limit.is_money:
         return tokens_text(amount) if limit.unit == "tokens" else f"{amount:,}"
-    return cost_text((Money(amount, limit.unit),), 2 if limit.amount >= NANO else 4)
+    return cost_text((Money(amount, limit.unit),), 2 if limit.amount >= NANO else 4, column=column)
 
 
-def with_unit(amount: int, limit: Limit) -> str:
-    """The same by itself, outside of a column: `$1.25`, `1.20M tokens`, `1 turn`."""
+def with_unit(amount: int, limit: Limit, *, column: bool = False) -> str:
+    """The same with what is counted: `$1.25`, `1.20M tokens`, `1 turn`."""
     if limit.is_money:
-        return amount_text(amount, limit)
+        return amount_text(amount, limit, column=column)
     return counted(amount, "turn") if limit.unit == "turns" else f"{tokens_text(amount)} tokens"
 
 

@@ -73,7 +73,7 @@ def columns(grants: Sequence[Grant], budgets: Sequence[Budget], zone: Zone, now:
     return [
         Column("budget", [clean(grant.budget) for grant in latest], right=False, name=True),
         Column("for", [clean(grant.value or "all") for grant in latest], right=False, name=True),
-        Column("amount", [with_unit(grant.amount, Limit(grant.amount, grant.unit)) for grant in latest]),
+        Column("amount", [with_unit(grant.amount, Limit(grant.amount, grant.unit), column=True) for grant in latest]),
         Column("granted", [_moment(grant.at, zone) for grant in latest], right=False, spare=3),
         Column("until", [_moment(grant.until, zone) for grant in latest], right=False),
         Column("", [clean(_state(grant, named, now)) for grant in latest], right=False),

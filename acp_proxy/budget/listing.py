@@ -9,13 +9,15 @@ from msgspec.structs import replace
 
 from acp_proxy.budget import amount_text, reset_text, whose, with_unit
 from acp_proxy.core.budget import Account, Standing
-from acp_proxy.core.budget.refusal import uncounted_text
+from acp_proxy.core.money import amount_text as money_text
 from acp_proxy.core.money import exact_text, summed
 from acp_proxy.report.formats import as_json_text
 from acp_proxy.text import table
 from acp_proxy.text.figures import AT_LEAST, clean, counted
 from acp_proxy.text.table import Column
 from acp_proxy.text.times import rfc3339_or_none
+
+_MORE = "docs/budgets.md"
 
 
 def plain(standings: Sequence[Standing], more: Sequence[str] = ()) -> str:
@@ -78,7 +80,9 @@ def _columns(standings: Sequence[Standing]) -> list[Column]:
         Column("used", [_used(standing) for standing in standings], spare=-1),
         Column("%", [f"{standing.percent}" for standing in standings], levels=[_level(each) for each in standings]),
         *_unless_empty("held", (_amount(standing, standing.held) for standing in standings), spare=5),
-        Column("left", [with_unit(standing.left, standing.account.budget.limit) for standing in standings]),
+        Column(
+            "left", [with_unit(standing.left, standing.account.budget.limit, column=True) for standing in standings]
+        ),
         Column("limit", [amount_text(account.limit, account.budget.limit) for account in accounts], spare=6),
         *_unless_empty("granted", (_amount(standing, standing.granted) for standing in standings), spare=4),
         Column("resets", [reset_text(account) for account in accounts], right=False, spare=2),
@@ -125,17 +129,27 @@ def _bar(standing: Standing, width: int) -> str:
 
 
 def _notes(standings: Sequence[Standing]) -> list[str]:
-    """What the figures leave out, a line for each budget."""
+    """What the figures leave out, on one line, by budget; with where to read more."""
     by_budget = groupby(standings, key=lambda standing: (standing.account.budget.layer, standing.account.budget.name))
     together = [_together(list(group)) for _, group in by_budget]
-    return [clean(text) for each in together for text in (uncounted_text(each), _untold_text(each)) if text]
+    untold = [f"{_name(each)} {counted(each.untold, 'turn')}" for each in together if each.untold]
+    uncounted = [f"{_name(each)} {', '.join(found)}" for each in together if (found := _left_out(each))]
+    parts = [
+        *([f"{AT_LEAST}at least: agents reported only a part of {'; '.join(untold)}"] if untold else []),
+        *([f"not counted: {'; '.join(uncounted)}"] if uncounted else []),
+    ]
+    return [clean(" · ".join([*parts, _MORE]))] if parts else []
 
 
-def _untold_text(standing: Standing) -> str | None:
-    if not standing.untold:
-        return None
-    turns, name = counted(standing.untold, "turn"), standing.account.budget.name
-    return f'{AT_LEAST}at least: agents told less than all of what {turns} used under budget "{name}".'
+def _name(standing: Standing) -> str:
+    return f'"{standing.account.budget.name}"'
+
+
+def _left_out(standing: Standing) -> list[str]:
+    """Money in other currencies than the budget's, and turns without a known price."""
+    unpriced = standing.unpriced
+    others = [money_text(money) for money in standing.not_counted]
+    return [*others, *([f"{counted(unpriced, 'turn')} without a known price"] if unpriced else [])]
 
 
 def _together(standings: Sequence[Standing]) -> Standing:

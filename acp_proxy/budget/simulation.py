@@ -59,7 +59,7 @@ def _columns(outcomes: Sequence[Outcome]) -> list[Column]:
         Column("budget", [clean(budget.name) for budget in budgets], right=False, name=True),
         Column("mode", [budget.mode for budget in budgets], right=False, spare=3),
         Column("window", [budget.window.text for budget in budgets], right=False, spare=4),
-        Column("limit", [with_unit(budget.limit.amount, budget.limit) for budget in budgets], spare=5),
+        Column("limit", [with_unit(budget.limit.amount, budget.limit, column=True) for budget in budgets], spare=5),
         Column("turns", [f"{outcome.turns:,}" for outcome in outcomes]),
         Column("warned", [f"{outcome.warned:,}" for outcome in outcomes]),
         Column("first warning", [_moment(outcome, outcome.first_warned) for outcome in outcomes], right=False, spare=2),

@@ -18,6 +18,7 @@ NANO = 1_000_000_000
 COUNTED = ("tokens", "turns")  # the units of budgets that are no currency
 _MOST = 2**63 - 1  # what a ledger column holds
 _DIGITS = 12  # before the decimal point, of anything that fits it
+_SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
 
 
 class Money(Struct, frozen=True):
@@ -91,10 +92,29 @@ def exact_text(amount: int, unit: str) -> str:
     return decimal_text(amount) if is_money(unit) else str(amount)
 
 
-def budget_text(nano: int, allowed: int) -> str:
-    """Nano-units as text in units, for people: the less a budget allows (in nano-units, too), the finer."""
-    decimals = 2 if allowed >= 100 * NANO else 4 if allowed >= NANO // 10 else 9
-    return decimal_text(round(nano, decimals - 9))
+def amount_text(money: Money, decimals: int = 9, *, column: bool = False) -> str:
+    """As people read it, the same everywhere: `$1.25`, `-€0.057611`, `2.50 credits`.
+
+    It has two to `decimals` places, in a column all of them. What would round to nothing is `<$0.0001`.
+    """
+    unit = 10**decimals
+    shown = rounded(abs(money.nano), NANO // unit)
+    below, minus = "", "-" if money.nano < 0 else ""
+    if money.nano and not shown:
+        below, shown = "<", 1
+    fraction = f"{shown % unit:0{decimals}d}"
+    if not column:
+        fraction = fraction.rstrip("0").ljust(2, "0")
+    figure = f"{shown // unit:,}.{fraction}"
+    sign = _SIGNS.get(money.currency)
+    return f"{below}{minus}{sign}{figure}" if sign else f"{below}{minus}{figure} {money.currency}"
+
+
+def budget_text(amount: int, unit: str, allowed: int) -> str:
+    """An amount of a budget as people read it, the finer the less is allowed: `$0.0576`; a count without its unit."""
+    if not is_money(unit):
+        return f"{amount:,}"
+    return amount_text(Money(amount, unit), 2 if allowed >= 100 * NANO else 4 if allowed >= NANO // 10 else 9)
 
 
 def summed(amounts: Iterable[Money]) -> tuple[Money, ...]:

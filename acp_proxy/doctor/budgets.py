@@ -11,7 +11,7 @@ from acp_proxy.config.schema import Key, dotted
 from acp_proxy.config.values import Pricing
 from acp_proxy.core.budget import Budget
 from acp_proxy.core.budget.hold_size import HoldSize
-from acp_proxy.core.money import decimal_text, exact_text
+from acp_proxy.core.money import budget_text, decimal_text
 from acp_proxy.ledger import LedgerReader, Query
 
 _FILES: tuple[Literal["user"], Literal["admin"]] = ("user", "admin")
@@ -32,15 +32,15 @@ def budget_troubles(config: Config, ledger: LedgerReader) -> Iterator[tuple[Budg
 
 
 def in_words(budget: Budget) -> str:
-    """`30 USD, day for each user, Europe/Berlin, enforce`."""
+    """`$30.00, day for each user, Europe/Berlin, enforce`."""
     limit = budget.limit
-    amount = decimal_text(limit.amount) if limit.is_money else f"{limit.amount:,}"
+    amount = budget_text(limit.amount, limit.unit, 0) if limit.is_money else f"{limit.amount:,} {limit.unit}"
     per = f" for each {budget.per}" if budget.per else ""
     rates = ", ".join(f"1 {currency} = {decimal_text(nano)}" for currency, nano in budget.rates)
     of_others = f" ({rates})" if rates else ""
     day = budget.window.week_start
     since = "" if day == "monday" else f" from {day.title()}"
-    return f"{amount} {limit.unit}{of_others}, {budget.window.text}{since}{per}, {budget.zone}, {budget.mode}"
+    return f"{amount}{of_others}, {budget.window.text}{since}{per}, {budget.zone}, {budget.mode}"
 
 
 def _amounts(budget: Budget, currencies: set[str]) -> Iterator[str]:
@@ -48,8 +48,8 @@ def _amounts(budget: Budget, currencies: set[str]) -> Iterator[str]:
     if budget.mode == "enforce" and not limit.amount:
         yield "a limit of 0 refuses everything"
     elif budget.mode == "enforce" and limit.amount < floor:
-        least = exact_text(floor, limit.unit)
-        yield f"its limit is below {least} {limit.unit}, the least that a prompt holds: it refuses everything"
+        least = budget_text(floor, limit.unit, 0) + ("" if limit.is_money else f" {limit.unit}")
+        yield f"its limit is below {least}, the least that a prompt holds: it refuses everything"
     if limit.is_money and currencies and currencies.isdisjoint(budget.units):
         yield f"it counts {' and '.join(budget.units)}, and the ledger has only {', '.join(sorted(currencies))}"
 

@@ -88,8 +88,10 @@ def _who(notice: Notice, joint: str = "to") -> str:
 
 def _figures(notice: Notice) -> str:
     held = f", and running turns hold {_amount(notice, notice.held)}" if notice.held else ""
-    unit = _name(notice.unit)
-    return f"Used: {_amount(notice, notice.spent)} of {_amount(notice, notice.limit)} {unit}{held}."
+    unit = f" {_name(notice.unit)}"
+    spent, limit = (_amount(notice, amount) for amount in (notice.spent, notice.limit))
+    counted = "" if is_money(notice.unit or "") else unit
+    return f"Used: {spent.removesuffix(unit)} of {limit}{counted}{held}."
 
 
 def _consequence(notice: Notice) -> str:
@@ -104,7 +106,7 @@ def _consequence(notice: Notice) -> str:
 def _amount(notice: Notice, amount: int | None) -> str:
     if amount is None:
         return "?"
-    return budget_text(amount, notice.limit or 0) if is_money(notice.unit or "") else f"{amount:,}"
+    return budget_text(amount, _name(notice.unit), notice.limit or 0)
 
 
 def _reset(notice: Notice) -> str:

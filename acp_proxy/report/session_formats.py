@@ -87,5 +87,5 @@ def _turns(found: SessionReport, every: bool) -> tuple[Iterator[table.Part], lis
     if not every:
         report = replace(report, lines=tuple(report.lines)[-MOST_TURNS:])
     earlier = found.rows - len(report.lines)
-    left_out = [f"{counted(earlier, 'earlier row')} not listed: --all does"] if earlier else []
-    return parts_of(report, but="agent"), [*left_out, *notes(found.turns.total)]
+    left_out = [f"{counted(earlier, 'earlier row')} not shown (--all)"] if earlier else []
+    return parts_of(report, but="agent"), notes(found.turns.total, left_out)

@@ -12,6 +12,7 @@ from acp_proxy.text import table
 from acp_proxy.text.figures import AT_LEAST, counted
 from acp_proxy.text.table import Bars, Part
 
+_MORE = "docs/counting.md"
 AT_ONCE = 5000  # lines of a table that are in memory
 
 
@@ -62,19 +63,18 @@ def _bars(sizes: Sequence[int], longest: int) -> Bars:
 
 
 def _notes(report: Report) -> list[str]:
-    if not report.omitted:
-        return notes(report.total)
-    are = "is" if report.omitted == 1 else "are"
-    return [f"Not shown: {report.omitted:,} more, which {are} in the total.", *notes(report.total)]
+    return notes(report.total, [f"{report.omitted:,} more not shown"] if report.omitted else [])
 
 
-def notes(total: Line) -> list[str]:
-    """What the figures leave out."""
-    notes = (
-        (total.cost_at_least, f"{AT_LEAST}at least: the cost of {{}} is unknown or incomplete"),
-        (total.unpriced, "no price is known for {}: `acp-proxy prices show MODEL` tells, [prices] sets one"),
-        (total.partial, "tokens at least: the agent reported only a part of {}"),
+def notes(total: Line, before: Sequence[str] = ()) -> list[str]:
+    """What the figures leave out, on one line with where to read more; nothing where they are complete."""
+    counts = (
+        (total.cost_at_least, f"{AT_LEAST}at least: cost of {{}} not all known"),
+        (total.unpriced, "no price: {} (`acp-proxy prices show MODEL`)"),
+        (total.partial, "tokens at least: {}"),
         (total.estimated, "estimated: {}"),
-        (total.without_usage, "no usage was reported for {}"),
+        (total.without_usage, "no usage reported: {}"),
     )
-    return [note.format(counted(count, "row")) for count, note in notes if count]
+    found = [note.format(counted(count, "row")) for count, note in counts if count]
+    said = " · ".join([*before, *found])
+    return [f"{said} · {_MORE}"] if found else [said] if said else []

@@ -94,7 +94,7 @@ def _values(status: Status) -> dict[str, str]:
         values |= {
             "budget": clean(standing.account.budget.name),
             "left": with_unit(standing.left, limit),
-            "limit": amount_text(limit.amount, limit),
+            "limit": amount_text(limit.amount, limit, column=False),
             "used": str(standing.percent),
             "resets": reset_text(standing.account),
         }
@@ -123,4 +123,4 @@ def _spent(line: Line) -> str:
 def _short(costs: Sequence[Money], *, at_least: bool) -> str:
     """A bar has little room: cents from one unit on."""
     cents = max((abs(cost.nano) for cost in costs), default=0) >= NANO
-    return cost_text(costs, 2 if cents else 4, at_least=at_least)
+    return cost_text(costs, 2 if cents else 4, at_least=at_least, column=False)

@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from acp_proxy.core.money import NANO, Money, rounded
+from acp_proxy.core.money import NANO, Money, amount_text, rounded
 
 AT_LEAST = "≥ "
 _AS_EMOJI = "\ufe0f"
-_SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
 _ESCAPES = (
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|\x1b[]PX^_][^\x07\x1b\x9c]*(?:\x07|\x9c|\x1b\\)?"  # OSC and other strings: window title, links, clipboard
@@ -58,26 +57,22 @@ def decimals_of(costs: Iterable[Money]) -> int:
     return 4 if max((abs(cost.nano) for cost in costs), default=0) < 10 * NANO else 2
 
 
-def cost_text(costs: Sequence[Money], decimals: int = 4, *, at_least: bool = False) -> str:
+def cost_text(costs: Sequence[Money], decimals: int = 4, *, at_least: bool = False, column: bool = True) -> str:
     """`$1.2346`, `≥ €0.01 + 3.00 credits`; `?` where no part is known, `-` where there is none to know.
 
-    What would round to nothing is `<$0.0001`.
+    Each amount is as in `core.money.amount_text`.
     """
     if not costs:
         return "?" if at_least else "-"
-    amounts = " + ".join(_amount(cost, decimals) for cost in sorted(costs, key=lambda cost: cost.currency))
+    amounts = " + ".join(
+        _amount(cost, decimals, column=column) for cost in sorted(costs, key=lambda cost: cost.currency)
+    )
     return f"{AT_LEAST if at_least else ''}{amounts}"
 
 
-def _amount(cost: Money, decimals: int) -> str:
-    unit = 10**decimals
-    shown = rounded(abs(cost.nano), NANO // unit)
-    below, sign = "", "-" if cost.nano < 0 else ""
-    if cost.nano and not shown:
-        below, shown = "<", 1
-    figure = f"{shown // unit:,}.{shown % unit:0{decimals}d}"
-    symbol = _SIGNS.get(cost.currency)
-    return f"{below}{sign}{symbol}{figure}" if symbol else f"{below}{sign}{figure} {clean(cost.currency)[:12]}"
+def _amount(cost: Money, decimals: int, *, column: bool) -> str:
+    """The currency may be whatever an agent calls it."""
+    return amount_text(Money(cost.nano, clean(cost.currency)[:12]), decimals, column=column)
 
 
 def context_level(used: int, size: int) -> str:

@@ -83,7 +83,7 @@ def test_a_prompt_is_refused_in_the_words_that_the_user_of_an_editor_reads(ledge
     answer = checked(ledger, budget("5 USD", zone="Europe/Berlin"))
     assert answer.status == REFUSED
     assert answer.text == (
-        'Not sent to the agent: budget "daily" has too little left. Used: 5 of 5 USD. '
+        'Not sent to the agent: budget "daily" has too little left. Used: $5.00 of $5.00. '
         "It resets on 2026-11-22 at 00:00 Europe/Berlin, in 10 h 50 min. "
         'To go on now, run `acp-proxy budget grant daily --amount 5 --for 2h --reason "…"` '
         "and send the prompt again.\n"

@@ -114,8 +114,7 @@ def test_what_an_agent_told_in_part_or_not_at_all_is_at_least_that(ledger: Budge
     text = listing.plain(standings(ledger, *budgets))
     assert [line.split()[2:4] for line in text.splitlines()[1:3]] == [["≥", "$2.00"], ["≥", "220"]]
     assert [line for line in text.splitlines() if line.startswith("≥")] == [
-        '≥ at least: agents told less than all of what 2 turns used under budget "daily".',
-        '≥ at least: agents told less than all of what 3 turns used under budget "tokens".',
+        '≥ at least: agents reported only a part of "daily" 2 turns; "tokens" 3 turns · docs/budgets.md'
     ]
 
 
@@ -222,7 +221,7 @@ def test_plain_text_is_aligned_rounded_and_says_what_it_misses(ledger: BudgetLed
         "daily   bob    enforce  day       $0.00   0                $5.00  $5.00  22 Nov 00:00 CET\n"
         "month          warn     month       330   0         2.00M tokens  2.00M  01 Dec 00:00 UTC\n"
         "\n"
-        'Not counted by budget "daily", which counts USD: 3 EUR, the cost of 1 turn without a known price.\n'
+        'not counted: "daily" €3.00, 1 turn without a known price · docs/budgets.md\n'
     )
 
 

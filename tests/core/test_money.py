@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_proxy.core.money import NANO, Money, budget_text, decimal_text, plus, rounded, summed
+from acp_proxy.core.money import NANO, Money, amount_text, budget_text, decimal_text, plus, rounded, summed
 
 _MOST = 2**63 - 1  # what a ledger column holds
 
@@ -34,10 +34,33 @@ def test_an_amount_is_rounded_half_to_even(tenths: int, nano: int) -> None:
 
 @pytest.mark.parametrize(
     ("allowed", "shown"),
-    [(100 * NANO, "1.23"), (100 * NANO - 1, "1.2346"), (NANO // 10, "1.2346"), (NANO // 10 - 1, "1.234567891")],
+    [(100 * NANO, "$1.23"), (100 * NANO - 1, "$1.2346"), (NANO // 10, "$1.2346"), (NANO // 10 - 1, "$1.234567891")],
 )
 def test_a_budget_is_shown_the_finer_the_less_it_allows(allowed: int, shown: str) -> None:
-    assert budget_text(1_234_567_891, allowed) == shown
+    assert budget_text(1_234_567_891, "USD", allowed) == shown
+    assert budget_text(1_234_567, "tokens", allowed) == "1,234,567"
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "decimals", "sentence", "column"),
+    [
+        ("0.1", "USD", 4, "$0.10", "$0.1000"),
+        ("0.0576", "EUR", 4, "€0.0576", "€0.0576"),
+        ("1234.5", "GBP", 2, "£1,234.50", "£1,234.50"),
+        ("-3", "USD", 2, "-$3.00", "-$3.00"),
+        ("2.5", "credits", 4, "2.50 credits", "2.5000 credits"),
+        ("0.00001", "USD", 4, "<$0.0001", "<$0.0001"),
+        ("-0.00001", "CHF", 2, "<-0.01 CHF", "<-0.01 CHF"),
+        ("0", "USD", 9, "$0.00", "$0.000000000"),
+        ("0.057611", "USD", 9, "$0.057611", "$0.057611000"),
+    ],
+)
+def test_an_amount_is_written_for_people_in_one_way(
+    amount: str, currency: str, decimals: int, sentence: str, column: str
+) -> None:
+    money = Money.of(amount, currency)
+    assert amount_text(money, decimals) == sentence
+    assert amount_text(money, decimals, column=True) == column
 
 
 def test_amounts_are_added_by_currency_and_never_across() -> None:

@@ -71,7 +71,7 @@ class TestWords:
             (
                 threshold_reached(STANDING, 80, NOON),
                 '80 % of budget "daily" (user alice) is used',
-                "Used: 24.1 of 32 USD, and running turns hold 1.5. It resets on 2026-11-22 at 00:00 Europe/Berlin.",
+                "Used: $24.10 of $32.00, and running turns hold $1.50. It resets on 2026-11-22 at 00:00 Europe/Berlin.",
             ),
             (
                 threshold_reached(Standing(account(budget("5 turns", "total", mode="warn")), 5), 100, NOON),
@@ -87,30 +87,30 @@ class TestWords:
             (
                 threshold_reached(Standing(account(budget("150 USD", "turn")), usd("150.126")), 100, NOON),
                 '100 % of budget "daily" is used',
-                "Used: 150.13 of 150 USD. It is for each turn by itself.",
+                "Used: $150.13 of $150.00. It is for each turn by itself.",
             ),
             (
                 threshold_reached(Standing(account(budget("5 USD", "total")), usd("4.95123")), 99, NOON),
                 '99 % of budget "daily" is used',
-                "Used: 4.9512 of 5 USD. It does not reset.",
+                "Used: $4.9512 of $5.00. It does not reset.",
             ),
             (
                 threshold_reached(Standing(DAILY, usd("5")), 100, DAILY.bounds.end or 0),  # by a turn over midnight
                 '100 % of budget "daily" is used',
-                "Used: 5 of 5 USD. It was reset on 2026-11-22 at 00:00 UTC.",
+                "Used: $5.00 of $5.00. It was reset on 2026-11-22 at 00:00 UTC.",
             ),
             (
                 stopped(Standing(DAILY, usd("5")), ALICE, "opus", (DAILY.bounds.end or 0) + MINUTE, "cancel"),
                 'An agent was told to stop: budget "daily" is used up',
-                "It was a turn of alice (team core, project web) with claude-agent-acp. Used: 5 of 5 USD. "
+                "It was a turn of alice (team core, project web) with claude-agent-acp. Used: $5.00 of $5.00. "
                 "It was reset on 2026-11-22 at 00:00 UTC.",
             ),
             (
                 REFUSED,
                 'Refused: budget "daily" (user alice) has too little left',
-                "A prompt of alice (team core, project web) to claude-agent-acp was refused. Used: 24.1 of 32 USD, and "
-                "running turns hold 1.5. It resets on 2026-11-22 at 00:00 Europe/Berlin. Further refusals of this user "
-                "in this window are not reported.",
+                "A prompt of alice (team core, project web) to claude-agent-acp was refused. Used: $24.10 of $32.00, "
+                "and running turns hold $1.50. It resets on 2026-11-22 at 00:00 Europe/Berlin. "
+                "Further refusals of this user in this window are not reported.",
             ),
             (
                 refused(STANDING, replace(ALICE, team=None, project=None), "x", NOON, unpriced=True),
@@ -121,7 +121,7 @@ class TestWords:
             (
                 stopped(Standing(account(budget("1 USD", "total")), usd("1.25")), ALICE, "opus", NOON, "cancel"),
                 'An agent was told to stop: budget "daily" is used up',
-                "It was a turn of alice (team core, project web) with claude-agent-acp. Used: 1.25 of 1 USD. It does "
+                "It was a turn of alice (team core, project web) with claude-agent-acp. Used: $1.25 of $1.00. It does "
                 "not reset.",
             ),
             (

@@ -215,7 +215,7 @@ def test_its_models_are_named_once_in_the_order_in_which_they_came(ledger: Budge
 def test_of_many_turns_the_latest_are_listed_unless_all_are_wanted(ledger: BudgetLedger) -> None:
     report = found(ledger, "s1", *(turn(at=number) for number in range(50)))
     short, long = (plain(report, every=every).splitlines() for every in (False, True))
-    assert "10 earlier rows not listed: --all does" in short
+    assert "10 earlier rows not shown (--all)" in short
     assert len(long) - len(short) == 8  # ten rows, less the note and the empty line before it
     assert [line for line in short if line.startswith("total")] == [line for line in long if line.startswith("total")]
 

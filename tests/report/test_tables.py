@@ -41,8 +41,7 @@ def test_plain_text_is_aligned_rounded_and_says_what_it_misses(ledger: Ledger) -
         "unpriced             1      10      0%           0      10          ?\n"
         "total                2  20,010     75%         600  20,610  ≥ $0.0460\n"
         "\n"
-        "≥ at least: the cost of 1 row is unknown or incomplete\n"
-        "no price is known for 1 row: `acp-proxy prices show MODEL` tells, [prices] sets one\n"
+        "≥ at least: cost of 1 row not all known · no price: 1 row (`acp-proxy prices show MODEL`) · docs/counting.md\n"
     )
 
 
@@ -157,7 +156,7 @@ def test_where_there_are_several_users_a_row_says_whose_it_is(ledger: Ledger, by
 def test_a_terminal_gets_a_bar_per_row_as_long_as_its_cost(ledger: Ledger) -> None:
     rows = [row(line("all", "4")), row(line("half", "2")), row(line("none", None))]
     lines = "".join(tables.coloured(found(ledger, "model", *rows), 80, {})).splitlines()
-    bars = {name: line.count("█") for line in lines for name in ("all", "half", "none") if f"{name} " in line}
+    bars = {name: line.count("█") for line in lines for name in ("all", "half", "none") if line.startswith(name)}
     assert bars["none"] == 0
     assert bars["all"] == 2 * bars["half"] > 0
 

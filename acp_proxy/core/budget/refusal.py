@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from acp_proxy.core.budget import Account, Standing
 from acp_proxy.core.budget.hold_size import HoldSize
-from acp_proxy.core.money import budget_text, exact_text
+from acp_proxy.core.money import amount_text, budget_text, exact_text
 from acp_proxy.core.windows import SECOND
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -72,7 +72,7 @@ def warning_text(standing: Standing, threshold: int, now: int, zone: tzinfo) -> 
 
 def uncounted_text(standing: Standing, *, silent: bool = False) -> str | None:
     """What was spent without being counted, None when that is nothing. `silent`: also a turn without any report."""
-    parts = [f"{money.text} {money.currency}" for money in standing.not_counted]
+    parts = [amount_text(money) for money in standing.not_counted]
     if standing.unpriced:
         held = ", beyond what they held" if standing.account.budget.on_unpriced == "estimate" else ""
         turns = f"{standing.unpriced:,} {_plural('turn', standing.unpriced)}"
@@ -113,14 +113,14 @@ def _name(account: Account) -> str:
 
 
 def _figures(standing: Standing, *, estimated: bool = False) -> str:
-    unit = standing.account.unit
     spent, held, allowed, granted = (
         _amount(amount, standing) for amount in (standing.spent, standing.held, standing.allowed, standing.granted)
     )
     more = f" ({granted} of it granted)" if standing.granted else ""
     running = f", and running turns hold {held}, some of which may come free" if standing.held > 0 else ""
+    unit = "" if standing.account.budget.limit.is_money else f" {standing.account.unit}"
     least, why = ("at least ", ", as far as can be told while the turn runs") if estimated else ("", "")
-    return f"Used: {least}{spent} of {allowed} {unit}{more}{why}{running}."
+    return f"Used: {least}{spent.removesuffix(f' {standing.account.unit}')} of {allowed}{unit}{more}{why}{running}."
 
 
 def _least(standing: Standing) -> str:
@@ -128,13 +128,12 @@ def _least(standing: Standing) -> str:
     if standing.left <= 0:
         return ""
     account = standing.account
-    return f"A prompt needs at least {_amount(HoldSize.of(account.budget).floor, standing)} {account.unit}. "
+    unit = "" if account.budget.limit.is_money else f" {account.unit}"
+    return f"A prompt needs at least {_amount(HoldSize.of(account.budget).floor, standing)}{unit}. "
 
 
 def _amount(amount: int, standing: Standing) -> str:
-    if not standing.account.budget.limit.is_money:
-        return f"{amount:,}"
-    return budget_text(amount, standing.allowed)
+    return budget_text(amount, standing.account.unit, standing.allowed)
 
 
 def _how_to_get_more(standing: Standing) -> str:

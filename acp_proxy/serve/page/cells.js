@@ -1,7 +1,7 @@
 // What stands in more than one table: costs, contexts, tokens as reports name them, marks of what is not known.
 
 import { bar, make } from "./dom.js";
-import { cleaned, contextLevel, costTexts, percentText, shortened, timeText, tokensText } from "./figures.js";
+import { cleaned, contextLevel, costTexts, exactText, percentText, shortened, timeText, tokensText } from "./figures.js";
 
 /** @import { Cost, Sums, Tokens } from "./shapes.js" */
 
@@ -11,7 +11,7 @@ import { cleaned, contextLevel, costTexts, percentText, shortened, timeText, tok
  * @param {{decimals?: number, atLeast?: boolean}} how
  */
 export function costCell(cost, how) {
-  const exact = Object.entries(cost).map(([currency, amount]) => `${amount} ${cleaned(currency)}`).join(" + ");
+  const exact = Object.entries(cost).map(([currency, amount]) => exactText(currency, amount)).join(" + ");
   const lines = costTexts(cost, how).map((text) => make("span", { class: "amount" }, text));
   return make("td", { class: "figure cost", title: exact || null }, ...lines);
 }

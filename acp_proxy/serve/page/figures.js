@@ -40,7 +40,25 @@ export function amountText(currency, amount, decimals) {
   const below = exact !== 0n && rounded === 0n;
   const [units, fraction] = divided(below ? 1n : rounded, 10n ** BigInt(decimals));
   const figure = `${units.toLocaleString("en-US")}.${String(fraction).padStart(decimals, "0")}`;
-  const head = `${below ? "<" : ""}${exact < 0n ? "-" : ""}`;
+  return withCurrency(`${below ? "<" : ""}${exact < 0n ? "-" : ""}`, figure, currency);
+}
+
+/**
+ * To the last digit: `$0.045989`, `3.00 credits`.
+ * @param {string} currency
+ * @param {string} amount
+ */
+export function exactText(currency, amount) {
+  const decimals = Math.max(2, amount.split(".")[1]?.length ?? 0);
+  return amountText(currency, amount, decimals);
+}
+
+/**
+ * @param {string} head
+ * @param {string} figure
+ * @param {string} currency
+ */
+function withCurrency(head, figure, currency) {
   const sign = SIGNS.get(currency);
   return sign ? `${head}${sign}${figure}` : `${head}${figure} ${[...cleaned(currency)].slice(0, 12).join("")}`;
 }

@@ -36,8 +36,8 @@ def test_a_refusal_says_which_budget_used_limit_reset_and_how_to_get_more() -> N
     now = standing(mine, usd("29.99"), usd("0.0035"))
     assert refusal_text(now, NOW, BERLIN) == (
         'Not sent to the agent: budget "developer-daily" (user alice) has too little left. '
-        "Used: 29.99 of 30 USD, and running turns hold 0.0035, some of which may come free. "
-        "A prompt needs at least 0.01 USD. It resets on 2026-11-22 at 00:00 Europe/Berlin, in 13 h 0 min. "
+        "Used: $29.99 of $30.00, and running turns hold $0.0035, some of which may come free. "
+        "A prompt needs at least $0.01. It resets on 2026-11-22 at 00:00 Europe/Berlin, in 13 h 0 min. "
         'To go on now, run `acp-proxy budget grant developer-daily --amount 20 --for 2h --reason "…"` '
         "and send the prompt again."
     )
@@ -46,14 +46,14 @@ def test_a_refusal_says_which_budget_used_limit_reset_and_how_to_get_more() -> N
 @pytest.mark.parametrize(
     ("limit", "spent", "granted", "figures"),
     [
-        ("300 USD", usd("241.2549"), 0, "Used: 241.25 of 300 USD."),
-        ("30 USD", usd("24.12345"), 0, "Used: 24.1234 of 30 USD."),
-        ("30 USD", usd("31"), usd("5"), "Used: 31 of 35 USD (5 of it granted)."),
-        ("5 USD", usd("1.25005"), 0, "Used: 1.25 of 5 USD."),
-        ("5 USD", usd("4.99996"), 0, "Used: 5 of 5 USD."),
-        ("0.002 USD", usd("0.001999"), 0, "Used: 0.001999 of 0.002 USD."),
-        ("0 USD", 0, 0, "Used: 0 of 0 USD."),
-        ("100 credits", usd("99.5"), 0, "Used: 99.5 of 100 credits."),
+        ("300 USD", usd("241.2549"), 0, "Used: $241.25 of $300.00."),
+        ("30 USD", usd("24.12345"), 0, "Used: $24.1234 of $30.00."),
+        ("30 USD", usd("31"), usd("5"), "Used: $31.00 of $35.00 ($5.00 of it granted)."),
+        ("5 USD", usd("1.25005"), 0, "Used: $1.25 of $5.00."),
+        ("5 USD", usd("4.99996"), 0, "Used: $5.00 of $5.00."),
+        ("0.002 USD", usd("0.001999"), 0, "Used: $0.001999 of $0.002."),
+        ("0 USD", 0, 0, "Used: $0.00 of $0.00."),
+        ("100 credits", usd("99.5"), 0, "Used: 99.50 of 100.00 credits."),
         ("200 turns", 200, 0, "Used: 200 of 200 turns."),
         ("2000000 tokens", 1_999_999, 0, "Used: 1,999,999 of 2,000,000 tokens."),
     ],
@@ -92,12 +92,12 @@ def test_the_grant_that_is_advised_is_of_the_limits_size_and_lets_a_prompt_go(
 
 @pytest.mark.parametrize(
     ("limit", "hold", "least"),
-    [("1 USD", "auto", "0.01 USD"), ("0.005 USD", "auto", "0.01 USD"), ("1 USD", usd("0.005"), "0.005 USD")],
+    [("1 USD", "auto", "$0.01"), ("0.005 USD", "auto", "$0.01"), ("1 USD", usd("0.005"), "$0.005")],
 )
 def test_where_a_little_is_left_it_is_said_how_much_a_prompt_needs(limit: str, hold: Any, least: str) -> None:
     mine = budget(limit, hold=hold)
     text = refusal_text(standing(mine, mine.limit.amount - 1), NOW, UTC)
-    assert f" USD. A prompt needs at least {least}. It resets" in text
+    assert f". A prompt needs at least {least}. It resets" in text
     assert "needs" not in refusal_text(standing(mine, mine.limit.amount), NOW, UTC)
 
 
@@ -151,7 +151,8 @@ def test_a_model_without_a_price_is_named_as_the_reason() -> None:
 
 def test_a_warning_says_how_much_is_used_and_what_comes_after_all_of_it() -> None:
     assert warning_text(standing(budget("30 USD"), usd("24.12")), 80, NOW, UTC) == (
-        '80 % of budget "daily" is reached. Used: 24.12 of 30 USD. It resets on 2026-11-22 at 00:00 UTC, in 14 h 0 min.'
+        '80 % of budget "daily" is reached. Used: $24.12 of $30.00. '
+        "It resets on 2026-11-22 at 00:00 UTC, in 14 h 0 min."
     )
     assert "will be refused" in warning_text(standing(budget("30 USD"), usd("30")), 100, NOW, UTC)
     assert "will be refused" not in warning_text(standing(budget("30 USD"), usd("29.99")), 99, NOW, UTC)
@@ -160,7 +161,7 @@ def test_a_warning_says_how_much_is_used_and_what_comes_after_all_of_it() -> Non
 
 def test_who_has_each_turn_for_itself_is_not_told_that_others_will_be_refused() -> None:
     text = warning_text(standing(budget("1 USD", window="turn"), usd("1.2")), 100, NOW, UTC)
-    assert text == '100 % of budget "daily" is reached. Used: 1.2 of 1 USD. It is for each turn by itself.'
+    assert text == '100 % of budget "daily" is reached. Used: $1.20 of $1.00. It is for each turn by itself.'
 
 
 def test_of_a_window_that_ended_while_the_turn_ran_it_is_said_that_it_is_over() -> None:
@@ -168,7 +169,7 @@ def test_of_a_window_that_ended_while_the_turn_ran_it_is_said_that_it_is_over() 
     assert now.account.bounds.end is not None
     for later in (0, 90 * 10**9):
         at = now.account.bounds.end + later
-        over = "Used: 1.2 of 1 USD. It was reset on 2026-11-22 at 00:00 UTC."
+        over = "Used: $1.20 of $1.00. It was reset on 2026-11-22 at 00:00 UTC."
         assert warning_text(now, 100, at, UTC) == f'100 % of budget "daily" is reached. {over}'
         assert (
             stop_text(now, at, UTC, cancelled=True)
@@ -179,7 +180,7 @@ def test_of_a_window_that_ended_while_the_turn_ran_it_is_said_that_it_is_over() 
 def test_what_a_budget_cannot_count_is_told() -> None:
     other = (Money.of("4.2", "EUR"), Money.of("7", "credits"))
     assert uncounted_text(standing(budget(), not_counted=other, unpriced=3)) == (
-        'Not counted by budget "daily", which counts USD: 4.2 EUR, 7 credits, '
+        'Not counted by budget "daily", which counts USD: €4.20, 7.00 credits, '
         "the cost of 3 turns without a known price."
     )
     assert "the cost of 1 turn without" in (uncounted_text(standing(budget(), unpriced=1)) or "")
@@ -188,7 +189,7 @@ def test_what_a_budget_cannot_count_is_told() -> None:
         "beyond what they held."
     )
     assert uncounted_text(standing(budget("5 USD", rates=(("EUR", NANO),)), not_counted=other[1:])) == (
-        'Not counted by budget "daily", which counts USD and EUR: 7 credits.'
+        'Not counted by budget "daily", which counts USD and EUR: 7.00 credits.'
     )
     assert uncounted_text(standing(budget("9 tokens")), silent=True) == (
         'Not counted by budget "daily", which counts tokens: a turn of which the agent told nothing, for '

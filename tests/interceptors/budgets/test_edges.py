@@ -95,12 +95,12 @@ async def test_another_currency_is_not_counted_and_that_is_said(tmp_path: Path) 
         assert await made.prompt(2)
         made.finish(2, "5")
         *_, told, end = made.ends.client.messages
-        assert made.texts() == ['Not counted by budget "daily", which counts EUR: 5 USD.']
+        assert made.texts() == ['Not counted by budget "daily", which counts EUR: $5.00.']
         assert (told["method"], end["id"]) == ("session/update", 2)
         await made.settled()
     async with house(tmp_path, euros, origin=replace(ALICE, user="bob")) as made:
         assert await made.prompt(2)
-        assert made.texts() == ['Not counted by budget "daily", which counts EUR: 5 USD.']
+        assert made.texts() == ['Not counted by budget "daily", which counts EUR: $5.00.']
 
 
 async def test_what_is_not_counted_is_said_to_each_user_once_in_a_window_and_not_by_each_agent_that_starts(
@@ -116,7 +116,7 @@ async def test_what_is_not_counted_is_said_to_each_user_once_in_a_window_and_not
     await spend(tmp_path, "5", euros, clock=clock)
     async with house(tmp_path, euros, clock=clock, origin=replace(ALICE, user="bob")) as made:
         assert await made.prompt(2)
-        assert made.texts() == ['Not counted by budget "daily", which counts EUR: 5 USD.']
+        assert made.texts() == ['Not counted by budget "daily", which counts EUR: $5.00.']
 
 
 @pytest.mark.parametrize("side", Side)
@@ -131,7 +131,7 @@ async def test_what_is_said_of_a_turn_that_is_not_counted_when_a_side_is_gone_is
     for said in 1, 0:
         async with house(tmp_path, euros) as made:
             assert await made.prompt(2)
-            assert made.texts() == ['Not counted by budget "daily", which counts EUR: 5 USD.'] * said
+            assert made.texts() == ['Not counted by budget "daily", which counts EUR: $5.00.'] * said
 
 
 async def test_names_that_were_cut_inside_of_an_emoji_are_booked_like_others(tmp_path: Path) -> None:

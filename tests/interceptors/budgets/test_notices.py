@@ -152,7 +152,7 @@ async def test_what_another_session_of_the_process_has_used_meanwhile_is_part_of
         assert made.texts() == []
         made.finish(2, "0.25")
         (text,) = made.texts()
-        assert text.startswith('50 % of budget "daily" is reached. Used: 0.55 of 1 USD')
+        assert text.startswith('50 % of budget "daily" is reached. Used: $0.55 of $1.00')
 
 
 @pytest.mark.parametrize("meanwhile", [True, False])
@@ -170,7 +170,7 @@ async def test_what_a_background_task_cost_while_a_prompt_runs_is_counted_once(t
         await made.settled()
         made.finish(2, "0.07")
         (text,) = made.texts()
-        assert text.startswith('60 % of budget "daily" is reached. Used: 0.07 of 0.1 USD')
+        assert text.startswith('60 % of budget "daily" is reached. Used: $0.07 of $0.10')
         await made.settled()
         assert {row.entry.kind: [cost.text for cost in row.entry.costs] for row in made.rows()} == {
             "autonomous": ["0.05"],
@@ -326,7 +326,7 @@ async def test_a_turn_that_a_budget_cannot_count_is_told_before_it_ends_and_in_t
         for number, cost in (2, "5"), (3, "6"):
             assert await made.prompt(number)
             made.finish(number, cost)
-            assert made.texts() == ['Not counted by budget "daily", which counts EUR: 5 USD.']
+            assert made.texts() == ['Not counted by budget "daily", which counts EUR: $5.00.']
             await made.settled()
         assert made.warnings.told == [("budget.not_counted", {"budget": "daily", "error": made.texts()[0]})]
 
@@ -338,7 +338,7 @@ async def test_of_two_budgets_with_one_name_for_single_turns_each_is_told(tmp_pa
         assert await made.prompt(2)
         made.finish(2, "5")
         assert made.texts() == [
-            f'Not counted by budget "daily", which counts {unit}: 5 USD.' for unit in ("EUR", "JPY")
+            f'Not counted by budget "daily", which counts {unit}: $5.00.' for unit in ("EUR", "JPY")
         ]
         await made.settled()
         assert [fields["error"] for _, fields in made.warnings.told] == made.texts()

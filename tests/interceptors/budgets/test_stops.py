@@ -45,7 +45,7 @@ async def test_contexts_prove_calls_where_the_agent_tells_no_cost(tmp_path: Path
         made.ends.agent_says(context(250_000), context(260_000))  # 0.05, 0.05 and 0.02 for what is new
         assert own(made) == [CANCEL]
         (text,) = made.texts()
-        assert "Used: at least 0.12 of 0.1 USD, as far as can be told while the turn runs." in text
+        assert "Used: at least $0.12 of $0.10, as far as can be told while the turn runs." in text
 
 
 async def test_the_cost_that_stopped_a_turn_is_not_what_is_booked_of_it(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ async def test_of_models_that_a_turn_had_the_cheapest_is_what_its_contexts_prove
         assert made.texts() == []
         made.ends.agent_says(context(200_002))
         assert own(made)[-1] == CANCEL
-        assert "Used: at least 0.12 of 0.1 USD" in made.texts()[0]
+        assert "Used: at least $0.12 of $0.10" in made.texts()[0]
 
 
 async def test_the_agents_own_cost_wins_over_what_its_contexts_prove(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ async def test_the_agents_own_cost_wins_over_what_its_contexts_prove(tmp_path: P
         assert own(made) == []
         made.ends.agent_says(costs("0.11", 501_000))
         assert own(made) == [CANCEL]
-        assert "Used: 0.11 of 0.1 USD. " in made.texts()[-1]
+        assert "Used: $0.11 of $0.10. " in made.texts()[-1]
 
 
 async def test_the_agents_own_cost_counts_for_the_models_that_had_it(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ async def test_the_agents_own_cost_counts_for_the_models_that_had_it(tmp_path: P
         assert made.texts() == []
         made.ends.agent_says(costs("0.56", 4000))
         assert own(made)[-1] == CANCEL
-        assert "Used: 0.11 of 0.1 USD. " in made.texts()[-1]
+        assert "Used: $0.11 of $0.10. " in made.texts()[-1]
 
 
 @pytest.mark.parametrize("agent", [CLAUDE, AGENTPOOL], ids=["claude", "agentpool"])
