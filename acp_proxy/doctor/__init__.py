@@ -21,7 +21,7 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
 from acp_proxy.config.applied import profiles_of
 from acp_proxy.config.schema import quoted
-from acp_proxy.core.agents import how_it_counts, profile_of
+from acp_proxy.core.agents.lookup import how_it_counts, profile_of
 from acp_proxy.core.entry import Entry
 from acp_proxy.core.windows import DAY, SECOND
 from acp_proxy.doctor.budgets import budget_troubles, in_words

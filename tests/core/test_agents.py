@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from acp_proxy.core.agents import UNKNOWN, ProfileOverride, how_it_counts, profile_of
+from acp_proxy.core.agents import ProfileOverride
+from acp_proxy.core.agents.lookup import how_it_counts, profile_of
+from acp_proxy.core.agents.profile import UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ from acp_proxy.core.agents import UNKNOWN, ProfileOverride, how_it_counts, profi
 def test_each_released_agent_counts_in_its_own_scope(name: str, version: str, scope: str) -> None:
     profile = profile_of(name, version)
     assert profile.known
-    assert profile.scope == scope
+    assert profile.tokens.scope == scope
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,7 @@ def test_each_released_agent_counts_in_its_own_scope(name: str, version: str, sc
 def test_a_version_not_seen_counts_like_the_newest_at_or_below_it_else_like_the_oldest(
     version: str | None, cost: str
 ) -> None:
-    assert profile_of("@agentclientprotocol/claude-agent-acp", version).cost == cost
+    assert profile_of("@agentclientprotocol/claude-agent-acp", version).cost.counter == cost
 
 
 @pytest.mark.parametrize("name", [None, "", "Goose", "claude-agent-acp", "goose-fork"])
@@ -88,18 +90,19 @@ def test_a_name_matches_exactly_or_not_at_all(name: str | None) -> None:
 
 def test_the_configuration_decides_how_an_unknown_agent_counts() -> None:
     profile = profile_of("my-agent", "1", {"my-agent": ProfileOverride("session", "includes_cache")})
-    assert (profile.scope, profile.input, profile.known) == ("session", "includes_cache", True)
+    assert (profile.tokens.scope, profile.overlap.input, profile.known) == ("session", "includes_cache", True)
 
 
 def test_the_configuration_overrides_only_what_it_says() -> None:
     profile = profile_of("goose", "1.52.0", {"goose": ProfileOverride(scope="turn"), "other": ProfileOverride("call")})
-    assert (profile.scope, profile.input, profile.repeats) == ("turn", "includes_cache", True)
-    assert not profile.decided
+    found = (profile.tokens.scope, profile.overlap.input, profile.tokens.after_failure)
+    assert found == ("turn", "includes_cache", "repeats")
+    assert not profile.overlap.decided
 
 
 def test_only_a_carried_cost_goes_on_in_a_new_process() -> None:
     agents = {"goose": "carried", "OpenCode": "carried", "@zed-industries/claude-agent-acp": "restarts"}
-    assert {name: profile_of(name, None).cost for name in agents} == agents
+    assert {name: profile_of(name, None).cost.counter for name in agents} == agents
 
 
 def test_the_line_for_people_says_what_is_never_reported() -> None:

@@ -1,6 +1,6 @@
 """The meter: events of the conversation in, rows of the ledger out. Pure, and it takes events in any order.
 
-It keeps one account per session. What an agent's numbers mean is in `core/agents.py`, what they add up to in
+It keeps one account per session. What an agent's numbers mean is in `core/agents`, what they add up to in
 `core/meter/turn_usage.py`, what that costs in `core/meter/turn_cost.py`.
 """
 
@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from acp_proxy.core.acp import ours_in
-from acp_proxy.core.agents import ProfileOverride, profile_of
+from acp_proxy.core.agents import ProfileOverride
+from acp_proxy.core.agents.lookup import profile_of
 from acp_proxy.core.entry import Entry, Kind, SessionState
 from acp_proxy.core.events import (
     AnsweredLate,
@@ -150,7 +151,7 @@ class Meter:
     def _settled(self, account: SessionAccount, state: SessionState, at: int) -> list[Event]:
         """The answer of a ledger that was slower than the agent's first figures."""
         since, cost = account.settle(state)
-        usage = since_last(since, account.profile).usage
+        usage = since_last(since, account.profile.overlap).usage
         increase, why = Increase((cost,) if cost is not None else ()), "known when the ledger had answered"
         entry = self._rows.between_turns(account, at, usage, increase, "autonomous", why)
         return [] if entry is None else [self._metered(account, entry, reported=True, reported_cost=True)]
@@ -185,7 +186,7 @@ class Meter:
         changed = account.hear(event.used, event.size) or any(changes)
         if (model := dialects.claude_model(event.meta)) is not None:
             account.hear_model(model)
-        counters = dialects.cumulative(event.meta) if account.profile.scope == "session" else None
+        counters = dialects.cumulative(event.meta) if account.profile.tokens.scope == "session" else None
         # A background task's cost may come while a prompt waits. What came before it is the prompt's.
         apart = event.turn is None or (
             event.turn.kind == "turn" and not account.cost.pending and dialects.is_background(event.meta)
@@ -209,15 +210,17 @@ class Meter:
                 rows = self._between_turns(account, event.at, counters if event.turn is None else None)
         if rows or not (changed or account.cost.last != before):
             return late + rows
-        done = event.cost is not None and account.profile.cost_at_end
+        done = event.cost is not None and account.profile.cost.at_end
         return [*late, self._changed(account, event.at, done=done)]
 
     def _recognize(self, account: SessionAccount, meta: Meta) -> None:
         before = account.profile
         if not before.known and (name := dialects.named_by_its_words(meta)) is not None:
             account.profile = profile_of(name, None, self._profiles)
-            if before.decided:  # the user's word
-                account.profile = replace(account.profile, input=before.input, decided=True)
+            if before.overlap.decided:  # the user's word
+                account.profile = replace(
+                    account.profile, overlap=replace(account.profile.overlap, input=before.overlap.input, decided=True)
+                )
 
     def _history_over(self, account: SessionAccount, at: int) -> list[Event]:
         """What the history of a session that was loaded tells beyond all that is known, booked before its turns."""
@@ -231,7 +234,7 @@ class Meter:
     def _update_seen(self, event: UpdateSeen) -> list[Event]:
         account = self._account(event.session)
         self._recognize(account, event.meta)
-        if account.profile.scope == "session":
+        if account.profile.tokens.scope == "session":
             return self._cumulative_seen(account, event)
         if event.replayed and (event.turn is None or not dialects.has_just_ended(event.meta)):
             return []
@@ -242,7 +245,9 @@ class Meter:
         if after := dialects.compacted_to(event.meta):
             account.shrink(after)
         if event.turn is not None:
-            counts_calls = account.profile.scope == "call" or not account.profile.known  # which may be known later
+            counts_calls = (
+                account.profile.tokens.scope == "call" or not account.profile.known
+            )  # which may be known later
             if counts_calls and (call_id := dialects.call_that_writes(event)) is not None:
                 account.observed.see_call(call_id)
             if event.update == "tool_call_update" and account.observed.told_calls:
@@ -257,7 +262,7 @@ class Meter:
         return []
 
     def _told_so_far(self, account: SessionAccount, event: UpdateSeen | UsageReported) -> None:
-        if not account.profile.known or account.profile.scope == "none":
+        if not account.profile.known or account.profile.tokens.scope == "none":
             account.observed.tell(dialects.told_so_far(event), account.before.counters if account.before else None)
 
     def _cumulative_seen(self, account: SessionAccount, event: UpdateSeen) -> list[Event]:
@@ -276,7 +281,7 @@ class Meter:
         return [*late, self._changed(account, event.at)] if moved else late
 
     def _call_seen(self, account: SessionAccount, event: UpdateSeen | UsageReported, call: Call) -> list[Event]:
-        reading = partition(call.counters, account.profile)
+        reading = partition(call.counters, account.profile.overlap)
         if event.turn is None:
             return self._booked_between(account, event.at, reading.usage, "subagent" if call.subagent else None)
         if call.subagent is not None:
@@ -296,7 +301,7 @@ class Meter:
         """Book what cumulative counters say was used since they were last booked."""
         unsure = now is not None and account.tokens.may_go_on(now)
         since = account.tokens.advance(now) if now is not None else None
-        usage = since_last(since, account.profile).usage
+        usage = since_last(since, account.profile.overlap).usage
         return self._booked_between(account, at, usage, None, at_least=unsure)
 
     def _booked_between(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from acp_proxy.core.agents import Profile
+from acp_proxy.core.agents.profile import Cost
 from acp_proxy.core.entry import COST_TOLD
 from acp_proxy.core.money import Money, plus
 from acp_proxy.core.usage import Usage
@@ -71,14 +71,14 @@ class AgentCost:
         "resumed",
     )
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, counts: Cost) -> None:
         self.last: Money | None = None  # as last reported or restored
-        self._goes_on = profile.cost == "carried"
-        self._may_go_on = profile.cost in ("carried", "unknown")
-        self._falls_unexplained = profile.cost == "unknown"
-        self._of_turns = profile.cost == "turn"  # its last word is what the turn costs
-        self._restarts = profile.cost == "restarts"
-        self._anew = profile.cost_anew  # where its context is cleared
+        self._goes_on = counts.counter == "carried"
+        self._may_go_on = counts.counter in ("carried", "unknown")
+        self._falls_unexplained = counts.counter == "unknown"
+        self._of_turns = counts.counter == "turn"  # its last word is what the turn costs
+        self._restarts = counts.counter == "restarts"
+        self._anew = "clear" in counts.moves  # where its context is cleared
         self._others: dict[str, Money] = {}  # the same in currencies that it was told in before
         self._known = True  # where it stood: at `last`, or at 0
         self._ahead: Money | None = None  # booked from the catalog, and still to come in the agent's cost

@@ -15,7 +15,7 @@ def note_context(account: SessionAccount, ended: TurnEnded, observed: TurnObserv
     if observed.context_told or observed.compacted:
         return
     if used.source in ("agent", "partial") and used.usage.prompt:  # what was only written says nothing of what was sent
-        if not ended.tool_calls or account.profile.scope == "last_call":
+        if not ended.tool_calls or account.profile.tokens.scope == "last_call":
             account.set_context(used.usage.total)  # one model call: its prompt and its answer
         elif account.context_used is None:
             account.set_context(used.usage.total // (ended.tool_calls + 1), estimated=True)
@@ -43,9 +43,9 @@ def request_context(
     if told and not ended.tool_calls and used.usage.prompt <= (observed.largest_context or used.usage.prompt):
         return used.usage.prompt  # one call; several, of tools that do not show, have sent more than the context
     if observed.largest_context is None:
-        one = used.source == "estimated" or (told and account.profile.scope == "last_call")
+        one = used.source == "estimated" or (told and account.profile.tokens.scope == "last_call")
         return used.usage.prompt if one else None
-    written = used.usage.completion // (ended.tool_calls + 1) if account.profile.used_includes_output else 0
+    written = used.usage.completion // (ended.tool_calls + 1) if account.profile.context.holds_output else 0
     return max(0, observed.largest_context - written)
 
 
@@ -54,7 +54,7 @@ def context_so_far(account: SessionAccount, usage: Usage) -> int | None:
     observed = account.observed
     if observed.largest_context is None:
         return None
-    written = usage.completion if account.profile.used_includes_output else 0
+    written = usage.completion if account.profile.context.holds_output else 0
     return max(0, observed.largest_context - written)
 
 

@@ -1,6 +1,6 @@
 """From an agent's token counters, which overlap, to the disjoint partition; and from cumulative ones to differences.
 
-Nothing here knows an agent by name: `core/agents.py` does.
+Nothing here knows an agent by name: `core/agents` does.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from acp_proxy.core.agents import Profile
+from acp_proxy.core.agents.profile import Overlap
 from acp_proxy.core.events import Counters
 from acp_proxy.core.usage import NOTHING, Usage
 
@@ -41,20 +41,20 @@ class Reading(Struct, frozen=True):
     guessed: bool = False
 
 
-def partition(counters: Counters, profile: Profile) -> Reading:
+def partition(counters: Counters, how: Overlap) -> Reading:
     """Which counters overlap follows from the total, by the first identity that holds; else from the profile."""
-    caches_inside, decided = profile.input == "includes_cache", profile.decided
-    if profile.thought_unsure and counters.thought:
-        return Reading(_split(counters, caches_inside, profile.thought_inside), _UNSURE, whole=False)
+    caches_inside, decided = how.input == "includes_cache", how.decided
+    if how.thinking == "either" and counters.thought:
+        return Reading(_split(counters, caches_inside, True), _UNSURE, whole=False)
     for overlap, words in _OVERLAPS.items():
         if decided and overlap[0] != caches_inside:
             continue
         if _sum(counters, *overlap) == counters.total:
-            if overlap[0] and not decided and _is_beside(counters, profile):
+            if overlap[0] and not decided and _is_beside(counters, how):
                 return Reading(_split(counters, False, overlap[1]), _MORE_CACHED, whole=False)  # nor is it in the total
-            return Reading(_split(counters, *overlap), "" if profile.known else _reason(counters, words))
-    if profile.input is not None:
-        usage = _split(counters, caches_inside, profile.thought_inside)
+            return Reading(_split(counters, *overlap), "" if how.known else _reason(counters, words))
+    if how.input is not None:
+        usage = _split(counters, caches_inside, how.thinking == "inside")
         if counters.total is not None and not decided:
             return Reading(usage, _NO_SUM, whole=False)
         return Reading(usage) if _has_both(counters) else Reading(usage, _HALF, whole=False)
@@ -62,15 +62,15 @@ def partition(counters: Counters, profile: Profile) -> Reading:
         usage = _split(counters, False, False)
         if not _has_both(counters):
             return Reading(usage, _HALF, whole=False)
-        return Reading(usage, "" if profile.known else _reason(counters, ""))
-    if counters.total is None and not counters.thought and _is_beside(counters, profile):
+        return Reading(usage, "" if how.known else _reason(counters, ""))
+    if counters.total is None and not counters.thought and _is_beside(counters, how):
         return Reading(_split(counters, False, True), _MORE_CACHED, whole=_has_both(counters))
     return Reading(_split(counters, True, True), _NO_SUM, certain=False)
 
 
-def since_last(grown: Counters | None, profile: Profile) -> Reading:
+def since_last(grown: Counters | None, how: Overlap) -> Reading:
     """What cumulative counters grew by; nothing where that is not known."""
-    return Reading(NOTHING) if grown is None else partition(grown, profile)
+    return Reading(NOTHING) if grown is None else partition(grown, how)
 
 
 def joined(*reasons: str) -> str:
@@ -211,10 +211,10 @@ def _reason(counters: Counters, words: str) -> str:
     return words if told else "neither caches nor thinking are told apart"
 
 
-def _is_beside(counters: Counters, profile: Profile) -> bool:
+def _is_beside(counters: Counters, how: Overlap) -> bool:
     """Whether an agent that nobody has described tells more cached input than input."""
     cached = (counters.cached_read or 0) + (counters.cached_write or 0)
-    return not profile.known and cached > (counters.input or 0)
+    return not how.known and cached > (counters.input or 0)
 
 
 def _has_both(counters: Counters) -> bool:

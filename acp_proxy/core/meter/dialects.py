@@ -1,6 +1,6 @@
 """Usage that agents report in words of their own, in `_meta` and in tool output. Readers never raise.
 
-What is malformed counts as absent. Who says what stands beside each reader; what it means is in `core/agents.py`.
+What is malformed counts as absent. Who says what stands beside each reader; what it means is in `core/agents`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from acp_proxy.core.acp import OUTPUT_UPDATES, STATE_UPDATE, count, counters, label, mapping, number, text
-from acp_proxy.core.agents import Profile
+from acp_proxy.core.agents.profile import Profile
 from acp_proxy.core.events import Counters, Meta, UpdateSeen, UsageReported
 from acp_proxy.core.meter.counters import is_empty
 from acp_proxy.core.money import Money
@@ -86,7 +86,7 @@ def compacted_to(meta: Meta) -> int | None:
 
 def call_usage(update: UpdateSeen, profile: Profile) -> Call | None:
     """qwen-code, and who goes by its code: one model call, on a chunk with empty text."""
-    if profile.scope != "call" and (profile.known or mapping(update.fields.get("content")).get("text") != ""):
+    if profile.tokens.scope != "call" and (profile.known or mapping(update.fields.get("content")).get("text") != ""):
         return None
     found = counters(update.meta.get("usage"))
     if found is None or is_empty(found):
@@ -112,7 +112,7 @@ def told_so_far(update: UpdateSeen | UsageReported) -> Counters | None:
 
 
 def named_by_its_words(meta: Meta) -> str | None:
-    """The name in `core/agents.py` of an agent that gives none, or another, by updates as only it writes them."""
+    """The name in `core/agents` of an agent that gives none, or another, by updates as only it writes them."""
     if "codebuddy.ai/requestId" in meta:
         return "codebuddy"
     return "OpenHands CLI ACP Agent" if "input_tokens" in _metrics(meta) else None
@@ -120,7 +120,7 @@ def named_by_its_words(meta: Meta) -> str | None:
 
 def reported_call(meta: Meta, profile: Profile) -> Call | None:
     """codebuddy: one model call, on the `usage_update` after it, and perhaps on the next one again in other words."""
-    found = counters(meta.get("usage")) if profile.scope == "call" else None
+    found = counters(meta.get("usage")) if profile.tokens.scope == "call" else None
     return None if found is None or is_empty(found) else Call(found)
 
 

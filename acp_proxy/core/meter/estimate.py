@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from acp_proxy.core.acp import ours_in
-from acp_proxy.core.agents import Profile
+from acp_proxy.core.agents.profile import Profile
 from acp_proxy.core.events import TurnEnded
 from acp_proxy.core.meter.observations import TurnObservations
 from acp_proxy.core.meter.session_account import SessionAccount
@@ -42,13 +42,13 @@ def estimate(ended: TurnEnded, account: SessionAccount, observed: TurnObservatio
     if observed.contexts:
         calls = _calls_told(ended, observed, profile)
         total = observed.contexts_sum * calls // observed.contexts if calls > 1 else observed.largest_context or 0
-        total += 0 if profile.used_includes_output else output + thought
+        total += 0 if profile.context.holds_output else output + thought
         basis = "as one call with the context that it told"
-        if profile.used_in_turn:
+        if profile.context.comes == "each call":
             basis = "by the context of each call"
         elif calls > 1:
             basis = "by its contexts, as a call more than tools at most"
-    elif before and answered(ended) and (cut_short(ended) or not profile.used_in_turn):
+    elif before and answered(ended) and (cut_short(ended) or profile.context.comes != "each call"):
         calls, total, basis = 1, before + passed, "as one call with the context before it"
     else:
         calls, total, basis = ended.tool_calls + 1, passed, "a token for four characters"
@@ -63,7 +63,7 @@ def estimate(ended: TurnEnded, account: SessionAccount, observed: TurnObservatio
 
 def _calls_told(ended: TurnEnded, observed: TurnObservations, profile: Profile) -> int:
     """How many calls the contexts of a turn are of. An agent that nobody has described may tell several of one call."""
-    if profile.used_in_turn:
+    if profile.context.comes == "each call":
         return observed.contexts
     return 1 if profile.known else min(observed.contexts, ended.tool_calls + 1)
 

@@ -25,17 +25,19 @@ def lower_bound(account: SessionAccount) -> Usage:
 def tokens_told(account: SessionAccount) -> Reading | None:
     """What the agent told of the oldest open turn's tokens, subagents among them; None where it tells none."""
     observed, profile = account.observed, account.profile
-    if profile.scope == "call":
+    if profile.tokens.scope == "call":
         return Reading(sum(observed.subagent_calls.values(), observed.calls or NOTHING), observed.lacking)
-    if profile.scope == "session":
-        return since_last(None if observed.cumulative is None else account.tokens.since(observed.cumulative), profile)
-    return None if observed.status is None else partition(observed.status, profile)
+    if profile.tokens.scope == "session":
+        return since_last(
+            None if observed.cumulative is None else account.tokens.since(observed.cumulative), profile.overlap
+        )
+    return None if observed.status is None else partition(observed.status, profile.overlap)
 
 
 def _by_contexts(account: SessionAccount) -> Usage:
     observed, profile = account.observed, account.profile
-    if not profile.contexts_a_call:
+    if not profile.context.a_call:
         return NOTHING
-    sent = observed.contexts_sum // profile.contexts_a_call
+    sent = observed.contexts_sum // profile.context.a_call
     new = min(sent, (observed.largest_context or 0) - (observed.first_context or 0))
     return Usage(input=new, cached_read=sent - new)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy.core.agents import Profile
+from acp_proxy.core.agents.profile import Overlap
 from acp_proxy.core.events import ModelCounters
 from acp_proxy.core.meter.counters import partition
 from acp_proxy.core.usage import NOTHING, Usage
@@ -31,11 +31,9 @@ class Spread(Struct, frozen=True):
         return self.retried and bool({model for model, _ in self.own} & {model for model, _ in self.beside})
 
 
-def read_rows(
-    rows: Sequence[ModelCounters], profile: Profile, is_alias: Callable[[str | None], bool]
-) -> tuple[Share, ...]:
+def read_rows(rows: Sequence[ModelCounters], how: Overlap, is_alias: Callable[[str | None], bool]) -> tuple[Share, ...]:
     """One share per model; that of an alias (`auto`) belongs to the concrete model beside it."""
-    shares = merged((row.model, partition(row.counters, profile).usage) for row in rows)
+    shares = merged((row.model, partition(row.counters, how).usage) for row in rows)
     if len(shares) < 2:
         return shares
     concrete = next((model for model, _ in shares if not is_alias(model)), None)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy.core.agents import InputCounts, Profile
+from acp_proxy.core.agents import InputCounts
+from acp_proxy.core.agents.profile import Overlap
 from acp_proxy.core.entry import CostSource, Entry, Kind, UsageLine, UsageSource
 from acp_proxy.core.events import Counters, ToldSoFar, TurnEnded
 from acp_proxy.core.meter.agent_cost import Increase
@@ -74,8 +75,8 @@ class Rows:
             prices,
             told=account.agent_tells_cost,
             untold=account.may_tell_cost,
-            saved_at_end=account.profile.saves_cost_at_end,
-            hides_cache=account.profile.hides_cache,
+            saved_at_end="kill" in account.profile.cost.moves,
+            hides_cache=account.profile.overlap.hides_cache,
         )
         if bill.ahead is not None:
             account.cost.book_ahead(bill.ahead)
@@ -169,17 +170,19 @@ class Rows:
         if len(observed.calls_by_model) > 1 and used.usage == observed.calls:
             return Spread(self._by_call(account, observed))
         profile = account.profile
-        if not ended.model_usage or used.source == "estimated" or used.repeated or profile.scope == "session":
+        if not ended.model_usage or used.source == "estimated" or used.repeated or profile.tokens.scope == "session":
             return Spread(((model, used.usage),))
-        rows = read_rows(ended.model_usage, _as_read(profile, ended.counters, used.usage), self._pricer.is_alias)
-        if profile.names_chosen and observed.switched and model and len(rows) == 1:
+        rows = read_rows(
+            ended.model_usage, _as_read(profile.overlap, ended.counters, used.usage), self._pricer.is_alias
+        )
+        if profile.tokens.names_chosen and observed.switched and model and len(rows) == 1:
             rows = ((model.partition("[")[0], rows[0][1]),)  # rows name no effort
         return spread(used.usage, rows, model)
 
     def _told_shares(self, account: SessionAccount, usage: Usage) -> tuple[Share, ...]:
         """By model, with the subagents of a turn whose calls are told."""
         observed, model = account.observed, self._concrete(account.observed.model, account)
-        if account.profile.scope != "call":
+        if account.profile.tokens.scope != "call":
             return ((model, usage),)
         own = (
             self._by_call(account, observed)
@@ -238,20 +241,21 @@ class Rows:
         return account.context_size or self._pricer.window(account.model)
 
 
-def _as_read(profile: Profile, told: Counters | None, usage: Usage) -> Profile:
-    """The profile with how the turn's counters were read: rows without a total are read alike.
+def _as_read(how: Overlap, told: Counters | None, usage: Usage) -> Overlap:
+    """The overlap with how the turn's counters were read: rows without a total are read alike.
 
     What only rows tell apart is in what the turn's counters tell.
     """
-    if profile.input is not None or told is None:
-        return profile
+    if how.input is not None or told is None:
+        return how
     beside = bool(told.cached_read or told.cached_write) and usage.input == told.input
     counts: InputCounts = "excludes_cache" if beside else "includes_cache"
-    return replace(profile, input=counts, thought_inside=not told.thought or usage.output != told.output)
+    inside = not told.thought or usage.output != told.output
+    return replace(how, input=counts, thinking="inside" if inside else "beside")
 
 
 def _overpriced(account: SessionAccount, bill: Bill) -> bool:
-    if not account.profile.hides_cache or bill.source == "agent":
+    if not account.profile.overlap.hides_cache or bill.source == "agent":
         return False
     return any(line.usage.input and line.cost and not line.usage.cached_read for line in bill.lines)
 
@@ -277,6 +281,6 @@ def _subagents(observed: TurnObservations, account: SessionAccount) -> Iterator[
     for usage in observed.subagent_calls.values():
         yield None, usage, True
     for tool_call, told in observed.subagents.items():
-        usage = partition(told.counters, account.profile).usage
+        usage = partition(told.counters, account.profile.overlap).usage
         if tool_call not in observed.subagent_calls and usage.total:
             yield told.model, usage, told.complete

@@ -5,7 +5,7 @@ Bounded: observations end with their turn, and nothing grows with the number of 
 
 from __future__ import annotations
 
-from acp_proxy.core.agents import Profile
+from acp_proxy.core.agents.profile import Profile
 from acp_proxy.core.entry import Entry, SessionState
 from acp_proxy.core.events import Compacted, Counters, EarlierReport, Turn
 from acp_proxy.core.meter.agent_cost import AgentCost, Increase
@@ -24,7 +24,7 @@ class SessionAccount:
         self.profile = profile
         self.observed = TurnObservations()
         self.open: list[str] = []
-        self.cost = AgentCost(profile)
+        self.cost = AgentCost(profile.cost)
         self.tokens = Cumulative()
         self.heard: Counters | None = None  # the last cumulative ones, booked or not
         self.charged_at: Counters | None = None  # those that came with the last cost
@@ -78,8 +78,8 @@ class SessionAccount:
         if self.here:
             return
         self.here, self.from_start, self.awaited = True, False, self.restorable
-        self.cost.begin(at_zero=self.profile.cost in ("restarts", "turn"))
-        self.tokens.begin(at_zero=self.profile.counters_restart)
+        self.cost.begin(at_zero=self.profile.cost.counter in ("restarts", "turn"))
+        self.tokens.begin(at_zero="process" in self.profile.tokens.restarts)
 
     def fork_of(self, parent: SessionAccount | None) -> None:
         """A fork has its parent's context; its counters and its cost begin where the agent is known to begin them.
@@ -92,9 +92,9 @@ class SessionAccount:
             self.context_used, self.context_size = parent.context_used, parent.context_size
             self.context_estimated = parent.context_estimated
             self.grounded, self.last_context = parent.grounded, parent.last_context
-        if self.profile.fork_inherits is not False:
+        if self.profile.cost.fork_inherits is not False:
             self.cost.begin_perhaps_at(None if parent is None else parent.cost.stood)
-        if self.profile.fork_inherits is None:
+        if self.profile.cost.fork_inherits is None:
             tokens = Cumulative() if parent is None else parent.tokens
             self.tokens.begin_perhaps_at(tokens.last, known=parent is not None and tokens.known)
             self.before_close = None if parent is None else parent.before or parent.before_close
@@ -105,16 +105,16 @@ class SessionAccount:
             self.context_used, self.context_size = state.context_used, state.context_size
             self.context_estimated = state.context_estimated
             # Else an estimate is what was told, and a turn more.
-            guessed = self.context_estimated and not self.profile.used_after_turn
+            guessed = self.context_estimated and self.profile.context.comes != "after turn"
             self.grounded = self.context_used is not None and not (guessed or self.from_start)  # a new one has its own
             self.last_context = self.context_used if self.grounded else None
         self.option = self.option or state.model
         stood = _stood(state)
-        if forked and self.profile.fork_inherits is not False and stood is not None:
+        if forked and self.profile.cost.fork_inherits is not False and stood is not None:
             self.cost.restore_parent(stood)
         elif not forked and stood is not None:
             self.cost.restore(stood, state.presumed)
-        if self.profile.fork_inherits is None:
+        if self.profile.cost.fork_inherits is None:
             self.tokens.restore_perhaps(state.counters, from_zero=state.from_zero)
         elif not forked:
             self.tokens.restore(state.counters, from_zero=state.from_zero)
@@ -123,7 +123,7 @@ class SessionAccount:
 
     def catch_up(self, state: SessionState | None) -> None:
         """What another process has booked meanwhile, which is in the cost that some agents tell next."""
-        if self.profile.shares_cost and state is not None and state.agent_cost is not None:
+        if self.profile.cost.shared and state is not None and state.agent_cost is not None:
             self.cost.catch_up(state.agent_cost)
 
     def settle(self, state: SessionState) -> tuple[Counters | None, Money | None]:
@@ -141,7 +141,7 @@ class SessionAccount:
     def begin_turn(self, turn: Turn, at: int) -> None:
         if not self.open:
             self.observed = TurnObservations(self.model, self.last_context, calling=self.model)
-            if self.restarts or (self.closed and self.profile.restarts_on_close):
+            if self.restarts or (self.closed and "close" in self.profile.tokens.restarts):
                 self.tokens.begin(at_zero=True)
             if self.closed and not self.profile.known:  # that counters fall where they may begin anew is no sign
                 self.before_close, self.before = self.before or self.before_close, None
@@ -175,7 +175,7 @@ class SessionAccount:
         """The agent lets go of it: some count from 0 when they take it up again."""
         self.deleted = deleted
         self.cost.close()
-        if self.profile.fork_inherits is None and self.tokens.last is not None:
+        if self.profile.cost.fork_inherits is None and self.tokens.last is not None:
             self.tokens.begin_perhaps_at(self.tokens.last, known=True)
         self.closed = True
 
@@ -189,7 +189,7 @@ class SessionAccount:
             self.cost.book_ahead(self.paid_perhaps)
         moved = counters is None or counters != (self.charged_at or self.heard or self.tokens.last)
         self.charged_at = counters
-        if self.profile.repriced and not moved:
+        if "model" in self.profile.cost.moves and not moved:
             self.cost.stand_at(cost)
         else:
             self.cost.report(cost)
@@ -210,7 +210,7 @@ class SessionAccount:
         """
         if not self.here:
             self.stand_at(cost, counters)
-        elif self.profile.cost == "carried" and (cost is not None or counters is not None):
+        elif self.profile.cost.counter == "carried" and (cost is not None or counters is not None):
             old_cost, old = self.history or (None, None)
             self.history = (old_cost if cost is None else cost, old if counters is None else counters)
 
@@ -224,7 +224,7 @@ class SessionAccount:
         if counters is not None and self.tokens.fell(counters):
             self.stand_at(cost, counters)
             return None
-        if cost is not None and (self.profile.repriced or self.cost.is_news(cost)):
+        if cost is not None and ("model" in self.profile.cost.moves or self.cost.is_news(cost)):
             self.charge(cost, counters)
         if counters is not None:
             self.count(counters)
@@ -236,7 +236,7 @@ class SessionAccount:
             self.cost.doubt()
         before = (self.context_used, self.context_size, self.context_estimated)
         self.observed.reported = True
-        if not self.profile.used_is_context:
+        if self.profile.context.comes == "never":
             return False
         if used:
             if used != self.last_context:
@@ -282,7 +282,7 @@ class SessionAccount:
         if not again:
             self.observed.leave(self.model)
             self.option, self.concrete = model, None
-        self.restarts = self.restarts or self.profile.restarts_on_model
+        self.restarts = self.restarts or "model" in self.profile.tokens.restarts
 
     def hear_model(self, model: str) -> None:
         """The model by its own name, with what it used."""
@@ -301,17 +301,20 @@ class SessionAccount:
     @property
     def agent_tells_cost(self) -> bool:
         """Whether money that the agent has not reported yet is still to come: it knows prices, or may."""
-        if self.profile.cost == "turn":
+        if self.profile.cost.counter == "turn":
             return False  # it comes with its turn, or never
         if self.cost.last is None and self.cost.told is None:
-            return self.profile.cost not in ("unknown", "none")
+            return self.profile.cost.counter not in ("unknown", "none")
         return self.cost.told is not None
 
     @property
     def may_tell_cost(self) -> bool:
         """Whether it never told one of all that it cost, which was booked, and nobody knows whether it will."""
         return (
-            self.cost.told is None and self.cost.last is None and self.profile.cost == "unknown" and self.cost.from_zero
+            self.cost.told is None
+            and self.cost.last is None
+            and self.profile.cost.counter == "unknown"
+            and self.cost.from_zero
         )
 
     def state(self, window: int | None, model: str | None) -> SessionState:

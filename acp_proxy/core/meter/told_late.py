@@ -25,13 +25,13 @@ def told_late(event: AnsweredLate, account: SessionAccount, rows: Rows) -> Entry
 
 def _usage(event: AnsweredLate, account: SessionAccount, booked: Usage) -> Usage:
     profile = account.profile
-    match profile.scope:
+    match profile.tokens.scope:
         # Counters of an agent that nobody described may be of anything: its row stays the estimate that it is.
         case _ if not profile.known or is_empty(event.counters):
             return NOTHING
         case "session":
             account.count(event.counters)
-            return since_last(account.tokens.advance(event.counters), profile).usage
+            return since_last(account.tokens.advance(event.counters), profile.overlap).usage
         case "turn" | "last_call":
-            return partition(event.counters, profile).usage.minus(booked)
+            return partition(event.counters, profile.overlap).usage.minus(booked)
     return NOTHING  # calls have told theirs as they ended

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.acp import CANCELLED
-from acp_proxy.core.agents import Profile
+from acp_proxy.core.agents.profile import Profile
 from acp_proxy.core.entry import UsageSource
 from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.meter.agent_cost import Increase
@@ -73,10 +73,12 @@ def turn_usage(
         return replace(guessed, repeated=True) if guessed.source == "estimated" else reported
     if reported is not None and (reported.source != "agent" or not short):
         return reported
-    tells_none = profile.scope == "none" or (account.before is None and (profile.often_silent or not profile.known))
+    tells_none = profile.tokens.scope == "none" or (
+        account.before is None and (profile.tokens.often_silent or not profile.known)
+    )
     if increase.amounts:
         why = joined(_why(ended) if short else "", "the agent tells its cost, not its tokens")
-        proven = profile.scope == "none" and observed.contexts  # others may tell of it later
+        proven = profile.tokens.scope == "none" and observed.contexts  # others may tell of it later
         if ((tells_none and not short) or proven) and (estimated := _estimated(why, guess)).usage.total:
             return estimated
         return TurnUsage(NOTHING, "partial", why)
@@ -85,7 +87,7 @@ def turn_usage(
     if tells_none:
         return _estimated("the agent reports no usage", guess)
     why = "the agent reported no usage of this turn"
-    if observed.contexts and profile.used_in_turn and not account.agent_tells_cost:
+    if observed.contexts and profile.context.comes == "each call" and not account.agent_tells_cost:
         return _estimated(why, guess)  # calls that had ended before one failed: a new context proves each
     return TurnUsage(NOTHING, "none", why)
 
@@ -96,7 +98,7 @@ def _reported(
     """What the agent said; None when it said nothing that can be counted."""
     if observed.calls is not None and account.profile.known:
         return TurnUsage(observed.calls, "partial" if (lack := observed.lack_of_calls) else "agent", lack)
-    if account.profile.scope == "session":
+    if account.profile.tokens.scope == "session":
         return _by_difference(ended, account, observed)
     counters = _counters_of(ended, observed)
     if counters is not None:
@@ -122,7 +124,7 @@ def _by_difference(ended: TurnEnded, account: SessionAccount, observed: TurnObse
     last, may_go_on = account.tokens.last, account.tokens.may_go_on(now)
     if (since := account.tokens.advance(now)) is None:
         return TurnUsage(NOTHING, "none", "where the session's counters stood before is not known")
-    reading = partition(since, account.profile)
+    reading = partition(since, account.profile.overlap)
     if not reading.usage.total:
         return None
     if account.may_restart and last is not None and covers(now, last):
@@ -137,7 +139,7 @@ def _by_difference(ended: TurnEnded, account: SessionAccount, observed: TurnObse
 
 def _was_a_command(ended: TurnEnded, account: SessionAccount, observed: TurnObservations) -> bool:
     """Whether the agent answered by itself, and may have set its counters back: what was asked is in no context."""
-    if not account.profile.restarts_by_command or observed.began_with is None or not observed.context_told:
+    if "command" not in account.profile.tokens.restarts or observed.began_with is None or not observed.context_told:
         return False
     return answered(ended) and (account.context_used or 0) <= observed.began_with
 
@@ -145,7 +147,7 @@ def _was_a_command(ended: TurnEnded, account: SessionAccount, observed: TurnObse
 def _perhaps_anew(reading: Reading, now: Counters, account: SessionAccount) -> Reading:
     """Counters that did not fall. If they grew by less than a call they began at 0 again, else they may have."""
     if account.smallest_call is not None and reading.usage.prompt < account.smallest_call:
-        return partition(now, account.profile)
+        return partition(now, account.profile.overlap)
     return replace(reading, detail=joined(reading.detail, _PERHAPS_ANEW), whole=False)
 
 
@@ -159,22 +161,22 @@ def _counted(
 ) -> TurnUsage | None:
     """What counters say of the turn; None when they are of no call of its own. Moves the account's on."""
     profile, before = account.profile, account.before
-    if profile.scope == "none":
+    if profile.tokens.scope == "none":
         profile = as_unknown(profile)
     if profile.known:
-        reading = partition(counters, profile)
+        reading = partition(counters, profile.overlap)
         account.before = ReportedTurn(ended.at, counters, reading.usage)
     elif not increase.amounts and _stands_still(counters, before, observed):
         return TurnUsage(NOTHING, "none", _REPEATED, repeated=True)
     else:
-        reading = read(counters, ended, account, observed, scope, profile)
-    if profile.scope == "last_call" and not reading.usage.completion:
+        reading = read(counters, ended, account, observed, scope, profile.overlap)
+    if profile.tokens.scope == "last_call" and not reading.usage.completion:
         return None  # every call writes something: what goose tells after `/compact` is the context that is left
     if reading.usage == NOTHING and not _is_zero(ended, observed, profile, increase):
         return None
     if not increase.amounts and _repeats(ended, counters, before, observed, profile):
         return TurnUsage(NOTHING, "none", _REPEATED, repeated=True)
-    if profile.slips and before is not None and observed.waited:
+    if profile.tokens.after_failure == "late" and before is not None and observed.waited:
         reading = replace(reading, usage=_without(reading.usage, before.partition))
     return _whole_or_part(reading, counters, ended, account, observed, profile)
 
@@ -189,11 +191,19 @@ def _whole_or_part(
 ) -> TurnUsage:
     """What an agent of this kind leaves out of what it tells."""
     # Calls; not all are of tools that show.
-    proven = observed.contexts if profile.used_in_turn else ended.messages if profile.message_a_call else 0
-    if profile.scope == "last_call" and (ended.tool_calls or proven > 1 or account.open):  # what waits may be in it
+    proven = (
+        observed.contexts
+        if profile.context.comes == "each call"
+        else ended.messages
+        if profile.tokens.message_a_call
+        else 0
+    )
+    if profile.tokens.scope == "last_call" and (
+        ended.tool_calls or proven > 1 or account.open
+    ):  # what waits may be in it
         return TurnUsage(reading.usage, "partial", "the last of several model calls")
     as_gemini = not profile.known and counters is ended.quota and counters.total is None
-    if (profile.loses_thought or as_gemini) and counters.thought is None:
+    if (profile.overlap.thinking == "untold" or as_gemini) and counters.thought is None:
         return TurnUsage(reading.usage, "partial", joined(reading.detail, "thinking is not told"))
     return _read(reading)
 
@@ -210,11 +220,11 @@ def _is_zero(ended: TurnEnded, observed: TurnObservations, profile: Profile, inc
 
     An agent that reports in the turn, but no context, called a model whose provider tells no usage.
     """
-    if increase.amounts or profile.slips:
+    if increase.amounts or profile.tokens.after_failure == "late":
         return False
     if not answered(ended):
         return True
-    return profile.known and not profile.loses_thought and (observed.context_told or not observed.reported)
+    return profile.known and profile.overlap.thinking != "untold" and (observed.context_told or not observed.reported)
 
 
 def _repeats(
@@ -231,7 +241,7 @@ def _repeats(
     if (
         observed.context_told
         and not observed.contexts
-        and (profile.repeats or (silent and profile.scope == "last_call"))
+        and (profile.tokens.after_failure == "repeats" or (silent and profile.tokens.scope == "last_call"))
     ):
         return True
     if before is None or now != before.counters:
@@ -239,7 +249,7 @@ def _repeats(
     if not profile.known:
         unsaid = silent and observed.context_told and not observed.contexts
         return unsaid or ended.stop_reason == CANCELLED or now is observed.told
-    return profile.repeats or (profile.scope == "last_call" and observed.waited)
+    return profile.tokens.after_failure == "repeats" or (profile.tokens.scope == "last_call" and observed.waited)
 
 
 def _stands_still(now: Counters, before: ReportedTurn | None, observed: TurnObservations) -> bool:
@@ -263,7 +273,7 @@ def _cut_short(
     """
     why = joined(_why(ended), "the agent reports nothing of it")
     profile = account.profile
-    cumulative = (profile.scope if profile.known else scope.scope) == "session"
+    cumulative = (profile.tokens.scope if profile.known else scope.scope) == "session"
     told_later = cumulative or account.agent_tells_cost
     called = observed.contexts or (answered(ended) and ended.stop_reason != "error")
     if told_later or not called:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from acp_proxy.core.agents import InputCounts, Profile
+from acp_proxy.core.agents import InputCounts
+from acp_proxy.core.agents.profile import Overlap, Profile
 from acp_proxy.core.events import Counters, TurnEnded
 from acp_proxy.core.meter.counters import Reading, adds_up, covers, joined, partition, since_last
 from acp_proxy.core.meter.estimate import chars_of, cut_short
@@ -33,7 +34,7 @@ _ONE_OF_SEVERAL = "no more than one of several model calls"
 
 def as_unknown(profile: Profile) -> Profile:
     """The profile of an agent that was known for telling no usage, and does."""
-    return replace(profile, scope="turn", known=False)
+    return replace(profile, tokens=replace(profile.tokens, scope="turn"), overlap=replace(profile.overlap, known=False))
 
 
 def read(
@@ -42,11 +43,11 @@ def read(
     account: SessionAccount,
     observed: TurnObservations,
     scope: ScopeGuess,
-    given: Profile,
+    given: Overlap,
 ) -> Reading:
     """One turn's counters, after those of the turn before. Moves the account's counters on."""
-    profile = _with_caches(counters, ended, account, observed, scope, given)
-    reading = _as_told(counters, profile, given)
+    how = _with_caches(counters, ended, account, observed, scope, given)
+    reading = _as_told(counters, how, given)
     before, context = account.before, account.context_used if observed.context_told else None
     closed = account.before_close
     told, most = reading.usage, observed.calls_of(ended)
@@ -62,7 +63,7 @@ def read(
         account.from_start or before is not None or account.tokens.last is not None or account.agent_tells_cost
     )
     if closed is not None and not (judged.cumulative or scope.settled) and _may_have_gone_on(now, closed):
-        return _after_close(now, closed, account, profile, given)
+        return _after_close(now, closed, account, how, given)
     if judged.cumulative:
         earlier = before or closed
         if (
@@ -75,7 +76,7 @@ def read(
         if may_go_on and tells_its_call(now):  # they are of this one call, so that they began at 0
             account.tokens.begin(at_zero=True)
             may_go_on = False
-        reading, now.cumulative = _as_told(account.tokens.advance(counters), profile, given), True
+        reading, now.cumulative = _as_told(account.tokens.advance(counters), how, given), True
         if may_go_on:
             reading = replace(reading, detail=_AFTER_CLOSE, whole=False)
     reading = replace(reading, detail=joined(judged.reason, reading.detail), whole=reading.whole and judged.sure)
@@ -87,7 +88,7 @@ def read(
         and not (account.from_start or scope.settled or judged.cumulative)
         and _may_go_on(now, account, observed)
     ):
-        return _after_load(now, account, profile, reading)
+        return _after_load(now, account, how, reading)
     one_of_several = _may_be_one(
         reading.usage, now, call, judged, account, scope, all_shown=now.calls <= ended.tool_calls + 1
     )
@@ -98,10 +99,10 @@ def read(
     return reading
 
 
-def _as_told(counters: Counters | None, profile: Profile, given: Profile) -> Reading:
+def _as_told(counters: Counters | None, how: Overlap, given: Overlap) -> Reading:
     """Counters, or what they grew by, as a partition. Not whole where more may be missing, or no call looks so."""
-    reading = since_last(counters, profile)
-    if counters is not None and profile is not given and _leaves_open(counters, reading.usage):
+    reading = since_last(counters, how)
+    if counters is not None and how is not given and _leaves_open(counters, reading.usage):
         reading = replace(reading, whole=False)
     if reading.usage.prompt and not reading.usage.completion:  # every call writes something
         reading = replace(reading, detail=joined(reading.detail, _NO_OUTPUT), whole=False)
@@ -118,14 +119,14 @@ def _may_go_on(now: ReportedTurn, account: SessionAccount, observed: TurnObserva
     return (last is None or covers(now.counters, last)) and not tells_its_call(now)
 
 
-def _after_load(now: ReportedTurn, account: SessionAccount, profile: Profile, reading: Reading) -> Reading:
+def _after_load(now: ReportedTurn, account: SessionAccount, how: Overlap, reading: Reading) -> Reading:
     """The first turn of a loaded session: where its counters stood before only the ledger may know."""
     if now.partition.prompt < SMALL:
         return reading
     detail, last = joined(reading.detail, _AFTER_LOAD), account.tokens.last
     if last is None or not covers(now.counters, last):
         return replace(reading, detail=detail, guessed=True)
-    grown, now.cumulative = since_last(account.tokens.advance(now.counters), profile), True
+    grown, now.cumulative = since_last(account.tokens.advance(now.counters), how), True
     return replace(grown, detail=detail, whole=False)
 
 
@@ -135,11 +136,11 @@ def _may_have_gone_on(now: ReportedTurn, closed: ReportedTurn) -> bool:
 
 
 def _after_close(
-    now: ReportedTurn, closed: ReportedTurn, account: SessionAccount, profile: Profile, given: Profile
+    now: ReportedTurn, closed: ReportedTurn, account: SessionAccount, how: Overlap, given: Overlap
 ) -> Reading:
     if not closed.cumulative:
         account.tokens.stand_at(closed.counters)
-    grown, now.cumulative = _as_told(account.tokens.advance(now.counters), profile, given), True
+    grown, now.cumulative = _as_told(account.tokens.advance(now.counters), how, given), True
     return replace(grown, detail=joined(grown.detail, _AFTER_CLOSE), whole=False)
 
 
@@ -211,35 +212,35 @@ def _with_caches(
     account: SessionAccount,
     observed: TurnObservations,
     scope: ScopeGuess,
-    profile: Profile,
-) -> Profile:
-    """The profile with what is known by now of whether input holds what was cached; the user's word stands.
+    how: Overlap,
+) -> Overlap:
+    """The overlap with what is known by now of whether input holds what was cached; the user's word stands.
 
     More cached than input was cannot be in it. A turn of one call has the context that it ends with. What is found is
     kept in `scope`.
     """
-    if profile.input is not None or not (cached := (counters.cached_read or 0) + (counters.cached_write or 0)):
-        return profile
+    if how.input is not None or not (cached := (counters.cached_read or 0) + (counters.cached_write or 0)):
+        return how
     model = account.option
     if cached > (counters.input or 0):
         scope.caches[model] = "excludes_cache"
     elif model not in scope.caches and observed.context_told and ended.most_calls == 1:
         counts: InputCounts
         for counts in ("includes_cache", "excludes_cache"):
-            usage = _as_counted(counters, profile, counts)
+            usage = _as_counted(counters, how, counts)
             if account.context_used in (usage.prompt, usage.total):
-                if not _may_be_grown(counters, account, profile, counts):
+                if not _may_be_grown(counters, account, how, counts):
                     scope.caches[model] = counts
                 break
     found = scope.caches.get(model)
-    return profile if found is None else replace(profile, input=found, decided=True)
+    return how if found is None else replace(how, input=found, decided=True)
 
 
-def _as_counted(counters: Counters, profile: Profile, counts: InputCounts) -> Usage:
-    return partition(counters, replace(profile, input=counts, decided=True)).usage
+def _as_counted(counters: Counters, how: Overlap, counts: InputCounts) -> Usage:
+    return partition(counters, replace(how, input=counts, decided=True)).usage
 
 
-def _may_be_grown(counters: Counters, account: SessionAccount, profile: Profile, counts: InputCounts) -> bool:
+def _may_be_grown(counters: Counters, account: SessionAccount, how: Overlap, counts: InputCounts) -> bool:
     """Whether the context is also what the session's counters grew by, counted the other way.
 
     What came to a session uncached, when all before it was, adds up to its context.
@@ -247,7 +248,7 @@ def _may_be_grown(counters: Counters, account: SessionAccount, profile: Profile,
     if (before := account.before) is None or not covers(counters, before.counters):
         return False
     other: InputCounts = "excludes_cache" if counts == "includes_cache" else "includes_cache"
-    grown = _as_counted(counters, profile, other).minus(_as_counted(before.counters, profile, other))
+    grown = _as_counted(counters, how, other).minus(_as_counted(before.counters, how, other))
     return account.context_used in (grown.prompt, grown.total)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_proxy.core.agents import UNKNOWN, Profile
+from acp_proxy.core.agents.profile import UNKNOWN, Cost, Overlap
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import (
     Compacted,
@@ -208,7 +208,7 @@ def test_the_differences_of_a_counter_that_restarts_add_up_to_all_that_was_used(
 
 @given(st.lists(st.lists(st.integers(1, 10**9), min_size=1, max_size=5), max_size=6), st.data())
 def test_a_cost_that_restarts_at_zero_is_booked_to_the_nano(processes: list[list[int]], data: st.DataObject) -> None:
-    cost = AgentCost(Profile("turn", cost="restarts"))
+    cost = AgentCost(Cost("restarts"))
     booked = 0
     for increases in processes:
         cost.begin(at_zero=True)
@@ -222,7 +222,7 @@ def test_a_cost_that_restarts_at_zero_is_booked_to_the_nano(processes: list[list
 
 @given(st.lists(st.integers(1, 10**9), min_size=1, max_size=8), st.integers(0, 10**9))
 def test_what_was_booked_ahead_is_not_booked_again(increases: list[int], ahead: int) -> None:
-    cost = AgentCost(UNKNOWN)
+    cost = AgentCost(UNKNOWN.cost)
     cost.book_ahead(Money(ahead, "USD"))
     for value in itertools.accumulate(increases):
         cost.report(Money(value, "USD"))
@@ -236,9 +236,9 @@ def test_parts_of_an_amount_always_add_up_to_it(amount: Money, weights: list[int
     assert all(part.nano >= 0 for part in parts)
 
 
-@given(counters, st.sampled_from([UNKNOWN, Profile("turn", "includes_cache"), Profile("turn", "excludes_cache")]))
-def test_a_partition_never_counts_more_than_the_total_that_proves_it(counters: Counters, profile: Profile) -> None:
-    usage = partition(counters, profile).usage
+@given(counters, st.sampled_from([UNKNOWN.overlap, Overlap("includes_cache"), Overlap("excludes_cache")]))
+def test_a_partition_never_counts_more_than_the_total_that_proves_it(counters: Counters, how: Overlap) -> None:
+    usage = partition(counters, how).usage
     assert min(usage.input, usage.cached_read, usage.cached_write, usage.output, usage.thought) >= 0
     exact = [name for name in ("input", "output", "thought", "cached_read", "cached_write") if getattr(counters, name)]
     if counters.total == sum(getattr(counters, name) for name in exact):

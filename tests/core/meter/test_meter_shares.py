@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_proxy.core.agents import Profile
+from acp_proxy.core.agents.profile import Cost
 from acp_proxy.core.events import EarlierReport, ModelCounters, UsageReported
 from acp_proxy.core.meter.agent_cost import AgentCost, split, weights_of
 from acp_proxy.core.money import Money
@@ -65,7 +65,7 @@ def test_each_currency_has_a_counter_of_its_own() -> None:
 
 
 def test_a_counter_taken_twice_is_empty_the_second_time() -> None:
-    cost = AgentCost(Profile("turn", cost="unknown"))
+    cost = AgentCost(Cost("unknown"))
     cost.report(usd("1"))
     assert cost.take().amounts == (usd("1"),)
     assert cost.take().amounts == ()

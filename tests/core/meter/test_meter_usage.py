@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from acp_proxy.core.agents import UNKNOWN, InputCounts, Profile
+from acp_proxy.core.agents import InputCounts
+from acp_proxy.core.agents.profile import UNKNOWN, Overlap
 from acp_proxy.core.events import Counters, Implementation, Initialized
 from acp_proxy.core.meter.counters import partition
 from acp_proxy.core.usage import Usage
@@ -38,13 +39,13 @@ from tests.core.story import (
     ids=["all disjoint", "thinking in output", "both inside", "caches in input", "no parts", "no total"],
 )
 def test_which_counters_overlap_follows_from_the_first_identity_of_the_total(counters: Counters, usage: Usage) -> None:
-    reading = partition(counters, UNKNOWN)
+    reading = partition(counters, UNKNOWN.overlap)
     assert reading.usage == usage
     assert reading.certain
 
 
 def test_counters_that_no_identity_holds_for_are_read_as_the_least_that_they_can_mean() -> None:
-    reading = partition(Counters(10, 5, 1000, 1, 4, 0), UNKNOWN)
+    reading = partition(Counters(10, 5, 1000, 1, 4, 0), UNKNOWN.overlap)
     assert reading.usage == Usage(6, 4, 0, 4, 1)
     assert not reading.certain
 
@@ -53,7 +54,7 @@ def test_counters_that_no_identity_holds_for_are_read_as_the_least_that_they_can
     ("input", "usage"), [("excludes_cache", Usage(10, 4, 0, 5)), ("includes_cache", Usage(6, 4, 0, 5))]
 )
 def test_without_an_identity_the_agents_row_decides(input: InputCounts, usage: Usage) -> None:
-    reading = partition(Counters(10, 5, None, None, 4), Profile("turn", input))
+    reading = partition(Counters(10, 5, None, None, 4), Overlap(input))
     assert reading.usage == usage
     assert reading.certain
 
@@ -97,22 +98,22 @@ def test_a_total_that_counts_caches_twice_does_not_tell_how_pydantic_acp_counts(
 
 @pytest.mark.parametrize("part", ["thought", "cached_read", "cached_write"])
 def test_without_a_total_nobody_knows_where_an_unknown_agents_parts_belong(part: str) -> None:
-    assert partition(Counters(10, 5), UNKNOWN).certain
-    assert not partition(replace(Counters(10, 5), **{part: 3}), UNKNOWN).certain
+    assert partition(Counters(10, 5), UNKNOWN.overlap).certain
+    assert not partition(replace(Counters(10, 5), **{part: 3}), UNKNOWN.overlap).certain
 
 
 def test_where_the_user_tells_of_caches_the_total_tells_of_thinking() -> None:
-    profile = Profile("turn", "excludes_cache", decided=True)
-    assert partition(Counters(10, 5, 10 + 5 + 3 + 2 + 7, 7, 3, 2), profile).usage == Usage(10, 3, 2, 5, 7)
+    how = Overlap("excludes_cache", decided=True)
+    assert partition(Counters(10, 5, 10 + 5 + 3 + 2 + 7, 7, 3, 2), how).usage == Usage(10, 3, 2, 5, 7)
 
 
 def test_the_users_word_on_caches_is_not_overruled_by_an_identity() -> None:
-    profile = Profile("turn", "includes_cache", decided=True)
-    assert partition(Counters(10, 5, 10 + 5 + 4, None, 4), profile).usage == Usage(6, 4, 0, 5)
+    how = Overlap("includes_cache", decided=True)
+    assert partition(Counters(10, 5, 10 + 5 + 4, None, 4), how).usage == Usage(6, 4, 0, 5)
 
 
 def test_cached_input_above_an_inclusive_input_leaves_none_uncached() -> None:
-    assert partition(Counters(3, 5, 8, None, 4), Profile("turn", "includes_cache")).usage == Usage(0, 4, 0, 5)
+    assert partition(Counters(3, 5, 8, None, 4), Overlap("includes_cache")).usage == Usage(0, 4, 0, 5)
 
 
 def test_contradicting_counters_of_an_unknown_agent_have_no_price() -> None:

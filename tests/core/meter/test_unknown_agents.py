@@ -6,7 +6,8 @@ import itertools
 from typing import get_args
 
 from acp_proxy.core.acp import counters
-from acp_proxy.core.agents import UNKNOWN, ProfileOverride
+from acp_proxy.core.agents import ProfileOverride
+from acp_proxy.core.agents.profile import UNKNOWN
 from acp_proxy.core.entry import SessionState
 from acp_proxy.core.events import Counters, ModelSelected
 from acp_proxy.core.meter.counters import partition
@@ -389,11 +390,11 @@ def test_counters_are_read_by_the_names_of_providers(value: dict[str, int]) -> N
 def test_parts_that_providers_tell_in_places_of_their_own_are_read(value: dict[str, object]) -> None:
     told = counters(value)
     assert told is not None
-    assert partition(told, UNKNOWN).usage == Usage(100, 500, 0, 70, 20)
+    assert partition(told, UNKNOWN.overlap).usage == Usage(100, 500, 0, 70, 20)
 
 
 def test_more_cached_than_input_stands_beside_it_whatever_the_total_says() -> None:
-    reading = partition(Counters(3, 5, 8, None, 400), UNKNOWN)
+    reading = partition(Counters(3, 5, 8, None, 400), UNKNOWN.overlap)
     assert (reading.usage, reading.whole) == (Usage(3, 400, 0, 5), False)
 
 
