@@ -19,6 +19,8 @@ _HEADER = 100  # bytes; https://www.sqlite.org/fileformat.html
 _READ_VERSION = 19  # its byte is 2 in WAL mode
 _SHARED_FIRST, _SHARED_SIZE = 0x40000002, 510  # the bytes that each reader locks, `SHARED_FIRST` in SQLite's os.h
 _PATIENCE = 0.1  # seconds; a lock that is held longer is a reason to come again
+# The second comes of what SQLite says of a schema that is damaged, with its names in it.
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 State = tuple[int, int, int, int]
 
@@ -47,7 +49,7 @@ def reading(path: Path, root: Path) -> Iterator[sqlite3.Connection]:
         try:
             with closing(_connect(real, "immutable=1" if immutable else "mode=ro&readonly_shm=1")) as connection:
                 yield connection
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise DatabaseUnreadableError(_reason(error)) from error
         if immutable and before != (_state(real), _state(_beside(real, "-wal"))):
             raise DatabaseUnreadableError("the agent wrote to it meanwhile")
@@ -139,13 +141,13 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
         connection.execute("PRAGMA trusted_schema = OFF")  # its views and triggers are another program's
         connection.execute("BEGIN")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # the snapshot begins with the first read
-    except sqlite3.Error:
+    except _ERRORS:
         connection.close()
         raise
     return connection
 
 
-def _reason(error: sqlite3.Error) -> str:
+def _reason(error: Exception) -> str:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return "it is busy"

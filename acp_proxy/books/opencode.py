@@ -111,8 +111,8 @@ def read(connection: sqlite3.Connection) -> Iterator[Call | NotUnderstood]:
         yield NotUnderstood(f"expected {absent}", _last_version(connection))
         return
     seen: set[str] = set()
-    for *about, told, steps in connection.execute(_MESSAGES):
-        origin = Origin(*about)
+    for session, parent, directory, version, told, steps in connection.execute(_MESSAGES):
+        origin = Origin(session, _text(parent), _text(directory), _text(version))
         try:
             calls = _calls(origin, told, steps)
         except (ValueError, RecursionError) as error:
@@ -126,6 +126,8 @@ def read(connection: sqlite3.Connection) -> Iterator[Call | NotUnderstood]:
 
 def _calls(origin: Origin, told: str | None, steps: str) -> list[Call]:
     """None of a message of another role, and of one whose call has no end. Raises ValueError."""
+    if not isinstance(origin.session, str):
+        raise ValueError("expected a session")
     if told is None:
         raise ValueError("expected JSON in column data of table message")
     if json_decoder(_Role).decode(told).role != "assistant":
@@ -205,8 +207,13 @@ def expected(error: ValueError | RecursionError) -> str:
     return str(error)
 
 
+def _text(value: object) -> str | None:
+    """SQLite keeps a value of any type in a column of text."""
+    return value if isinstance(value, str) else None
+
+
 def _last_version(connection: sqlite3.Connection) -> str | None:
     if missing(connection, {"session": ("version", "time_created")}):
         return None
     row = connection.execute("SELECT version FROM session ORDER BY time_created DESC LIMIT 1").fetchone()
-    return None if row is None else str(row[0])
+    return None if row is None else _text(row[0])

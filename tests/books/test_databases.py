@@ -155,6 +155,13 @@ def test_a_truncated_database_is_unreadable_though_its_head_is_sound(path: Path)
     assert listing(path) == ["agent.db"]
 
 
+def test_a_schema_that_is_no_text_is_unreadable(path: Path) -> None:
+    content = path.read_bytes()
+    assert content.count(b"CREATE TABLE call (tokens") == 1
+    path.write_bytes(content.replace(b"CREATE TABLE call (tokens", b"CREATE TABLE call \xff\xfe okens"))
+    assert unreadable(path).startswith("SQLite cannot read it: ")
+
+
 def test_text_that_is_no_utf_8_spoils_no_other_row(path: Path) -> None:
     with closing(sqlite3.connect(path)) as database:
         database.execute("INSERT INTO call VALUES (2, CAST(x'ff61' AS TEXT))")

@@ -145,6 +145,16 @@ def test_a_message_of_another_form_is_not_understood_and_tells_nothing(message: 
     assert "secret" not in found.reason
 
 
+def test_values_of_another_type_are_unknown_or_not_understood(tmp_path: Path) -> None:
+    path = _with_message(tmp_path)
+    _run(path, "UPDATE session SET version = x'00', directory = x'01', parent_id = x'ff'")
+    [call] = _read(path)
+    assert isinstance(call, Call)
+    assert (call.version, call.cwd, call.parent) == (None, None, None)
+    _run(path, "UPDATE message SET session_id = x'00'")
+    assert _read(path) == [NotUnderstood("expected a session")]
+
+
 def test_what_is_nested_deeply_spoils_no_other_message(tmp_path: Path) -> None:
     path = _with_message(tmp_path)
     deep = '{"role": "assistant", "time": {"secret": ' + "[" * 1500 + "]" * 1500 + "}}"
