@@ -394,7 +394,7 @@ def test_no_place_for_a_journal_is_a_warning(patient: Patient) -> None:
     assert patient.lines("journal")[0].startswith("warn journal: no local, writable directory")
 
 
-def test_a_link_to_a_network_file_system_is_no_place_for_a_journal_either(
+def test_a_link_to_another_machines_file_system_is_no_place_for_a_journal_either(
     patient: Patient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     far = tmp_path / "far"
@@ -404,7 +404,7 @@ def test_a_link_to_a_network_file_system_is_no_place_for_a_journal_either(
     monkeypatch.setattr(places, "_mounts", lambda: f"disk / ext4 rw 0 0\nserver:/ {far.resolve()} nfs4 rw 0 0\n")
     warnings = Warnings()
     assert open_journal([patient.state / "journal"], patient.url, warnings).path is None
-    assert "on a network file system (nfs4)" in str(warnings.told)
+    assert "on nfs4, not known as a local file system" in str(warnings.told)
     assert patient.lines("journal")[0].startswith("warn journal: no local, writable directory")
 
 

@@ -32,7 +32,7 @@ from acp_proxy.doctor.machines import machines_that_differ
 from acp_proxy.ledger import LedgerError, LedgerReader, NoLedgerError, Query, open_ledger, open_reader
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.recovery import journals_found
-from acp_proxy.ledger.places import is_postgres, journal_directories, network_file_system, sqlite_path
+from acp_proxy.ledger.places import foreign_file_system, is_postgres, journal_directories, sqlite_path
 from acp_proxy.text.figures import clean, counted
 
 _OLD = 120  # days; prices of models change a few times a year
@@ -161,7 +161,7 @@ def _usable(directory: Path) -> bool:
     """Whether a journal can be made there, or the directory for it."""
     try:
         existing = next(path for path in (directory, *directory.parents) if _is_there(path))
-        is_far = network_file_system(directory.resolve())
+        is_far = foreign_file_system(directory.resolve())
         return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) and not is_far
     except OSError:  # one of those above it may not be entered
         return False

@@ -1,4 +1,4 @@
-"""Where ledger and journals live: URLs, directories of the platform, and file systems that cannot hold them.
+"""Where ledger and journals live: URLs, directories of the platform, and file systems that may not hold them.
 
 Creates directories only in `private_directory`; opens no file of its own but the kernel's table of mounts.
 """
@@ -20,13 +20,20 @@ from acp_proxy.system.directories import HOW_SYNCHRONOUS, SYNCHRONOUS, state_dir
 POSTGRES_SCHEMES = ("postgresql", "postgres")
 EXPECTED = "expected sqlite:///PATH or postgresql://HOST/DATABASE"
 
-# Locks and shared memory do not hold across machines there; both SQLite's WAL and the journal's flock need them.
-NETWORK_FILE_SYSTEMS = frozenset(
-    {"9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4"}
-    | {"orangefs", "pvfs2", "smb", "smb2", "smb3", "smbfs"}
-    | {"acfs", "afpfs", "webdav"}  # macOS
+# Both SQLite's WAL and the journal need locks and shared memory that hold for everybody who sees the file. They do not
+# where other machines see it, too: on a server, or on the host of a virtual machine, as with virtiofs, where a WAL was
+# seen to break within a minute. New ones of that kind come up each year, local ones do not.
+LOCAL_FILE_SYSTEMS = frozenset(
+    {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "nilfs2", "reiser4", "reiserfs", "simfs", "xfs", "zfs"}
+    | {"exfat", "fuseblk", "hfsplus", "iso9660", "jffs2", "minix", "msdos", "ntfs", "ntfs3", "ubifs", "udf", "vfat"}
+    | {"erofs", "ramfs", "rootfs", "squashfs", "tmpfs"}
+    | {"lxfs", "wslfs"}  # the first WSL's own
+    | {"apfs", "hfs", "ufs"}  # macOS
+    | {"autofs"}  # what is mounted there is told by a line of its own
+    # What is below these nobody can tell, but it is one machine's: a container writes to a layer of its own.
+    | {"aufs", "ecryptfs", "overlay", "overlayfs"}
+    | {"fuse.bindfs", "fuse.encfs", "fuse.fuse-overlayfs", "fuse.gocryptfs"}
 )
-NETWORK_FUSE = frozenset({"ceph-fuse", "davfs2", "gcsfuse", "glusterfs", "rclone", "s3fs", "smbnetfs", "sshfs"})
 _TOLD_BY_MOUNT = re.compile(r".* on (/.*) \(([^(), ]+)(?:, [^()]*)?\)")  # macOS: `DEVICE on POINT (TYPE, FLAG...)`
 
 
@@ -100,8 +107,10 @@ def private_directory(path: Path) -> None:
         raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR), str(path)) from error
 
 
-def network_file_system(path: Path, mounts: str | None = None) -> str | None:
-    """The type of the network file system that `path` is (or would be) on; None for a local or unknown one.
+def foreign_file_system(path: Path, mounts: str | None = None) -> str | None:
+    """The type of the file system that `path` is (or would be) on, unless it is known as a local one.
+
+    None also where nothing can be known.
 
     `mounts` is text like /proc/self/mounts, or what macOS's mount(8) prints; the system's when it is not given.
     """
@@ -114,8 +123,7 @@ def network_file_system(path: Path, mounts: str | None = None) -> str | None:
         # The later of two mounts on one point hides the earlier.
         if point and len(point) >= len(best) and _is_below(str(path), point):
             best, kind = point, found
-    is_network = kind in NETWORK_FILE_SYSTEMS or kind.removeprefix("fuse.") in NETWORK_FUSE
-    return kind if is_network else None
+    return kind if kind and kind not in LOCAL_FILE_SYSTEMS else None
 
 
 def _mounts() -> str:

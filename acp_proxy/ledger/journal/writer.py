@@ -19,7 +19,7 @@ from pathlib import Path
 from acp_proxy.ledger import Row, Warn
 from acp_proxy.ledger.journal.records import commit, encode, end_at, head, replace_done, room, tick_off
 from acp_proxy.ledger.owners import Owner
-from acp_proxy.ledger.places import canonical_url, journal_name, network_file_system, private_directory
+from acp_proxy.ledger.places import canonical_url, foreign_file_system, journal_name, private_directory
 
 FIRST_SIZE = 256 * 1024  # a few hundred rows
 LARGEST_SIZE = 32 * FIRST_SIZE  # ten thousand; doubled again and again it is met
@@ -123,9 +123,8 @@ class _File:
     """The locked, pre-allocated, mapped file behind a journal. Raises OSError where it cannot be made."""
 
     def __init__(self, directory: Path, ledger: str) -> None:
-        network = network_file_system(directory.resolve())
-        if network:
-            raise OSError(0, f"on a network file system ({network})")
+        if kind := foreign_file_system(directory.resolve()):
+            raise OSError(0, f"on {kind}, not known as a local file system")
         private_directory(directory)
         self.path = directory / f"{journal_name(Owner.this(directory))}-{os.urandom(8).hex()}.journal"
         self.start = len(head(ledger))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from acp_proxy.ledger import LedgerError, LedgerUnavailableError, RowRefusedError
-from acp_proxy.ledger.places import network_file_system, private_directory, sqlite_url
+from acp_proxy.ledger.places import foreign_file_system, private_directory, sqlite_url
 from acp_proxy.ledger.sqlite.version import APPLICATION_ID, is_up_to_date, strange_table
 
 T = TypeVar("T")
@@ -64,9 +64,11 @@ def connect(
     Without `make` it is to an empty ledger in memory, and to no file, where there is none. Raises LedgerError.
     """
     refuse_old_library(sqlite3.sqlite_version_info)
-    network = network_file_system(path)
-    if network:
-        raise LedgerError(f"ledger {path}: on a network file system ({network}), where SQLite's locks do not hold")
+    if kind := foreign_file_system(path):
+        wanted = "expected a path on a local disk, or a ledger on PostgreSQL"
+        raise LedgerError(
+            f"ledger {path}: on {kind}, not known as a local file system: SQLite's locks may not hold there: {wanted}"
+        )
     if not make and is_missing(path):
         return empty(), None
     with translated(path):

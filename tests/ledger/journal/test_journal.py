@@ -17,7 +17,7 @@ from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.records import Contents, read_journal
 from acp_proxy.ledger.journal.recovery import journals_found, recover
 from acp_proxy.ledger.journal.writer import FIRST_SIZE, LARGEST_SIZE, Journal, open_journal
-from acp_proxy.ledger.places import journal_directories, network_file_system
+from acp_proxy.ledger.places import foreign_file_system, journal_directories
 from acp_proxy.ledger.sqlite.ledger import SqliteLedger
 from tests.ledger.processes import Process
 from tests.ledger.rows import Warnings, line, row
@@ -181,10 +181,11 @@ class TestPlaces:
             ("/home/user2", None),
             ("/mnt/with space/x", "fuse.sshfs"),
             ("/mnt/over", "cifs"),
-            ("/mnt/fuse/x", None),
+            ("/mnt/fuse/x", "fuse.portal"),
+            ("/var/x", None),
         ],
     )
-    def test_network_file_systems_are_told_by_the_nearest_mount(self, path: str, kind: str | None) -> None:
+    def test_file_systems_that_may_be_shared_are_told_by_the_nearest_mount(self, path: str, kind: str | None) -> None:
         mounts = """\
 /dev/sda1 / ext4 rw 0 0
 server:/home /home/u nfs4 rw 0 0
@@ -193,8 +194,9 @@ me@host:/ /mnt/with\\040space fuse.sshfs rw 0 0
 /dev/sdc1 /mnt/over ext4 rw 0 0
 //server/share /mnt/over cifs rw 0 0
 portal /mnt/fuse fuse.portal rw 0 0
+overlay /var overlay rw,lowerdir=/a,upperdir=/b,workdir=/c 0 0
 """
-        assert network_file_system(Path(path), mounts) == kind
+        assert foreign_file_system(Path(path), mounts) == kind
 
     @pytest.mark.parametrize(
         ("path", "kind"),
@@ -203,6 +205,7 @@ portal /mnt/fuse fuse.portal rw 0 0
             ("/Users/net/x", "nfs"),
             ("/Volumes/the share (1)/x", "smbfs"),
             ("/Volumes/old/x", "afpfs"),
+            ("/Volumes/My Shared Files/x", "virtiofs"),
             ("/System/Volumes/Data/x", None),
         ],
     )
@@ -215,8 +218,9 @@ map auto_home on /System/Volumes/Data/home (autofs, automounted, nobrowse)
 server:/export on /Users/net (nfs)
 //me@nas/the%20share on /Volumes/the share (1) (smbfs, nodev, nosuid, mounted by me)
 //me@nas/old on /Volumes/old (afpfs, nodev, nosuid, mounted by me)
+virtio-fs on /Volumes/My Shared Files (virtiofs, local, noatime)
 """
-        assert network_file_system(Path(path), mounts) == kind
+        assert foreign_file_system(Path(path), mounts) == kind
 
 
 class TestRecovery:

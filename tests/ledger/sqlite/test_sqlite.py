@@ -427,15 +427,34 @@ def overwrite_pages(path: Path) -> None:
 
 
 class TestBadPlaces:
-    def test_a_network_file_system_is_refused_also_behind_a_link(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            *("nfs4", "cifs", "virtiofs", "fuse.grpcfuse", "fakeowner", "vboxsf", "fuse.vmhgfs-fuse", "prl_fs"),
+            *("fuse.shfs", "fuse.juicefs", "9p", "one-of-next-year"),
+        ],
+    )
+    def test_a_file_system_that_is_not_known_as_local_is_refused_also_behind_a_link(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
     ) -> None:
         far, link = tmp_path / "far", tmp_path / "state"
         link.symlink_to(far)
-        monkeypatch.setattr(places, "_mounts", lambda: f"disk / ext4 rw 0 0\nserver:/ {far.resolve()} nfs4 rw 0 0\n")
-        with pytest.raises(LedgerError, match=r"on a network file system \(nfs4\), where SQLite's locks do not hold"):
+        monkeypatch.setattr(places, "_mounts", lambda: f"disk / ext4 rw 0 0\nserver:/ {far.resolve()} {kind} rw 0 0\n")
+        with pytest.raises(LedgerError) as refused:
             open_ledger(f"sqlite:///{link}/ledger.db", journals=())
+        assert str(refused.value) == (
+            f"ledger {far.resolve()}/ledger.db: on {kind}, not known as a local file system: SQLite's locks may not "
+            "hold there: expected a path on a local disk, or a ledger on PostgreSQL"
+        )
         assert not far.exists()
+
+    @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "apfs", "fuse.fuse-overlayfs"])
+    def test_a_local_file_system_is_taken(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+        monkeypatch.setattr(
+            places, "_mounts", lambda: f"server:/ / nfs4 rw 0 0\nit {tmp_path.resolve()} {kind} rw 0 0\n"
+        )
+        with closing(open_ledger(f"sqlite:///{tmp_path}/ledger.db", journals=())) as ledger:
+            assert ledger.append([row()]) == 1
 
     def test_a_full_disk_is_unavailability_until_there_is_room(self, path: Path) -> None:
         with opened(path) as ledger:
