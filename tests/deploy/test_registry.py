@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from shutil import copytree
 from xml.etree import ElementTree
@@ -17,6 +18,7 @@ from jsonschema import Draft7Validator
 from acp_proxy import __version__
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+PROJECT = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 ENTRIES = sorted((DEPLOY / "registry").glob("*/agent.json"))
 # agent.schema.json of github.com/agentclientprotocol/registry (Apache-2.0), as it was in September 2026.
 SCHEMA = json.loads((Path(__file__).parent / "data/agent.schema.json").read_text(encoding="utf-8"))
@@ -29,10 +31,13 @@ def test_an_entry_is_what_the_published_schema_asks_for() -> None:
 
 
 @pytest.mark.parametrize("path", ENTRIES, ids=lambda path: path.parent.name)
-def test_an_entry_is_named_as_its_directory_and_pins_this_version(path: Path) -> None:
+def test_an_entry_is_named_as_its_directory_and_says_what_the_package_says(path: Path) -> None:
     entry = json.loads(path.read_text(encoding="utf-8"))
     assert entry["id"] == path.parent.name
     assert entry["version"] == __version__
+    assert entry["repository"] == PROJECT["urls"]["Source"]
+    assert entry["website"] == PROJECT["urls"]["Documentation"]
+    assert entry["license"] == PROJECT["license"]
     assert entry["distribution"]["uvx"]["package"] == f"acp-proxy=={__version__}"
     assert re.search(r"@\d+\.\d+\.\d+$", entry["distribution"]["uvx"]["args"][-1])  # of the agent
 
