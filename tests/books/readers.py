@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from acp_proxy.books import claude, codex, copilot, gemini, pi, qwen
+from acp_proxy.books import claude, codex, copilot, gemini, kimi, pi, qwen
 from tests.books.recorded import Files, Read
 
 
@@ -21,6 +21,7 @@ READERS = {
     "codex": Reader(codex.files, codex.read, frozenset({"title", "cut short"})),
     "copilot": Reader(copilot.files, copilot.read, frozenset({"cut short"})),
     "gemini": Reader(gemini.files, gemini.read, frozenset({"router", "cut short", "deleted"})),
+    "kimi": Reader(kimi.files, kimi.read, frozenset({"cut short"})),
     "pi": Reader(pi.files, pi.read, frozenset()),
     "qwen": Reader(qwen.files, qwen.read, frozenset({"suggestion", "cut short"})),
 }
