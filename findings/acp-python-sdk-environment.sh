@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # agent-client-protocol 0.12.1 (the Python SDK of ACP): an agent that it starts gets six variables of the environment.
-# Guess: `spawn_agent_process` starts a child as `subprocess` does, and `env` replaces the whole environment.
+# Guess: `spawn_agent_process`, and `spawn_stdio_transport` beneath it, start a child as `subprocess` does: with the whole
+# environment, or with `env` in its place.
 # Seen: of the caller's variables only HOME, LOGNAME, PATH, SHELL, TERM and USER arrive, and `env` adds to these. API keys,
 # proxies and CLAUDE_CONFIG_DIR are lost unless they are named, so the agent is signed out or keeps its files elsewhere.
 source "$(dirname "$0")/common.sh"

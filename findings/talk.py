@@ -88,4 +88,8 @@ class Agent:
     def end(self) -> None:
         """Lets the agent go by itself: a launcher that gets a signal may leave children behind, which still write."""
         self.process.stdin.close()
-        self.process.wait(timeout=30)
+        try:
+            self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
