@@ -21,6 +21,7 @@ T = TypeVar("T")
 _SAFE = 2**53  # integers above it come back rounded from peers that know only doubles
 _PLAIN = 10**21
 _MOST_DIGITS = 4000
+_LONGEST_NUMBER = 20  # of 64 bits, with its sign
 _DEEPEST = 100
 _FEW = 1 << 10  # blanks; behind so many an object may still come
 _STRUCTURE = r'(?s:"(?:[^"\\]|\\.)*+"|[\[{]+|[\]}]+)'  # a text, or brackets in a row
@@ -152,9 +153,14 @@ class Pairing(Generic[T]):
             return (answers, "number", id) in self._open
         return self._find(answers, id) is not None
 
+    def answered(self, answers: Side, id: Any) -> T | None:
+        """`peek` for a response, whose id may be the request's number as a text: some agents answer so."""
+        key = self._find_answered(answers, id)
+        return None if key is None else self._open[key][0]
+
     def take(self, answers: Side, id: Any) -> T | None:
-        """What `peek` tells, and forget it."""
-        key = self._find(answers, id)
+        """What `answered` tells, and forget it."""
+        key = self._find_answered(answers, id)
         if key is None:
             return None
         queue = self._open[key]
@@ -168,6 +174,12 @@ class Pairing(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._open)
+
+    def _find_answered(self, answers: Side, id: Any) -> tuple[Side, str, Any] | None:
+        key = self._find(answers, id)
+        if key is None and type(id) is str and (number := number_in(id)) is not None:
+            return self._find(answers, number)
+        return key
 
     def _find(self, answers: Side, id: Any) -> tuple[Side, str, Any] | None:
         if not self._open:
@@ -198,6 +210,14 @@ def id_key(id: Any) -> tuple[str, Any]:
         return "other", ""
 
 
+def number_in(id: str) -> int | None:
+    """The whole number that an id is the text of, as JSON writes it."""
+    if len(id) > _LONGEST_NUMBER or not id.removeprefix("-").isdecimal():
+        return None
+    number = int(id)
+    return number if str(number) == id else None
+
+
 def comes_back(id: Any) -> bool:
     """Whether any agent answers with this id: a text, or a whole number that no peer rounds to another.
 
@@ -222,8 +242,8 @@ def is_number_or_text(id: Any) -> bool:
 
 
 def is_plain(id: Any) -> bool:
-    """Whether an id is one that clients make, and comes back as it is from any agent."""
-    return -_SAFE < id < _SAFE if type(id) is int else type(id) is str and id.isascii()
+    """Whether an id is one that clients make, and comes back from any agent as no other's."""
+    return -_SAFE < id < _SAFE if type(id) is int else type(id) is str and id.isascii() and number_in(id) is None
 
 
 def may_round(id: Any) -> bool:

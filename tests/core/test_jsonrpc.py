@@ -163,6 +163,27 @@ def test_an_exact_id_wins_over_a_rounded_one() -> None:
     assert pairing.take(Side.AGENT, 2**60) == "first"
 
 
+def test_an_answer_by_the_text_of_a_number_is_that_to_the_number() -> None:
+    pairing: Pairing[str] = Pairing()
+    for number in (3, 4, -5, 2**62):
+        pairing.add(Side.AGENT, number, str(number))
+    assert not pairing.has(Side.AGENT, "3")
+    for text in ("3", "-5", str(2**62)):
+        assert pairing.answered(Side.AGENT, text) == text
+        assert pairing.take(Side.AGENT, text) == text
+        assert pairing.take(Side.AGENT, text) is None
+    for text in ("04", "4.0", " 4", "+4", "٤", "4e0", "", "-", "9" * 5000):
+        assert pairing.take(Side.AGENT, text) is None
+    assert pairing.take(Side.CLIENT, "4") is None
+
+
+def test_a_request_whose_id_is_that_very_text_is_answered_first() -> None:
+    pairing: Pairing[str] = Pairing()
+    pairing.add(Side.AGENT, 3, "number")
+    pairing.add(Side.AGENT, "3", "text")
+    assert [pairing.take(Side.AGENT, "3") for _ in range(2)] == ["text", "number"]
+
+
 @given(st.lists(st.tuples(st.sampled_from(Side), JSON)))
 def test_any_ids_pair_without_raising(ids: list[tuple[Side, Any]]) -> None:
     pairing: Pairing[int] = Pairing()

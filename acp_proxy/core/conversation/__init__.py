@@ -38,6 +38,7 @@ from acp_proxy.core.jsonrpc import (
     Response,
     is_number_or_text,
     is_plain,
+    number_in,
 )
 
 
@@ -68,7 +69,7 @@ class Conversation:
         """`new_id` makes a UUIDv7 for a turn that starts at the given time; `elapsed` tells how long a turn takes."""
         self._turns = Lifecycle(new_id, elapsed)
         self._asked: Pairing[_Asked] = Pairing()
-        self.awaits: Callable[[Side, Any], bool] = self._asked.has
+        self.awaits: Callable[[Side, Any], bool] = self._awaits
         """Whether a response with this id from this side answers a request that is followed."""
         self._sessions = Sessions()
         self._updates = Updates(self._sessions, self._turns)
@@ -97,11 +98,16 @@ class Conversation:
         """Whether a request of the client's with this id is not answered yet, where all are followed."""
         return self._asked.has(Side.AGENT, id) or (is_number_or_text(id) and id in self._unfollowed)
 
+    def _awaits(self, sender: Side, id: Any) -> bool:
+        return self._asked.has(sender, id) or (type(id) is str and self._asked.answered(sender, id) is not None)
+
     def _awaits_or_forgets(self, sender: Side, id: Any) -> bool:
-        if self._asked.has(sender, id):
+        if self._awaits(sender, id):
             return True
         if sender is Side.AGENT and is_number_or_text(id):
             self._unfollowed.discard(id)
+            if type(id) is str:
+                self._unfollowed.discard(number_in(id))
         return False
 
     def ends_turn(self, id: Any) -> bool:
@@ -116,11 +122,8 @@ class Conversation:
         """
         match message:
             case Response():
-                asked = self._asked.take(sender, message.id)
-                if asked is None:
-                    self.awaits(sender, message.id)
-                    return []
-                return asked.answered(message, at)
+                asked = self._asked.take(sender, message.id) if self.awaits(sender, message.id) else None
+                return [] if asked is None else asked.answered(message, at)
             case Request() if sender is Side.CLIENT:
                 events = self._requested(message, at, admitted)
                 if self._follows_all and not (self._over or self._asked.has(Side.AGENT, message.id)):
@@ -139,7 +142,7 @@ class Conversation:
             return None
         match message:
             case Response():
-                asked = self._asked.peek(sender, message.id)
+                asked = self._asked.answered(sender, message.id)
                 return asked.session if asked is not None and asked.ends(message) else None
             case Notification(method=acp.SESSION_UPDATE) | Request(method=acp.SESSION_UPDATE):
                 name = acp.idle_session(message)

@@ -102,9 +102,36 @@ def test_a_response_pairs_with_a_request_of_the_other_side_only() -> None:
     talk = Talk()
     talk.ask("session/new", {"cwd": "/w"}, 0)
     assert talk.say(CLIENT, id=0, result={"sessionId": "s"}) == []
-    assert talk.say(AGENT, id="0", result={"sessionId": "s"}) == []
+    assert talk.say(AGENT, id="00", result={"sessionId": "s"}) == []
     assert the(SessionOpened, talk.answer(0, {"sessionId": "s"})).session == "s"
     assert talk.answer(0, {"sessionId": "s"}) == []
+
+
+def test_a_response_by_the_text_of_a_prompts_number_ends_its_turn() -> None:
+    talk = Talk()
+    talk.prompt(3)
+    talk.answer("3", {"stopReason": "end_turn"})
+    assert talk.turns == [("t1", "end_turn")]
+
+
+def test_a_response_by_the_text_of_a_prompts_number_is_anothers_where_that_has_it() -> None:
+    talk = Talk()
+    talk.conversation.follow_all()
+    talk.prompt(3)
+    assert not talk.conversation.passes("3")
+    talk.ask("_vendor/odd", {}, "3")
+    talk.answer("3", {"stopReason": "end_turn"})
+    assert talk.turns == []
+    talk.answer(3, {"stopReason": "cancelled"})
+    assert talk.turns == [("t1", "cancelled")]
+
+
+def test_a_request_of_which_only_its_number_was_noted_is_answered_by_its_text() -> None:
+    talk = Talk()
+    talk.conversation.follow_all()
+    assert talk.conversation.passes(3)
+    assert not talk.conversation.awaits(AGENT, "3")
+    assert not talk.conversation.is_open(3)
 
 
 def test_only_responses_to_what_is_followed_are_awaited() -> None:

@@ -57,3 +57,20 @@ async def test_a_prompt_that_is_never_answered_holds_as_long_as_its_session_is_o
         made.ends.agent_says({"jsonrpc": "2.0", "id": 3, "error": {"code": -32601, "message": "no such method"}})
         await made.settled()
         assert made.held() == usd("0.5").amount
+
+
+async def test_a_prompt_that_is_answered_by_the_text_of_its_number_is_over_and_the_answer_passes_as_it_is(
+    tmp_path: Path,
+) -> None:
+    async with house(tmp_path, daily("10", hold=usd("0.5").amount)) as made:
+        assert await made.prompt(2)
+        line = b'{"jsonrpc": "2.0","id":"2",  "result":{"stopReason":"end_turn"}}\n'
+        made.ends.client.data = b""
+        made.reports("0.3")
+        reported = made.ends.client.data
+        made.ends.agent_says(line)
+        assert made.ends.client.data.startswith(reported)
+        assert made.ends.client.data.endswith(line)
+        await made.settled()
+        assert made.held() == 0
+        assert [row.entry.costs[0].text for row in made.rows()] == ["0.3"]
