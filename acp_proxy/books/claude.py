@@ -2,7 +2,8 @@
 
 Of `usage`, `input_tokens`, `cache_read_input_tokens` and `cache_creation_input_tokens` stand beside each other; the
 parts of `cache_creation` are inside the last, and `output_tokens_details.thinking_tokens` is inside `output_tokens`.
-No line tells of titles, suggestions, reviews of tool calls, and compaction by the agent.
+No line tells of titles, suggestions, reviews of tool calls, and compaction by the agent; in 2.1.83 none tells of calls
+that were cut short. Up to 2.1.185 thinking is not told apart, and a fork's copies name the fork as their session.
 """
 
 from __future__ import annotations

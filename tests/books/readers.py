@@ -16,7 +16,9 @@ class Reader(NamedTuple):
 
 READERS = {
     "claude": Reader(
-        claude.files, claude.read, frozenset({"title", "suggestion", "review", "compaction", "broken off"})
+        claude.files,
+        claude.read,
+        frozenset({"title", "suggestion", "review", "compaction", "broken off", "cut short by 2.1.83"}),
     ),
     "codex": Reader(codex.files, codex.read, frozenset({"title", "cut short"})),
     "copilot": Reader(copilot.files, copilot.read, frozenset({"cut short"})),
