@@ -138,10 +138,13 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
     connection = sqlite3.connect(f"file:{quote(str(path))}?{how}", timeout=_PATIENCE, isolation_level=None, uri=True)
     try:
         connection.text_factory = _text
-        connection.execute("PRAGMA trusted_schema = OFF")  # its views and triggers are another program's
         connection.execute("BEGIN")
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # the snapshot begins with the first read
-    except _ERRORS:
+        [(tables,)] = connection.execute(
+            "SELECT count(*) FROM sqlite_master"
+        )  # the snapshot begins with the first read
+        if not tables:  # as while the agent makes it
+            raise DatabaseUnreadableError("it is empty")
+    except (*_ERRORS, DatabaseUnreadableError):
         connection.close()
         raise
     return connection

@@ -31,7 +31,7 @@ _WANTED = {
 # What is asked of JSON leaves SQLite as JSON arrays of these values; texts of the session stay where they are. A fork
 # has copies of its parent's messages, so the older session comes first.
 _MESSAGES = """
-SELECT message.session_id, session.parent_id, session.directory, session.version,
+SELECT message.session_id, session.parent_id, session.directory, session.version, session.time_created,
        CASE WHEN json_valid(message.data) THEN json_extract(
          message.data, '$.role', '$.time', '$.providerID', '$.modelID', '$.finish', '$.summary') END,
        (SELECT json_group_array(json_extract(part.data, '$.tokens', '$.cost')) FROM part
@@ -49,6 +49,7 @@ class Origin(Struct, frozen=True):
     parent: str | None
     directory: str | None
     version: str | None
+    created: int | None = None  # milliseconds
 
 
 class Time(Struct):
@@ -111,8 +112,9 @@ def read(connection: sqlite3.Connection) -> Iterator[Call | NotUnderstood]:
         yield NotUnderstood(f"expected {absent}", _last_version(connection))
         return
     seen: set[str] = set()
-    for session, parent, directory, version, told, steps in connection.execute(_MESSAGES):
-        origin = Origin(session, _text(parent), _text(directory), _text(version))
+    for session, parent, directory, version, begun, told, steps in connection.execute(_MESSAGES):
+        created = begun if isinstance(begun, int) else None
+        origin = Origin(session, _text(parent), _text(directory), _text(version), created)
         try:
             calls = _calls(origin, told, steps)
         except (ValueError, RecursionError) as error:
@@ -134,7 +136,9 @@ def _calls(origin: Origin, told: str | None, steps: str) -> list[Call]:
         return []
     message = json_decoder(Assistant).decode(told)
     calls = [call_of(origin, message, step) for step in json_decoder(list[Step]).decode(steps)]
-    if message.finish is not None and not calls:
+    ended = message.finish is not None and message.time.completed is not None
+    copied = origin.created is not None and message.time.created < origin.created  # and its parts a moment later
+    if ended and not copied and not calls:
         raise ValueError("expected a part with the end of a finished call")
     return calls
 

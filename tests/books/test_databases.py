@@ -146,6 +146,20 @@ def test_a_file_that_is_no_database_says_so(content: bytes, why: str, path: Path
     assert listing(path) == ["agent.db"]
 
 
+def test_a_database_without_tables_is_empty_as_while_the_agent_makes_it(path: Path) -> None:
+    path.unlink()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+    assert unreadable(path) == "it is empty"
+    assert listing(path) == ["agent.db"]
+
+
+def test_an_index_with_a_function_is_no_reason_against_the_database(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE INDEX odd ON call (json_extract(model, '$.a')) WHERE json_valid(model)")
+    assert tokens(path) == [1]
+
+
 def test_a_truncated_database_is_unreadable_though_its_head_is_sound(path: Path) -> None:
     with closing(sqlite3.connect(path)) as database:
         database.executemany("INSERT INTO call VALUES (?, ?)", [(number, "a" * 500) for number in range(1000)])

@@ -109,9 +109,11 @@ NOTHING = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write"
     [
         {"error": {"name": "MessageAbortedError"}, "finish": None, "tokens": None},
         {"time": {"created": 1}, "finish": None, "tokens": None},
+        {"time": {"created": 1}, "tokens": None},  # its part comes a moment later
+        {"time": {"created": 1, "completed": 2}, "tokens": None},  # older than its session, and its part comes later
         {"role": "user"},
     ],
-    ids=["cut short", "running", "of the user"],
+    ids=["cut short", "running", "ending", "being copied", "of the user"],
 )
 def test_a_message_without_usage_is_no_call(message: dict[str, Any], tmp_path: Path) -> None:
     assert _read(_with_message(tmp_path, **message)) == []
@@ -245,7 +247,7 @@ def _with_message(tmp_path: Path, tokens: Any = WITH_TOTAL, cost: Any = 0.008136
     """A database of the real schema with one message of the assistant; without tokens it has no end."""
     message = {
         "role": "assistant",
-        "time": {"created": 1795822368332, "completed": 1795822372818},
+        "time": {"created": 1795822968332, "completed": 1795822972818},
         "providerID": "loopback",
         "modelID": "mock-large",
         "finish": "stop",
