@@ -31,6 +31,7 @@ TELL_IN_MID_TURN = {
     "claude-agent-acp-0.101.0",
     "claude-agent-acp-0.49.0",
     "claude-agent-acp-0.91.0",
+    "claude-plan-0.101.0",
     "codebuddy-2.163.0",
     "codex-acp-1.10.0",
     "codex-acp-2.6.0",

@@ -1,8 +1,8 @@
 """What happened on the wire, past tense: facts that the conversation reads off messages, and the meter's word on them.
 
 An event never carries content of a session: no prompt, answer, path of a file, or tool argument, only counts of
-characters. `meta` is the `_meta` object of the message; only `core/meter/dialects.py` looks inside. `at` is Unix time
-in nanoseconds.
+characters. `meta` is the `_meta` object of the message; only `dialects` and `plan_windows` of `core/meter` look inside.
+`at` is Unix time in nanoseconds.
 
 Structs, not dataclasses: making two dozen of those took 50 ms of every start.
 """
@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from acp_proxy.core.entry import CostSource, Entry, SessionState, UsageLine
 from acp_proxy.core.money import Money
+from acp_proxy.core.plans import PlanWindow
 from acp_proxy.core.usage import NOTHING, Usage
 from acp_proxy.core.usage import Counters as Counters
 
@@ -285,6 +286,14 @@ class TurnMetered(Struct, frozen=True):
     reported_cost: bool  # ... with a cost
 
 
+class PlanReported(Struct, frozen=True):
+    """An agent told how windows of the user's plan stand: at least one."""
+
+    at: int
+    session: str
+    windows: tuple[PlanWindow, ...]
+
+
 class TurnEnding(Struct, frozen=True):
     """The message that ends a turn is here, or its side is gone; what came before it may still be looked into.
 
@@ -339,4 +348,5 @@ Event = (
     | ConnectionClosed
     | TurnMetered
     | ContextChanged
+    | PlanReported
 )

@@ -23,6 +23,7 @@ from acp_proxy.core.events import (
     Initialized,
     Meta,
     ModelSelected,
+    PlanReported,
     SessionClosed,
     SessionInfoChanged,
     SessionOpened,
@@ -39,6 +40,7 @@ from acp_proxy.core.meter.agent_cost import Increase
 from acp_proxy.core.meter.counters import partition, since_last
 from acp_proxy.core.meter.dialects import Call
 from acp_proxy.core.meter.lower_bound import lower_bound
+from acp_proxy.core.meter.plan_windows import plan_windows
 from acp_proxy.core.meter.rows import Rows
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.meter.told_late import told_late
@@ -73,10 +75,12 @@ class Meter:
         self._accounts: dict[str, SessionAccount] = {}
 
     def on_event(self, event: Event) -> list[Event]:
-        """`TurnMetered` and `ContextChanged` that follow from an event, in order."""
+        """`TurnMetered`, `ContextChanged` and `PlanReported` that follow from an event, in order."""
         match event:
-            case UsageReported(child=None):
-                return [] if ours_in(event.meta) else self._usage_reported(event)
+            case UsageReported():
+                told = plan_windows(event.meta, event.at) if event.meta and not event.replayed else ()
+                metered = [] if event.child is not None or ours_in(event.meta) else self._usage_reported(event)
+                return [*metered, PlanReported(event.at, event.session, told)] if told else metered
             case UpdateSeen():
                 return self._update_seen(event)
             case TurnEnded():
