@@ -1,7 +1,7 @@
 """The meter: events of the conversation in, rows of the ledger out. Pure, and it takes events in any order.
 
-It keeps one account per session. What an agent's numbers mean is in `core/agents`, what they add up to in
-`core/meter/turn_usage.py`, what that costs in `core/meter/turn_cost.py`.
+It keeps one account per session. What its agent's tokens mean is for the session's reader (`core/meter/readers`); what
+a row has of them is in `core/meter/turn_usage.py`, what that costs in `core/meter/turn_cost.py`.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ from acp_proxy.core.events import (
 )
 from acp_proxy.core.meter import dialects
 from acp_proxy.core.meter.agent_cost import Increase
-from acp_proxy.core.meter.counters import partition, since_last
+from acp_proxy.core.meter.counters import partition
 from acp_proxy.core.meter.dialects import Call
 from acp_proxy.core.meter.lower_bound import lower_bound
 from acp_proxy.core.meter.plan_windows import plan_windows
+from acp_proxy.core.meter.readers import Readers
 from acp_proxy.core.meter.rows import Rows
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.meter.told_late import told_late
@@ -72,6 +73,7 @@ class Meter:
         self._profile = profile_of(agent_name, None, self._profiles)
         self._aliases = aliases or {}
         self._unnamed = self._aliases.get(agent_name or "")
+        self._readers = Readers()
         self._accounts: dict[str, SessionAccount] = {}
 
     def on_event(self, event: Event) -> list[Event]:
@@ -103,7 +105,7 @@ class Meter:
             case SessionInfoChanged(titled=True):
                 self._account(event.session).set_title(event.title, event.at)
             case Compacted():
-                self._account(event.session).compact(event)
+                self._account(event.session).compacted = event.turn is None
             case _:
                 self._session_changed(event)
         return []
@@ -154,8 +156,7 @@ class Meter:
 
     def _settled(self, account: SessionAccount, state: SessionState, at: int) -> list[Event]:
         """The answer of a ledger that was slower than the agent's first figures."""
-        since, cost = account.settle(state)
-        usage = since_last(since, account.profile.overlap).usage
+        usage, cost = account.settle(state)
         increase, why = Increase((cost,) if cost is not None else ()), "known when the ledger had answered"
         entry = self._rows.between_turns(account, at, usage, increase, "autonomous", why)
         return [] if entry is None else [self._metered(account, entry, reported=True, reported_cost=True)]
@@ -171,12 +172,12 @@ class Meter:
         """Updates may name a session before the response that opens it."""
         account = self._accounts.get(session)
         if account is None:
-            account = self._accounts[session] = SessionAccount(session, self._profile)
+            account = self._accounts[session] = SessionAccount(session, self._profile, self._readers.new(self._profile))
             account.option = self._unnamed
         return account
 
     def _state(self, account: SessionAccount) -> SessionState:
-        window = None if account.context_size else self._pricer.window(account.model)
+        window = None if account.context.size else self._pricer.window(account.model)
         return account.state(window, self._rows.named(account.model))
 
     # -- what comes in mid-turn, and between turns
@@ -190,7 +191,7 @@ class Meter:
         changed = account.hear(event.used, event.size) or any(changes)
         if (model := dialects.claude_model(event.meta)) is not None:
             account.hear_model(model)
-        counters = dialects.cumulative(event.meta) if account.profile.tokens.scope == "session" else None
+        counters = account.reader.session_counters(event.meta)
         # A background task's cost may come while a prompt waits. What came before it is the prompt's.
         apart = event.turn is None or (
             event.turn.kind == "turn" and not account.cost.pending and dialects.is_background(event.meta)
@@ -203,13 +204,11 @@ class Meter:
                 account.observed.reported_cost = True
                 account.charge(event.cost, counters)
             if counters is not None:
-                account.count(counters)
+                account.reader.count(counters)
+            if event.meta and (call := account.reader.call_in(event)) is not None:
+                return late + self._call_seen(account, event, call)
             if event.turn is not None and event.meta:
-                self._told_so_far(account, event)
-            if (call := dialects.reported_call(event.meta, account.profile)) is not None:
-                told, account.called = account.called, (call.counters.input, call.counters.output)
-                if account.called != told:  # each call sends more than the one before it
-                    return late + self._call_seen(account, event, call)
+                account.reader.hear(event, account.model)
             if apart:
                 rows = self._between_turns(account, event.at, counters if event.turn is None else None)
         if rows or not (changed or account.cost.last != before):
@@ -219,12 +218,12 @@ class Meter:
 
     def _recognize(self, account: SessionAccount, meta: Meta) -> None:
         before = account.profile
-        if not before.known and (name := dialects.named_by_its_words(meta)) is not None:
-            account.profile = profile_of(name, None, self._profiles)
-            if before.overlap.decided:  # the user's word
-                account.profile = replace(
-                    account.profile, overlap=replace(account.profile.overlap, input=before.overlap.input, decided=True)
-                )
+        if before.known or (name := dialects.named_by_its_words(meta)) is None:
+            return
+        profile = profile_of(name, None, self._profiles)
+        if before.overlap.decided:  # the user's word
+            profile = replace(profile, overlap=replace(profile.overlap, input=before.overlap.input, decided=True))
+        account.count_like(profile, self._readers.new(profile))
 
     def _history_over(self, account: SessionAccount, at: int) -> list[Event]:
         """What the history of a session that was loaded tells beyond all that is known, booked before its turns."""
@@ -238,40 +237,25 @@ class Meter:
     def _update_seen(self, event: UpdateSeen) -> list[Event]:
         account = self._account(event.session)
         self._recognize(account, event.meta)
-        if account.profile.tokens.scope == "session":
+        if account.reader.of_session:
             return self._cumulative_seen(account, event)
         if event.replayed and (event.turn is None or not dialects.has_just_ended(event.meta)):
             return []
-        if (call := dialects.call_usage(event, account.profile)) is not None:
+        if (call := account.reader.call_in(event)) is not None:
             return self._call_seen(account, event, call)
-        if (run := dialects.child_usage(event)) is not None:
-            return self._call_seen(account, event, run)
         if after := dialects.compacted_to(event.meta):
             account.shrink(after)
         if event.turn is not None:
-            counts_calls = (
-                account.profile.tokens.scope == "call" or not account.profile.known
-            )  # which may be known later
-            if counts_calls and (call_id := dialects.call_that_writes(event)) is not None:
-                account.observed.see_call(call_id)
-            if event.update == "tool_call_update" and account.observed.told_calls:
-                account.observed.calling = account.model  # the next call begins when its tools have ended
-            self._told_so_far(account, event)
-            before = account.observed.status
-            account.observed.status = dialects.turn_so_far(event) or before
+            moved = account.reader.hear(event, account.model)
             if (subagent := dialects.subagent_result(event)) is not None:
-                account.observed.add_subagent(subagent)
-            if account.observed.status != before:
+                account.observed.subagents.add_result(subagent)
+            if moved:
                 return [self._changed(account, event.at)]
         return []
 
-    def _told_so_far(self, account: SessionAccount, event: UpdateSeen | UsageReported) -> None:
-        if not account.profile.known or account.profile.tokens.scope == "none":
-            account.observed.tell(dialects.told_so_far(event), account.before.counters if account.before else None)
-
     def _cumulative_seen(self, account: SessionAccount, event: UpdateSeen) -> list[Event]:
         counters, cost = dialects.cumulative(event.meta), dialects.cumulative_cost(event.meta)
-        moved = counters is not None and counters != account.heard
+        moved = account.reader.is_news(counters)
         if event.replayed:
             account.recall(cost, counters)
             return []
@@ -279,7 +263,7 @@ class Meter:
         if cost is not None:
             account.charge(cost, counters)
         if counters is not None:
-            account.count(counters)
+            account.reader.count(counters)
         if event.turn is None:
             return late + self._between_turns(account, event.at, counters)
         return [*late, self._changed(account, event.at)] if moved else late
@@ -289,9 +273,9 @@ class Meter:
         if event.turn is None:
             return self._booked_between(account, event.at, reading.usage, "subagent" if call.subagent else None)
         if call.subagent is not None:
-            account.observed.add_subagent_call(call.subagent, reading.usage)
+            account.observed.subagents.add_call(call.subagent, reading.usage)
         else:
-            account.observed.add_call(reading)
+            account.reader.add_call(reading)
         return [self._changed(account, event.at)]
 
     def _changed(
@@ -303,9 +287,7 @@ class Meter:
 
     def _between_turns(self, account: SessionAccount, at: int, now: Counters | None) -> list[Event]:
         """Book what cumulative counters say was used since they were last booked."""
-        unsure = now is not None and account.tokens.may_go_on(now)
-        since = account.tokens.advance(now) if now is not None else None
-        usage = since_last(since, account.profile.overlap).usage
+        usage, unsure = account.reader.advance(now)
         return self._booked_between(account, at, usage, None, at_least=unsure)
 
     def _booked_between(
@@ -336,7 +318,7 @@ class Meter:
         if event.owed:
             account.owed[event.turn.id] = entries[-1].usage
         return [
-            self._metered(account, entry, reported=observed.reported, reported_cost=observed.reported_cost)
+            self._metered(account, entry, reported=observed.context.reported, reported_cost=observed.reported_cost)
             for entry in entries
         ]
 

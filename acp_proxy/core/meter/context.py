@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from acp_proxy.core.events import TurnEnded
-from acp_proxy.core.meter.estimate import answered, chars_of, cut_short, tokens_in
-from acp_proxy.core.meter.observations import TurnObservations
+from acp_proxy.core.meter.endings import answered, chars_of, cut_short, tokens_in
+from acp_proxy.core.meter.readers.reader import TurnUsage
 from acp_proxy.core.meter.session_account import SessionAccount
-from acp_proxy.core.meter.turn_usage import TurnUsage
+from acp_proxy.core.meter.session_context import TurnContexts
 from acp_proxy.core.usage import Usage
 
 
-def note_context(account: SessionAccount, ended: TurnEnded, observed: TurnObservations, used: TurnUsage) -> None:
+def note_context(account: SessionAccount, ended: TurnEnded, told: TurnContexts, used: TurnUsage) -> None:
     """Set the account's context where the agent has not told it in this turn. Unknown stays unknown."""
-    if observed.context_told or observed.compacted:
+    if told.told or told.compacted:
         return
     if used.source in ("agent", "partial") and used.usage.prompt:  # what was only written says nothing of what was sent
-        if not ended.tool_calls or account.profile.tokens.scope == "last_call":
-            account.set_context(used.usage.total)  # one model call: its prompt and its answer
-        elif account.context_used is None:
-            account.set_context(used.usage.total // (ended.tool_calls + 1), estimated=True)
+        if not ended.tool_calls or account.reader.of_one_call:
+            account.context.set(used.usage.total)  # one model call: its prompt and its answer
+        elif account.context.used is None:
+            account.context.set(used.usage.total // (ended.tool_calls + 1), estimated=True)
         else:
-            account.grow_context(tokens_in(_chars_since(ended, observed)))
-    elif _goes_into_it(ended, used) and _has_begun(account, used) and (chars := _chars_since(ended, observed)):
-        account.grow_context(tokens_in(chars))
+            account.context.grow(tokens_in(_chars_since(ended, told)))
+    elif _goes_into_it(ended, used) and _has_begun(account, used) and (chars := _chars_since(ended, told)):
+        account.context.grow(tokens_in(chars))
 
 
 def _goes_into_it(ended: TurnEnded, used: TurnUsage) -> bool:
@@ -32,31 +32,29 @@ def _goes_into_it(ended: TurnEnded, used: TurnUsage) -> bool:
 
 def _has_begun(account: SessionAccount, used: TurnUsage) -> bool:
     """Whether there is a context to add to; 0 only where all of the session is counted by its characters."""
-    return bool(account.context_used) or (account.from_start and used.source == "estimated")
+    return bool(account.context.used) or (account.from_start and used.source == "estimated")
 
 
-def request_context(
-    account: SessionAccount, ended: TurnEnded, observed: TurnObservations, used: TurnUsage
-) -> int | None:
+def request_context(account: SessionAccount, ended: TurnEnded, told: TurnContexts, used: TurnUsage) -> int | None:
     """Tokens of the turn's largest prompt, by which long-context prices are chosen; None when nobody can tell."""
-    told = used.source in ("agent", "partial") and used.usage.total
-    if told and not ended.tool_calls and used.usage.prompt <= (observed.largest_context or used.usage.prompt):
+    counted = used.source in ("agent", "partial") and used.usage.total
+    if counted and not ended.tool_calls and used.usage.prompt <= (told.largest or used.usage.prompt):
         return used.usage.prompt  # one call; several, of tools that do not show, have sent more than the context
-    if observed.largest_context is None:
-        one = used.source == "estimated" or (told and account.profile.tokens.scope == "last_call")
+    if told.largest is None:
+        one = used.source == "estimated" or (counted and account.reader.of_one_call)
         return used.usage.prompt if one else None
     written = used.usage.completion // (ended.tool_calls + 1) if account.profile.context.holds_output else 0
-    return max(0, observed.largest_context - written)
+    return max(0, told.largest - written)
 
 
 def context_so_far(account: SessionAccount, usage: Usage) -> int | None:
     """`request_context` in mid-turn, when of the turn no more is known than `usage`."""
-    observed = account.observed
-    if observed.largest_context is None:
+    largest = account.observed.context.largest
+    if largest is None:
         return None
     written = usage.completion if account.profile.context.holds_output else 0
-    return max(0, observed.largest_context - written)
+    return max(0, largest - written)
 
 
-def _chars_since(ended: TurnEnded, observed: TurnObservations) -> int:
-    return ended.chars_since_report if observed.reported else chars_of(ended)
+def _chars_since(ended: TurnEnded, told: TurnContexts) -> int:
+    return ended.chars_since_report if told.reported else chars_of(ended)

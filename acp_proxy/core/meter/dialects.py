@@ -11,7 +11,6 @@ from typing import Any
 from msgspec import Struct
 
 from acp_proxy.core.acp import OUTPUT_UPDATES, STATE_UPDATE, count, counters, label, mapping, number, text
-from acp_proxy.core.agents.profile import Profile
 from acp_proxy.core.events import Counters, Meta, UpdateSeen, UsageReported
 from acp_proxy.core.meter.counters import is_empty
 from acp_proxy.core.money import Money
@@ -84,14 +83,17 @@ def compacted_to(meta: Meta) -> int | None:
     return count(compression.get("newTokenCount")) if compression.get("phase") == "done" else None
 
 
-def call_usage(update: UpdateSeen, profile: Profile) -> Call | None:
-    """qwen-code, and who goes by its code: one model call, on a chunk with empty text."""
-    if profile.tokens.scope != "call" and (profile.known or mapping(update.fields.get("content")).get("text") != ""):
-        return None
+def call_usage(update: UpdateSeen) -> Call | None:
+    """qwen-code: one model call, on a chunk with empty text."""
     found = counters(update.meta.get("usage"))
     if found is None or is_empty(found):
         return None
     return Call(found, text(update.meta.get("parentToolCallId")) or update.child)
+
+
+def is_empty_text(update: UpdateSeen) -> bool:
+    """Whether it tells no text, as qwen-code's and that of who goes by its code where it tells of a call."""
+    return mapping(update.fields.get("content")).get("text") == ""
 
 
 def has_just_ended(meta: Meta) -> bool:
@@ -118,9 +120,9 @@ def named_by_its_words(meta: Meta) -> str | None:
     return "OpenHands CLI ACP Agent" if "input_tokens" in _metrics(meta) else None
 
 
-def reported_call(meta: Meta, profile: Profile) -> Call | None:
+def reported_call(meta: Meta) -> Call | None:
     """codebuddy: one model call, on the `usage_update` after it, and perhaps on the next one again in other words."""
-    found = counters(meta.get("usage")) if profile.tokens.scope == "call" else None
+    found = counters(meta.get("usage"))
     return None if found is None or is_empty(found) else Call(found)
 
 

@@ -9,7 +9,7 @@ more than there was.
 
 from __future__ import annotations
 
-from acp_proxy.core.meter.counters import Reading, partition, since_last
+from acp_proxy.core.meter.counters import Reading
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.usage import NOTHING, Usage
 
@@ -24,20 +24,13 @@ def lower_bound(account: SessionAccount) -> Usage:
 
 def tokens_told(account: SessionAccount) -> Reading | None:
     """What the agent told of the oldest open turn's tokens, subagents among them; None where it tells none."""
-    observed, profile = account.observed, account.profile
-    if profile.tokens.scope == "call":
-        return Reading(sum(observed.subagent_calls.values(), observed.calls or NOTHING), observed.lacking)
-    if profile.tokens.scope == "session":
-        return since_last(
-            None if observed.cumulative is None else account.tokens.since(observed.cumulative), profile.overlap
-        )
-    return None if observed.status is None else partition(observed.status, profile.overlap)
+    return account.reader.so_far(account.observed.subagents)
 
 
 def _by_contexts(account: SessionAccount) -> Usage:
-    observed, profile = account.observed, account.profile
-    if not profile.context.a_call:
+    told, a_call = account.observed.context, account.profile.context.a_call
+    if not a_call:
         return NOTHING
-    sent = observed.contexts_sum // profile.context.a_call
-    new = min(sent, (observed.largest_context or 0) - (observed.first_context or 0))
+    sent = told.total // a_call
+    new = min(sent, (told.largest or 0) - (told.first or 0))
     return Usage(input=new, cached_read=sent - new)

@@ -5,7 +5,7 @@ A row says where its figures come from and why. No token and no money is in two 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,15 +16,15 @@ from acp_proxy.core.entry import CostSource, Entry, Kind, UsageLine, UsageSource
 from acp_proxy.core.events import Counters, ToldSoFar, TurnEnded
 from acp_proxy.core.meter.agent_cost import Increase
 from acp_proxy.core.meter.context import context_so_far, note_context, request_context
-from acp_proxy.core.meter.counters import joined, partition
+from acp_proxy.core.meter.counters import joined
 from acp_proxy.core.meter.estimate import Estimate, estimate
-from acp_proxy.core.meter.guess import ScopeGuess
 from acp_proxy.core.meter.lower_bound import tokens_told
 from acp_proxy.core.meter.model_rows import Share, Spread, merged, read_rows, spread, without
 from acp_proxy.core.meter.observations import TurnObservations
+from acp_proxy.core.meter.readers.reader import TurnUsage
 from acp_proxy.core.meter.session_account import SessionAccount
 from acp_proxy.core.meter.turn_cost import Bill, Prices, computed_lines, turn_bill, unpaid_lines
-from acp_proxy.core.meter.turn_usage import TurnUsage, turn_usage
+from acp_proxy.core.meter.turn_usage import turn_usage
 from acp_proxy.core.money import summed
 from acp_proxy.core.pricing import Pricer
 from acp_proxy.core.usage import NOTHING, Usage
@@ -48,7 +48,6 @@ class Rows:
         self._pricer = pricer
         self._new_id = new_id
         self._estimate = estimate
-        self._scope = ScopeGuess()
 
     def of_turn(
         self, ended: TurnEnded, account: SessionAccount, observed: TurnObservations, increase: Increase
@@ -56,9 +55,9 @@ class Rows:
         """The turn's own row comes last: it stands at the end of all that it caused."""
 
         def guess() -> Estimate | None:
-            return estimate(ended, account, observed, self._size(account)) if self._estimate else None
+            return estimate(ended, account, observed.context, self._size(account)) if self._estimate else None
 
-        used = turn_usage(ended, account, observed, increase, self._scope, guess)
+        used = turn_usage(ended, account, observed, increase, guess)
         parts = self._parts(ended, account, observed, used)
         model = parts.own[0][0]
         if model != account.concrete and not observed.switched and not self._pricer.is_alias(model):
@@ -66,7 +65,7 @@ class Rows:
         beside, shares = _beside(observed, account, parts), list[Share]()
         for row in beside:
             shares += row.shares
-        prices = Prices(self._pricer, ended.at, request_context(account, ended, observed, used))
+        prices = Prices(self._pricer, ended.at, request_context(account, ended, observed.context, used))
         bill = turn_bill(
             parts.own,
             shares,
@@ -81,7 +80,7 @@ class Rows:
         if bill.ahead is not None:
             account.cost.book_ahead(bill.ahead)
         account.paid_otherwise, account.paid_perhaps = bill.instead, bill.perhaps
-        note_context(account, ended, observed, used)
+        note_context(account, ended, observed.context, used)
         rows = [self._beside_row(ended, account, row, bill, prices) for row in beside]
         if bill.unseen is not None:
             line = UsageLine(model, NOTHING, bill.unseen)
@@ -157,7 +156,7 @@ class Rows:
             usage_source=source if usage.total else "none",
             cost_source=cost_source,
             detail=joined(why, increase.unsure),
-            context_used=account.context_used,
+            context_used=account.context.used,
             context_size=self._size(account),
         )
 
@@ -167,8 +166,8 @@ class Rows:
         A model that is chosen while a turn runs is for the next one, unless no other is known, or each call is told.
         """
         model = self._concrete(observed.model, account)
-        if len(observed.calls_by_model) > 1 and used.usage == observed.calls:
-            return Spread(self._by_call(account, observed))
+        if used.by_model:
+            return Spread(self._by_call(account, used.by_model))
         profile = account.profile
         if not ended.model_usage or used.source == "estimated" or used.repeated or profile.tokens.scope == "session":
             return Spread(((model, used.usage),))
@@ -182,17 +181,14 @@ class Rows:
     def _told_shares(self, account: SessionAccount, usage: Usage) -> tuple[Share, ...]:
         """By model, with the subagents of a turn whose calls are told."""
         observed, model = account.observed, self._concrete(account.observed.model, account)
-        if account.profile.tokens.scope != "call":
+        calls = account.reader.calls_so_far
+        if calls is None:
             return ((model, usage),)
-        own = (
-            self._by_call(account, observed)
-            if len(observed.calls_by_model) > 1
-            else ((model, observed.calls or NOTHING),)
-        )
-        return merged([*own, *((own[0][0], each) for each in observed.subagent_calls.values())])
+        own = self._by_call(account, calls) if len(calls) > 1 else ((model, sum((each for _, each in calls), NOTHING)),)
+        return merged([*own, *((own[0][0], each) for each in observed.subagents.calls.values())])
 
-    def _by_call(self, account: SessionAccount, observed: TurnObservations) -> tuple[Share, ...]:
-        return merged((self._concrete(name, account), usage) for name, usage in observed.calls_by_model.items())
+    def _by_call(self, account: SessionAccount, calls: Sequence[Share]) -> tuple[Share, ...]:
+        return merged((self._concrete(name, account), usage) for name, usage in calls)
 
     def _beside_row(self, ended: TurnEnded, account: SessionAccount, row: _Beside, bill: Bill, prices: Prices) -> Entry:
         cost_source: CostSource = "parent"
@@ -226,7 +222,7 @@ class Rows:
             cost_source=cost_source,
             detail=detail,
             message_id=turn.message_id,
-            context_used=account.context_used,
+            context_used=account.context.used,
             context_size=self._size(account),
         )
 
@@ -238,7 +234,7 @@ class Rows:
         return tuple([line if model == line.model else replace(line, model=model) for line, model in named])
 
     def _size(self, account: SessionAccount) -> int | None:
-        return account.context_size or self._pricer.window(account.model)
+        return account.context.size or self._pricer.window(account.model)
 
 
 def _as_read(how: Overlap, told: Counters | None, usage: Usage) -> Overlap:
@@ -262,10 +258,11 @@ def _overpriced(account: SessionAccount, bill: Bill) -> bool:
 
 def _beside(observed: TurnObservations, account: SessionAccount, parts: Spread) -> list[_Beside]:
     """Subagents first; what is left of the agent's rows then are titles, and subagents that nobody named."""
-    if not (parts.beside or observed.subagents or observed.subagent_calls):  # most turns
+    told = observed.subagents
+    if not (parts.beside or told.results or told.calls):  # most turns
         return []
     default = parts.own[0][0]
-    subagents = list(_subagents(observed, account))
+    subagents = list(told.used(account.profile.overlap))
     rows = []
     for model, usage, complete in subagents:
         detail = "" if complete else "the last of several model calls"
@@ -274,13 +271,3 @@ def _beside(observed: TurnObservations, account: SessionAccount, parts: Spread) 
     if side:
         rows.append(_Beside("side", side, detail="titles, subagents and the like, beyond the turn's own calls"))
     return rows
-
-
-def _subagents(observed: TurnObservations, account: SessionAccount) -> Iterator[tuple[str | None, Usage, bool]]:
-    """One per tool call: as the sum of its calls, else as told at its end."""
-    for usage in observed.subagent_calls.values():
-        yield None, usage, True
-    for tool_call, told in observed.subagents.items():
-        usage = partition(told.counters, account.profile.overlap).usage
-        if tool_call not in observed.subagent_calls and usage.total:
-            yield told.model, usage, told.complete

@@ -1,4 +1,4 @@
-"""Whether an agent that nobody has described counts per turn or since the session began."""
+"""Whether an unknown agent counts per turn or since the session began, by what one call can have sent."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.agents import InputCounts
 from acp_proxy.core.meter.counters import covers
-from acp_proxy.core.meter.observations import ReportedTurn
-from acp_proxy.core.meter.one_call import SMALL, OneCall, is_context_of
+from acp_proxy.core.meter.readers.unknown.one_call import SMALL, ComparedTurn, OneCall, is_context_of
 
 PER_TURN = "unknown agent: counters taken per turn"
 _CUMULATIVE = "unknown agent: counters grew by more than the context, taken as cumulative"
@@ -49,8 +48,8 @@ class ScopeGuess:
 
     def judge(
         self,
-        before: ReportedTurn | None,
-        now: ReportedTurn,
+        before: ComparedTurn | None,
+        now: ComparedTurn,
         call: OneCall | None,
         *,
         loaded: bool,
@@ -80,7 +79,7 @@ class ScopeGuess:
             return self._by_growth(before, now)
         return self._as_found()
 
-    def _fell(self, before: ReportedTurn, now: ReportedTurn) -> Judged:
+    def _fell(self, before: ComparedTurn, now: ComparedTurn) -> Judged:
         """With another model some begin anew, a session's also after a compaction, with which the context falls, too.
 
         Of several calls the first ones may have been counted before that.
@@ -94,7 +93,7 @@ class ScopeGuess:
             self._is_per_turn(before, now)
         return replace(_ONCE_MORE, sure=now.calls == 1) if anew and cumulative else self._as_found()
 
-    def _by_growth(self, before: ReportedTurn, now: ReportedTurn) -> Judged:
+    def _by_growth(self, before: ComparedTurn, now: ComparedTurn) -> Judged:
         """Where nothing proves what a call can have sent, but that none of an agent is very small."""
         grown = now.partition.prompt - before.partition.prompt
         if now.model == before.model and 0 < grown < SMALL < before.partition.prompt and not self._proven:
@@ -103,7 +102,7 @@ class ScopeGuess:
             return self._as_found()
         return _AT_LEAST
 
-    def _fitting(self, before: ReportedTurn, now: ReportedTurn, call: OneCall) -> Judged:
+    def _fitting(self, before: ComparedTurn, now: ComparedTurn, call: OneCall) -> Judged:
         """Which of both is what calls of this session can have sent.
 
         A turn with a call that shows nowhere looks like one of a session's counters, but not twice.
@@ -125,7 +124,7 @@ class ScopeGuess:
             return self._as_found()
         return _AT_LEAST
 
-    def _is_per_turn(self, before: ReportedTurn, now: ReportedTurn) -> None:
+    def _is_per_turn(self, before: ComparedTurn, now: ComparedTurn) -> None:
         """For good, unless it only looks so: what was cached may stand beside the input, and have grown by more."""
         self.scope = "turn"
         self._per_turn = self._per_turn or now.certain or not covers(now.counters, before.counters)
@@ -139,12 +138,12 @@ class ScopeGuess:
         return Judged(reason=_NEVER if self._per_turn else PER_TURN)
 
 
-def tells_its_call(now: ReportedTurn) -> bool:
+def tells_its_call(now: ComparedTurn) -> bool:
     """Whether a turn of one call came with the context of that call."""
     return now.calls == 1 and now.context is not None and is_context_of(now.context, now.partition)
 
 
-def _is_lower(before: ReportedTurn, now: ReportedTurn) -> bool:
+def _is_lower(before: ComparedTurn, now: ComparedTurn) -> bool:
     """Whether any counter is. What only one of both tells apart is in another counter of the other."""
     parts = [name for name in ("cached_read", "cached_write", "thought") if _tells(before, name) != _tells(now, name)]
     sent = ("prompt",) if {"cached_read", "cached_write"} & {*parts} else ("input", "cached_read", "cached_write")
@@ -152,21 +151,21 @@ def _is_lower(before: ReportedTurn, now: ReportedTurn) -> bool:
     return any(getattr(now.partition, name) < getattr(before.partition, name) for name in sent + written)
 
 
-def _tells(turn: ReportedTurn, counter: str) -> bool:
+def _tells(turn: ComparedTurn, counter: str) -> bool:
     return getattr(turn.counters, counter) is not None
 
 
-def _begins_anew(before: ReportedTurn, now: ReportedTurn, call: OneCall) -> bool:
+def _begins_anew(before: ComparedTurn, now: ComparedTurn, call: OneCall) -> bool:
     """Whether a session's counters grew by less than a call, with another model: some begin anew then."""
     grown = now.partition.prompt - before.partition.prompt
     return now.model != before.model and 0 < grown < call.floor <= now.partition.prompt
 
 
-def _has_shrunk(before: ReportedTurn, now: ReportedTurn) -> bool:
+def _has_shrunk(before: ComparedTurn, now: ComparedTurn) -> bool:
     return before.context is not None and now.context is not None and now.context < before.context
 
 
-def _outgrew(before: ReportedTurn, now: ReportedTurn) -> bool:
+def _outgrew(before: ComparedTurn, now: ComparedTurn) -> bool:
     """Whether a turn of its own cannot have sent so much: a sum over several calls is no sign by itself.
 
     One call sends what the last one sent, and what came to the context since. Where that one is not known, it sends
@@ -181,6 +180,6 @@ def _outgrew(before: ReportedTurn, now: ReportedTurn) -> bool:
     return now.partition.prompt > now.calls * sent + margin
 
 
-def _is_of_many(now: ReportedTurn) -> bool:
+def _is_of_many(now: ComparedTurn) -> bool:
     """Whether it is far more than all calls of the turn can have sent."""
     return now.context is not None and 2 * now.partition.prompt > 3 * now.calls * now.context

@@ -8,11 +8,22 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from acp_proxy.core.meter.readers.turn import ReportedTurn
 from acp_proxy.core.usage import Usage
 
 CHARS_PER_TOKEN = 2  # at the least, so that no call is taken for two
 SMALL = 1500  # tokens: an agent's own instructions and tools are more, so that less says nothing
 REMINDERS = 200  # tokens that an agent may add to a turn, and that do not pass
+
+
+class ComparedTurn(ReportedTurn):
+    """A turn with its usage and what else was seen of it."""
+
+    context: int | None = None  # as the agent told it in that turn
+    calls: int = 1  # at most so many model calls
+    model: str | None = None  # as chosen
+    cumulative: bool = False  # its counters were taken as the session's
+    certain: bool = True  # it is known whether input holds what was cached
 
 
 class Known(Struct, frozen=True):
