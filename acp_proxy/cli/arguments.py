@@ -62,6 +62,12 @@ def parser() -> argparse.ArgumentParser:
             "ledger copy --to postgresql://db.example.com/acp_proxy",
             _add_ledger,
         ),
+        (
+            "import",
+            "what agents wrote of their calls into files of their own, also from before acp-proxy",
+            "import --dry-run",
+            _add_import,
+        ),
         ("config", "every value of the configuration, and where it comes from", "config --json", _add_config),
         ("doctor", "check configuration, ledger and catalog", "doctor --rebuild", _add_doctor),
         ("demo", "a session against a bundled agent, without network or key", "demo", _add_common),
@@ -238,6 +244,16 @@ def _add_ledger(command: argparse.ArgumentParser) -> None:
         copied.add_argument(
             option, metavar="PATH", dest=dest, help=f"the {dest}, as --ledger; by default the configured"
         )
+
+
+def _add_import(command: argparse.ArgumentParser) -> None:
+    from acp_proxy.importing.agents import AGENTS
+
+    _add_common(command)
+    command.add_argument("agents", metavar="AGENT", nargs="*", help=f"all by default: {', '.join(AGENTS)}")
+    command.add_argument("--since", metavar="TIME", help="only calls from then on, as for report")
+    command.add_argument("--dry-run", action="store_true", help="show what would be imported, and write nothing")
+    command.add_argument("--json", action="store_true", help="for programs")
 
 
 def _add_config(command: argparse.ArgumentParser) -> None:

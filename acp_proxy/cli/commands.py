@@ -101,6 +101,24 @@ def _budget_edited(arguments: argparse.Namespace) -> str:
     return editing.edit(asked, path, state_directory(os.environ), admins, colours=colours)
 
 
+def _import(arguments: argparse.Namespace) -> int:
+    from acp_proxy.importing import command, formats
+    from acp_proxy.importing.agents import AGENTS
+    from acp_proxy.importing.progress import bar
+
+    for name in arguments.agents:
+        if name not in AGENTS:
+            raise UsageError(f"import: expected one of {', '.join(AGENTS)}, not {name!r}")
+    now, config = time.time_ns(), options.config(arguments)
+    since = options.instant(arguments, "since", options.zone(None), now)
+    asked = command.Asked(tuple(arguments.agents), since, arguments.dry_run)
+    with bar(sys.stderr) as progress:
+        found = command.main(asked, config, os.environ, now, progress)
+    answer = formats.as_json if arguments.json else formats.plain
+    sys.stdout.write(answer(found, dry_run=arguments.dry_run))
+    return 0
+
+
 def _config(arguments: argparse.Namespace) -> int:
     from acp_proxy.config import origins
 
@@ -298,6 +316,7 @@ COMMANDS: Mapping[str | None, Callable[[argparse.Namespace], int]] = {
     "setup": _setup,
     "prices": _prices,
     "ledger": _ledger,
+    "import": _import,
     "config": _config,
     "doctor": _doctor,
     "demo": _demo,

@@ -21,6 +21,7 @@ To begin:
   acp-proxy setup --list          the editors on this machine and their agents
   acp-proxy setup zed             puts Zed's agents behind acp-proxy; other editors in the same way
   acp-proxy run -- AGENT ARG...   relays an agent, wherever its command stood
+  acp-proxy import                what agents wrote about their calls before acp-proxy was there
   acp-proxy demo                  plays a session: its cost, a budget that refuses, the report
 """
 _GO_ON = """

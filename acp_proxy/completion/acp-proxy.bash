@@ -1,11 +1,11 @@
-# Made by scripts/build-completion, of options e7084aafa6536e02
+# Made by scripts/build-completion, of options 10a903b6b83cbcf4
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate add set remove undo)
 _shtab_acp_proxy_notify_subparsers=(test)
 _shtab_acp_proxy_prices_subparsers=(list show cost)
 _shtab_acp_proxy_ledger_subparsers=(copy)
-_shtab_acp_proxy_subparsers=(run report export session status budget serve metrics notify setup prices ledger config doctor demo completion)
+_shtab_acp_proxy_subparsers=(run report export session status budget serve metrics notify setup prices ledger import config doctor demo completion)
 
 _shtab_acp_proxy_run_option_strings=(-h --help --config --ledger --agent --user --team --project --budget --no-summary --log --log-level)
 _shtab_acp_proxy_report_option_strings=(-h --help --config --ledger --by --since --until --tz --agent --model --user --team --project --title --limit --json --csv)
@@ -33,6 +33,7 @@ _shtab_acp_proxy_prices_cost_option_strings=(-h --help --input --output --though
 _shtab_acp_proxy_prices_option_strings=(-h --help --config --ledger)
 _shtab_acp_proxy_ledger_copy_option_strings=(-h --help --config --ledger --from --to)
 _shtab_acp_proxy_ledger_option_strings=(-h --help --config --ledger)
+_shtab_acp_proxy_import_option_strings=(-h --help --config --ledger --since --dry-run --json)
 _shtab_acp_proxy_config_option_strings=(-h --help --config --ledger --json)
 _shtab_acp_proxy_doctor_option_strings=(-h --help --config --ledger --rebuild)
 _shtab_acp_proxy_demo_option_strings=(-h --help --config --ledger)
@@ -96,6 +97,8 @@ _shtab_acp_proxy_ledger_copy___from_COMPGEN=:
 _shtab_acp_proxy_ledger_copy___to_COMPGEN=:
 _shtab_acp_proxy_ledger___config_COMPGEN=:
 _shtab_acp_proxy_ledger___ledger_COMPGEN=:
+_shtab_acp_proxy_import___config_COMPGEN=:
+_shtab_acp_proxy_import___ledger_COMPGEN=:
 _shtab_acp_proxy_config___config_COMPGEN=:
 _shtab_acp_proxy_config___ledger_COMPGEN=:
 _shtab_acp_proxy_doctor___config_COMPGEN=:
@@ -125,7 +128,7 @@ _shtab_acp_proxy_setup___agent_choices=(claude codex gemini goose opencode qwen)
 _shtab_acp_proxy_prices_pos_0_choices=(list show cost)
 _shtab_acp_proxy_ledger_pos_0_choices=(copy)
 _shtab_acp_proxy_completion_pos_0_choices=(bash zsh fish)
-_shtab_acp_proxy_pos_0_choices=(run report export session status budget serve metrics notify setup prices ledger config doctor demo completion)
+_shtab_acp_proxy_pos_0_choices=(run report export session status budget serve metrics notify setup prices ledger import config doctor demo completion)
 
 _shtab_acp_proxy_run__h_nargs=0
 _shtab_acp_proxy_run___help_nargs=0
@@ -204,6 +207,11 @@ _shtab_acp_proxy_ledger_copy___help_nargs=0
 _shtab_acp_proxy_ledger_pos_0_nargs=A...
 _shtab_acp_proxy_ledger__h_nargs=0
 _shtab_acp_proxy_ledger___help_nargs=0
+_shtab_acp_proxy_import_pos_0_nargs='*'
+_shtab_acp_proxy_import__h_nargs=0
+_shtab_acp_proxy_import___help_nargs=0
+_shtab_acp_proxy_import___dry_run_nargs=0
+_shtab_acp_proxy_import___json_nargs=0
 _shtab_acp_proxy_config__h_nargs=0
 _shtab_acp_proxy_config___help_nargs=0
 _shtab_acp_proxy_config___json_nargs=0

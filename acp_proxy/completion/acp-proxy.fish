@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 3f4332c299d57621
+# Made by scripts/build-completion, of options c7fbf670c04d638d
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -46,7 +46,7 @@ function _shtab_acp_proxy_using
   test "$_shtab_acp_proxy_cmdpath" = "$argv"
 end
 
-set -g _shtab_acp_proxy_commands run report export session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' config doctor demo completion
+set -g _shtab_acp_proxy_commands run report export session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import config doctor demo completion
 set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --config --context-used --currency --for --for-agent --for-project --for-team --for-user --format --from --host --input --layer --ledger --limit --log --log-level --mode --model --on-exceed --output --per --port --project --reason --scope --since --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --user --window
 
 complete -c acp-proxy -e
@@ -258,6 +258,13 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l config -rF -d '
 complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
 complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l from -rF -d 'the source, as --ledger; by default the configured'
 complete -c acp-proxy -n '_shtab_acp_proxy_using ledger copy' -l to -rF -d 'the target, as --ledger; by default the configured'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a import -d 'What agents wrote of their calls into files of their own, also from before acp-proxy.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using import' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using import' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using import' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using import' -l since -x -d 'only calls from then on, as for report'
+complete -c acp-proxy -n '_shtab_acp_proxy_using import' -l dry-run -d 'show what would be imported, and write nothing'
+complete -c acp-proxy -n '_shtab_acp_proxy_using import' -l json -d 'for programs'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a config -d 'Every value of the configuration, and where it comes from.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using config' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using config' -l config -rF -d 'in place of the user'"'"'s configuration file'

@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 0d9fb90c066cccac
+# Made by scripts/build-completion, of options 9204b69af29f1e81
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -10,6 +10,7 @@ _shtab_acp_proxy_commands() {
     demo:'A session against a bundled agent, without network or key.'
     doctor:'Check configuration, ledger and catalog.'
     export:'Spend in the columns of FinOps FOCUS, for chargeback.'
+    import:'What agents wrote of their calls into files of their own, also from before acp-proxy.'
     ledger:'Copy a ledger into another one.'
     metrics:'The metrics for Prometheus, in a file for node_exporter or on stdout.'
     notify:'Try the webhooks for notifications.'
@@ -260,6 +261,19 @@ _shtab_acp_proxy_export_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_export_defaults_added=0
 
+_shtab_acp_proxy_import_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--since=[only calls from then on, as for report]:TIME:"
+  "--dry-run[show what would be imported, and write nothing]"
+  "--json[for programs]"
+  "(*)::all by default\: claude-code, codex, gemini-cli, qwen-code, opencode, kilo, goose, copilot, kimi, pi:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_import_defaults_added=0
+
 _shtab_acp_proxy_ledger_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
@@ -476,6 +490,7 @@ _shtab_acp_proxy() {
         demo) _arguments -C -s $_shtab_acp_proxy_demo_options ;;
         doctor) _arguments -C -s $_shtab_acp_proxy_doctor_options ;;
         export) _arguments -C -s $_shtab_acp_proxy_export_options ;;
+        import) _arguments -C -s $_shtab_acp_proxy_import_options ;;
         ledger) _shtab_acp_proxy_ledger ;;
         metrics) _arguments -C -s $_shtab_acp_proxy_metrics_options ;;
         notify) _shtab_acp_proxy_notify ;;

@@ -13,13 +13,17 @@ from acp_proxy.core.money import Money, summed
 from acp_proxy.core.scope import Subject
 from acp_proxy.core.usage import Counters, Usage
 
-Kind = Literal["turn", "autonomous", "subagent", "compaction", "side"]
+Kind = Literal["turn", "autonomous", "subagent", "compaction", "side", "call"]  # the last: from an agent's own files
 UsageSource = Literal["agent", "partial", "estimated", "none"]
 CostSource = Literal["agent", "computed", "estimated", "parent", "unknown"]
 
 
 COST_TOLD = "a cost by the agent itself"
 """In the detail of a row whose cost is an estimate only because it is not certain from where the agent counted."""
+
+
+IMPORT = "acp-proxy import"
+"""The client of rows that are from an agent's own files, in place of an editor's name: a relay's rows never have it."""
 
 
 class UsageLine(Struct, frozen=True):

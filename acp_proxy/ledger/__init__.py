@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -85,6 +85,15 @@ class SessionInfo(Struct, frozen=True):
     context_size: int | None
 
 
+class TurnTimes(Struct, frozen=True):
+    """When a row's work began and ended, Unix ns. `session` is as the ledger keeps it."""
+
+    session: str
+    kind: str
+    started_at: int
+    ended_at: int
+
+
 class Context(Struct, frozen=True):
     """How full a session's context was after one row: None where that is not known."""
 
@@ -152,6 +161,12 @@ class LedgerReader(Protocol):
 
         To add many up use `summed`.
         """
+
+    def existing(self, organisation: str, ids: Iterable[str]) -> set[str]:
+        """The ids that a row of the organisation has."""
+
+    def turn_times(self, organisation: str, user: str, *, without_client: str) -> Iterator[TurnTimes]:
+        """When the user's rows began and ended, but those that came through this client. About 2 µs a row."""
 
     def costliest(self, query: Query, currencies: Sequence[str], most: int) -> list[Row]:
         """At most so many of these: first what cost most in the first of the currencies, and what has no cost in it

@@ -6,12 +6,13 @@ Imports nothing that writes: commands that only look, above all `status`, are st
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acp_proxy.core.budget import Account, Standing
-from acp_proxy.ledger import Query, Row, SessionInfo, Sums, Warn
+from acp_proxy.ledger import Query, Row, SessionInfo, Sums, TurnTimes, Warn
 from acp_proxy.ledger.columns import LINE_TOKENS
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.reading.recent import Recent
@@ -21,6 +22,7 @@ from acp_proxy.ledger.sums.reading import read_sums
 if TYPE_CHECKING:
     from acp_proxy.ledger.budgets import Grant
 
+_ASKED_AT_ONCE = 500  # ids
 _LOOKED_THROUGH = 1000  # turns, for those that resemble one
 
 
@@ -50,6 +52,21 @@ class SqlReader(ABC):
 
     def rows(self, query: Query) -> Iterator[Row]:
         return read_rows(self._read, query, self.dialect)
+
+    def existing(self, organisation: str, ids: Iterable[str]) -> set[str]:
+        wanted, found = iter(ids), set[str]()
+        while some := tuple(islice(wanted, _ASKED_AT_ONCE)):
+            marks = ", ".join("?" * len(some))
+            sql = f"SELECT id FROM turn WHERE org_id = ? AND id IN ({marks})"
+            found.update(each for (each,) in self._read(sql, (organisation, *some)))
+        return found
+
+    def turn_times(self, organisation: str, user: str, *, without_client: str) -> Iterator[TurnTimes]:
+        sql = """
+            SELECT session, kind, started_at, ended_at FROM turn
+            WHERE org_id = ? AND user_id = ? AND (client IS NULL OR client <> ?)
+        """
+        return (TurnTimes(*found) for found in self._read(sql, (organisation, user, without_client)))
 
     def costliest(self, query: Query, currencies: Sequence[str], most: int) -> list[Row]:
         from acp_proxy.ledger.reading.costliest import read_costliest  # not for a status

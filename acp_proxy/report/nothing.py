@@ -24,7 +24,7 @@ def nothing(ledger: LedgerReader, organisation: str, filters: Sequence[tuple[str
         how = (
             "`acp-proxy setup --list` shows the editors of this machine, and `acp-proxy setup zed` meters Zed's agents."
         )
-        look = "`acp-proxy demo` shows a report without an agent."
+        look = "`acp-proxy import` takes what agents have written about earlier calls; `acp-proxy demo` needs no agent."
         return f"Nothing in the ledger yet: {clean(ledger.url)}\n{how}\n{look}\n"
     if organisation not in by_organisation:
         theirs = " and ".join(f'"{clean(name)}"' for name in sorted(by_organisation))

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from acp_proxy.core.entry import Entry, Origin, UsageLine
+from acp_proxy.core.entry import IMPORT, Entry, Origin, UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import Context, Query, Row, SessionInfo
@@ -133,12 +133,13 @@ def read_last_turn(read: Read, session: SessionInfo, dialect: Dialect) -> Row | 
 
 
 def read_last_rows(read: Read, session: SessionInfo, most: int, dialect: Dialect, also: str = "") -> list[Row]:
-    """Of one session in the order of time, found by ids, which ascend with the time of their start."""
+    """Of one session in the order of time, found by ids: those that a relay made ascend with time."""
+    latest = "started_at DESC, id DESC" if session.origin.client == IMPORT else "id DESC"
     sql = f"""
         SELECT {_ROW} FROM (
             SELECT * FROM turn {dialect.by_session}
             WHERE {OF_SESSION} {also}
-            ORDER BY id DESC LIMIT {most}
+            ORDER BY {latest} LIMIT {most}
         ) t {LINES}
     """
     return list(_rows_of(iter([sorted(read(sql, key_values(session.origin, session.session)), key=_order_of)])))
@@ -154,7 +155,10 @@ def read_some(read: Read, organisation: str, ids: Sequence[str]) -> list[Row]:
 
 
 def read_contexts(read: Read, session: SessionInfo, dialect: Dialect) -> Iterator[Context]:
-    """After each row of a session, in the order of their ids."""
+    """After each row of a session, in the order of their ids, which for a relay's is that of time."""
+    if session.origin.client == IMPORT:
+        yield from _contexts_by_time(read, session, dialect)
+        return
     sql = f"""
         SELECT id, started_at, kind, context_used, context_size FROM turn {dialect.by_session}
         WHERE {OF_SESSION} AND id > ?
@@ -164,6 +168,18 @@ def read_contexts(read: Read, session: SessionInfo, dialect: Dialect) -> Iterato
     while found := read(sql, (*key_values(session.origin, session.session), last)):
         yield from (Context(*each[1:]) for each in found)
         last = found[-1][0]
+
+
+def _contexts_by_time(read: Read, session: SessionInfo, dialect: Dialect) -> Iterator[Context]:
+    sql = f"""
+        SELECT id, started_at, kind, context_used, context_size FROM turn {dialect.by_session}
+        WHERE {OF_SESSION} AND (started_at, id) > (?, ?)
+        ORDER BY started_at, id LIMIT {CHUNK}
+    """
+    last = (0, "")
+    while found := read(sql, (*key_values(session.origin, session.session), *last)):
+        yield from (Context(*each[1:]) for each in found)
+        last = (found[-1][1], found[-1][0])
 
 
 def _row(found: list[tuple[Any, ...]], origins: dict[tuple[Any, ...], Origin]) -> Row:

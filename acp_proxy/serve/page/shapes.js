@@ -62,7 +62,7 @@
  * @typedef {object} Turn
  * @property {string} key
  * @property {string | null} model
- * @property {"turn" | "autonomous" | "subagent" | "compaction" | "side"} kind
+ * @property {"turn" | "autonomous" | "subagent" | "compaction" | "side" | "call"} kind
  * @property {string} started_at
  * @property {string} ended_at
  * @property {string | null} stop_reason
