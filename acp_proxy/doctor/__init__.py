@@ -26,6 +26,7 @@ from acp_proxy.core.entry import Entry
 from acp_proxy.core.windows import DAY, SECOND
 from acp_proxy.doctor.budgets import budget_troubles, in_words
 from acp_proxy.doctor.channels import channel_troubles
+from acp_proxy.doctor.clocks import clock_trouble
 from acp_proxy.doctor.doubled import turns_booked_twice
 from acp_proxy.doctor.interceptors import interceptor_troubles
 from acp_proxy.doctor.machines import machines_that_differ
@@ -103,6 +104,7 @@ def _ledger(config: Config, directories: Sequence[Path], now: int, rebuild: bool
             if rebuild:
                 yield _rebuilt(ledger)
             yield from trouble
+            yield from _clock(ledger)
             yield from _moved_aside(config.ledger.url)
             yield from _journals(directories)
             yield from _agents(ledger, config)
@@ -124,6 +126,11 @@ def _rebuilt(ledger: BudgetLedger) -> Finding:
     were = "they were right" if ledger.rebuild() else "they were not right"
     rows = counted(sum(sums.rows for sums in ledger.summed(Query(), ())), "row")
     return Finding("ok", f"totals: made anew from {rows}; {were}")
+
+
+def _clock(ledger: BudgetLedger) -> Iterator[Finding]:
+    if trouble := clock_trouble(ledger):
+        yield Finding("warn", f"clock: {trouble}")
 
 
 def _moved_aside(url: str) -> Iterator[Finding]:

@@ -253,14 +253,15 @@ def open_ledger(
     With `must_exist` one that is not there is a NoLedgerError, unless a dead process left rows for it.
 
     `patience` bounds in seconds how long a call waits for other writers. `journals` are the directories to look for
-    journals in, by default the two of `places.journal_directories`. `clock` is Unix time in nanoseconds: by it
-    holds are found that were abandoned. Raises LedgerError.
+    journals in, by default the two of `places.journal_directories`. `clock` is this machine's Unix time in
+    nanoseconds: by it holds are found that were abandoned, and it is compared with that of a server, which all that
+    holds goes by. Raises LedgerError.
     """
     # Imported here: a relay reads the values above long before its worker wants a database.
     from acp_proxy.ledger.backends import backend_at
 
     directories = _journal_directories() if journals is None else journals
-    ledger = backend_at(url)(patience=patience, warn=warn, journals=directories, must_exist=must_exist)
+    ledger = backend_at(url, clock)(patience=patience, warn=warn, journals=directories, must_exist=must_exist)
     _settle_dead(ledger, warn, clock)
     return ledger
 

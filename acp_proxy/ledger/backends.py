@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from acp_proxy.ledger.sql_ledger import SqlLedger
 
 
-def backend_at(url: str) -> Callable[..., SqlLedger]:
+def backend_at(url: str, clock: Callable[[], int] = time.time_ns) -> Callable[..., SqlLedger]:
     """What opens it, given what `open_ledger` is given beside the URL. Raises LedgerError."""
     if not is_postgres(url):
         from acp_proxy.ledger.sqlite.ledger import SqliteLedger
@@ -24,4 +25,4 @@ def backend_at(url: str) -> Callable[..., SqlLedger]:
     except ImportError as error:
         advice = "run pip install '.[postgres]' in a clone of acp-proxy"
         raise LedgerError(f"ledger on PostgreSQL: not installed, {advice}") from error
-    return partial(PostgresLedger, url)
+    return partial(PostgresLedger, url, clock)

@@ -159,6 +159,9 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
         `append` counts: of a turn that held anything, what of its charge is above limit and grants, once.
         """
 
+    def clock_ahead(self) -> int:
+        """How far (ns) the clock by which holds expire is ahead of this machine's; 0 where it is this machine's own."""
+
     def note_settings(self, said: Settings) -> None:
         """Keep by which files a machine judges; writes only what changed, or was last seen a day ago."""
 

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
+
+# What a server's clock is ahead of a machine's. By less than five seconds it is not, for nobody's is exact, and an
+# answer takes its time on the way.
+_AHEAD = """
+(SELECT CASE WHEN abs(ahead) < 5000000000 THEN 0 ELSE ahead END FROM (
+    SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000000 AS BIGINT) - CAST(? AS BIGINT) AS ahead
+) difference)
+"""
 
 
 class Dialect(Struct, frozen=True):
@@ -19,6 +27,11 @@ class Dialect(Struct, frozen=True):
     ranges_joined: bool  # whether several ranges of an index are read best as a table that is joined with another one
     by_session: str  # behind the turns, where those of one session are wanted
     by_process: str  # and those of one run of the proxy
+    clock: Callable[[], int] | None = None  # this machine's (Unix ns), where leases are by another one: the server's
+
+    def ahead(self) -> tuple[str, Sequence[int]]:
+        """An expression for how far (ns) the clock by which leases are kept is ahead of this machine's."""
+        return ("0", []) if self.clock is None else (_AHEAD, [self.clock()])
 
     @property
     def in_title(self) -> str:

@@ -30,7 +30,7 @@ from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overs
 from acp_proxy.ledger.columns import OF_SESSION, key_values
 from acp_proxy.ledger.journal.recovery import append_all, recover
 from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
-from acp_proxy.ledger.open_turns import OPEN_TURNS, dead_turns, open_turn
+from acp_proxy.ledger.open_turns import dead_turns, open_turn, open_turns
 from acp_proxy.ledger.owners import Owner, hosts_of
 from acp_proxy.ledger.settings import Settings
 from acp_proxy.ledger.sql_reader import SqlReader
@@ -141,20 +141,21 @@ class SqlLedger(SqlReader):
 
     def beat(self, organisation: str, turns: Sequence[str], until: int) -> None:
         if turns:
-            some = ", ".join("?" * len(turns))
-            sql = f"UPDATE open_turn SET expires_at = ? WHERE org_id = ? AND turn IN ({some}) AND expires_at < ?"
-            self._write(lambda run: run(sql, (until, organisation, *sorted(turns), until)))
+            ahead, clock = self.dialect.ahead()
+            end, some = f"? + {ahead}", ", ".join("?" * len(turns))
+            which = f"org_id = ? AND turn IN ({some}) AND expires_at < {end}"
+            sql = f"UPDATE open_turn SET expires_at = {end} WHERE {which}"
+            self._write(lambda run: run(sql, (until, *clock, organisation, *sorted(turns), until, *clock)))
 
     def settle_dead(self, now: int) -> int:
         recover(self, self._journals, self._warn)
-        dead = dead_turns(self._read, self._journals, now)
+        dead = dead_turns(self._read, self._journals, now, self.dialect)
         for each in dead:
             self._book(each, now)
         return len(dead)
 
     def book_held(self, organisation: str, turn: str, now: int, *, from_zero: bool) -> bool:
-        where = "WHERE org_id = ? AND turn = ?"
-        found = self._read(f"{OPEN_TURNS} {where}", (organisation, turn))
+        found = self._read(*open_turns(self.dialect, "org_id = ? AND turn = ?", (organisation, turn)))
         return bool(found) and self._book(found[0], now, from_zero=from_zero)
 
     def _book(self, found: tuple[Any, ...], now: int, *, from_zero: bool = False) -> bool:
@@ -210,6 +211,11 @@ class SqlLedger(SqlReader):
         return [
             Overshoot(layer, budget, unit, sum(each[-1] for each in found)) for (layer, budget, unit), found in of_each
         ]
+
+    def clock_ahead(self) -> int:
+        ahead, clock = self.dialect.ahead()
+        ((found,),) = self._read(f"SELECT {ahead}", clock)
+        return int(found)
 
     def note_settings(self, said: Settings) -> None:
         if settings.is_news(self._read, said):

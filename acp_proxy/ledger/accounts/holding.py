@@ -60,7 +60,9 @@ class Taking:
         self._wants = wants
         self._sizes = [size for _, size in wants]
         self._unpriced = unpriced
-        self._open_turn = _open_turn_values(turn, [account for account, _ in wants], until)
+        self._until = until
+        self._open_turn = _open_turn_values(turn)
+        self._accounts = written([account for account, _ in wants])
 
     def decide(self, run: Run, found: Found, dialect: Dialect, together: Together) -> Held:
         """Decide on what was found, and keep what was decided."""
@@ -74,7 +76,8 @@ class Taking:
             inserts.append(_refusal(self._turn, verdict.binding, unpriced=self._unpriced))
         else:
             watched = overshoot.watch(run, self._turn.origin.organisation, found, verdict.holds, dialect)
-            inserts.append(("open_turn", [(*self._open_turn, int(watched))], _UNLESS_THERE))
+            values = (*self._open_turn, self._until + found.ahead, self._accounts, int(watched))
+            inserts.append(("open_turn", [values], _UNLESS_THERE))
             inserts.append(("hold", list(_hold_values(self._turn, verdict.holds)), _UNLESS_THERE))
         together(run, inserts)
         return Held(verdict, standings)
@@ -128,7 +131,7 @@ def end(run: Run, organisation: str, turns: Sequence[str]) -> tuple[list[tuple[A
 
 
 def last_known(found: tuple[Any, ...], holds: Iterable[tuple[Any, ...]], now: int) -> Row:
-    """The row of a turn whose owner died and left no figure: what it held. `found` is of `OPEN_TURNS`.
+    """The row of a turn whose owner died and left no figure: what it held. `found` is of `open_turns`.
 
     Each budget held for the same turn, a large one perhaps a hundred times what a small one did. The row counts for
     all of them, so it has the least; what one held beyond that, `settle` charges it alone. Of currencies that one of
@@ -174,12 +177,12 @@ def _refusal(turn: OpenTurn, binding: Standing, *, unpriced: bool) -> Insert:
     return "notice", [values_of(notice)], _UNLESS_THERE
 
 
-def _open_turn_values(turn: OpenTurn, accounts: Sequence[Account], until: int) -> tuple[object, ...]:
-    """Of all columns but `watched`."""
+def _open_turn_values(turn: OpenTurn) -> tuple[object, ...]:
+    """Of all columns before `expires_at`."""
     origin, owner = turn.origin, turn.owner
     who = (origin.user, origin.team, origin.project, origin.host, origin.agent, origin.agent_version, origin.client)
     what = (booked(turn.session), turn.started_at, turn.model, turn.process)
-    return (origin.organisation, turn.id, *who, *what, owner.host, owner.pid, owner.started, until, written(accounts))
+    return (origin.organisation, turn.id, *who, *what, owner.host, owner.pid, owner.started)
 
 
 def _hold_values(turn: OpenTurn, holds: Sequence[tuple[Account, int]]) -> Iterator[tuple[object, ...]]:

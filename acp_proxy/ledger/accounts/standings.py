@@ -31,6 +31,7 @@ class Found(Struct):
     expired: set[Owner] = field(default_factory=set)  # of others' holds that no longer count
     other_limits: bool = False  # others hold under them, of the same budgets
     booked: bool = False  # the turn that asks has its row
+    ahead: int = 0  # ns by which the clock of leases is ahead of this machine's
     kept: set[int] = field(default_factory=set)  # accounts whose sum is kept, by their place
 
 
@@ -52,7 +53,7 @@ class Question:
         self._accounts = accounts
         self._now = now
         self._dialect = dialect
-        self._others = list(_others(accounts, now, turn, now if expired_at is None else expired_at))
+        self._others = list(_others(accounts, now, dialect, turn, now if expired_at is None else expired_at))
         self._kept = list(map(kept_of, accounts))
         self._by_key: dict[str, list[int]] = {}  # several turns may ask for one account
         for index, account in enumerate(accounts):
@@ -121,20 +122,25 @@ class Question:
                     sums[int(index)].extra += int(units) * NANO + int(nano)
                 case ("booked", *_):
                     result.booked = True
+                case ("ahead", _, _, ahead, *_):
+                    result.ahead = int(ahead)
         result.standings = [each.standing(account) for account, each in zip(accounts, sums, strict=True)]
         return result
 
 
-def _others(accounts: Sequence[Account], now: int, turn: str, expired_at: int) -> Iterator[Statement]:
+def _others(accounts: Sequence[Account], now: int, dialect: Dialect, turn: str, expired_at: int) -> Iterator[Statement]:
     """All but what is spent; each row that is found has eleven columns, the first says what it is."""
     organisation = organisation_of(accounts[0])
     yield _holds(organisation, accounts, turn)
-    yield _expired(organisation, accounts, expired_at, turn)
+    yield _expired(organisation, accounts, expired_at, turn, dialect)
     yield _granted(organisation, now)
     yield _surcharges(organisation, accounts)
     if turn:
         booked = "SELECT 'booked', '', '', 1, 0, 0, 0, 0, 0, '', '' FROM turn WHERE org_id = ? AND id = ?"
         yield booked, [organisation, turn]
+        if dialect.clock is not None:
+            ahead, values = dialect.ahead()
+            yield f"SELECT 'ahead', '', '', {ahead}, 0, 0, 0, 0, 0, '', ''", values
 
 
 class _Sums(Struct):
@@ -175,15 +181,16 @@ def _holds(organisation: str, accounts: Sequence[Account], turn: str) -> Stateme
     return sql, [turn, turn, organisation, *(account.key for account in accounts)]
 
 
-def _expired(organisation: str, accounts: Sequence[Account], now: int, turn: str) -> Statement:
+def _expired(organisation: str, accounts: Sequence[Account], now: int, turn: str, dialect: Dialect) -> Statement:
     """Those that count no longer: most of the time there are none."""
+    ahead, clock = dialect.ahead()
     sql = f"""
         SELECT 'expired', h.account, '', h.amount, o.owner_pid, 0, 0, 0, 0, o.owner_host, o.owner_started
         FROM open_turn o CROSS JOIN hold h
-        WHERE o.org_id = ? AND o.expires_at <= ? AND o.turn <> ?
+        WHERE o.org_id = ? AND o.expires_at - {ahead} <= ? AND o.turn <> ?
             AND h.org_id = o.org_id AND h.turn = o.turn AND h.account IN ({", ".join("?" * len(accounts))})
     """
-    return sql, [organisation, now, turn, *(account.key for account in accounts)]
+    return sql, [organisation, *clock, now, turn, *(account.key for account in accounts)]
 
 
 def owners_of(run: Run, accounts: Sequence[Account]) -> set[Owner]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account
 from acp_proxy.ledger import LedgerError, NoLedgerError, Warn, log_warning
@@ -35,6 +38,7 @@ class PostgresLedger(SqlLedger):
     def __init__(
         self,
         url: str,
+        clock: Callable[[], int] = time.time_ns,
         *,
         patience: float = 5.0,
         warn: Warn = log_warning,
@@ -42,6 +46,7 @@ class PostgresLedger(SqlLedger):
         must_exist: bool = False,
     ) -> None:
         super().__init__(warn, journals)
+        self.dialect = replace(POSTGRES, clock=clock)
         address = Address.of(url)
         self.url = address.url
         # The server of a new connection may have been restored, or be one that lagged behind.

@@ -11,7 +11,7 @@ from acp_proxy.core.entry import Origin
 from acp_proxy.ledger import Context, OpenTurn, Query, Row, SessionInfo
 from acp_proxy.ledger.columns import LINES, OF_SESSION, SESSION, SESSION_KEY, key_values, organisations, session_info
 from acp_proxy.ledger.dialects import Dialect, same
-from acp_proxy.ledger.open_turns import OPEN_TURNS, open_turn
+from acp_proxy.ledger.open_turns import open_turn, open_turns
 from acp_proxy.ledger.reading.rows import read_contexts, read_last_rows, read_last_turn
 from acp_proxy.ledger.session_keys import beginning_with
 from acp_proxy.ledger.statements import Read
@@ -153,8 +153,8 @@ class Recent:
 
     def open_turns(self, organisation: str, at: int) -> list[OpenTurn]:
         """Those that a budget holds for at a time (Unix ns), the oldest first."""
-        sql = f"{OPEN_TURNS} WHERE org_id = ? AND expires_at > ? ORDER BY started_at, turn"
-        return [open_turn(found)[0] for found in self._read(sql, (organisation, at))]
+        where = "org_id = ? AND expires_at > ? ORDER BY started_at, turn"
+        return [open_turn(found)[0] for found in self._read(*open_turns(self._dialect, where, (organisation, at)))]
 
     def rows_by_four_weeks(self, organisation: str) -> Mapping[int, int]:
         """How many rows began in each four weeks since 1970."""

@@ -42,7 +42,7 @@ class SqliteReader(SqlReader):
 
     def settle_dead(self, now: int) -> int:
         """There seldom is anything to write; whatever there is, a ledger that writes does as it is opened."""
-        dead = dead_turns(self._read, self._journals, now)
+        dead = dead_turns(self._read, self._journals, now, self.dialect)
         if dead or self._is_owed():
             open_ledger(
                 self._written_at, patience=self._patience, warn=self._warn, journals=self._journals, clock=lambda: now
