@@ -16,7 +16,7 @@ PAGE = (Path(__file__).parents[2] / "docs/notifications.md").read_text(encoding=
 
 
 def test_every_kind_has_its_row() -> None:
-    table = PAGE.partition("## What is told")[2].partition("\n## ")[0]
+    table = PAGE.partition("## Events")[2].partition("\n## ")[0]
     assert tuple(re.findall(r"^\| `(\w+)` \| ", table, re.MULTILINE)) == ("on", *KINDS)
 
 

@@ -17,17 +17,17 @@ from acp_proxy.core.events import Event, TurnMetered
 class TurnLog(Interceptor):
     def __init__(self) -> None:
         self._path = os.environ.get("ACP_TURN_LOG")
-        self._writer = ThreadPoolExecutor(max_workers=1)  # in the order of the turns
+        self._writer = ThreadPoolExecutor(max_workers=1)  # keeps the order of the turns
 
     def on_event(self, event: Event) -> Iterable[Effect]:
         if self._path and isinstance(event, TurnMetered):
-            # This runs while the turn's last line waits: files are for another thread.
+            # The turn's last line waits for this method: write files in another thread.
             self._writer.submit(append, self._path, line_of(event.entry))
         return ()
 
     async def aclose(self) -> None:
-        written = self._writer.submit(bool)  # runs after all that was submitted before
-        await asyncio.wrap_future(written)  # where that takes too long acp-proxy ends all the same
+        written = self._writer.submit(bool)  # runs after everything that was submitted before
+        await asyncio.wrap_future(written)  # if this takes too long, acp-proxy ends without it
 
 
 def line_of(entry: Entry) -> str:
