@@ -55,13 +55,13 @@ class Interceptor:
     async def admit(self, sender: Side, request: Request) -> Refusal | Admitted | None:
         """May refuse a request, and may do I/O: only this request, and later lines of its session, wait.
 
-        None is a plain yes. Interceptors are asked in their order; who is asked later may still refuse.
+        None admits. Interceptors are called in their order; a later one may still refuse.
         """
         return None
 
     def on_event(self, event: Event) -> Iterable[Effect]:
-        """Sees every event of these types, in order. Synchronous, without I/O: it runs on the relay's path."""
+        """Receives every event of these types, in order. Must return at once, without I/O: the relay waits for it."""
         return ()
 
     async def aclose(self) -> None:
-        """The relay is over: flush, within a second. After two it goes on without."""
+        """The relay has ended: flush, within a second. After two seconds acp-proxy exits without waiting."""

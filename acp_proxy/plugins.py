@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def installed(log: Callable[..., None], path: Sequence[str] | None = None) -> list[Interceptor]:
-    """One of each; what cannot be loaded is logged and left out. `path` is searched, by default `sys.path`."""
+    """One instance of each; those that cannot be loaded are logged and skipped. `path` is by default `sys.path`."""
     loaded = []
     for name, one in found(path):
         if isinstance(one, Interceptor):
@@ -43,7 +43,7 @@ def found(path: Sequence[str] | None = None) -> Iterator[tuple[str, Interceptor 
 
 
 def _entry_points(path: list[str]) -> list[EntryPoint]:
-    """Those of the group, each once though its package may be on the path twice."""
+    """The entry points of the group, each once even if its package is on the path twice."""
     from importlib.metadata import distributions
 
     found: dict[EntryPoint, None] = {}

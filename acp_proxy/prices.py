@@ -1,4 +1,4 @@
-"""What `acp-proxy prices list|show|cost` answers, as text or JSON: every figure exact, nothing stored."""
+"""The answers of `acp-proxy prices list|show|cost`, as text or JSON: every figure exact, nothing stored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SPARE = (0, 2, 0, 0, 1, 3, 4)  # the highest goes first where there is no room
 
 
 class Tokens(Struct, frozen=True):
-    """Of one or more requests. `cached_write_1h` are written for an hour whatever the configuration says of others."""
+    """Tokens of one or more requests. `cached_write_1h` are cache writes for an hour, whatever is configured."""
 
     usage: Usage
     cached_write_1h: int = 0
@@ -87,7 +87,7 @@ def list_prices(
 
 
 def show(catalog: Catalog, model: str, at: int, *, as_json: bool = False) -> str:
-    """What a reported id resolves to, its window, its prices at `at` (Unix ns), since when, and where they are from."""
+    """The model that a reported id resolves to, its window, its prices at `at` (Unix ns), their date and source."""
     found = catalog.find(model)
     if as_json:
         return as_json_text(_answer(model, found, _quote(found, at) if found else None))
@@ -115,7 +115,7 @@ def show(catalog: Catalog, model: str, at: int, *, as_json: bool = False) -> str
 def cost(
     catalog: Catalog, model: str, tokens: Tokens, at: int, context: int | None = None, *, as_json: bool = False
 ) -> str:
-    """What tokens cost at `at` (Unix ns). `context` is that of the largest request; without it they are one request."""
+    """The cost of tokens at `at` (Unix ns). `context` is the largest request's; without it there is one request."""
     found = catalog.find(model)
     if found is None:
         return as_json_text(_answer(model, None, None)) if as_json else _unknown(catalog, model)

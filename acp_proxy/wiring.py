@@ -148,7 +148,7 @@ def _load_the_rest(config: Config, catalog: Catalog) -> None:
 
 
 def _note_settings(config: Config, ledger: BudgetLedger) -> None:
-    """Keep in the ledger by which files this machine judges; in the worker's thread."""
+    """Store the digests of this machine's configuration files in the ledger; in the worker's thread."""
     from acp_proxy.config.digest import FORM, digest
     from acp_proxy.ledger.settings import LAYERS, Settings
 
@@ -161,7 +161,7 @@ def _note_settings(config: Config, ledger: BudgetLedger) -> None:
 
 
 def _origin(config: Config, command: Sequence[str]) -> Origin:
-    """Who and where, as far as it is known before the agent and the client have named themselves."""
+    """The origin of rows, as far as known before the agent and the client have sent their names."""
     return Origin(
         organisation=config.identity.organisation,
         user=config.identity.user,

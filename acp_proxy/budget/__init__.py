@@ -1,7 +1,6 @@
-"""What `acp-proxy budget` answers: how budgets stand, whether a prompt would be admitted, grants, and what-if.
+"""The command `acp-proxy budget`: the state of budgets, whether a prompt would be admitted, grants, and simulation.
 
-Here is what its parts share: amounts and times as people and programs read them. Nothing in this package enforces a
-budget.
+This module has what the others share: amounts and times as text. Nothing in this package enforces a budget.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ _NO_END = {"turn": "each turn", "session": "each session", "total": "never", "ro
 
 
 def whose(account: Account) -> Mapping[str, str]:
-    """Who has the budget to themselves, by what they are: a user, team, project or agent, and a session.
+    """The subject of a budget by kind: a user, team, project or agent, and a session.
 
-    A session that is still to come has none.
+    A session that does not exist yet is left out.
     """
     found: dict[str, str] = {}
     if account.budget.per and account.value:

@@ -1,4 +1,4 @@
-"""Which accounts there are to show: one for each budget, and of those `per` user, team … one for each that was seen."""
+"""The accounts to show: one for each budget; for a budget `per` user, team …, one for each that has rows."""
 
 from __future__ import annotations
 

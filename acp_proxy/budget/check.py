@@ -1,4 +1,4 @@
-"""Whether a prompt would be admitted now. Asks as the relay does, but holds nothing and counts nothing."""
+"""Whether a prompt would be admitted now. Decides as the relay does, but holds nothing and counts nothing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check(
 
 
 def _begun(standing: Standing) -> Standing:
-    """Of a new session nothing is spent; an agent may have one whose id is empty, as that of the question."""
+    """A new session has no spend. Its id is empty here, and an agent may have a session with an empty id."""
     if standing.account.budget.window.name not in ("session", "turn"):
         return standing
     return replace(standing, spent=0, held=0, not_counted=(), unpriced=0, untold=0)
@@ -75,7 +75,7 @@ def _admitted(verdict: Verdict, standings: Sequence[Standing], table: Callable[[
 
 
 def _unasked(budgets: Iterable[Budget], subject: Subject) -> str:
-    """Budgets that could be about the prompt, if more were known of it."""
+    """Budgets that might apply to the prompt if more were known about it."""
     lines = "".join(
         f"Not asked: budget {clean(budget.name)}, which depends on {' and '.join(f'--{name}' for name in missing)}.\n"
         for budget in budgets
@@ -85,6 +85,6 @@ def _unasked(budgets: Iterable[Budget], subject: Subject) -> str:
 
 
 def _missing(budget: Budget, subject: Subject) -> list[Dimension]:
-    """What is to be known before it can be said whether the budget is about a prompt; to be in no team is known."""
+    """The unknown values that decide whether the budget applies to the prompt; "no team" counts as known."""
     unknown: tuple[Dimension, ...] = ("agent", "model")
     return [name for name in unknown if not subject.of(name) and (budget.scope.of(name) or budget.per == name)]

@@ -1,6 +1,6 @@
-"""`acp-proxy budget …`: from what was typed to what is answered. Writes to no stream.
+"""`acp-proxy budget …`: from the arguments to the text of the answer. Writes to no stream.
 
-What only one action needs is imported in it: `list` is what is asked again and again.
+Imports for a single action are local to it: `list` runs often and must start fast.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ NO_BUDGETS = "No budget is configured: a [[budget]] with a name, a window and a 
 
 
 class Place(Struct, frozen=True):
-    """Where and when it was typed. `width` is that of the terminal, None where stdout is none.
+    """The place and time of the command. `width` is the terminal's, None if stdout is no terminal.
 
-    `tell` is told where there is no ledger yet.
+    `tell` is called if there is no ledger yet.
     """
 
     now: int  # Unix ns

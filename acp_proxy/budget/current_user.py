@@ -10,7 +10,7 @@ from acp_proxy.core.scope import Subject
 
 
 def own_subject(config: Config, cwd: Path | None) -> Subject:
-    """Who asks, with no session yet and no model chosen; no project is looked for where there is no `cwd`."""
+    """The user of the command as a subject without session and model; without `cwd` also without project."""
     identity = config.identity
     project = identity.project or (_project_of(cwd) if cwd else None)
     agent = config.run.agent or ""

@@ -26,7 +26,7 @@ _ORDER = ("name", "per", "scope", "window", "timezone", "limit", "mode", "on_exc
 
 
 class Asked(Struct, frozen=True):
-    """What was typed. `values` are TOML values by their key in a `[[budget]]`; those of an action only."""
+    """The arguments. `values` are TOML values by their key in a `[[budget]]`, only those of the action."""
 
     action: str  # add, set, remove, undo
     name: str | None = None
@@ -35,7 +35,7 @@ class Asked(Struct, frozen=True):
 
 
 def edit(asked: Asked, path: Path, state: Path, admins: Sequence[str], *, colours: bool) -> str:
-    """What was changed, for people. `admins` are names of budgets that the administrator's file has.
+    """Edits the file and describes the change. `admins` are the names of budgets in the administrator's file.
 
     `state` is where a copy for `undo` is kept. Raises UsageError, and then the file is as it was.
     """

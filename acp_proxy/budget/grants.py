@@ -1,4 +1,4 @@
-"""Grants: more for a budget for a while. Here they are made from what a user typed, and told."""
+"""Grants, which allow more than a budget's limit for a while: created from arguments, and listed."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _by_name(budgets: Sequence[Budget]) -> Named:
 
 
 def _state(grant: Grant, named: Named, now: int) -> str:
-    """Why it does not count, else nothing. What another's budget counts is not known here."""
+    """Why a grant does not count, else empty. Unknown for a budget of another user."""
     if not grant.at <= now < grant.until:
         return "over"
     budget = named.get((grant.layer, grant.budget))

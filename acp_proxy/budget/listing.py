@@ -1,4 +1,4 @@
-"""How accounts stand, for people and for programs: used, held, left, and when they reset."""
+"""The state of accounts, for people and for programs: used, held, left, and the time of the reset."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _columns(standings: Sequence[Standing]) -> list[Column]:
 
 
 def _not_enforced(accounts: Iterable[Account]) -> str:
-    """A limit that is passed stops no prompt there."""
+    """Modes in which an exceeded limit refuses no prompt."""
     modes = {account.budget.name: account.budget.mode for account in accounts if not account.enforced}
     return f"Not enforced: {', '.join(f'{clean(name)} ({mode})' for name, mode in modes.items())}."
 
@@ -129,7 +129,7 @@ def _bar(standing: Standing, width: int) -> str:
 
 
 def _notes(standings: Sequence[Standing]) -> list[str]:
-    """What the figures leave out, on one line, by budget; with where to read more."""
+    """What the figures do not include, on one line per budget, with a link."""
     by_budget = groupby(standings, key=lambda standing: (standing.account.budget.layer, standing.account.budget.name))
     together = [_together(list(group)) for _, group in by_budget]
     untold = [f"{_name(each)} {counted(each.untold, 'turn')}" for each in together if each.untold]

@@ -1,6 +1,6 @@
-"""What budgets would have said to the turns of the past: rows are played again as they began and ended.
+"""Simulates budgets on past turns: replays rows in the order in which the turns began and ended.
 
-Arithmetic over rows that are given; no ledger is read or changed. Prices stay as they were settled.
+Arithmetic over given rows; reads and changes no ledger. Prices stay as they were booked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from acp_proxy.text.times import zone_info
 
 
 class Outcome(Struct):
-    """What one budget said, over all its accounts; times are Unix ns."""
+    """The decisions of one budget, over all its accounts; times are Unix ns."""
 
     budget: Budget
     turns: int = 0  # that it was asked about
@@ -35,7 +35,7 @@ class Outcome(Struct):
 
 
 class Replay(Struct, frozen=True):
-    """What all budgets together said to the turns they were asked about."""
+    """The decisions of all budgets together."""
 
     turns: int
     refused: int  # turns, by at least one budget that is enforced

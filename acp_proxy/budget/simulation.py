@@ -1,4 +1,4 @@
-"""What a replay found, for people and for programs."""
+"""The result of a replay, for people and for programs."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from acp_proxy.ledger import LedgerReader, Query
 
 
 def names_nobody(budgets: Iterable[Budget], ledger: LedgerReader, organisation: str) -> Iterator[tuple[Budget, str]]:
-    """Such a budget, and what there is none of; nothing of dimensions that no row has a value of."""
+    """Such a budget, and the values that match no row, except in dimensions for which no row has a value."""
     seen: dict[Dimension, set[str]] = {}
     for budget in budgets:
         for name in DIMENSIONS:

@@ -1,6 +1,6 @@
-"""Prices and context windows of models: data that scripts/build-catalog makes, and the user's own above it.
+"""Prices and context windows of models: data from scripts/build-catalog, overridden by the user's own.
 
-Read at the first question or by `read`, never while an agent starts, and never from the network.
+Loaded by the first lookup or by `read`, never while an agent starts, and never from the network.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Catalog:
         return next((other for other in (found.name, self.meant(model)) if self._has_price(other, found)), name)
 
     def lab(self, model: str) -> str | None:
-        """Who makes the model that an id names; None where that is not known, or only who sells it is."""
+        """The maker of the model that an id names; None if unknown, or if only the seller is known."""
         found = self.find(model)
         return models.lab_and_model(found.name)[0] if found else None
 
@@ -131,7 +131,7 @@ class Catalog:
         return ((name, self._table.row(name)) for name in sorted(self._table.rows))
 
     def listed(self) -> dict[str, Found]:
-        """What `find` answers for the name of each row, and for what else the user has set a price or a window."""
+        """The result of `find` for each row's name, and for each further model with a configured price or window."""
         found = {name: Found(name, row) for name, row in self.rows}
         for name in self._prices:
             if own := self.find(name):

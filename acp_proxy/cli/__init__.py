@@ -70,13 +70,13 @@ def _answered(arguments: Namespace) -> int:
 
 
 def _replace_closed() -> None:
-    """Who starts a daemon may have closed fd 1 and 2, for which Python has None: what is said there goes nowhere."""
+    """A daemon may have fd 1 and 2 closed, for which Python has None: output there is discarded."""
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115  until the end
     sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115  as well
 
 
 def _drop_the_rest() -> None:
-    """What stdout still has of an answer: the interpreter would try to write it once more."""
+    """Discards buffered output: the interpreter would try to write it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -23,13 +23,13 @@ def config(arguments: argparse.Namespace) -> Config:
 
 
 def common(arguments: argparse.Namespace) -> dict[str, str]:
-    """Those of every command, by their names in the configuration."""
+    """The options that all commands have, by their names in the configuration."""
     given = vars(arguments)
     return {name: given[name] for name in ("config", "ledger") if name in given}
 
 
 def tell(arguments: argparse.Namespace) -> Tell | None:
-    """Says on stderr that there is no ledger, where `--ledger` is what looks for it: it may be mistyped."""
+    """Reports on stderr that there is no ledger, if `--ledger` names it: the path may be mistyped."""
     if "ledger" not in vars(arguments):
         return None
     return lambda told: sys.stderr.write(f"acp-proxy: {clean(told)}\n")
@@ -41,7 +41,7 @@ def copied(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def ledger_url(arguments: argparse.Namespace, name: str) -> str | None:
-    """Of the ledger that `--from` (source) or `--to` (target) names, by a path or a URL. Raises UsageError."""
+    """The URL of the ledger that `--from` (source) or `--to` (target) names by a path or a URL. Raises UsageError."""
     given = vars(arguments).get(name)
     if given is None:
         return None
@@ -54,7 +54,7 @@ def ledger_url(arguments: argparse.Namespace, name: str) -> str | None:
 
 
 def report_key(arguments: argparse.Namespace) -> str:
-    """What a report is by. `today` and `yesterday` in its place are an interval, by the hour. Raises UsageError."""
+    """The key of a report. `today` and `yesterday` in its place mean an interval, by the hour. Raises UsageError."""
     key: str | None = arguments.key
     if key not in (None, *BY, *times.DAYS):
         raise UsageError(f"report: expected {', '.join((*BY, *times.DAYS[:1]))} or {times.DAYS[1]}, not {key!r}")
@@ -78,7 +78,7 @@ def zone(name: str | None) -> times.Zone:
 
 
 def interval(arguments: argparse.Namespace, zone: times.Zone, now: int) -> tuple[int | None, int | None]:
-    """Of `--since` and `--until`, in Unix ns. Raises UsageError."""
+    """The interval of `--since` and `--until`, in Unix ns. Raises UsageError."""
     since, until = (instant(arguments, option, zone, now) for option in ("since", "until"))
     if since is not None and until is not None and since > until:
         raise UsageError(f"--until: expected a time after that of --since, not {arguments.until!r}")
@@ -86,7 +86,7 @@ def interval(arguments: argparse.Namespace, zone: times.Zone, now: int) -> tuple
 
 
 def instant(arguments: argparse.Namespace, option: str, zone: times.Zone, now: int) -> int | None:
-    """Of one option, in Unix ns. Raises UsageError."""
+    """The time that one option names, in Unix ns. Raises UsageError."""
     text = getattr(arguments, option)
     try:
         return None if text is None else times.parse(text, zone, now)
@@ -95,7 +95,7 @@ def instant(arguments: argparse.Namespace, option: str, zone: times.Zone, now: i
 
 
 def budget_values(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What `budget add` and `budget set` write into a `[[budget]]`, by its keys. Raises UsageError."""
+    """The values that `budget add` and `budget set` write into a `[[budget]]`, by key. Raises UsageError."""
     given = vars(arguments)
     if arguments.action not in ("add", "set"):
         return {}
@@ -127,6 +127,6 @@ def _scope(text: str) -> tuple[str, str]:
 
 
 def width() -> int | None:
-    """Of the terminal, None where stdout is none."""
+    """The terminal's width, None if stdout is no terminal."""
     in_terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     return shutil.get_terminal_size().columns if in_terminal else None

@@ -1,6 +1,6 @@
-"""The configuration: defaults, the user's file, the environment and flags, under the administrator's word.
+"""The configuration: defaults, the user's file, the environment and flags; the administrator's file overrides all.
 
-Reads files, and starts, opens and writes nothing.
+Reads files; starts, opens and writes nothing.
 """
 
 from __future__ import annotations

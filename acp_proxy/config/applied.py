@@ -1,4 +1,4 @@
-"""What a configuration says of prices, agents and titles, as other rooms take it. Reads no file."""
+"""A configuration's prices, agents and titles in the form that other packages take. Reads no file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def catalog_of(config: Config) -> Catalog:
 
 
 def profiles_of(config: Config) -> dict[str, ProfileOverride]:
-    """The user's word on how agents count, by the agent's name."""
+    """The configured overrides of how agents count, by the agent's name."""
     return {name: ProfileOverride(counts.scope, counts.input) for name, counts in config.agents.items()}
 
 

@@ -24,7 +24,7 @@ class Place(Struct, frozen=True):
 
 
 def tables(file: TomlFile, name: str) -> list[Mapping[str, Any]]:
-    """Those of the array `name`. Raises ConfigError for what is no array of tables."""
+    """The tables of the array `name`. Raises ConfigError if it is no array of tables."""
     found = file.table.get(name, [])
     if not isinstance(found, list) or not all(isinstance(table, dict) for table in found):
         raise ConfigError(f"{file.where((name,))}: {name}: expected tables, [[{name}]]")

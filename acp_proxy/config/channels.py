@@ -1,6 +1,6 @@
-"""The `[[notify]]` of one configuration file as values: where people are told of budgets. Sends nothing.
+"""The `[[notify]]` of one configuration file as values: channels for notifications. Sends nothing.
 
-A webhook's URL is a secret, for who knows it can post there: it is shown nowhere.
+A webhook's URL is a secret, because anyone who knows it can post there: it is shown nowhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a value of the configuration must be: functions from what TOML holds to what the program uses.
+"""Checks of configuration values: functions from TOML values to the values that the program uses.
 
 Each raises ValueError with a text that begins "expected", and never repeats a value that may be a secret.
 """
@@ -259,7 +259,7 @@ def kinds(value: object) -> tuple[NoticeKind, ...]:
 
 
 def webhook(value: object) -> str:
-    """No message repeats it: who knows it can post there."""
+    """No error message repeats the URL: anyone who knows it can post there."""
     from urllib.parse import urlsplit
 
     expected = "expected the URL of a webhook, https://HOST/…"

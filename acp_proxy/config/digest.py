@@ -1,7 +1,6 @@
-"""What one file says about judging budgets, as a digest: the same for files that mean the same.
+"""A digest of the keys of one file that affect budgets: equal for files with the same meaning.
 
-It is of no use but to be compared. Comments, order and what does not concern budgets are no part of it; nor is a
-password.
+Only for comparison. Comments, order and other keys do not affect the digest, nor does a password.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class _Window(Struct):
 
 
 def digest(config: Config, layer: FileLayer) -> str:
-    """Of a file that is not there it is the same as of one that says nothing."""
+    """A missing file has the same digest as an empty one."""
     settings = {key: _meant(key, value) for key, value in config.by_file[layer].items() if _is_judged(key)}
     budgets = {each.name: _of_budget(each) for each in config.budgets if each.layer == layer}
     return _digest_of(sorted(settings.items()), budgets)
@@ -86,7 +85,7 @@ def _place(url: str) -> str:
 
 
 def _of_budget(budget: Budget) -> Mapping[str, Any]:
-    """What differs from the defaults, so that a key that a later version knows changes no digest."""
+    """Only values other than the defaults, so that a key of a later version does not change digests."""
     said = {each.name: getattr(budget, each.name) for each in fields(budget) if each.name not in ("name", "layer")}
     said["window"] = _Window(budget.window.name, budget.window.hours)
     said["week_start"] = budget.window.week_start

@@ -1,4 +1,4 @@
-"""What one source says, by key: a file, the environment, flags; and which of it the administrator left open."""
+"""The values of one source by key (a file, the environment, flags), and which of them the administrator permits."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def of_flags(options: Mapping[str, str]) -> Settings:
 
 
 def outside_of(final: Settings, lower: Settings) -> Settings:
-    """What the administrator left open. A price or an agent that the administrator's file has is final as a whole."""
+    """The values that the administrator's file does not set. A price or an agent in that file is final as a whole."""
     both = {key[0] for key in final} & {key[0] for key in lower}
     closed = {_units(key)[0] for key in final if key[0] in both}
     return {key: value for key, value in lower.items() if key[0] not in both or closed.isdisjoint(_units(key))}

@@ -59,7 +59,7 @@ def _defaults(environ: Mapping[str, str]) -> Iterator[tuple[Key, Any]]:
 
 
 def _of_file(file: TomlFile | None) -> dict[Key, tuple[Any, str]]:
-    """What is written at each key; `of_file` knows which tables have keys of their own."""
+    """The text of each key's value; `of_file` knows which tables have their own keys."""
     return {key: (_written(file.table, key), file.where(key)) for key in of_file(file)} if file else {}
 
 

@@ -121,7 +121,7 @@ def pattern_of(key: Key) -> Key:
 
 
 def children(key: Key) -> list[str]:
-    """What may stand in the table `key`: names, or `*` for any. Empty when it is no table."""
+    """The keys of the table `key`: names, or `*` for any. Empty if it is no table."""
     start = ".".join((*pattern_of(key), "")) if key else ""
     return list(dict.fromkeys(known[len(start) :].partition(".")[0] for known in KEYS if known.startswith(start)))
 
@@ -136,7 +136,7 @@ def of_text(check: Check, value: str) -> object:
 
 
 def unknown(key: Key) -> str:
-    """What to say of a key that does not exist, with the one that was probably meant."""
+    """The error for a key that does not exist, with a suggestion."""
     table, name = key[:-1], key[-1]
     while table and not children(table):  # of the environment: a file has no key below one that is none
         table, name = table[:-1], table[-1]

@@ -1,4 +1,4 @@
-"""The configuration as values. What is None was not said."""
+"""The configuration as values. None means not set."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class AgentCounts(Struct, frozen=True):
 
 
 class Serve(Struct, frozen=True):
-    """Where `acp-proxy serve` listens. `allowed_hosts` are names that it is reached by beside its own."""
+    """The address of `acp-proxy serve`. `allowed_hosts` are further names by which clients may reach it."""
 
     host: str = "127.0.0.1"
     port: int = 9464  # 0 is any that is free

@@ -1,4 +1,4 @@
-"""What an interceptor asks the relay to do: carried out in order, or dropped when that side is gone."""
+"""Effects, which an interceptor returns to the relay: carried out in order, or dropped if that side is gone."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ IMPORT = "acp-proxy import"
 
 
 class UsageLine(Struct, frozen=True):
-    """What one model of a turn used. `cost` is None when unknown, and then never 0."""
+    """The usage of one model in a turn. An unknown `cost` is None, never 0."""
 
     model: str | None  # as the agent named it; None when it never did
     usage: Usage
@@ -111,7 +111,7 @@ class SessionState(Struct, frozen=True):
 
 
 class Origin(Struct, frozen=True):
-    """Who and where: the dimensions that every row of one proxy shares."""
+    """The dimensions that all rows of one proxy share: user, team, machine and so on."""
 
     organisation: str
     user: str

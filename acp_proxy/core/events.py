@@ -27,7 +27,7 @@ Opening = Literal["new", "load", "resume", "fork"]
 
 
 class Side(enum.Enum):
-    """Who sent a message."""
+    """The sender of a message."""
 
     CLIENT = "client"
     AGENT = "agent"

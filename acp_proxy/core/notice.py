@@ -1,4 +1,4 @@
-"""What somebody who is not in the session may want to be told: values only, never content of a session.
+"""Notices for webhooks, to people who are not in the session: values only, never content of a session.
 
 The same thing has the same id wherever it is noticed, so that it is kept, and sent, once.
 """

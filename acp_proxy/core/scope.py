@@ -25,7 +25,7 @@ class Scope(Struct, frozen=True):
         return patterns
 
     def accepts(self, dimension: Dimension, value: str | None) -> bool:
-        """What has no value, as who is in no team, matches only where the scope says nothing of it."""
+        """A dimension without a value, such as no team, matches only if the scope does not name that dimension."""
         patterns = self.of(dimension)
         return not patterns or (value is not None and any(fits(pattern, value) for pattern in patterns))
 

@@ -1,4 +1,4 @@
-"""What passes through a relay: plain integers that only grow, counted on the path of every byte."""
+"""Traffic counters of a relay: plain integers that only grow, updated on the path of every byte."""
 
 from __future__ import annotations
 

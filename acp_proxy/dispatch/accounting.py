@@ -1,6 +1,6 @@
-"""Tells everyone what passes: messages become events, events reach the meter and the interceptors, effects come back.
+"""Turns messages into events, passes these to the meter and the interceptors, and carries out their effects.
 
-This is the boundary that keeps the relay alive: whatever fails here is logged, without content, and counted.
+This is the boundary that keeps the relay alive: every exception here is logged, without content, and counted.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Accounting:
         return self._conversation.awaits(sender, id)
 
     def settle(self) -> None:
-        """What waits has been forwarded: account for lines soon, for bursts when there are many."""
+        """The waiting lines have been forwarded: account for lines soon, for bursts when there are many."""
         if len(self._waiting) > AT_MOST or (self._late and self._later is None):
             self.flush()
         elif self._late and not self._scheduled and self._later is not None:
@@ -228,7 +228,7 @@ class Accounting:
                 self.carry_out(interceptor, effects)
 
     def carry_out(self, who: object, effects: Iterable[Effect]) -> None:
-        """What `who` asked for; of an effect that cannot be carried out nothing but a log line remains."""
+        """Carry out the effects that `who` returned; an effect that fails is only logged."""
         for effect in effects:
             try:
                 self._carry_out(effect)

@@ -1,7 +1,7 @@
 """Requests that wait until every interceptor has admitted them, and the later lines of their sessions behind them.
 
-So does what cancels a request that waits here: an agent must not be told of it before it has the request.
-Only clients' requests wait, each for at most the timeout; everything else of the connection goes on meanwhile.
+A cancellation of a waiting request waits, too: an agent must not receive it before the request.
+Only clients' requests wait, each for at most the timeout; the rest of the connection continues meanwhile.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Admission:
         self._decided(Decided(request, line, verdict, behind))
 
     def _methods_of(self, interceptor: Interceptor) -> frozenset[str]:
-        """The methods that it wants to be asked of; none where it does not say so as it should."""
+        """The methods that the interceptor admits; none if its `request_methods` are invalid."""
         try:
             methods: object = interceptor.request_methods
             if isinstance(methods, str):  # a set of its letters, and no method is one

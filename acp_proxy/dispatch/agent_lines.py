@@ -1,4 +1,4 @@
-"""What an agent says: most of it passes after a scan, and what the scan found is accounted later."""
+"""Lines of the agent: most are forwarded after a scan, and the findings of the scan are accounted later."""
 
 from __future__ import annotations
 

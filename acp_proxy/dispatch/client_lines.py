@@ -1,4 +1,4 @@
-"""What a client says: most of it passes after a scan, prompts and what stands behind one that waits do not."""
+"""Lines of the client: most are forwarded after a scan, except prompts and lines that wait behind one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a line that matters: it passes, waits to be admitted, or is answered in the other side's place."""
+"""Routes a line that needs more than a scan: forwards it, holds it for admission, or answers it in the peer's place."""
 
 from __future__ import annotations
 

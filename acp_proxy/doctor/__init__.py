@@ -1,7 +1,7 @@
-"""What must be in order, one line each: configuration, ledger, agents, budgets, machines, interceptors and so on.
+"""`acp-proxy doctor`: checks configuration, ledger, agents, budgets, machines, interceptors and so on, one line each.
 
-Mends nothing but, when it is asked to, running totals. The ledger is opened as a proxy opens it: made when it is not
-there, dead proxies' journals taken over. Only one of `--ledger`, which may be mistyped, is not made.
+Repairs nothing except, on request, running totals. Opens the ledger as a proxy does: creates a missing one, and takes
+over the journals of dead proxies. A ledger that `--ledger` names is not created, because the name may be mistyped.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _clock(ledger: BudgetLedger) -> Iterator[Finding]:
 
 
 def _moved_aside(url: str) -> Iterator[Finding]:
-    """Damaged ledgers: who found one told of it once, and that may have been a status bar."""
+    """Damaged ledgers that were set aside. The process that found one warned once, and may have been a status bar."""
     if is_postgres(url):
         return
     path = sqlite_path(url)
@@ -144,7 +144,7 @@ def _moved_aside(url: str) -> Iterator[Finding]:
 
 
 def _journals(directories: Sequence[Path]) -> Iterator[Finding]:
-    """After the ledger was opened: what of a dead proxy is still there could not be taken over."""
+    """Runs after the ledger was opened: a dead proxy's journal that still exists could not be taken over."""
     found = journals_found(directories)
     alive = sum(journal.alive for journal in found)
     usable = next((directory for directory in directories if _usable(directory)), None)
@@ -223,7 +223,7 @@ def _interceptors() -> Iterator[Finding]:
 
 
 def _machines(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Finding]:
-    """Each proxy judges by the files of its own machine."""
+    """Each proxy uses the configuration files of its own machine."""
     count, differ = machines_that_differ(config, ledger, now)
     for text in differ:
         yield Finding("warn", f"machine: {text}")

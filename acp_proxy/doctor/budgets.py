@@ -1,4 +1,4 @@
-"""What `doctor` says of budgets: those that count nothing, refuse everything, or can be got around. Changes nothing."""
+"""The check of `doctor` for budgets that count nothing, refuse everything, or can be evaded. Changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` says of channels: where they post, and what does not get there. Sends nothing, shows no URL."""
+"""The checks of `doctor` for channels: their hosts, and failed deliveries. Sends nothing, shows no URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` says of turns that two acp-proxies in one chain have booked. Changes nothing."""
+"""The check of `doctor` for turns that two acp-proxies in one chain have booked. Changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` says of interceptors of other packages: one of each is made, as `run` makes it, and closed again."""
+"""The check of `doctor` for interceptors of other packages: creates one of each, as `run` does, and closes it."""
 
 from __future__ import annotations
 

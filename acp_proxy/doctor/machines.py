@@ -1,4 +1,4 @@
-"""What `doctor` says of other machines: those whose administrator's file judges budgets otherwise. Changes nothing."""
+"""The check of `doctor` for machines whose administrator's file differs in what affects budgets. Changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was decided, for a log that asks for it: who speaks, and how rows came to their figures. Not what is said."""
+"""Logs decisions at level `info` or `debug`: the peers, and how rows got their figures. Never content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads what the first session will ask for as soon as the agent has started, beside the relay.
+"""Loads what the first session will need as soon as the agent has started, in a thread.
 
 A client may open a session hours later, and acp-proxy may be updated before that: the process would go on with files of
 two versions, or find none. It waits until the agent has answered for the first time, which needs the processors until

@@ -1,4 +1,4 @@
-"""Tells the ledger of a turn when it begins, so that metrics have its series, at 0, before its row.
+"""Registers a turn's series in the ledger when the turn begins, so that metrics show it at 0 before its row.
 
 Without that `increase()` would not see the first turn of an agent, a model or a team. Once for each in a process.
 """

@@ -1,4 +1,4 @@
-"""What was used since the relay began, by model and kind, for stderr at its end. Writes nothing itself."""
+"""The summary at the end of a relay: usage by model and kind. Renders text; writes nothing itself."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The ledger: one row per turn. `Ledger` is what every backend offers; `open_ledger` picks one by URL.
 
-Who only looks takes a `LedgerReader`, from `open_reader`: opening that imports nothing that writes.
+Read-only callers use a `LedgerReader`, from `open_reader`, which imports no code that writes.
 The interface blocks, and is called from one thread (`ledger/worker.py` on the relay's side, the main thread of a
 command). Rows are appended, never changed.
 """
@@ -30,29 +30,29 @@ class LedgerError(Exception):
 
 
 class NoLedgerError(LedgerError):
-    """There is none in this database, and who asked makes none."""
+    """The database has no ledger, and the caller does not create one."""
 
 
 class LedgerUnavailableError(LedgerError):
-    """Busy, locked, full, read-only or out of reach: the same call may succeed later."""
+    """The ledger is busy, locked, full, read-only or unreachable: the same call may succeed later."""
 
 
 class LedgerReadOnlyError(LedgerUnavailableError):
-    """It can be read, and takes no writes now: a standby of a database."""
+    """The ledger can be read but accepts no writes now: a standby."""
 
 
 class LedgerForbiddenError(LedgerError):
-    """This role of a database may not do that; another may, as where it was given nothing but to read."""
+    """The database role lacks a permission, such as a read-only role; another role may have it."""
 
 
 class RowRefusedError(LedgerError):
-    """A row holds what no ledger can keep, such as a number beyond 64 bits; other rows are not concerned."""
+    """A row has a value that no ledger can store, such as a number beyond 64 bits; other rows are not affected."""
 
 
 class Row(Struct, frozen=True):
     """An entry with its dimensions. `state` is the session after it, for the process that continues the session.
 
-    `process` names the run of the proxy that made it, where a budget counts by that; it is not read back.
+    `process` names the proxy's run, if a budget counts by it; it is not read back.
     """
 
     origin: Origin
@@ -62,7 +62,7 @@ class Row(Struct, frozen=True):
 
 
 class OpenTurn(Struct, frozen=True):
-    """A turn that is about to begin. Should its owner die, it is booked with what is known of it here."""
+    """A turn that is about to begin. If its owner dies, the turn is booked with these values."""
 
     id: str  # the UUIDv7 of hold, journal and row
     origin: Origin
@@ -74,7 +74,7 @@ class OpenTurn(Struct, frozen=True):
 
 
 class SessionInfo(Struct, frozen=True):
-    """What the ledger keeps of a session beside its rows, as it stands after the last one; None is not known."""
+    """The state of a session after its last row, which the ledger keeps in addition to rows; None is unknown."""
 
     origin: Origin
     session: str
@@ -95,7 +95,7 @@ class TurnTimes(Struct, frozen=True):
 
 
 class Context(Struct, frozen=True):
-    """How full a session's context was after one row: None where that is not known."""
+    """A session's context after one row; None is unknown."""
 
     at: int  # Unix ns, the row's start
     kind: str
@@ -118,7 +118,7 @@ class Query(Struct, frozen=True):
 
     @classmethod
     def of_session(cls, session: SessionInfo) -> Query:
-        """All rows of one session. It is known by all five: agents reuse their ids, and so do two users or machines."""
+        """All rows of one session. Five values identify it: agents, users and machines may use the same session ids."""
         origin = session.origin
         return cls(
             where=(
@@ -132,7 +132,7 @@ class Query(Struct, frozen=True):
 
 
 class Sums(Struct, frozen=True):
-    """What the rows of one group add up to; the counts are rows of every kind, but for `turns`."""
+    """The sums of one group of rows. The counts are rows of every kind, except `turns`."""
 
     key: tuple[str | int | None, ...]  # the values of the dimensions that were asked for, in that order
     rows: int
@@ -149,9 +149,9 @@ class Sums(Struct, frozen=True):
 
 
 class LedgerReader(Protocol):
-    """Who only looks: reads as `Ledger` does, and imports nothing that writes.
+    """The read-only interface: reads as `Ledger` does, and imports no code that writes.
 
-    All raise LedgerError, iterators also while they are read, and ValueError for a dimension that there is not.
+    All methods raise LedgerError, iterators also during iteration, and ValueError for an unknown dimension.
     """
 
     url: str  # without credentials
@@ -163,10 +163,10 @@ class LedgerReader(Protocol):
         """
 
     def existing(self, organisation: str, ids: Iterable[str]) -> set[str]:
-        """The ids that a row of the organisation has."""
+        """Those ids for which the organisation has a row."""
 
     def turn_times(self, organisation: str, user: str, *, without_client: str) -> Iterator[TurnTimes]:
-        """When the user's rows began and ended, but those that came through this client. About 2 µs a row."""
+        """The start and end of the user's rows, except those of this client. About 2 µs a row."""
 
     def costliest(self, query: Query, currencies: Sequence[str], most: int) -> list[Row]:
         """At most so many of these: first what cost most in the first of the currencies, and what has no cost in it
@@ -187,7 +187,7 @@ class LedgerReader(Protocol):
         """Sessions with at least one matching row, by their start."""
 
     def session_sums(self, query: Query) -> Iterator[tuple[SessionInfo, Sums]]:
-        """The same with what their matching rows add up to, in no order, some at a time. The sums have no key."""
+        """The same with the sums of their matching rows, in no order, in batches. The sums have no key."""
 
     def costliest_sessions(
         self, query: Query, currencies: Sequence[str], most: int
@@ -198,41 +198,41 @@ class LedgerReader(Protocol):
 
 
 class Ledger(LedgerReader, Protocol):
-    """What takes rows. All raise LedgerError."""
+    """The interface for reading and writing. All methods raise LedgerError."""
 
     def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
         """Append rows and upsert their sessions in one transaction; how many were new.
 
-        One whose id is there already is skipped.
+        A row whose id exists already is skipped.
         A session stands as after its row that ended last, or with `in_order`, in the order in which they are handed in
         over, after the last of these rows, whatever a clock that was set says of it.
-        Raises RowRefusedError for what will never do, and then keeps none of the rows.
+        Raises RowRefusedError for a row that can never be stored, and then stores none of the rows.
         """
 
     def state_of(self, origin: Origin, session: str) -> SessionState | None:
-        """What is known of a session, its costs summed over all its rows; None when there is no row."""
+        """The state of a session, with its costs summed over all its rows; None without rows."""
 
     def note_session(self, origin: Origin, session: str, title: str | None, at: int) -> None:
-        """Keep a title as of `at` (Unix ns), or that there is none any more.
+        """Store a title as of `at` (Unix ns), or its removal.
 
-        Does nothing for a session without rows, or when a later title is kept.
+        Does nothing for a session without rows, or if a later title is stored.
         """
 
     def check(self) -> str:
-        """One line on version and size, for `doctor`. Raises LedgerError when it cannot be written."""
+        """One line on version and size, for `doctor`. Raises LedgerError if the ledger is not writable."""
 
 
 Tell = Callable[[str], object]  # what takes a line for the user
 
 
 class Warn(Protocol):
-    """Where trouble that does not stop the caller is told: a dotted event name and what belongs to it."""
+    """Reports a problem that does not stop the caller: a dotted event name, and its fields."""
 
     def __call__(self, event: str, **fields: object) -> None: ...
 
 
 def log_warning(event: str, **fields: object) -> None:
-    """To the standard library's log, which writes to stderr where nothing else was set up."""
+    """Logs with the standard library, which writes to stderr unless configured otherwise."""
     import logging
 
     details = " ".join(f"{name}={value}" for name, value in fields.items())
@@ -248,9 +248,9 @@ def open_ledger(
     clock: Callable[[], int] = time.time_ns,
     must_exist: bool = False,
 ) -> BudgetLedger:
-    """The ledger at `url`, made when it is not there, with what dead processes left in journals and as holds.
+    """Open the ledger at `url`, or create it, and book what dead processes left in journals and as holds.
 
-    With `must_exist` one that is not there is a NoLedgerError, unless a dead process left rows for it.
+    With `must_exist` a missing ledger raises NoLedgerError, unless a dead process left rows for it.
 
     `patience` bounds in seconds how long a call waits for other writers. `journals` are the directories to look for
     journals in, by default the two of `places.journal_directories`. `clock` is this machine's Unix time in
@@ -267,7 +267,7 @@ def open_ledger(
 
 
 def open_or_make(url: str, tell: Tell | None) -> BudgetLedger:
-    """`open_ledger`; where `tell` is given, it is told first that there was none."""
+    """`open_ledger`; `tell`, if given, is called first if the ledger does not exist."""
     if tell is not None:
         try:
             return open_ledger(url, must_exist=True)
@@ -279,9 +279,9 @@ def open_or_make(url: str, tell: Tell | None) -> BudgetLedger:
 def open_reader(
     url: str, *, tell: Tell | None = None, warn: Warn = log_warning, journals: Sequence[Path] | None = None
 ) -> BudgetReader:
-    """`open_ledger` for who only looks: it makes no file and no tables, and a ledger that is not there has no rows.
+    """`open_ledger` for read-only callers: creates no file and no tables; a missing ledger has no rows.
 
-    On PostgreSQL it is a ledger that could write: to connect takes so long that its imports do not count.
+    On PostgreSQL this is a writable ledger: its imports take little time compared to connecting.
     """
     from acp_proxy.ledger.places import canonical_url, is_postgres, sqlite_path
 

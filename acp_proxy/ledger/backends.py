@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def backend_at(url: str, clock: Callable[[], int] = time.time_ns) -> Callable[..., SqlLedger]:
-    """What opens it, given what `open_ledger` is given beside the URL. Raises LedgerError."""
+    """The function that opens it, with the other arguments of `open_ledger`. Raises LedgerError."""
     if not is_postgres(url):
         from acp_proxy.ledger.sqlite.ledger import SqliteLedger
 

@@ -1,7 +1,7 @@
-"""What a ledger does for budgets: holds, standings, grants, announcements, counts of decisions. Types only.
+"""The ledger's interface for budgets: holds, standings, grants, announcements, counts of decisions. Types only.
 
-A hold counts against its accounts from admission until its turn's row is appended: both in one transaction, so that
-no moment shows both or neither. Nothing is ever decremented, holds are rows that come and go.
+A hold (a reservation for a running turn) counts against its accounts from admission until the turn's row is appended.
+The same transaction deletes the one and appends the other. Nothing is ever decremented: holds are rows.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Held(Struct, frozen=True):
 
 
 class Grant(Struct, frozen=True):
-    """More for a budget for a while: counts from `at` until before `until` (Unix ns), and leaves the limit alone."""
+    """Allows more than a budget's limit from `at` until before `until` (Unix ns); the limit itself does not change."""
 
     id: str
     organisation: str
@@ -60,7 +60,7 @@ class Grant(Struct, frozen=True):
 
 
 class DecisionCount(Struct, frozen=True):
-    """How often a budget decided so, since the ledger began."""
+    """How often a budget made this decision since the ledger was created."""
 
     layer: Layer
     budget: str
@@ -69,7 +69,7 @@ class DecisionCount(Struct, frozen=True):
 
 
 class Overshoot(Struct, frozen=True):
-    """How far turns went beyond what a budget allowed with its grants, since the ledger began; whatever its mode."""
+    """How far turns exceeded a budget's limit and grants since the ledger was created, in any mode."""
 
     layer: Layer
     budget: str
@@ -82,10 +82,10 @@ class BudgetReader(LedgerReader, Protocol):
 
     @property
     def recent(self) -> Recent:
-        """What changes from moment to moment."""
+        """Values that change at any moment."""
 
     def standing(self, accounts: Sequence[Account], now: int) -> list[Standing]:
-        """How accounts stand, one by one, however many."""
+        """One standing per account, for any number of accounts."""
 
     def recent_costs(
         self,
@@ -97,9 +97,9 @@ class BudgetReader(LedgerReader, Protocol):
         user: str | None = None,
         n: int = 50,
     ) -> list[int]:
-        """What the last `n` turns of an agent took in `unit`, the latest first; of one model and user where given.
+        """What the last `n` turns of an agent used in `unit`, the latest first; of one model and user if given.
 
-        Without those of which that is not known; only the last 1000 turns are looked through.
+        Turns of unknown usage are left out; only the last 1000 turns are searched.
         """
 
     def grants(self, organisation: str, at: int | None = None) -> list[Grant]:
@@ -112,7 +112,7 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
     def hold(
         self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, until: int, *, unpriced: bool = False
     ) -> Held:
-        """Decide with `core/budget/verdict.py` on a turn, and hold what it admits until `until`: all accounts or none.
+        """Decide with `core/budget/verdict.py` on a turn, and hold the amounts until `until`: all accounts or none.
 
         The accounts are of one organisation, each with how much is to be held; `unpriced` as there. One transaction,
         that also counts what each budget decided. The same turn again is answered as it was: it holds nothing twice,
@@ -120,16 +120,16 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
         """
 
     def release(self, organisation: str, turn: str) -> None:
-        """Give up the holds of a turn that used nothing, if it has any; `append` does so for one that has a row."""
+        """Delete the holds of a turn that used nothing; `append` does so for a turn with a row."""
 
     def beat(self, organisation: str, turns: Sequence[str], until: int) -> None:
-        """Running turns hold until `until`, also those whose holds had expired."""
+        """Renew the holds of running turns until `until`, even expired ones."""
 
     def settle_dead(self, now: int) -> int:
-        """Book turns whose owner died without a row, at what they held, `estimated`; how many those were.
+        """Book turns whose owner died without a row, at what they held, `estimated`. Returns their number.
 
-        What their journals know is booked first, for it is better. Then those of owners of this host that are gone,
-        unless their journal still waits to be read; after `open_turns.ABANDONED` those of others.
+        Rows in their journals are booked first, because their figures are better. Then turns of dead owners of this
+        host, unless their journal still waits to be read; after `open_turns.ABANDONED` those of others.
         """
 
     def book_held(self, organisation: str, turn: str, now: int, *, from_zero: bool) -> bool:
@@ -142,7 +142,7 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
         """Add a grant, and count it as a decision; one whose id is there is skipped."""
 
     def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
-        """Whether it is the caller's to announce that an account reached a threshold: true for one caller, ever.
+        """Whether the caller is to announce that an account reached a threshold: true for exactly one caller.
 
         `threshold` is in percent. The notice is kept in the same transaction, whichever process announces it.
         """
@@ -163,25 +163,25 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
         """How far (ns) the clock by which holds expire is ahead of this machine's; 0 where it is this machine's own."""
 
     def note_settings(self, said: Settings) -> None:
-        """Keep by which files a machine judges; writes only what changed, or was last seen a day ago."""
+        """Store the digests of a machine's configuration files; writes only changes, and once a day."""
 
     def settings(self, organisation: str, now: int) -> list[Settings]:
         """Those that were seen in the last 30 days, by host, user and layer."""
 
     @property
     def outbox(self) -> Outbox:
-        """What is to be told to people elsewhere: refusals and models without a price are noted in it by themselves."""
+        """Notices for webhooks. The ledger itself adds refusals and models without a price."""
 
     def delivery_counts(self, organisation: str) -> list[DeliveryCount]:
         """Attempts to send notices, by channel and result, since the ledger began."""
 
     @property
     def tallied(self) -> Tallied:
-        """What metrics are made of."""
+        """The sums that metrics are computed from."""
 
     @property
     def beside(self) -> CopiedTables:
-        """What a copy of the ledger needs beside its rows."""
+        """What a copy of the ledger needs in addition to its rows."""
 
     def rebuild(self) -> bool:
-        """Make the running totals anew from the rows; writers wait meanwhile. Whether the sum of all was right."""
+        """Recompute the running totals from the rows; writers wait. Returns whether the sum of all was right."""

@@ -1,6 +1,6 @@
-"""What rows of a ledger are asked by, in SQL: dimensions as columns, conditions, and the keys of sessions.
+"""Queries in SQL: dimensions as columns, conditions, and the keys of sessions.
 
-Each organisation is read by itself, because it leads every index. The SQL is what SQLite and PostgreSQL have in common.
+Each organisation is read separately, because it leads every index. The SQL works on both SQLite and PostgreSQL.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What an event loop asks of a ledger, in a thread of its own: a ledger blocks, and belongs to one thread.
+"""Runs a ledger in a thread for an event loop: a ledger blocks, and belongs to one thread.
 
-It is opened at the first question, and anew after it failed. A question that takes too long is answered by an error,
-and its thread goes on with the next one when it can.
+The first query opens the ledger; the next query after a failure reopens it. A query that takes too long raises an
+error, and the thread continues with the next query when it can.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is to be done with a ledger, and the thread that does it: in order, and again until it can be done.
+"""Jobs for a ledger, and the thread that runs them in order and retries until they succeed.
 
 The relay's thread calls `hand` and `stop`, and counts what it gave; everything else is the worker's.
 """
@@ -28,7 +28,7 @@ _SHORTEST_DELAY, _LONGEST_DELAY = 0.05, 5.0  # seconds between two tries
 
 
 class Append(Struct, frozen=True):
-    """A row that the ledger is to have."""
+    """A row to append."""
 
     row: Row
     slot: int | None  # where the journal has it
@@ -44,7 +44,7 @@ class Note(Struct, frozen=True):
 
 
 class Ask(Struct, frozen=True):
-    """What the ledger knows of a session; `reply` is called in the worker's thread."""
+    """A query for a session's state; `reply` is called in the worker's thread."""
 
     origin: Origin
     session: str
@@ -60,7 +60,7 @@ class Do(Struct, frozen=True):
     until: float = 0.0  # by `time.monotonic`: before then it has not failed, if only the ledger is out of reach
 
     def waits(self, error: LedgerError) -> bool:
-        """Whether it is to be tried again after this error."""
+        """Whether the job is retried after this error."""
         return isinstance(error, LedgerUnavailableError) and time.monotonic() + _SHORTEST_DELAY < self.until
 
 
@@ -233,7 +233,7 @@ class LedgerThread:
         return len(over) < len(asked)
 
     def _skip(self, why: str) -> None:
-        """Leave out a job that will never be done; rows that are refused are left out elsewhere, one by one."""
+        """Drop a job that can never succeed; refused rows are dropped elsewhere, one by one."""
         self._tell_once("ledger.failed", why)
         job = self._jobs.popleft()
         if isinstance(job, Do) and job.failed:

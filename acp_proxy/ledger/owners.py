@@ -1,5 +1,5 @@
-"""Which process holds something, whether it still lives, and who may take it for dead: only its own user on its own
-host can tell that, and only who looks where its journal is knows what it left.
+"""The process that owns a hold, and whether it is alive. Only a process of the same user on the same host can find that
+out, and only one with the same journal directory knows what the owner left.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Owner(Struct, frozen=True):
 
 
 def hosts_of(journals: Iterable[Path]) -> list[str]:
-    """Those whose dead may be booked by who looks for journals in these directories.
+    """The hosts whose dead processes may be booked by a process that searches these directories for journals.
 
-    Of others the journal is where we do not look, as that of another user, or of a process that was started with
-    another state directory: who booked a dead turn without it would book a guess in place of the row that waits there.
+    Other journals are in other directories: those of another user, or of a process with another state directory.
+    Booking a dead turn without its journal would book a guess in place of the row that waits there.
     """
     return [this_host(), *map(_host_with, journals)]
 

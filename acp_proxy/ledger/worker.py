@@ -1,4 +1,4 @@
-"""What the relay has in place of a ledger, for it never waits for one: rows go in, states of sessions come back.
+"""The relay's asynchronous interface to a ledger, for which it never waits: rows go in, session states come back.
 
 Another thread (`jobs`) opens the ledger when there is first something to do. While it is out of reach everything is
 kept, in order, and tried again; the relay is neither stopped nor slowed.

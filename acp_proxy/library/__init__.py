@@ -1,1 +1,1 @@
-"""The relay inside another program, and what was used as a list."""
+"""The relay as a library inside another program, with usage as a list."""

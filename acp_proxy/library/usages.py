@@ -1,4 +1,4 @@
-"""What was used, as a list for a program that embeds the relay, and a callback for when it grows."""
+"""Usage as a list for a program that embeds the relay, and a callback that is called when it grows."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Exporter:
         self._counters = b""
 
     def scrape(self, ledger: BudgetLedger) -> bytes:
-        """What the ledger says now. Raises LedgerError; then `without_ledger` is the answer."""
+        """The metrics of the ledger's current state. Raises LedgerError; use `without_ledger` then."""
         if ledger is not self._ledger:  # another file may have other labels
             self._ledger, self._series, self._spend = ledger, {}, Spend(self._more)
         families = list(self._families(self._read(ledger)))
@@ -75,7 +75,7 @@ class Exporter:
         return self._counters + exposition(each for each in families if not _only_grows(each)) + self._own(up=True)
 
     def without_ledger(self) -> bytes:
-        """Counters as they were last seen, so that nothing falls; of what comes and goes nothing."""
+        """Counters with their last values, so that none decreases; no gauges."""
         return self._counters + self._own(up=False)
 
     def _own(self, *, up: bool) -> bytes:

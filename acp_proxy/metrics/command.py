@@ -80,7 +80,7 @@ def _exporter(config: Config) -> Exporter:
 
 
 def _read(path: Path) -> bytes:
-    """What was written last; nothing where that is not there, or cannot be read."""
+    """The text of the previous file; empty if there is none, or it cannot be read."""
     try:
         return path.read_bytes() if path.is_file() else b""
     except OSError:

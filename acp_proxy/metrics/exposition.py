@@ -82,7 +82,7 @@ def exposition(families: Iterable[AnyFamily]) -> bytes:
 
 
 def counters_of(text: bytes, *, but: bytes) -> bytes:
-    """What only grows of what `exposition` has written, but for the families of another such text."""
+    """The counters in a text of `exposition`, except the families that another such text has."""
     others = {family.partition(b" ")[0] for family in _split(but)}
     return b"".join(
         b"# HELP " + family

@@ -1,6 +1,6 @@
-"""Which values labels have: those of the ledger that came first, and `other` for all beyond. Pure.
+"""Label values: the first ones of the ledger, and `other` for all further ones. Pure.
 
-What was shown once is always shown, so that no series ever falls because of another one.
+A value that was shown once is always shown, so that no series decreases because of another one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the exporter knows by itself: its reads, its build, and of its process what prometheus_client tells."""
+"""The exporter's own metrics: its reads, its build, and its process as prometheus_client reports it."""
 
 from __future__ import annotations
 

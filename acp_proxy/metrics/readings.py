@@ -1,4 +1,4 @@
-"""What one scrape has read: values, from which metrics are made without asking anybody."""
+"""The values that one scrape has read, from which metrics are computed without further queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells people elsewhere what the ledger has noted, by webhooks: `notifier.Notifier` runs within `acp-proxy serve`.
+"""Sends the ledger's notices to webhooks: `notifier.Notifier` runs within `acp-proxy serve`.
 
-Reads the ledger, never the relay. What it needs from other packages is imported in `sending` alone.
+Reads the ledger, never the relay. Only `sending` imports packages of the extra.
 """

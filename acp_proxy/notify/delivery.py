@@ -1,7 +1,7 @@
-"""One channel's delivery: claims what is due, sends it, and says in the ledger what became of it.
+"""One channel's delivery: claims due notices, sends them, and records the result in the ledger.
 
-After a failure the channel is left alone for a while that doubles, with some chance in it, so that many senders do not
-come back at once. Whether a notice is tried again is its own count's to say, which the ledger keeps.
+After a failure the channel pauses with exponential backoff and jitter, so that many senders do not retry at once. The
+ledger counts the attempts of each notice, which decides whether it is retried.
 """
 
 from __future__ import annotations
@@ -92,13 +92,13 @@ class Delivery:
         return result == "sent"
 
     async def _pay(self) -> None:
-        """If the ledger cannot be told now that a notice was sent, it is told later, so that it is not sent again."""
+        """Records later that a notice was sent, if the ledger was unavailable then, so that it is not sent again."""
         while self._owed:
             await self._books.ask(self._owed[0])
             self._owed.popleft()
 
     def _settled(self, claimed: Claimed, outcome: Outcome) -> tuple[Result, float]:
-        """What became of an attempt, and for how many seconds the notice waits."""
+        """The result of an attempt, and how many seconds the notice waits."""
         if outcome.result == "sent":
             self._failures = 0
             return "sent", 0

@@ -1,4 +1,4 @@
-"""Where a channel's notices go: its URL and secret, read where they stand. Neither is ever shown, only the host is."""
+"""A channel's URL and secret, read from the configuration or their files. Only the host is ever shown."""
 
 from __future__ import annotations
 

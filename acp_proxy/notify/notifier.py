@@ -1,7 +1,7 @@
-"""Sends what the ledger has noted to every channel of the configuration, as long as it runs; never on a relay's path.
+"""Sends the ledger's notices to every configured channel while it runs; never on a relay's path.
 
-Any number of these share a ledger: each notice is sent by one of them. That the ledger is out of reach each tells for
-itself, because no ledger decides which process sends it.
+Any number of notifiers share a ledger: one of them sends each notice. Each reports by itself that the ledger is
+unavailable, because without it they cannot coordinate.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ class Notifier:
 
     @property
     def steps(self) -> list[Callable[[], Awaitable[None]]]:
-        """What is to be done every few seconds, one beside the other: a slow channel keeps no other waiting."""
+        """The jobs of every few seconds, which run concurrently: a slow channel does not delay the others."""
         return [self.watch, *(delivery.round for delivery in self.deliveries)]
 
     async def watch(self) -> None:
-        """Notice that the ledger is out of reach, and that it is back; tell of each once, and only of long ones."""
+        """Report once that the ledger is unavailable, and once that it is back; only for long outages."""
         now = self._clock()
         try:
             await self._books.ask(lambda ledger: ledger.delivery_counts(self._organisation))
@@ -107,7 +107,7 @@ class Notifier:
             await asyncio.sleep(self._pause)
 
     async def guarded(self, step: Callable[[], Awaitable[None]]) -> None:
-        """What cannot be done now must not end what is done beside it."""
+        """A job that fails must not end the others."""
         try:
             await step()
         except LedgerError as error:

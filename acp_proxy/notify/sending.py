@@ -90,7 +90,7 @@ class Sender:
         return Outcome("failed", f"HTTP {status}{moved}")
 
     def _seconds(self, retry_after: str | None) -> float:
-        """Of a `Retry-After`: seconds, or a date. Nothing where it is neither."""
+        """The seconds of a `Retry-After`, which is a number or a date; None if it is neither."""
         if not retry_after:
             return 0.0
         try:

@@ -1,6 +1,6 @@
-"""The I/O shell: two pumps between the client and the agent, and the rules of when it is over.
+"""The I/O shell: two pumps between the client and the agent, and the rules for the end of the relay.
 
-Never looks into a line, never waits for anything but its two peers, and does nothing while neither says a word.
+Never parses a line, waits only for its two peers, and is idle while neither sends anything.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class Relay:
         return came + self._to_client.moved + self._to_agent.moved
 
     async def _deliver(self) -> None:
-        """What the agent left goes to the client as long as it reads; a signal cuts that short."""
+        """Delivers the agent's remaining output while the client reads; a signal ends that."""
         if not await self._until(lambda: self._from_agent.ended, FLUSH if self._signalled else DRAIN):
             self._from_agent.cut()
         await self._until(lambda: self._delivered or self._signalled)

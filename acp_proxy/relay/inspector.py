@@ -1,4 +1,4 @@
-"""What the relay asks of an inspector of its lines, and the sinks that it gives it. Types only."""
+"""The interfaces between the relay and an inspector of its lines. Types only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from acp_proxy.core.events import Side
 
 
 class Sink(Protocol):
-    """Where lines to one side go (an `outlet.Outlet`). Writing never blocks and keeps the order."""
+    """The output for lines to one side (an `outlet.Outlet`). Writing never blocks and keeps the order."""
 
     def write(self, data: bytes) -> None: ...
 
@@ -21,7 +21,7 @@ class Sink(Protocol):
 
 
 class Inspector(Protocol):
-    """Looks at what passes, and writes what is to go on to the outlets it was given. Nothing it does may raise."""
+    """Inspects lines, and writes those to forward to the given outlets. No method may raise."""
 
     def attach(self, to_client: Sink, to_agent: Sink) -> None:
         """Comes first, once, on the running loop."""

@@ -1,4 +1,4 @@
-"""Where lines to one side go: at once, or when its reader takes them. A slow reader pauses its pump, nothing else."""
+"""The output for lines to one side, written at once or when the reader is ready. A slow reader pauses only its pump."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _nothing: Callable[[object], int] = ().count  # a `take` that takes no byte of a
 
 
 class Outlet:
-    """Where lines to one side go. Order is the order of `write`.
+    """The output for lines to one side, in the order of `write`.
 
     `may_go_on` is called when little waits any more, and when the other end is closed.
     """
@@ -64,11 +64,11 @@ class Outlet:
             self._may_go_on()
 
     def answers(self, other: Outlet) -> None:
-        """What our reader sends goes to `other`, which pauses while too much of what we insert here is unread."""
+        """Lines from our reader go to `other`, which pauses while too many bytes that we insert here are unread."""
         self._answers = other
 
     def insert(self, line: bytes) -> None:
-        """A line of our own, whole. Who does not read what we say is not read either, once that is much."""
+        """Insert a whole line of our own. A peer that leaves too many of these unread is not read either."""
         self.write(line)
         if self._waiting:
             self._own += len(line)

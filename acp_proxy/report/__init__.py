@@ -1,4 +1,4 @@
-"""What was spent, added up by a key: rows of the ledger become lines of a report. Renders nothing.
+"""Spend summed by a key: rows of the ledger become lines of a report. Renders nothing.
 
 Cost and tokens are of all kinds of rows, `turns` are rows of kind "turn".
 """
@@ -25,7 +25,7 @@ UNNAMED = {"model": "unknown", "team": "none", "project": "none"}
 
 
 class Line(Struct, frozen=True):
-    """What one key adds up to. The counts are rows of every kind, but for `turns`."""
+    """The sums of one key. The counts are rows of every kind, except `turns`."""
 
     key: str
     turns: int = 0
@@ -53,7 +53,7 @@ class Line(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """What was asked, and what there is to show of it."""
+    """A query, and its result."""
 
     by: str  # one of `BY`
     query: Query
@@ -144,7 +144,7 @@ def session_line(session: SessionInfo, sums: Sums) -> Line:
 
 
 def sums_of_all(ledger: LedgerReader, query: Query) -> Sums | None:
-    """What all rows of a query add up to; None where there are none. Raises LedgerError."""
+    """The sums of all rows of a query; None without rows. Raises LedgerError."""
     return next(iter(ledger.summed(query, ())), None)
 
 

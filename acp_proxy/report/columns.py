@@ -1,4 +1,4 @@
-"""What a report shows of each line, as columns of text for people: rounded, and cleaned of control characters."""
+"""The columns of a report as text for people: rounded, and without control characters."""
 
 from __future__ import annotations
 

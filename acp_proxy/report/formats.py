@@ -66,7 +66,7 @@ def described(line: Line) -> dict[str, Any]:
 
 
 def figures(line: Line) -> dict[str, Any]:
-    """What a line adds up to: tokens as numbers, costs as exact decimal text by currency."""
+    """The sums of a line: tokens as numbers, costs as exact decimal text by currency."""
     return {
         "turns": line.turns,
         "tokens": _tokens(line.usage),

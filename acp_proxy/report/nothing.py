@@ -1,4 +1,4 @@
-"""What is said where a report has no line: also which name the ledger does not know, and what was probably meant."""
+"""The message of an empty report, with names that the ledger does not know, and suggestions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was spent in each day, week or month of a time zone, in order. Reads sums only, never rows."""
+"""Spend by day, week or month in a time zone, in order. Reads sums only, never rows."""
 
 from __future__ import annotations
 

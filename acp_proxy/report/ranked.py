@@ -37,7 +37,7 @@ _decode_session = msgpack_decoder(tuple[SessionInfo, Sums]).decode
 
 
 class _Strange(Entry, frozen=True):
-    """Of a kind or from a source that another version knows, or another program has made up: it is shown, too."""
+    """A row with a kind or source that only another version or program knows: it is shown, too."""
 
     kind: str  # type: ignore[assignment]  # of `Entry` only these words, like the next two
     usage_source: str  # type: ignore[assignment]

@@ -67,7 +67,7 @@ def _notes(report: Report) -> list[str]:
 
 
 def notes(total: Line, before: Sequence[str] = ()) -> list[str]:
-    """What the figures leave out, on one line with where to read more; nothing where they are complete."""
+    """What the figures do not include, on one line with a link; empty if they are complete."""
     counts = (
         (total.cost_at_least, f"{AT_LEAST}at least: cost of {{}} not all known"),
         (total.unpriced, "no price: {} (`acp-proxy prices show MODEL`)"),

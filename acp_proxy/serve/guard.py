@@ -1,4 +1,4 @@
-"""Who may ask, and how: host, origin, method, token, and the headers that bind a browser. Knows no route.
+"""Checks of requests (host, origin, method, token), and the security headers of responses. Knows no route.
 
 A page of another site can send requests to a server on this machine, and by DNS rebinding even read the answers: so
 the name that was asked for, and where the question comes from, are looked at before anything else.

@@ -127,7 +127,7 @@ def _journals_of_the_living(directories: Iterable[Path]) -> Iterator[bytes]:
 
 
 def _read_if_locked(path: Path) -> bytes | None:
-    """What a living process has written so far; None for a file of the dead, and for one that is gone."""
+    """The journal of a running process; None for a file of a dead process, or a missing one."""
     try:
         with path.open("rb") as file:
             try:

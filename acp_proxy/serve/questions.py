@@ -1,4 +1,4 @@
-"""What a question to the page's JSON may say. Whatever else it says is an error, in one line."""
+"""The parameters of the page's JSON. Anything else is an error of one line."""
 
 from __future__ import annotations
 
@@ -70,5 +70,5 @@ def period(asked: Mapping[str, str], default: str) -> str:
 
 
 def filters(asked: Mapping[str, str]) -> Where:
-    """What rows must be; the names are those of `acp-proxy report`, with which `none` selects what has no team."""
+    """The filters of rows, with the names of `acp-proxy report`; `none` selects rows without a team."""
     return query(None, None, ((name, asked[name]) for name in FILTERED if name in asked)).where

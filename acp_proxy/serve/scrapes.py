@@ -1,4 +1,4 @@
-"""What Prometheus is told, from one ledger. Lives in that ledger's thread, and knows no HTTP."""
+"""Metrics for Prometheus from one ledger. Lives in that ledger's thread, and knows no HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sessions the page asks for and in which order; those that are not just the latest are ranked in memory."""
+"""The sessions of the page and their order; any order other than the latest first is computed in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was spent in a period: totals, lines by a key, cards, values of a chart. Keys and figures are as in reports."""
+"""Spend in a period: totals, lines by a key, cards, values of a chart. Keys and figures are as in reports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _Summed = Callable[[int | None, int | None, Sequence[str]], Sequence[Sums]]  # s
 
 
 class Totals(Struct):
-    """What a period's rows add up to, and how many of them are known how well."""
+    """The sums of a period's rows, and how many rows are exact, partial, estimated and so on."""
 
     line: Line = field(default_factory=lambda: Line("total"))
     sources: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KNOWN, 0))

@@ -23,7 +23,7 @@ _MOST_KEPT = 5000  # sums, before all are forgotten
 
 
 class Summing(Protocol):
-    """What of a ledger is asked."""
+    """The methods of a ledger that are used here."""
 
     @property
     def recent(self) -> Recent: ...
@@ -32,7 +32,7 @@ class Summing(Protocol):
 
 
 class KeptSums:
-    """Of one organisation's rows; in the ledger's thread, and raising what it raises."""
+    """Sums of one organisation's rows. Runs in the ledger's thread; raises what the ledger raises."""
 
     def __init__(self, ledger: Summing, organisation: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._ledger = ledger

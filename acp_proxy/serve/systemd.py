@@ -1,4 +1,4 @@
-"""What systemd is told: that it serves, that its loop still turns, that it ends. See sd_notify(3).
+"""Notifications to systemd: ready, watchdog, stopping. See sd_notify(3).
 
 Where systemd names no socket nothing is said, and a socket that does not take what is said ends nothing.
 """

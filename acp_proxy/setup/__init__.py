@@ -1,4 +1,4 @@
-"""What `acp-proxy setup` does: agents in the settings of editors, put behind acp-proxy and out again.
+"""`acp-proxy setup`: puts the agents in the settings of editors behind acp-proxy, and undoes that.
 
 `settings_file` and `originals` are the only ones that write; `jsonc`, `edits`, `agents`, `wrapping`, `adding` and
 `pasting` are pure.

@@ -1,4 +1,4 @@
-"""What a setup or its undo makes of one settings file, and what is said of it. Writes only when it is told to."""
+"""The changes of a setup or its undo to one settings file, with the text about them. Writes only on request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SetupError(Exception):
 
 
 class Change(Struct, frozen=True):
-    """Of one file: its text before and after, what is said of it, and what makes it so (raises SettingsError)."""
+    """A change of one file: its text before and after, the message, and what writes it (raises SettingsError)."""
 
     file: SettingsFile
     before: str
@@ -34,7 +34,7 @@ class Change(Struct, frozen=True):
 
 
 class Machine(Struct, frozen=True):
-    """What must be known beside the settings to put agents behind acp-proxy."""
+    """What a setup needs to know in addition to the settings."""
 
     home: str  # what `~` means in a command
     registry: Mapping[str, Started] = {}  # what starts the agents that the editor installs itself
@@ -95,7 +95,7 @@ def undo(editor: Editor, file: SettingsFile, original: Original, wanted: str | N
 
 
 def _before_setup(editor: Editor, original: Original, data: bytes | None, text: str) -> bytes | None:
-    """What an undo gives back: the file as the first setup found it, with what the user has changed since."""
+    """The result of an undo: the file as the first setup found it, with the user's later changes."""
     known, first = original.kept()
     if not known or data is None:
         return data
@@ -114,14 +114,14 @@ def _put_back(editor: Editor, text: str, chosen: Iterable[Agent], first: bytes |
 
 
 def _of_setup(editor: Editor, there: list[Agent], first: bytes | None) -> list[Agent]:
-    """Those behind acp-proxy that were not so by the user's own hand before the first setup."""
+    """Agents behind acp-proxy, except those that the user had put there before the first setup."""
     before = agents((first or b"").decode("utf-8"), editor.shape)
     theirs = {agent.name for agent in before if agent.wrapped}
     return [agent for agent in there if agent.wrapped and agent.name not in theirs]
 
 
 def _left(editor: Editor, chosen: list[Agent], first: bytes | None) -> str:
-    """What is said of agents that were not there before the first setup."""
+    """The message about agents that did not exist before the first setup."""
     there = {agent.name for agent in agents((first or b"").decode("utf-8"), editor.shape)}
     added = [clean(agent.name) for agent in chosen if agent.name not in there]
     return f"Still there, as you may have come to use it, without acp-proxy: {', '.join(added)}.\n" if added else ""

@@ -28,7 +28,7 @@ class Asked(Struct, frozen=True):
 
 
 def main(asked: Asked, environ: Mapping[str, str], *, colours: bool) -> str:
-    """What was done, for people. Raises SetupError."""
+    """Runs the command; returns its output for people. Raises SetupError."""
     if pasted := PASTED.get(asked.editor):
         return _to_paste(pasted, asked)
     editor = EDITORS[asked.editor]

@@ -65,7 +65,7 @@ class Object(Node, frozen=True):
         return self.members[-1].value if self.members else None
 
     def get(self, key: str) -> Node | None:
-        """Of members with one key the last counts, as everywhere."""
+        """Of several members with the same key the last one counts, as in other parsers."""
         return next((member.value for member in reversed(self.members) if member.key == key), None)
 
     def text(self, key: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What people type as an editor that `setup` does not know by that name, and what fits it. Pure."""
+"""Names of editors that `setup` does not know, with the command that fits them. Pure."""
 
 from __future__ import annotations
 

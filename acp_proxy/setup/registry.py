@@ -1,4 +1,4 @@
-"""What starts the agents that Zed installs from the ACP registry, whose settings name no command.
+"""The commands of agents that Zed installs from the ACP registry: Zed's settings have no command for them.
 
 Zed keeps a copy of the registry beside its data. What it does not say, `known` says.
 Reads that file; opens no network connection. Sources are named in docs/editors.md.
@@ -89,7 +89,7 @@ def _read(file: Path) -> bytes:
 
 
 def _listed(copy: bytes) -> Iterator[tuple[str, Started]]:
-    """Of a registry; an entry of another form is passed over, for it is Zed's file and may change with it."""
+    """The agents of a registry. Entries of another form are skipped: the file is Zed's and may change with Zed."""
     try:
         entries = json_decoder(_Registry).decode(copy).agents if copy else []
     except msgspec.DecodeError:

@@ -1,7 +1,7 @@
-"""Answers of `acp-proxy status` kept for as long as nothing that they were made of has changed.
+"""A cache of answers of `acp-proxy status`, valid until one of their inputs changes.
 
-A status bar asks every few seconds, and what is asked imports nothing but `os`, `sys`, `time` and `_blake2`: a kept
-answer costs little more than Python's own start. Whatever is wrong with a kept answer, it is only made anew.
+A status bar asks every few seconds, so this imports only `os`, `sys`, `time` and `_blake2`: a cached answer takes
+little longer than Python's own start. An invalid cached answer is computed again.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _digest(text: str) -> str:
 
 
 def _mark(path: str) -> str:
-    """What changes whenever a file does."""
+    """A mark of a file that changes whenever the file does."""
     try:
         found = os.stat(path)
     except OSError:

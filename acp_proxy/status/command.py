@@ -1,4 +1,4 @@
-"""`acp-proxy status`: from what was typed to one line, which `cache.py` says and keeps."""
+"""`acp-proxy status`: from the arguments to one line, which `cache.py` prints and caches."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _KEPT_REMOTE = 10 * SECOND  # a database does not tell that rows came
 
 
 def main(asked: Sequence[str], options: Mapping[str, str], environ: Mapping[str, str]) -> str | None:
-    """Says the line, and keeps it for the next who asks the same: a failure to keep it is none to tell of.
+    """Prints the line, and caches it for the same question; a failure to cache it is ignored.
 
-    `options` are "config", "ledger" and "format" as given. What the user must correct is returned, in one line.
+    `options` are "config", "ledger" and "format" as given. Returns an error for the user, in one line.
     """
     form = options.get("format")
     if form != "json" and (wrong := formats.wrong_with(form or "")):
@@ -55,7 +55,7 @@ def _found(config: Config, zone: Zone, tell: Tell | None) -> Status:
 
 
 def _place(config: Config) -> Path | None:
-    """Where the project is looked for, where a budget is about one: that takes as long as all the rest of asking."""
+    """The directory of the project, only if a budget needs one: finding it doubles the time of the command."""
     asked = any(budget.per == "project" or budget.scope.project for budget in config.budgets)
     return here() if asked else None
 

@@ -17,7 +17,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz_"
 
 
 def wrong_with(form: str) -> str | None:
-    """What is wrong with a format with fields in braces, in a line for the user. Other braces are text."""
+    """The error of a format with fields in braces, in a line for the user. Other braces are text."""
     if any("\ud800" <= sign <= "\udfff" for sign in form):  # bytes of the command line that are no text
         return "expected text in UTF-8"
     for name, after in _fields(form):

@@ -1,6 +1,6 @@
-"""What `acp-proxy status` says: what was spent today, what is left of the tightest budget, the last turn.
+"""The figures of `acp-proxy status`: today's spend, what is left of the tightest budget, the last turn.
 
-Of one user: a ledger may be a whole team's. Renders nothing.
+For one user, because a ledger may be a whole team's. Renders nothing.
 """
 
 from __future__ import annotations

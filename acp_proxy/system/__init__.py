@@ -1,4 +1,4 @@
-"""What concerns the process and the machine: starting the agent, directories, ids, decoders, and the system's errors.
+"""Functions for the process and the machine: starting the agent, directories, ids, decoders, and the system's errors.
 
-Imports nothing of the rest, because the agent starts before anything else is loaded.
+Imports no other package of acp-proxy, because the agent starts before anything else is loaded.
 """

@@ -1,4 +1,4 @@
-"""Where the platform keeps what is a user's own: configuration, and state such as the ledger. Creates nothing."""
+"""The platform's directories for a user's configuration and state, such as the ledger. Creates nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def default_ledger(environ: Mapping[str, str]) -> Path:
 
 
 def home(environ: Mapping[str, str]) -> Path:
-    """`/` for who has none, as a container's arbitrary uid: what is written there fails in one line."""
+    """The home directory; `/` for a user without one, such as a container's arbitrary uid; writing there fails."""
     if given := environ.get("HOME"):
         return Path(given)
     try:
@@ -38,6 +38,6 @@ def home(environ: Mapping[str, str]) -> Path:
 
 
 def xdg(environ: Mapping[str, str], variable: str, default: str) -> Path:
-    """What a variable of the XDG Base Directory Specification names, else `default` in the home directory."""
+    """The directory in a variable of the XDG Base Directory Specification, else `default` in the home directory."""
     value = environ.get(variable, "")
     return Path(value) if value.startswith("/") else home(environ) / default  # relative ones are invalid by XDG's rules

@@ -93,7 +93,7 @@ def spawn(agent: list[str]) -> Started:
 
 
 def hold_standard_descriptors() -> None:
-    """Where fd 0, 1 or 2 came closed, /dev/null takes the place: a pipe of the agent's must not. Raises NotStarted."""
+    """Opens /dev/null for closed fd 0, 1 and 2, so that no pipe of the agent gets these numbers. Raises NotStarted."""
     try:
         while (fd := os.open("/dev/null", os.O_RDWR)) <= 2:
             os.set_inheritable(fd, True)
@@ -103,7 +103,7 @@ def hold_standard_descriptors() -> None:
 
 
 def look_for_descriptors() -> None:
-    """Raises NotStarted where too few are free: the relay's event loop ends the process where it finds none."""
+    """Raises NotStarted if too few are free: without any, the relay's event loop would end the process."""
     free = list[int]()
     try:
         while len(free) < _DESCRIPTORS:
@@ -177,7 +177,7 @@ def _prctl() -> Callable[[int, int], int] | None:
 
 
 def not_started(command: str, error: OSError) -> NotStarted:
-    """What to raise where the system refuses an agent's `command` with `error`: 127 or 126, as a shell says it."""
+    """The exception if the system refuses an agent's `command` with `error`: status 127 or 126, as a shell has it."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         hint = "; its arguments must be words of their own" if " " in command else ""
         return NotStarted(127, f"agent not found: {command}{hint}")

@@ -1,4 +1,4 @@
-"""Streams that know no UTF-8: what they lack is written in other characters, and is never a traceback."""
+"""Output to streams without UTF-8: replaces characters that they cannot encode, instead of a traceback."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ALIKE = {
 
 
 def make_do(stream: TextIO | None) -> None:
-    """Let a stream write whatever it is given; one in UTF-8 stays as it is, and so does what is no file."""
+    """Make a stream accept any text; does nothing for UTF-8 streams, and for objects that are no files."""
     if isinstance(stream, TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
         codecs.register_error(_ERRORS, _alike)
         stream.reconfigure(errors=_ERRORS)

@@ -41,7 +41,7 @@ def zone(name: str) -> Zone:
 
 
 def zone_info(name: str) -> tzinfo:
-    """What `zone` finds, without its name, for who only counts in it."""
+    """The result of `zone` without the name, for callers that only compute in it."""
     if name in _UTC:
         return UTC
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # 4 ms, and many a server has no zone but UTC
@@ -78,7 +78,7 @@ def local_zone(environ: Mapping[str, str], localtime: Path = Path("/etc/localtim
 
 
 def system_zone(environ: Mapping[str, str], localtime: Path = Path("/etc/localtime")) -> Zone:
-    """`local_zone` for who only asks when days begin, which the C library knows: to import `zoneinfo` takes 4 ms."""
+    """`local_zone` for callers that only need the starts of days, from the C library: `zoneinfo` takes 4 ms to load."""
     if environ.get("TZ") or not (localtime.is_symlink() and localtime.exists()):
         return local_zone(environ, localtime)
     name = str(localtime.readlink()).rpartition("zoneinfo/")[2]

@@ -1,6 +1,6 @@
-"""What a budget is, which accounts a subject has under it at a moment, and how an account stands.
+"""Budgets as values, the accounts of a subject under them at a moment, and the standing of an account.
 
-Only arithmetic: rows and holds are a ledger's, whether a prompt may go is `core/budget/verdict.py`'s.
+Only arithmetic: a ledger keeps rows and holds, and `core/budget/verdict.py` decides whether a prompt may be sent.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Limit(Struct, frozen=True):
 
 
 class Budget(Struct, frozen=True):
-    """As configured. A budget is known by layer, name and `owner`: renamed it is another one, with nothing spent."""
+    """A configured budget. Layer, name and `owner` identify it."""
 
     name: str
     layer: Layer
@@ -66,7 +66,7 @@ class Budget(Struct, frozen=True):
 
     @property
     def owner(self) -> str | None:
-        """The user whose own it is: users who share a ledger call the budgets in their files by the same names."""
+        """The user whose file has the budget: users who share a ledger may use the same names for their budgets."""
         match self.scope.user:
             case (user,) if self.layer == "user" and "*" not in user:
                 return user
@@ -74,11 +74,11 @@ class Budget(Struct, frozen=True):
 
     @property
     def stops_turns(self) -> bool:
-        """Whether it ever ends a turn that runs."""
+        """Whether the budget ever ends a running turn."""
         return self.mode == "enforce" and self.on_exceed != "finish_turn"
 
     def matches(self, subject: Subject) -> bool:
-        """Whether the subject is in scope. Who is in no team has no budget `per` team, and so for a project."""
+        """Whether the subject is in scope. Without a team (or project) it has no budget `per` team (or project)."""
         if self.per is not None and subject.of(self.per) is None:
             return False
         return all(self.scope.accepts(dimension, subject.of(dimension)) for dimension in DIMENSIONS)
@@ -97,7 +97,7 @@ def counted(amounts: Mapping[str, int], unit: str, rates: Iterable[tuple[str, in
 
 
 class Filter(Struct, frozen=True):
-    """Which rows an account counts, beside its bounds. Of a row only the lines of models in scope are charged.
+    """The rows that an account counts, apart from its bounds. Only a row's lines of models in scope are charged.
 
     `where` are values compared exactly, of "organisation", "user", "team", "project", "host", "agent", "session",
     "turn" (a row's id) or "process"; `scope` are patterns.
@@ -198,12 +198,12 @@ class Standing(Struct, frozen=True):
 
     @property
     def left(self) -> int:
-        """What a new hold may take; negative after an overshoot, or when the limit was lowered below the spend."""
+        """What a new hold may take; negative after an overshoot, or if the limit was lowered below the spend."""
         return self.allowed - self.spent - self.held
 
     @property
     def percent(self) -> int:
-        """The part of what is allowed that is spent, rounded down: 100 is really all. 100 where nothing is allowed."""
+        """Spent / allowed in percent, rounded down, so 100 means used up; 100 if nothing is allowed."""
         return 100 if self.allowed <= 0 else self.spent * 100 // self.allowed
 
     def crossed(self, before: int, after: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What a row of the ledger adds to an account. Ledgers sum in their own way, and must come to the same."""
+"""What a row of the ledger adds to an account. Ledgers sum in SQL, and must get the same results."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def charge(account: Account, origin: Origin, entry: Entry, *, hold: int = 0, pro
 
 
 def uncounted(account: Account, origin: Origin, entry: Entry, process: str | None = None) -> Standing:
-    """What an account does not count of a row that `charge` counts: as of a sum of nothing else.
+    """The part of a row that an account does not count although `charge` counts the row, as a sum of only that.
 
     It is `untold` if nothing was reported of a turn that ran to its end.
     """
@@ -66,7 +66,7 @@ def uncounted(account: Account, origin: Origin, entry: Entry, process: str | Non
 
 
 def is_lost(entry: Entry, unit: str) -> bool:
-    """Whether a turn lost its client or agent before anything was known of it in a unit: it will never be reported.
+    """Whether a turn lost its client or agent before its usage in this unit was known: it will never be reported.
 
     Of a cost the tokens are not known. Tokens without a price are `on_unpriced`'s.
     """
@@ -81,7 +81,7 @@ def is_presumed(entry: Entry) -> bool:
 
 
 def is_untold(entry: Entry, unit: str) -> bool:
-    """Whether a row used more than it says, as far as anybody knows, in an account's unit."""
+    """Whether a row is known to have used more than it records, in an account's unit."""
     match unit:
         case "turns":
             return False
@@ -91,7 +91,7 @@ def is_untold(entry: Entry, unit: str) -> bool:
 
 
 class SoFar(Struct, frozen=True):
-    """What a turn that runs adds to an account, in its unit; with `estimated` at least that, by its tokens."""
+    """What a running turn adds to an account, in its unit; `estimated` marks a lower bound from its tokens."""
 
     amount: int
     estimated: bool = False
@@ -100,7 +100,7 @@ class SoFar(Struct, frozen=True):
 def charge_so_far(
     account: Account, told: Mapping[str, int], model: str | None, least: Usage, priced: Priced | None
 ) -> SoFar:
-    """By the best figure that is known in mid-turn: the agent's own cost, else what its tokens cost at least.
+    """The best figure known in mid-turn: the agent's own cost, else the lowest price of its tokens.
 
     `told` is that cost in nano-units by currency, of models in the account's scope; `least` what was used at least, and
     `priced` the price of that for the session's `model`. A configured price wins, as it does when the turn is booked.

@@ -1,4 +1,4 @@
-"""How much of a budget a turn holds while it runs: what such turns cost lately, within bounds."""
+"""The size of a running turn's hold: the usage of recent similar turns, within bounds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HoldSize(Struct, frozen=True):
         return cls(max(floor, min(size, ceiling)), floor)
 
     def within(self, left: int) -> int | None:
-        """What is held where `left` is left; None when that is too little."""
+        """The amount to hold if `left` is left; None if that is too little."""
         return min(self.wanted, left) if left >= self.floor else None
 
 

@@ -1,4 +1,4 @@
-"""What a user reads of a budget: a refusal, a warning, and what a budget cannot count. One paragraph each, plain text.
+"""Texts of budgets for the user: refusals, warnings, and spend that a budget cannot count. One plain paragraph each.
 
 Some clients give wrong advice where they read "context" or "token" in an error: no text here has these words, but
 for figures of a budget that counts tokens, and names that a user chose.
@@ -18,7 +18,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def refusal_text(standing: Standing, now: int, zone: tzinfo, *, unpriced_model: str | None = None) -> str:
-    """Which budget, used, limit, reset and how to get more. `zone` is the budget's, `now` Unix ns.
+    """Names the budget, used, limit, reset and how to get more. `zone` is the budget's, `now` Unix ns.
 
     With `unpriced_model` the reason is not the limit, but that the model has no price.
     """
@@ -35,7 +35,7 @@ def refusal_text(standing: Standing, now: int, zone: tzinfo, *, unpriced_model: 
 
 
 def unreachable_text(account: Account, *, leased: bool) -> str:
-    """The ledger cannot be asked, and the budget does not let prompts go without it; `leased`: with what is held."""
+    """The ledger is unavailable, and the budget refuses prompts without it; `leased`: beyond what is held."""
     used_up = ", and nothing is left of what was set aside for this process" if leased else ""
     return (
         f"Not sent to the agent: {_name(account)} cannot be checked, because its ledger is out of reach{used_up}. "
@@ -44,7 +44,7 @@ def unreachable_text(account: Account, *, leased: bool) -> str:
 
 
 def unchecked_text(account: Account) -> str:
-    """The ledger cannot be asked, and the budget lets prompts go without it."""
+    """The ledger is unavailable, and the budget permits prompts without it."""
     return (
         f"Not checked: {_name(account)}, because its ledger is out of reach. Prompts go meanwhile, and what they use "
         "is counted when it is back."
@@ -71,7 +71,7 @@ def warning_text(standing: Standing, threshold: int, now: int, zone: tzinfo) -> 
 
 
 def uncounted_text(standing: Standing, *, silent: bool = False) -> str | None:
-    """What was spent without being counted, None when that is nothing. `silent`: also a turn without any report."""
+    """The spend that was not counted; None if there is none. `silent`: also a turn without any report."""
     parts = [amount_text(money) for money in standing.not_counted]
     if standing.unpriced:
         held = ", beyond what they held" if standing.account.budget.on_unpriced == "estimate" else ""
@@ -146,7 +146,7 @@ def _how_to_get_more(standing: Standing) -> str:
 
 
 def _for_whom(account: Account) -> str:
-    """The user who types it is known; the agent's name and its project are known only here."""
+    """The command knows the user who types it; the agent's name and project must be options."""
     per = account.budget.per
     return f" --for-{per}={_quoted(account.value)}" if account.value and per not in (None, "user") else ""
 

@@ -1,6 +1,6 @@
-"""Whether budgets let a prompt go, what it holds meanwhile, and what a running turn has coming when it costs more.
+"""Whether budgets admit a prompt, what it holds while it runs, and what happens to a running turn that costs more.
 
-Decides on standings as they are given: a ledger gives them, and keeps the holds, in one transaction.
+Decides on given standings: a ledger reads them, and stores the holds, in one transaction.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _WHEN_EXHAUSTED: dict[str, Decision] = {"enforce": "deny", "warn": "warn", "shad
 
 
 class Verdict(Struct, frozen=True):
-    """What all budgets say together. `holds` are amounts above 0 in the unit of their account, none when refused.
+    """The decision of all budgets together. `holds` are amounts above 0 in the unit of their account, none if refused.
 
-    `binding` is the account to name in a refusal, None when admitted. `decisions` say for each account what it said
-    by itself: one that had nothing against a prompt which another refused counts "allow".
+    `binding` is the account to name in a refusal, None if admitted. `decisions` has the decision of each account by
+    itself: "allow" for an account that did not object to a prompt which another one refused.
     """
 
     binding: Standing | None
@@ -36,7 +36,7 @@ class Verdict(Struct, frozen=True):
 
 
 def decide(standings: Sequence[Standing], sizes: Sequence[HoldSize], *, unpriced: bool = False) -> Verdict:
-    """Admit when no enforcing account is against it; `sizes` belong to `standings` one by one.
+    """Admit if no enforcing account objects; `sizes` belong to `standings` one by one.
 
     `unpriced`: the turn's cost will not be known, its model having no price. With `on_unpriced = "deny"` a budget of
     money is then against it.
@@ -66,10 +66,10 @@ def denies_unpriced(account: Account) -> bool:
 
 
 def mid_turn(standing: Standing, own_hold: int, so_far: int) -> MidTurn:
-    """What `on_exceed` wants of a running turn that has cost `so_far`; `standing.held` includes its `own_hold`.
+    """What `on_exceed` demands of a running turn that has cost `so_far`; `standing.held` includes its `own_hold`.
 
-    Within its hold a turn is never stopped: that much was promised, also when the limit was lowered since. Beyond it
-    the turn may use what is left, but not what other turns hold.
+    A turn within its hold is never stopped, even if the limit was lowered since. Beyond its hold it may use what is
+    left, but not what other turns hold.
     """
     budget = standing.account.budget
     beyond = so_far - own_hold
@@ -79,7 +79,7 @@ def mid_turn(standing: Standing, own_hold: int, so_far: int) -> MidTurn:
 
 
 def _binds_until(standing: Standing) -> float:
-    """The user is told of the budget that will be in the way longest; of equal ones the first."""
+    """A refusal names the budget that will refuse for the longest time; of equal ones the first."""
     account = standing.account
     if account.resets_at is not None:
         return account.resets_at

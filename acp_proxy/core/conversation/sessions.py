@@ -1,4 +1,4 @@
-"""What is known of the sessions of a connection: their open turns, their models, what they are called."""
+"""The sessions of a connection: their open turns, models and titles."""
 
 from __future__ import annotations
 

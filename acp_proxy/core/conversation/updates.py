@@ -1,4 +1,4 @@
-"""What an agent tells with `session/update`: events, and counts of what is nothing but text."""
+"""Reads `session/update`: events, and counts of updates that are only text."""
 
 from __future__ import annotations
 

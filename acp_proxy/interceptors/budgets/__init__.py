@@ -1,7 +1,7 @@
-"""Enforces budgets: a prompt goes when the ledger holds what it may cost, and a running turn ends as `on_exceed` says.
+"""Enforces budgets: a prompt is sent once the ledger holds (reserves) its likely cost; `on_exceed` ends a running turn.
 
-It never books anything: rows are the recorder's, and settle what was held. All it asks the ledger it asks in the
-worker's thread; only a prompt waits for the answer, for a bounded time.
+Never books: the recorder appends rows, and these settle holds. All queries run in the worker's thread; only a prompt
+waits for the answer, for a bounded time.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _SOME = Usage(input=1, output=1)
 
 
 class Origins(Protocol):
-    """Who and where a session's rows are booked to: the recorder, so that it is the same in rows and holds."""
+    """The origin of a session's rows. The recorder implements it, so that rows and holds have the same one."""
 
     def origin_of(self, session: str) -> Origin: ...
 
@@ -159,13 +159,13 @@ class Budgets(Interceptor):
         return verdict
 
     def _may_begin_a_turn(self, request: Request, session: str) -> bool:
-        """What is said into a turn that runs is part of it. Otherwise it would begin one without a hold."""
+        """A message into a running turn is part of that turn. Without such a turn it would begin one without a hold."""
         if request.method == acp.PROMPT:
             return acp.may_name_session(request.params)
         return acp.sets_to_work(request.method, request.params) and not self._stops.runs(session)
 
     async def _origin(self, session: str) -> Origin:
-        """The project may still be looked for; the ledger is to have some of the time, too."""
+        """The project may not be known yet; the wait for it must leave time for the ledger."""
         if any(budget.per == "project" or budget.scope.project for budget in self._rules.budgets):
             return await self._origins.origin_when_known(session, self._rules.timeout / 2)
         return self._origins.origin_of(session)
@@ -230,7 +230,7 @@ class Budgets(Interceptor):
         return self._stops.judge(running, event)
 
     def _foresee(self, running: Running, event: ContextChanged) -> None:
-        """What the agent tells is what will be booked, unless the user has set the model's price."""
+        """The agent's own cost will be booked, unless the user has configured the model's price."""
         told = partial(self._turns.costs.of, event.session)
         if told() and not self._rules.price(event.state.model, _SOME, event.at).configured:
             self._warnings.foresee(running.with_spend(told))
@@ -250,7 +250,7 @@ class Budgets(Interceptor):
         return [*crossed, *self._warnings.uncounted(running, entry, self._rules.process)]
 
     def _settle(self, running: Running, entry: Entry) -> None:
-        """When the row is in the ledger, which it was given first, nothing is held any more."""
+        """The row was handed to the ledger before; once it is appended, nothing is held any more."""
         loop = asyncio.get_running_loop()
 
         def settled(ledger: BudgetLedger) -> None:

@@ -1,7 +1,4 @@
-"""Questions to the ledger that a prompt waits for: each for a bounded time, and for a while none after failures.
-
-Such a pause is what others call a circuit breaker.
-"""
+"""A circuit breaker for queries to the ledger that a prompt waits for: each has a timeout, and failures pause them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users get to see of budgets, in the form that their client shows: answers, notices, the agent's messages."""
+"""Messages of budgets to the user, in a form that the client shows: responses, notices, or messages of the agent."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The heartbeat of a process while a turn of it runs: every few seconds it tells the ledger that it lives.
+"""The heartbeat of a process with a running turn: every few seconds it renews its holds in the ledger.
 
-With each beat it learns how budgets stand by now. No timer runs while nothing is held.
+Each heartbeat also reads the current standings of budgets. No timer runs while nothing is held.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What budgets have the ledger keep beside rows: decisions, notices, and that a hold is let go. Waits for nothing."""
+"""Writes of budgets to the ledger other than rows: decisions, notices, and released holds. Waits for nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LedgerWrites:
         self._worker.do(lambda ledger: ledger.outbox.note([notice]))
 
     def release(self, turn: str) -> None:
-        """It used nothing, and never will. After what was asked before, so that nothing of it stays held."""
+        """Release the holds of a turn that used nothing and never will. Runs after earlier jobs, so no hold stays."""
         running = self._turns.forget(turn)
         if running is not None:
             organisation = running.origin.organisation

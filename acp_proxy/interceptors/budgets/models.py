@@ -1,4 +1,4 @@
-"""Which model a session uses, and whether its agent tells what that costs: as far as it is known by now."""
+"""The model that a session uses, and whether the agent reports its cost, as far as known."""
 
 from __future__ import annotations
 

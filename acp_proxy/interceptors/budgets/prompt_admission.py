@@ -1,4 +1,4 @@
-"""Decides on a prompt: it may go when the ledger holds what it may cost, or as `on_unavailable` says without one."""
+"""Decides on a prompt: the ledger must hold its likely cost; without a ledger `on_unavailable` decides."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from acp_proxy.text.times import zone_info
 
 
 class PromptAdmission:
-    """Of one connection. Called in the event loop; what is asked of the ledger is asked in its own thread."""
+    """For one connection. Called in the event loop; queries to the ledger run in its own thread."""
 
     def __init__(
         self,
@@ -73,9 +73,9 @@ class PromptAdmission:
         return self._messages.refuse(session, binding.account, text)
 
     def _without_ledger(self, running: Running, unpriced: str | None) -> Refusal | Admitted:
-        """What `on_unavailable` says: go, stay, or go with what this process holds already.
+        """What `on_unavailable` says: send, refuse, or send within what this process holds already.
 
-        That a model has no price is known without the ledger.
+        A model without a price is known without the ledger.
         """
         now = self._clock()
         opened: list[Account] = []
@@ -108,6 +108,6 @@ class PromptAdmission:
                 yield self._messages.say(session, account, unchecked_text(account), first=True)
 
     def _hold(self, running: Running, held: Held) -> None:
-        """The ledger's answer, which may come when the prompt has gone without it."""
+        """The ledger's answer, which may arrive after the prompt was sent without it."""
         running.held = {account.key: amount for account, amount in held.verdict.holds}
         running.standings = held.standings

@@ -1,4 +1,4 @@
-"""What budgets are configured, and what the catalog knows: given to everything in this room."""
+"""The configured budgets and the catalog, as all modules of this package need them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Prompts that were admitted, until the ledger has their rows: what they hold, and what they have cost so far.
+"""Admitted prompts until the ledger has their rows: what they hold, and what they have cost so far.
 
-Knows no ledger. What ended turns held and did not use is the lease that prompts may go on while the ledger is out of
-reach: the ledger still sets it aside for this process.
+Knows no ledger. The lease is what ended turns held and did not use: the ledger still holds it for this process, so
+prompts may use it while the ledger is unavailable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from acp_proxy.core.scope import Scope
 
 
 class Exceeded(Struct, frozen=True):
-    """What a running turn has coming, and the account that says so, with what the turn adds to it."""
+    """What `on_exceed` demands of a running turn, with the account that demands it and what the turn adds to it."""
 
     verdict: MidTurn
     standing: Standing
@@ -47,7 +47,7 @@ class Running(Struct):
     stopped: MidTurn = "nothing"
 
     def charge(self, entry: Entry, process: str | None) -> Mapping[str, int]:
-        """Add a row that the turn caused; what it charges. What the turn held, only its own row may."""
+        """Add a row that the turn caused; returns its charge. Only the turn's own row may be charged what it held."""
         held = self.held if entry.id == self.id else {}
         amounts = {
             account.key: charge(account, self.origin, entry, hold=held.get(account.key, 0), process=process)
@@ -76,7 +76,7 @@ class Running(Struct):
 
     @property
     def may_be_stopped(self) -> bool:
-        """Whether any account would end it, were it used up."""
+        """Whether any account would end the turn if it were used up."""
         return any(standing.account.budget.stops_turns for standing in self.standings)
 
     def exceeded(self, so_far: Callable[[Account], SoFar]) -> Exceeded | None:
@@ -94,7 +94,7 @@ class Running(Struct):
 
 
 def _with_rows(told: SoFar, rows: int) -> SoFar:
-    """Costs that the agent told are beside those of rows; what its contexts prove may be the same."""
+    """Costs that the agent reported are added to those of rows; a lower bound by contexts may overlap with rows."""
     if told.estimated and told.amount >= rows:
         return told
     return SoFar(rows if told.estimated else told.amount + rows)
@@ -152,7 +152,7 @@ class Turns:
                 other.beside.update(amounts)
 
     def lease(self, account: str, now: int) -> int:
-        """What this process holds in the ledger for the account, and no turn of it may still use."""
+        """What this process holds in the ledger for the account, and no running turn may still use."""
         left = 0
         for turn in self._turns.values():
             if turn.ended:

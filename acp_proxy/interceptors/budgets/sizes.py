@@ -1,4 +1,4 @@
-"""How much prompts hold: by what such turns took lately, which is read after each turn and kept in memory."""
+"""The size of holds, from the usage of recent turns, which is read after each turn and kept in memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Ends a running turn as `on_exceed` says, by the best that is known of it so far; only while it surely runs.
+"""Ends a running turn as `on_exceed` says, by the best figure known so far, and only while it certainly runs.
 
-What it goes by is never booked. A cancellation concerns a whole session: none is sent when the turn's last message is
-here, nor while another prompt waits in the session, which it would hit as well.
+That figure is never booked. A cancellation affects the whole session, so none is sent once the turn's last message has
+arrived, or while another prompt waits in the session.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Stops:
         return bool(self._open.get(session))
 
     def judge(self, running: Running, event: ContextChanged) -> Sequence[Effect]:
-        """What the turn has coming, now that the agent told something; each step of it once a turn."""
+        """Apply `on_exceed` after the agent has reported something; each step once per turn."""
         if self._over or event.done or event.session in self._ending or running.stopped == "cancel":
             return ()
         if not running.may_be_stopped:
@@ -99,7 +99,7 @@ class Stops:
         ]
 
         def so_far(account: Account) -> SoFar:
-            """With several models it is unknown which one used it: the lowest price is proven."""
+            """With several models it is unknown which one used the tokens: only the lowest price is a lower bound."""
             told = self._turns.costs.of(event.session, account.filter.scope)
             charges = [charge_so_far(account, told, model, least, priced) for model, priced in prices]
             return min(charges, key=lambda charge: charge.amount)

@@ -1,8 +1,8 @@
-"""Tells users that a threshold of a budget is reached: once in each window, whichever process of whichever machine.
+"""Warns users that a threshold of a budget is reached: once per window, over all processes and machines.
 
-Who may tell is the ledger's to say. Only what a turn's last line brings cannot wait for it: that is told at once, and
-then claimed, so that two turns which end in the same moment may both tell. That a budget does not count everything is
-told once in each window to each user, and once to the log.
+The ledger decides which process warns. Only the figures in a turn's last line cannot wait for that: they are announced
+at once and claimed afterwards, so two turns that end at the same moment may both warn. That a budget does not count
+everything is reported once per window to each user, and once in the log.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Warnings:
                     self._claims[key] = "ours" if ours else "done"
 
     def on_admission(self, session: str, standings: Iterable[Standing]) -> Iterator[Send]:
-        """What is to be told before the agent begins."""
+        """The warnings to show before the agent begins."""
         for standing in standings:
             ours = [percent for percent in standing.crossed(0, standing.spent) if self._claimed(standing, percent)]
             if ours:
@@ -72,7 +72,7 @@ class Warnings:
                 yield self._messages.say(session, standing.account, text, first=True)
 
     def foresee(self, spends: Iterable[tuple[Standing, int]]) -> None:
-        """In mid-turn: ask for what is crossed, so that it is known who tells when the turn ends."""
+        """In mid-turn: claim crossed thresholds, so that the answer is known when the turn ends."""
         for standing, spend in spends:
             for percent in standing.crossed(standing.spent, standing.spent + spend):
                 key = (standing.account.notice_key, percent)
@@ -81,7 +81,7 @@ class Warnings:
                     self._worker.do(self._claiming(_after(standing, spend), percent))
 
     def at_turn_end(self, session: str, spends: Iterable[tuple[Standing, int]]) -> Sequence[Send]:
-        """What the turn crossed, before the line that ends it."""
+        """The thresholds that the turn crossed, before the line that ends it."""
         said: list[Send] = []
         for before, spend in spends:
             after = _after(before, spend)
@@ -119,7 +119,7 @@ class Warnings:
             self._warn("budget.not_counted", budget=account.budget.name, error=text)
 
     def _claimed(self, standing: Standing, percent: int, *, at_once: bool = False) -> bool:
-        """Whether it is ours to tell now; then it is done."""
+        """Whether this process is to warn now; it then counts as done."""
         key = (standing.account.notice_key, percent)
         claim = self._claims.get(key)
         if claim == "done" or (claim != "ours" and not at_once):
@@ -142,7 +142,7 @@ class Warnings:
         return claim
 
     def _announce(self, ledger: BudgetLedger, standing: Standing, percent: int, at: int) -> bool:
-        """Whether it is ours to tell the user. For people elsewhere the highest that is reached is noted."""
+        """Whether this process is to warn the user. A notice for webhooks has the highest threshold reached."""
         highest = percent == max(standing.crossed(0, standing.spent))
         notice = threshold_reached(standing, percent, at) if highest else None
         return ledger.announce(standing.account, percent, notice)

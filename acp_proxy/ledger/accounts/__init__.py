@@ -1,1 +1,1 @@
-"""What budgets stand on: what each account has spent, what is held on it, and who may go on."""
+"""The accounts behind budgets: the spend and holds of each account, and the decision on a turn."""

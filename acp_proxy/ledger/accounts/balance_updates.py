@@ -1,7 +1,7 @@
-"""How balances come about: the first hold that misses one makes it from totals or rows. From then on each append adds
-its rows to every balance that counts them, in the same transaction and whatever budgets it knows itself.
+"""Creates and updates balances. The first hold that needs a missing balance computes it from totals or rows. From then
+on each append adds its rows to every balance that counts them, in the same transaction, even without own budgets.
 
-Where writers do not come one after the other that is put off (`pending_rows.py`). Nothing is ever taken from a sum.
+On PostgreSQL, where writers are concurrent, that is deferred (`pending_rows.py`). Nothing is subtracted from a sum.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _REPLACE = f"{_CHANGE}, kept_until = excluded.kept_until"
 
 
 def make(run: Run, accounts: Iterable[Account], now: int, dialect: Dialect) -> None:
-    """Make the balances of accounts anew, and delete those that will not be read again. Needs the lock."""
+    """Recompute the balances of accounts, and delete balances that will not be read again. Needs the lock."""
     for account in accounts:
         if kept := kept_of(account):
             organisation, total = organisation_of(account), _added_up(run, account, kept, dialect)
@@ -44,7 +44,7 @@ def make(run: Run, accounts: Iterable[Account], now: int, dialect: Dialect) -> N
 
 
 def _added_up(run: Run, account: Account, kept: Kept, dialect: Dialect) -> Spent:
-    """All that is spent but what is still to be added, both of one moment."""
+    """All spend except rows that are still pending, read in one snapshot."""
     total, later = Spent(), Spent()
     if parts := list(spent(0, account, kept.bounds, dialect)):
         for found in run(*together([*parts, *unsummed(1, account, kept, dialect)])):
@@ -54,7 +54,7 @@ def _added_up(run: Run, account: Account, kept: Kept, dialect: Dialect) -> Spent
 
 
 class Concerned(Struct, frozen=True):
-    """Rows of an organisation by the `Kept.whose` of sums that may count them, and how those sums are found."""
+    """An organisation's rows by the `Kept.whose` of the sums that may count them, and how to find these sums."""
 
     organisation: str
     by_whose: Mapping[str, Sequence[Row]]
@@ -62,7 +62,7 @@ class Concerned(Struct, frozen=True):
 
 
 def concerned(rows: Iterable[Row]) -> list[Concerned]:
-    """Made before the transaction, for others wait while it goes on."""
+    """Computed before the transaction, because other writers wait for the transaction."""
     by_organisation: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         by_whose = by_organisation.setdefault(row.origin.organisation, {})
@@ -78,7 +78,7 @@ def _finding(organisation: str, names: Sequence[str]) -> Iterator[Statement]:
 
 
 def add(run: Run, rows: Iterable[Concerned]) -> None:
-    """Add rows that are new to all sums that count them."""
+    """Add new rows to all sums that count them."""
     for each in rows:
         changed = []
         for whose, what, until, text in execute(run, each.finding):
@@ -100,7 +100,7 @@ def add(run: Run, rows: Iterable[Concerned]) -> None:
 
 
 def forget(run: Run) -> None:
-    """All balances. No other process may write meanwhile."""
+    """Delete all balances. No other process may write meanwhile."""
     run("DELETE FROM kept_sum", ())
 
 
@@ -141,7 +141,7 @@ def _asked_for(unit: str, total: Spent) -> Spent:
 
 
 def _until(account: Account, kept: Kept, now: int) -> int:
-    """When it is not read any more, as far as that can be known."""
+    """The time from which a balance will not be read any more, if known."""
     end = kept.bounds.end
     if account.moves and kept.bounds.start is not None:
         end = kept.bounds.start + account.budget.window.hours * HOUR

@@ -1,6 +1,6 @@
-"""Sums that are kept: what an account has spent, found by a hold in one step, however many share its budget.
+"""Balances: a kept sum of an account's spend, so that a hold reads one row however many share the budget.
 
-Which sum an account is read from; `balance_updates.py` makes them. One that is not there is no fault.
+This module finds the balance of an account; `balance_updates.py` computes it. A missing balance is no error.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _UNSUMMED = "unsummed u JOIN turn t ON t.org_id = u.org_id AND t.id = u.turn CRO
 
 
 class Kept(Struct, frozen=True):
-    """The sum that an account is read from, together with the rows of an `edge`, where its window moves."""
+    """The sum of an account; for a rolling window, the rows of an `edge` are added to it."""
 
     whose: str  # values that rows must have, as JSON
     what: str  # a `What`, as JSON: two budgets of one name may differ in it
@@ -65,7 +65,7 @@ class What(Struct, frozen=True):
 
 
 def kept_of(account: Account) -> Kept | None:
-    """None for an account of which no sum is kept, as that of a single turn."""
+    """None for an account without a kept sum, such as that of a single turn."""
     where = account.filter.where[1:] or _named(account.filter.scope)
     if tuple(dimension for dimension, _ in where) not in _ALL:
         return None
@@ -127,7 +127,7 @@ def unsummed(index: int, account: Account, kept: Kept, dialect: Dialect) -> Iter
 
 
 def spent_of(text: str) -> Spent | None:
-    """None for JSON that cannot be decoded: then the balance counts as missing."""
+    """None for invalid JSON: the balance then counts as missing."""
     try:
         return json_decoder(Spent).decode(text)
     except msgspec.MsgspecError:

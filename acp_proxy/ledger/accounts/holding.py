@@ -1,4 +1,4 @@
-"""Holds in SQL: taken and counted within the transaction that decided, gone in the one that appends the turn's row."""
+"""Holds (reservations) in SQL: inserted in the transaction that decides, deleted in the one that appends the row."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Terms(Struct, frozen=True, omit_defaults=True):
 
 
 class Taking:
-    """A prompt that wants to hold. What needs no standings is made before the transaction, which others wait for."""
+    """The hold of one prompt. Computes what it can before the transaction, because other writers wait for that."""
 
     def __init__(
         self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], until: int, *, unpriced: bool
@@ -93,13 +93,13 @@ def counting(decided: Iterable[tuple[Account, Decision]]) -> list[Insert]:
 
 
 def granting(grant: Grant) -> list[Insert]:
-    """That more is allowed, counted as a decision of the budget."""
+    """Insert a grant, and count it as a decision of the budget."""
     key = (grant.organisation, grant.layer, grant.budget, grant.value or "", "grant")
     return [("decision", [(*key, 1)], _COUNT)]
 
 
 def settle(run: Run, rows: Sequence[Row]) -> list[EndedTurn]:
-    """End the holds of turns that have their rows now: those that were open until now, by their ids."""
+    """Delete the holds of turns whose rows were appended. Returns the turns that were open until now."""
     # Of several with one id the first, as is written.
     by_turn = {(row.origin.organisation, row.entry.id): row for row in reversed(rows)}
     ended: list[EndedTurn] = []

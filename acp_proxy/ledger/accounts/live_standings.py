@@ -1,4 +1,4 @@
-"""How accounts stand now; what a dead process still holds is booked first. Who has no budget imports none of it."""
+"""The current standings of accounts; holds of dead processes are booked first. Not imported without a budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOGETHER = 50  # accounts: a statement of SQLite has at most 500 parts, and an 
 def live_standings(
     read: Read, accounts: Sequence[Account], now: int, dialect: Dialect, settle_dead: Callable[[int], object]
 ) -> list[Standing]:
-    """One by one; accounts of one organisation stand together."""
+    """One standing per account; accounts of one organisation must be adjacent."""
     found = _found(read, accounts, now, dialect)
     if (found.expired or any(each.held for each in found.standings)) and _any_owner_gone(read, accounts):
         # On a standby, or for a role that only reads, it stays held until who writes books it.

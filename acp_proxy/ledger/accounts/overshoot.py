@@ -1,7 +1,7 @@
-"""How far turns went beyond what their budgets allowed, counted once a turn: in the transaction that ends its holds.
+"""Overshoot: how far turns exceeded limits and grants, counted once per turn, in the transaction that ends its holds.
 
-Of a turn at most its own charge counts, so that all of them together are never more than what was overspent. A turn
-that went without the ledger, as `on_unavailable` allows, ended no holds and is not counted.
+A turn counts with at most its own charge, so the sum never exceeds what was overspent. A turn that ran without the
+ledger, as `on_unavailable` permits, has no holds to end and is not counted.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Lock = Callable[[Run, Sequence[Account]], None]
 class EndedTurn(Struct, frozen=True):
     """A turn whose row was just appended. `accounts` are those it was admitted under, as `written`.
 
-    If it is not `watched`, and stayed within its holds, then so did everything else that its accounts had to bear.
+    If it is not `watched`, and stayed within its holds, then its accounts cannot have been overshot.
     """
 
     row: Row
@@ -72,10 +72,10 @@ def written(accounts: Sequence[Account]) -> str:
 
 
 def watch(run: Run, organisation: str, found: Found, holds: Sequence[tuple[Account, int]], dialect: Dialect) -> bool:
-    """Whether a turn with these holds has to be watched; because of some, all that are open are from now on.
+    """Whether the overshoot of a turn with these holds must be computed; some holds make this true of all open turns.
 
-    It need not be while no more is spent and held than is allowed, by one limit, in one interval and for good: grants
-    end, and holds expire whose turns go on. Where writers do not come one after the other, everything is watched.
+    Not needed while spend and holds stay within one unchanged limit in one interval without end: grants end, and holds
+    of running turns may expire. On PostgreSQL, where writers are concurrent, every turn is watched.
     """
     if not dialect.serial:
         return True
@@ -92,7 +92,7 @@ def _watch_all(run: Run, organisation: str, dialect: Dialect) -> None:
 
 
 def count(run: Run, turns: Sequence[EndedTurn], rows: Iterable[Row], dialect: Dialect, lock: Lock) -> None:
-    """Add what turns charge beyond the limits and grants of their accounts, as these stand with the rows of all.
+    """Add what turns charge beyond the limits and grants of their accounts, with all rows included.
 
     `rows` are all that are new, also those that held nothing.
     """
@@ -134,7 +134,7 @@ def _written(account: Account) -> str:
 
 
 def _short(value: object) -> object:
-    """Without what is as it is by default: for a row of a kilobyte each hold and each settle writes two pages more."""
+    """Without default values: with a row of a kilobyte, each hold and each settle would write two more pages."""
     if isinstance(value, tuple):
         return [_short(each) for each in value]
     if not isinstance(value, Struct):
@@ -147,7 +147,7 @@ def _short(value: object) -> object:
 
 @lru_cache(maxsize=64)
 def _read(accounts: str | None) -> Sequence[Account]:
-    """None where another version of acp-proxy wrote what this one does not know."""
+    """None if another version of acp-proxy wrote something that this one does not know."""
     try:
         return json_decoder(tuple[Account, ...]).decode(accounts or "[]")
     except msgspec.MsgspecError:
@@ -155,12 +155,12 @@ def _read(accounts: str | None) -> Sequence[Account]:
 
 
 def _close(standings: Iterable[Standing]) -> bool:
-    """Whether one may be beyond its limit when all that is held is spent."""
+    """Whether some account may exceed its limit if all holds are spent."""
     return any(standing.left < 0 for standing in standings)
 
 
 def _standings(run: Run, accounts: Sequence[Account], turn: EndedTurn, dialect: Dialect) -> list[Standing]:
-    """By the grants of the moment when the turn ended, though its row may come much later."""
+    """With the grants in force when the turn ended, even if its row arrives much later."""
     if not accounts:
         return []
     at = turn.row.entry.ended_at

@@ -1,8 +1,8 @@
-"""Rows that no kept sum has yet, where those who write do not come one after the other.
+"""Rows that are in no kept sum yet. Only on PostgreSQL, where writers are concurrent.
 
-An append notes its rows here without waiting; a read counts them beside the balance, in one statement.
-Now and then one adds all of them to the sums that count them, under a lock that who makes a sum takes as well. So at
-each moment a row is either here or in every sum that counts it.
+An append records its rows here without waiting; a read adds them to the balance, in one statement. Occasionally a
+writer adds all of them to the sums that count them, under the lock that recomputing a sum takes, too. So at each
+moment a row is either here or in every sum that counts it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _MOST_AT_ONCE = 200
 
 
 def note(run: Run, rows: Iterable[Row]) -> list[str]:
-    """Leave rows that are new for later; organisations for which later is as soon as these are committed."""
+    """Record new rows. Returns the organisations whose pending rows are due as soon as these are committed."""
     noted = sorted((row.origin.organisation, row.entry.id) for row in rows)
     insert(run, "unsummed", noted)
     return sorted({organisation for organisation, turn in noted if is_due(turn)})
 
 
 def is_due(turn: str) -> bool:
-    """Whether all are added up after this row. Told by its id: to count them would set writers against each other."""
+    """Whether pending rows are due after this row. The row's id decides: a counter would make writers conflict."""
     return crc32(turn.encode()) % _EVERY == 0
 
 
 def add_up(run: Run, organisation: str) -> None:
-    """Add them to all balances that count them. Needs the lock, as making a balance does."""
+    """Add pending rows to all balances that count them. Needs the lock, as recomputing a balance does."""
     turns = [turn for (turn,) in run("DELETE FROM unsummed WHERE org_id = ? RETURNING turn", (organisation,))]
     if not run("SELECT 1 FROM kept_sum WHERE org_id = ? LIMIT 1", (organisation,)):
         return

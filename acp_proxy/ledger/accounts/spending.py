@@ -1,6 +1,6 @@
-"""What the rows that an account counts add up to, in SQL. Writes nothing.
+"""The spend of an account in SQL: the sum of the rows that it counts. Writes nothing.
 
-From running totals where they tell its dimensions apart, else from rows.
+Uses running totals if they have the account's dimensions, else rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TOKENS = "{0}.input + {0}.cached_read + {0}.cached_write + {0}.output + {0}.tho
 
 
 class Spent(Struct, omit_defaults=True):
-    """A sum over rows; of what an account's unit does not ask for nothing is said."""
+    """A sum over rows; fields that the account's unit does not need are not set."""
 
     nano: dict[str, int] = field(default_factory=dict)  # by currency
     tokens: int = 0
@@ -54,7 +54,7 @@ class Spent(Struct, omit_defaults=True):
         self.untold += other.untold * times
 
     def _add(self, currency: str, nano: int) -> None:
-        """Rows of earlier versions have the agent's spelling of a currency."""
+        """Rows of earlier versions have the currency as the agent spelled it."""
         code = currency_code(currency)
         self.nano[code] = self.nano.get(code, 0) + nano
 
@@ -87,7 +87,7 @@ def _may_be_several(models: Sequence[str]) -> bool:
 
 
 def together(parts: Iterable[Statement]) -> Statement:
-    """Several questions as one, of one moment."""
+    """Several queries as one statement, so that they see one snapshot."""
     some = list(parts)
     return " UNION ALL ".join(sql for sql, _ in some), [value for _, values in some for value in values]
 

@@ -1,6 +1,6 @@
-"""How accounts stand, asked in one statement: one moment shows a turn as held or as spent, never as both or neither.
+"""Standings of accounts, read in one statement: its snapshot has a turn as held or as spent, never as both or neither.
 
-Spend comes from sums that are kept, and for accounts that have none from totals and rows.
+Spend comes from kept sums (balances), or for accounts without one from totals and rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from acp_proxy.ledger.statements import Run, Statement
 
 
 class Found(Struct):
-    """What the ledger knows of some accounts at one moment."""
+    """The state of some accounts at one moment."""
 
     standings: list[Standing]
     own: dict[str, int] = field(default_factory=dict)  # what the turn that asks holds already, by account
@@ -42,7 +42,7 @@ _WITHIN = "(CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
 
 
 class Question:
-    """For accounts of one organisation: made before the transaction in which it is asked, for others wait meanwhile.
+    """A query for accounts of one organisation, built before its transaction, because other writers wait for that.
 
     `now` is when grants must be in force, and holds that expired by then, or by `expired_at`, do not count.
     """
@@ -61,7 +61,7 @@ class Question:
         self._quick = self._asked(range(len(accounts)))
 
     def ask(self, run: Run, make: Callable[[Run, list[Account]], None] | None = None) -> Found:
-        """`make` keeps sums that are missing, where the transaction may write."""
+        """`make` stores missing sums, if the transaction may write."""
         found, missing = self._ask_for_kept(run)
         if missing and make:
             make(run, missing)

@@ -1,1 +1,1 @@
-"""What survives a `kill -9`: rows that no ledger has yet, whose they are, and who takes them over."""
+"""Journals, which survive a `kill -9`: rows that no ledger has yet, their owners, and their recovery."""

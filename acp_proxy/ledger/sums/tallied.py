@@ -1,4 +1,4 @@
-"""What a ledger tells metrics: sums since it began, whose reading costs the same however many rows there are.
+"""Sums for metrics since the ledger was created. The cost of reading them does not depend on the number of rows.
 
 Nothing that is read here ever falls, but for sessions that are active.
 """

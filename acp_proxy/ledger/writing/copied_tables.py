@@ -1,4 +1,4 @@
-"""What budgets keep beside rows: grants, what was announced, and what turns were charged beyond their rows.
+"""Tables of budgets that a copy needs in addition to rows: grants, announcements, and surcharges of turns.
 
 Only ever appended, so that it can be copied from one ledger to another as it is.
 """

@@ -22,7 +22,7 @@ _SESSIONS = 10_000  # of which it is remembered how they stand
 
 
 class Copied(Struct, frozen=True):
-    """What the other one did not have yet, and how many rows were read."""
+    """How many rows and grants were new to the target, and how many rows were read."""
 
     rows: int
     grants: int
