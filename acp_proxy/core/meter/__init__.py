@@ -248,7 +248,7 @@ class Meter:
         if event.turn is not None:
             moved = account.reader.hear(event, account.model)
             if (subagent := dialects.subagent_result(event)) is not None:
-                account.observed.subagents.add_result(subagent)
+                account.observed.subagents_seen().add_result(subagent)
             if moved:
                 return [self._changed(account, event.at)]
         return []
@@ -273,7 +273,7 @@ class Meter:
         if event.turn is None:
             return self._booked_between(account, event.at, reading.usage, "subagent" if call.subagent else None)
         if call.subagent is not None:
-            account.observed.subagents.add_call(call.subagent, reading.usage)
+            account.observed.subagents_seen().add_call(call.subagent, reading.usage)
         else:
             account.reader.add_call(reading)
         return [self._changed(account, event.at)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct, field
 
 from acp_proxy.core.meter.session_context import TurnContexts
@@ -17,8 +19,12 @@ class TurnObservations(Struct):
     switched: bool = False  # another one was chosen meanwhile
     left: tuple[str, ...] = ()  # in place of these
     context: TurnContexts = field(default_factory=TurnContexts)
-    subagents: Subagents = field(default_factory=Subagents)
+    subagents: Subagents | None = None  # as of most turns
     reported_cost: bool = False
+
+    def subagents_seen(self) -> Subagents:
+        self.subagents = self.subagents or Subagents()
+        return self.subagents
 
     def leave(self, model: str | None) -> None:
         self.switched = True
@@ -35,6 +41,6 @@ class Observation(Struct, frozen=True):
     paid: bool  # the agent's cost grew
     reported_cost: bool
     cost_resumed: bool  # ... and may have gone on from an earlier one
-    tells_cost: bool
+    tells_cost: Callable[[], bool]  # whether a cost of the agent's is still to come
     from_start: bool  # every turn of the session was seen
     others_open: bool  # another prompt waits

@@ -5,7 +5,7 @@ A row says where its figures come from and why. No token and no money is in two 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +23,7 @@ from acp_proxy.core.meter.model_rows import Share, Spread, merged, read_rows, sp
 from acp_proxy.core.meter.observations import TurnObservations
 from acp_proxy.core.meter.readers.reader import TurnUsage
 from acp_proxy.core.meter.session_account import SessionAccount
+from acp_proxy.core.meter.subagents import Subagents
 from acp_proxy.core.meter.turn_cost import Bill, Prices, computed_lines, turn_bill, unpaid_lines
 from acp_proxy.core.meter.turn_usage import turn_usage
 from acp_proxy.core.money import summed
@@ -185,7 +186,7 @@ class Rows:
         if calls is None:
             return ((model, usage),)
         own = self._by_call(account, calls) if len(calls) > 1 else ((model, sum((each for _, each in calls), NOTHING)),)
-        return merged([*own, *((own[0][0], each) for each in observed.subagents.calls.values())])
+        return merged([*own, *((own[0][0], each) for each in _calls_of(observed.subagents))])
 
     def _by_call(self, account: SessionAccount, calls: Sequence[Share]) -> tuple[Share, ...]:
         return merged((self._concrete(name, account), usage) for name, usage in calls)
@@ -259,10 +260,10 @@ def _overpriced(account: SessionAccount, bill: Bill) -> bool:
 def _beside(observed: TurnObservations, account: SessionAccount, parts: Spread) -> list[_Beside]:
     """Subagents first; what is left of the agent's rows then are titles, and subagents that nobody named."""
     told = observed.subagents
-    if not (parts.beside or told.results or told.calls):  # most turns
+    if not (parts.beside or told):  # most turns
         return []
     default = parts.own[0][0]
-    subagents = list(told.used(account.profile.overlap))
+    subagents = [] if told is None else list(told.used(account.profile.overlap))
     rows = []
     for model, usage, complete in subagents:
         detail = "" if complete else "the last of several model calls"
@@ -271,3 +272,7 @@ def _beside(observed: TurnObservations, account: SessionAccount, parts: Spread) 
     if side:
         rows.append(_Beside("side", side, detail="titles, subagents and the like, beyond the turn's own calls"))
     return rows
+
+
+def _calls_of(subagents: Subagents | None) -> Iterable[Usage]:
+    return () if subagents is None else subagents.calls.values()

@@ -132,7 +132,7 @@ class SessionAccount:
             bool(increase.amounts),
             observed.reported_cost,
             self.cost.resumed,
-            self.agent_tells_cost,
+            self._tells_cost,
             self.from_start,
             bool(self.open),
         )
@@ -237,6 +237,9 @@ class SessionAccount:
 
     @property
     def agent_tells_cost(self) -> bool:
+        return self._tells_cost()
+
+    def _tells_cost(self) -> bool:
         """Whether money that the agent has not reported yet is still to come: it knows prices, or may."""
         if self.profile.cost.counter == "turn":
             return False  # it comes with its turn, or never

@@ -79,8 +79,9 @@ class EachCallReader(TurnReader):
             self.told.hear(event, model)
         return super().hear(event, model)
 
-    def so_far(self, subagents: Subagents) -> Reading | None:
-        return Reading(sum(subagents.calls.values(), self.told.calls or NOTHING), self.told.lacking)
+    def so_far(self, subagents: Subagents | None) -> Reading | None:
+        beside = () if subagents is None else subagents.calls.values()
+        return Reading(sum(beside, self.told.calls or NOTHING), self.told.lacking)
 
     @property
     def calls_so_far(self) -> tuple[Share, ...]:

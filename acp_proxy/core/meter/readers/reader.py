@@ -142,7 +142,7 @@ class Reader:
         """What else an update tells of the turn that runs; whether the turn's counters moved."""
         return False
 
-    def so_far(self, subagents: Subagents) -> Reading | None:
+    def so_far(self, subagents: Subagents | None) -> Reading | None:
         """What was told of the turn that runs, at least; None where nothing is in mid-turn."""
         return None
 
@@ -160,11 +160,14 @@ class Reader:
 
     def end(self, ended: TurnEnded, seen: Observation, model: str | None) -> TurnUsage | None:
         """What the agent said of a turn; None when it said nothing that can be counted."""
-        waited, later = self._has_waited(ended) and not ended.behind, self._nothing_told(model)
-        if ended.behind:  # what was told is of the one that goes on
-            later, self.told = self.told, later
-        used = self._used(EndOfTurn(ended, seen, waited))
-        self.told = later
+        waited = self._has_waited(ended)
+        if not ended.behind:
+            used = self._used(EndOfTurn(ended, seen, waited))
+            self.told = self._nothing_told(model)
+            return used
+        told, self.told = self.told, self._nothing_told(model)  # what was told is of the one that goes on
+        used = self._used(EndOfTurn(ended, seen))
+        self.told = told
         return used
 
     def told_late(self, counters: Counters, booked: Usage) -> Usage:

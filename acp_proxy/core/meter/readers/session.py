@@ -89,7 +89,7 @@ class SessionReader(Reader):
         unsure = self.tokens.may_go_on(now)
         return since_last(self.tokens.advance(now), self.profile.overlap).usage, unsure
 
-    def so_far(self, subagents: Subagents) -> Reading | None:
+    def so_far(self, subagents: Subagents | None) -> Reading | None:
         now = self.told.cumulative
         return since_last(None if now is None else self.tokens.since(now), self.profile.overlap)
 

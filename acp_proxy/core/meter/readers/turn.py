@@ -64,11 +64,12 @@ class TurnReader(Reader):
         self.told.status = status
         return True
 
-    def so_far(self, subagents: Subagents) -> Reading | None:
+    def so_far(self, subagents: Subagents | None) -> Reading | None:
         return None if self.told.status is None else partition(self.told.status, self.profile.overlap)
 
     def begin(self, turn: Turn, at: int, model: str | None, *, alone: bool) -> None:
-        super().begin(turn, at, model, alone=alone)
+        if alone:
+            self.told = self._nothing_told(model)
         if at == turn.started_at:  # else it was asked for earlier, which only times tell
             self._begun[turn.id] = self.before
 

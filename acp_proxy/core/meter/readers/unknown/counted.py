@@ -44,7 +44,7 @@ class CountedTurn:
         call, judged = what_one_call_sends(session, self._before, now), Judged()
         if now.partition.total and not self._end.ended.model_usage:  # with rows a sudden growth is a retried stream
             judged = session.scope.judge(self._before, now, call, loaded=not seen.from_start, waited=self._end.waited)
-        known = seen.from_start or self._before is not None or session.tokens.last is not None or seen.tells_cost
+        known = seen.from_start or self._before is not None or session.tokens.last is not None or seen.tells_cost()
         settled = judged.cumulative or session.scope.settled
         if self._closed is not None and not settled and _may_have_gone_on(now, self._closed):
             return self._after_close(self._closed)
@@ -86,7 +86,7 @@ class CountedTurn:
         now, seen, last = self._now, self._seen, self._session.tokens.last
         if now.context is None:
             return True
-        if last is None and seen.tells_cost and not (seen.reported_cost and seen.cost_resumed):
+        if last is None and seen.tells_cost() and not (seen.reported_cost and seen.cost_resumed):
             return False  # a guess would be priced, and that would be taken off what the agent tells next
         return (last is None or covers(now.counters, last)) and not tells_its_call(now)
 

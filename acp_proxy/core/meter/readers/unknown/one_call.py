@@ -57,14 +57,14 @@ class OneCall(Struct, frozen=True):
 
 def known_turn(usage: Usage, calls: int, chars: int, context: int | None) -> Known:
     """`context` is what the agent told of it, if anything."""
-    if context is None or (calls > 1 and context <= 1.1 * usage.total):
+    if context is None or (calls > 1 and 10 * context <= 11 * usage.total):
         return Known(usage, calls, chars)
     return Known(usage, calls, chars, is_context_of(context, usage))
 
 
 def is_context_of(context: int, usage: Usage) -> bool:
     """Whether `context` is that of one call, which used so much, with its answer or without."""
-    return 0.9 * usage.prompt <= context <= 1.1 * usage.total
+    return 9 * usage.prompt <= 10 * context <= 11 * usage.total
 
 
 def one_call(

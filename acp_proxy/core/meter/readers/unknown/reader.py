@@ -54,7 +54,7 @@ class UnknownReader(UnknownSession):
         used = super()._used(end)
         if used is None and told.calls is not None and self._counters(end) is None:
             used = as_read(told.read(end.ended))
-        return told.with_models(used)
+        return used if told.calls is None else told.with_models(used)
 
     def _counters(self, end: EndOfTurn) -> Counters | None:
         told = self.told

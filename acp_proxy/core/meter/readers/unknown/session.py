@@ -50,10 +50,10 @@ class UnknownSession(TurnReader):
         self._closed = True
 
     def begin(self, turn: Turn, at: int, model: str | None, *, alone: bool) -> None:
-        if alone and self._closed and not self.profile.known:  # that counters fall where they may begin anew is no sign
-            self.before_close, self.before = self.before or self.before_close, None
-        if alone:
+        if alone and self._closed:
             self._closed = False
+            if not self.profile.known:  # that counters fall where they may begin anew is no sign
+                self.before_close, self.before = self.before or self.before_close, None
         super().begin(turn, at, model, alone=alone)
 
     def pass_by(self, ended: TurnEnded) -> None:
