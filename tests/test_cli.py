@@ -256,10 +256,8 @@ def test_a_limit_leaves_lines_out_and_says_how_many_but_nothing_of_the_total(mac
     every = machine.answer("report", "--by", "turn")
     *lines, total, empty, note = machine.answer("report", "--by", "turn", "--limit", "1").splitlines()
     assert [*lines, total] == [*every.splitlines()[:2], every.splitlines()[-1]]
-    assert (empty, note) == ("", "Not shown: 2 more, which are in the total.")
-    assert machine.answer("report", "--limit", "2", "--by", "turn").endswith(
-        "\nNot shown: 1 more, which is in the total.\n"
-    )
+    assert (empty, note) == ("", "2 more not shown")
+    assert machine.answer("report", "--limit", "2", "--by", "turn").endswith("\n1 more not shown\n")
     assert machine.answer("report", "--by", "turn", "--limit", "3") == every
     as_json = json.loads(machine.answer("report", "--by", "turn", "--limit", "1", "--json"))
     assert (len(as_json["rows"]), as_json["omitted"], as_json["total"]["turns"]) == (1, 2, 3)
@@ -541,7 +539,7 @@ def test_where_there_is_no_utf_8_other_characters_are_written(machine: Machine, 
     for command in (("report",), ("session", "last"), ("status", "--format", "{today} ≥"), ("setup", "--list")):
         assert machine.run(*command, environ={"PYTHONIOENCODING": encoding}).returncode == 0
     said = [machine.run("report", environ={"PYTHONIOENCODING": code}).stdout for code in (encoding, "utf-8")]
-    assert said[0] == said[1].replace("≥", ">")
+    assert said[0] == said[1].replace("≥", ">").replace("·", "." if encoding == "ascii" else "·")
     assert "> $1" in said[0]
 
 

@@ -109,6 +109,8 @@ def _add_report(command: argparse.ArgumentParser) -> None:
     for name in FILTERS:
         part = "part of a session's title" if name == "title" else f"only this {name}"
         command.add_argument(f"--{name}", metavar="TEXT" if name == "title" else "NAME", type=_text, help=part)
+    seen = "how much of what agents used went through acp-proxy, and how much around it, by what was imported"
+    command.add_argument("--coverage", action="store_true", help=seen)
     most = "at most N lines: those that cost most, or the latest days, weeks or months"
     command.add_argument("--limit", metavar="N", type=_lines, help=most)
     form = command.add_mutually_exclusive_group()

@@ -13,10 +13,11 @@ from pathlib import Path
 from acp_proxy.cli import options
 from acp_proxy.config import load, load_to_answer
 from acp_proxy.core.usage import Usage
-from acp_proxy.ledger import Query, open_ledger, open_reader
+from acp_proxy.ledger import LedgerReader, Query, open_ledger, open_reader
 from acp_proxy.report import FILTERS, Report, formats, query, report, tables
 from acp_proxy.system.errors import UsageError
 from acp_proxy.text.figures import aligned, clean, counted
+from acp_proxy.text.times import Zone
 
 
 def _nothing(arguments: argparse.Namespace) -> int:
@@ -42,6 +43,10 @@ def _report(arguments: argparse.Namespace) -> int:
     by = options.report_key(arguments)
     wanted = query(*options.interval(arguments, zone, now), [("organisation", ours), *filters])
     ledger = open_reader(config.ledger.url, tell=options.tell(arguments))
+    if arguments.coverage:
+        by = "agent" if arguments.by is None and arguments.key is None else by
+        sys.stdout.write(_coverage(ledger, by, wanted, zone, arguments))
+        return 0
     try:
         found = report(ledger, by, wanted, zone, arguments.limit)
         if not (found.lines or arguments.json or arguments.csv):
@@ -54,6 +59,17 @@ def _report(arguments: argparse.Namespace) -> int:
         ledger.close()
     sys.stdout.writelines(_rendered(found, arguments))
     return 0
+
+
+def _coverage(ledger: LedgerReader, by: str, wanted: Query, zone: Zone, arguments: argparse.Namespace) -> str:
+    from acp_proxy.report import coverage
+
+    if by not in coverage.BY or arguments.csv or arguments.limit is not None:
+        raise UsageError(f"report --coverage: expected by {', '.join(coverage.BY)}, and neither --csv nor --limit")
+
+    with closing(ledger):
+        found = coverage.coverage(ledger, by, wanted, zone)
+    return coverage.as_json(found, by, wanted, zone) if arguments.json else coverage.plain(found, by)
 
 
 def _rendered(found: Report, arguments: argparse.Namespace) -> Iterable[str]:

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options c7fbf670c04d638d
+# Made by scripts/build-completion, of options f8e6695f9c6036d5
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -82,6 +82,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l user -x -d 'only thi
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l team -x -d 'only this team'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l project -x -d 'only this project'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l title -x -d 'part of a session'"'"'s title'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l coverage -d 'how much of what agents used went through acp-proxy, and how much around it, by what was imported'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l limit -x -d 'at most N lines: those that cost most, or the latest days, weeks or months'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l json -d 'exact figures, for programs'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l csv -d 'the same for spreadsheets'

@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 9204b69af29f1e81
+# Made by scripts/build-completion, of options f896818b0a85a24a
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -389,6 +389,7 @@ _shtab_acp_proxy_report_options=(
   "--team=[only this team]:NAME:"
   "--project=[only this project]:NAME:"
   "--title=[part of a session\'s title]:TEXT:"
+  "--coverage[how much of what agents used went through acp-proxy, and how much around it, by what was imported]"
   "--limit=[at most N lines\: those that cost most, or the latest days, weeks or months]:N:"
   "--json[exact figures, for programs]"
   "--csv[the same for spreadsheets]"
