@@ -1,6 +1,6 @@
 """The ledger's schema on PostgreSQL: the numbered list of `migrations.py` in its dialect, and how it is brought up.
 
-No advisory locks, no sequences, no LISTEN: whoever migrates locks `acp_proxy_schema`, which every transaction reads.
+No sequences, no LISTEN, and no lock that outlasts its transaction: all others read `acp_proxy_schema`, and wait there.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from acp_proxy.ledger.migrations import MIGRATIONS, Step, refuse_newer
 from acp_proxy.ledger.postgres.errors import NO_LOCK, NO_RIGHT
 from acp_proxy.ledger.statements import Run
 
-# Together with `BEGIN` one journey. The division fails once a newer version has changed the tables that we know. Who
-# migrates waits for all that are past this, and all others wait here: by a statement that takes no snapshot, for one
-# that lasts for the transaction would still show the old version.
-_LOCK = "LOCK TABLE acp_proxy_schema IN {} MODE"
-CHECK = f"{_LOCK.format('ACCESS SHARE')}; SELECT 1 / (version <= {len(MIGRATIONS)})::int FROM acp_proxy_schema"
+# Together with `BEGIN` one journey. The division fails once a newer version has changed the tables that we know.
+# Reading the version locks it against who migrates until the transaction ends; who comes during a migration waits, and
+# reads what is there then: by READ COMMITTED a statement's snapshot is made when it has its locks.
+CHECK = f"SELECT 1 / (version <= {len(MIGRATIONS)})::int FROM acp_proxy_schema"
+# One migrates, and the others wait for it where none holds anything yet. Of each schema of a database.
+_TURN = "SELECT pg_advisory_xact_lock(hashtextextended('acp-proxy ' || current_schema(), 0))"
+_LOCK = "LOCK TABLE acp_proxy_schema IN ACCESS EXCLUSIVE MODE"
 # A step takes the time that it takes, whatever a server allows. Not every version has all three.
 _UNLIMITED = """
 SELECT set_config(name, '0', true) FROM pg_settings
@@ -83,9 +85,12 @@ def version_of(run: Run) -> int:
 
 def _migrate(run: Run) -> int:
     """What is locked before it is read must be read as it is then: not on a snapshot of the whole transaction."""
+    run(_TURN, ())
+    if version_of(run) == len(MIGRATIONS):
+        return len(MIGRATIONS)
     run(_UNLIMITED, ())
     run("CREATE TABLE IF NOT EXISTS acp_proxy_schema (id BIGINT PRIMARY KEY, version BIGINT NOT NULL)", ())
-    run(_LOCK.format("ACCESS EXCLUSIVE"), ())
+    run(_LOCK, ())
     run("INSERT INTO acp_proxy_schema VALUES (1, 0) ON CONFLICT DO NOTHING", ())
     (done,) = run("SELECT version FROM acp_proxy_schema", ())[0]
     for number, statements in enumerate(MIGRATIONS[done:], done + 1):

@@ -45,10 +45,9 @@ T = TypeVar("T")
 
 _RETRY_BETWEEN = (0.0005, 0.01)  # seconds, drawn anew each time
 _LATE = 2  # how often what may take minutes is repeated although its patience is over
-_BEGIN = "BEGIN"
-_BEGIN_REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
-# Each statement sees what others committed before it, whatever the database's default is. In milliseconds.
-_BEGIN_PATIENTLY = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {:.0f}"
+# Each statement sees what others committed before it, whatever the database's default is.
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_BEGIN_PATIENTLY = f"{_BEGIN}; SET LOCAL lock_timeout = {{:.0f}}"  # in milliseconds
 
 
 class _LostError(Exception):
@@ -77,7 +76,7 @@ class Transactions:
         self._reconnected = reconnected
         self._loop = asyncio.new_event_loop()
         self._connection: Connection | None = None
-        self._begin = _BEGIN
+        self._bare = True  # one statement needs no BEGIN: else the database's default is a level that is not there
         self.check = ""  # of a ledger whose tables are not there yet
 
     def run(
@@ -99,7 +98,7 @@ class Transactions:
         stale = self._connection is not None  # it may be from before the server was started anew
         while True:
             try:
-                return self._once(work, deadline, begin or self._pooled or self._begin != _BEGIN, repeat, longest)
+                return self._once(work, deadline, begin or self._pooled or not self._bare, repeat, longest)
             except _OtherwiseError:  # once each
                 self._drop()
             except LedgerReadOnlyError:  # another host may take writes by now
@@ -136,7 +135,7 @@ class Transactions:
             try:
                 if not begin:
                     return work(run)
-                how = self._begin if longest is None else _BEGIN_PATIENTLY.format(self._patience * 1000)
+                how = _BEGIN if longest is None else _BEGIN_PATIENTLY.format(self._patience * 1000)
                 self._wait(connection.execute(f"{how}; {self.check}"), self._patience)
                 result = work(run)
                 run("COMMIT", ())
@@ -168,8 +167,8 @@ class Transactions:
         if state in NO_STATEMENT and not self._pooled:
             self._pooled = True  # from now on no statement is kept
             return _OtherwiseError(self._line(error))
-        if state == NO_SUCH_LEVEL and self._begin != _BEGIN_REPEATABLE:
-            self._begin = _BEGIN_REPEATABLE
+        if state == NO_SUCH_LEVEL and self._bare:
+            self._bare = False
             return _OtherwiseError(self._line(error))
         if state == READ_ONLY:
             return self.takes_no_writes()

@@ -78,6 +78,34 @@ def test_who_comes_during_a_migration_waits_and_then_writes_nothing(url: str, mo
             assert list(ledger.rows(Query())) == []
 
 
+def test_of_those_that_meet_an_empty_database_one_makes_the_tables_and_the_others_wait_for_it(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others: list[threading.Thread] = []
+    held = f"""
+        SELECT l.locktype, l.granted FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+        WHERE a.wait_event_type = 'Lock' AND a.datname = '{name_of(url)}' AND l.locktype IN ('advisory', 'relation')
+    """
+    waiting: list[list[tuple[object, ...]]] = []
+
+    def step(_: Run) -> None:
+        others.append(begun(lambda: PostgresLedger(url).close(), url))
+        waiting.append(asked(url, held))
+
+    monkeypatch.setitem(schema._OWN, STEPS, (step,))
+    PostgresLedger(url).close()
+    for each in others:
+        each.join()
+    assert waiting == [[("advisory", False)]]  # once, and it holds nothing that the migration may want
+
+
+def test_every_transaction_sees_what_was_written_before_each_statement_whatever_the_databases_default_is(
+    url: str,
+) -> None:
+    with closing(PostgresLedger(url)) as ledger:
+        assert ledger._write(lambda run: run("SHOW transaction_isolation", ())) == [("read committed",)]
+
+
 def test_a_role_that_may_not_change_tables_is_told_who_may(
     postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
