@@ -26,6 +26,7 @@ from bench.mutants.patching import patch
 _ROOT = Path(__file__).parents[2]
 _TOGETHER = 2  # processes
 _LIVES, _DIES = 0, 1
+_FAST = 4  # seconds that a test may take while its lines are traced
 _PATIENCE = 20  # seconds, and three times what the tests take
 
 
@@ -100,7 +101,8 @@ class Trial:
         if not patch(module, mutant):
             os._exit(3)
         reached = self._by_line.get((str(module.__file__), mutant.line))
-        chosen = sorted(reached or range(len(self._seconds)), key=self._seconds.__getitem__)
+        fast = {number for number, took in enumerate(self._seconds) if took < _FAST}
+        chosen = sorted(fast & reached if reached else fast, key=self._seconds.__getitem__)
         signal.alarm(int(_PATIENCE + 3 * sum(self._seconds[number] for number in chosen)))
         for number in chosen:
             item = session.items[number]
