@@ -140,7 +140,7 @@ def test_each_agent_of_the_ledger_is_told_with_how_it_counts(patient: Patient) -
     status, _ = patient.examined()
     first, second = patient.lines("agent")
     assert status == 0
-    assert first.startswith("ok   agent: gemini-cli 0.61.0: usage per turn")
+    assert first.startswith("ok   agent: gemini-cli 0.61.0: usage per turn; never reported: thinking; the router")
     assert second.startswith("warn agent: new-agent (no version): not in the table")
     assert second.endswith('(unknown agent: looked like a session\'s counter); [agents."new-agent\\u001b[2J"] decides')
 

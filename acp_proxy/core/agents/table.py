@@ -61,7 +61,12 @@ TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
     "@zed-industries/claude-agent-acp": (
         (
             "0.23.1",
-            replace(_CLAUDE, tokens=Tokens("turn", after_failure="late"), context=Context(holds_output=True)),
+            replace(
+                _CLAUDE,
+                tokens=Tokens("turn", after_failure="late"),
+                context=Context(holds_output=True),
+                unreported="calls cut short",
+            ),
         ),
     ),
     "@agentclientprotocol/codex-acp": (
@@ -196,7 +201,7 @@ TABLE: Mapping[str, tuple[tuple[str, Profile], ...]] = {
         ),
     ),
     # Its input holds caches, and its total counts them a second time.
-    "pydantic-acp": (("1.10.0", Profile(Tokens("turn"), Overlap("includes_cache", decided=True))),),
+    "pydantic-acp": (("1.10.0", Profile(Tokens("turn"), Overlap("includes_cache", decided=True), unreported=_FAILED)),),
     # By protocol version 1 it tells the context of each call, by version 2 the usage of the last call, too.
     "crow-cli": (
         (
