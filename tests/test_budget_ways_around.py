@@ -118,7 +118,9 @@ COUNTING = {
 def test_what_the_user_says_of_costs_counts_where_the_administrator_says_nothing_and_doctor_names_it(
     machine: Machine, name: str
 ) -> None:
-    assert machine.troubles(machine.load(COUNTING[name])) == [f"it counts by {name} of the user's own file"]
+    assert machine.troubles(machine.load(COUNTING[name])) == [
+        f"the user's own file sets {name}, which changes what it counts"
+    ]
     counts = COUNTING[name].replace('"0"', '"9"').replace("cheap", "dear").replace("last_call", "turn")
     machine.admin.write_text(counts.replace("5m", "1h") + machine.closed)
     after = machine.load(COUNTING[name])
@@ -168,9 +170,7 @@ def test_a_budget_for_an_agent_goes_by_a_name_that_the_user_may_choose_and_docto
     machine.admin.write_text(machine.closed + 'scope = { agent = "claude*" }\n')
     config = machine.load("", {"agent": "mine"})
     assert config.run.agent == "mine"
-    assert machine.troubles(config) == [
-        "it goes by the agent's name, which is the agent's word, and with --agent the user's"
-    ]
+    assert machine.troubles(config) == ["it depends on the agent's name, which the agent reports and --agent overrides"]
 
 
 def test_a_budget_for_a_project_goes_by_a_name_that_the_user_may_choose_and_doctor_says_so(machine: Machine) -> None:
@@ -178,7 +178,7 @@ def test_a_budget_for_a_project_goes_by_a_name_that_the_user_may_choose_and_doct
     config = machine.load("", {"project": "mine"})
     assert config.identity.project == "mine"
     assert machine.troubles(config) == [
-        "it goes by the project's name, which is that of a directory or its origin, and with --project the user's"
+        "it depends on the project's name, which is a directory's or its origin's, and --project overrides"
     ]
     machine.admin.write_text(
         config_with_project := machine.admin.read_text().replace("[ledger]", 'project = "shop"\n[ledger]')
@@ -190,7 +190,7 @@ def test_a_budget_for_a_project_goes_by_a_name_that_the_user_may_choose_and_doct
 def test_what_the_environment_says_of_costs_counts_and_doctor_names_it(machine: Machine) -> None:
     environ = {"ACP_PROXY_PRICES__mine__INPUT": "0", "ACP_PROXY_PRICING__CACHE_WRITE": "1h"}
     assert machine.troubles(machine.load("", {}, environ)) == [
-        "it counts by prices.mine and pricing.cache_write of the environment"
+        "the environment sets prices.mine and pricing.cache_write, which changes what it counts"
     ]
 
 
@@ -201,7 +201,7 @@ def test_who_lets_nothing_be_estimated_spends_uncounted_with_agents_that_report_
     machine: Machine, own: str, environ: dict[str, str]
 ) -> None:
     assert machine.troubles(machine.load(own, {}, environ)) == [
-        "it counts nothing of agents that report nothing, for run.estimate = false is the user's"
+        "the user has set run.estimate = false: agents that report no usage count nothing"
     ]
     machine.admin.write_text(f"[run]\nestimate = true\n{machine.closed}")
     config = machine.load(own, {}, environ)

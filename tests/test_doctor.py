@@ -142,7 +142,9 @@ def test_each_agent_of_the_ledger_is_told_with_how_it_counts(patient: Patient) -
     assert status == 0
     assert first.startswith("ok   agent: gemini-cli 0.61.0: usage per turn; never reported: thinking; the router")
     assert second.startswith("warn agent: new-agent (no version): not in the table")
-    assert second.endswith('(unknown agent: looked like a session\'s counter); [agents."new-agent\\u001b[2J"] decides')
+    assert second.endswith(
+        '(unknown agent: looked like a session\'s counter); [agents."new-agent\\u001b[2J"] overrides this'
+    )
 
 
 def test_turns_that_two_acp_proxies_of_one_chain_have_booked_are_counted(patient: Patient) -> None:
@@ -155,7 +157,7 @@ def test_turns_that_two_acp_proxies_of_one_chain_have_booked_are_counted(patient
     with closing(open_ledger(patient.url)) as ledger:
         ledger.append([*inner, *outer])
     assert patient.lines("chain") == [
-        "warn chain: 2 turns of the last day booked twice: one acp-proxy stands behind another, and one is enough"
+        "warn chain: 2 turns of the last day booked twice: two acp-proxies in one chain; remove one"
     ]
 
 
@@ -192,13 +194,13 @@ def test_why_an_unknown_agent_is_counted_as_it_is_was_said_with_the_last_turn_th
     ]
     said = said_of(patient, *rows)
     assert said.startswith("warn agent: new 1: not in the table")
-    assert said.endswith('(last reason); [agents."new"] decides')
+    assert said.endswith('(last reason); [agents."new"] overrides this')
 
 
 def test_an_unknown_agent_of_which_nothing_is_known_is_a_warning_without_a_reason(patient: Patient) -> None:
     said = said_of(patient, row(line(None, None, input=0), usage_source="none"))
     assert said.startswith("warn agent: new 1: not in the table")
-    assert said.endswith('; [agents."new"] decides')
+    assert said.endswith('; [agents."new"] overrides this')
     assert "(" not in said.partition("; ")[0]
 
 
@@ -223,7 +225,7 @@ def test_an_agent_that_is_known_by_its_title_is_not_called_unknown(patient: Pati
     ledger.close()
     (said,) = patient.lines("agent")
     assert said.startswith(f"{verdict:<5}agent: helper 1: not in the table")
-    assert ("by what else it says" in said, "decides" in said) == (verdict == "ok", verdict == "warn")
+    assert ("recognized by other fields" in said, "overrides this" in said) == (verdict == "ok", verdict == "warn")
 
 
 class Metered(Interceptor):
@@ -241,7 +243,7 @@ def test_the_table_that_is_said_to_decide_how_an_agent_counts_can_be_copied(pati
     with closing(open_ledger(patient.url, journals=())) as ledger:
         ledger.append([row(line(None, None, input=0), origin=replace(ALICE, agent=name), usage_source="none")])
     (warning,) = patient.lines("agent")
-    table = warning.removesuffix(" decides").rpartition("; ")[2]
+    table = warning.removesuffix(" overrides this").rpartition("; ")[2]
     patient.configure(f'{table}\nscope = "session"\n')
     (said,) = patient.lines("agent")
     assert said.startswith(f"ok   agent: {clean(name)} ")
@@ -335,7 +337,7 @@ def test_an_administrators_budget_that_users_can_get_around_is_a_warning(patient
     (line,) = patient.lines("budget")
     assert line.endswith(
         "identity.organisation and identity.user and ledger.url are not set in the administrator's file, "
-        "and so the user's to choose"
+        "so users can choose"
     )
     patient.admin_file.write_text(BUDGET.replace("per =", 'scope = { team = "core" }\nper ='))
     assert "identity.organisation and identity.team and identity.user and ledger.url" in patient.lines("budget")[0]
@@ -440,7 +442,9 @@ class TestMachines:
 
     def test_one_that_judges_alike_is_counted(self, fleet: Patient) -> None:
         self.note(fleet, "laptop", f"# the same\n{BUDGET}")
-        assert fleet.lines("machine") == ["ok   machine: the administrator's file means the same on 2 other machines"]
+        assert fleet.lines("machine") == [
+            "ok   machine: the administrator's file has the same meaning on 2 other machines"
+        ]
 
     def test_those_that_differ_are_named_with_when_they_were_seen(self, fleet: Patient) -> None:
         self.note(fleet, "laptop", BUDGET.replace('"30"', '"300"'))
@@ -449,16 +453,16 @@ class TestMachines:
         today, then = (time.strftime("%Y-%m-%d", time.gmtime(time.time() - days * 86_400)) for days in (0, 29))
         found = [line for line in lines if "machine:" in line]
         assert status == 0
-        assert found[0].startswith("warn machine: laptop (user bob) judges by another administrator's file than this")
+        assert found[0].startswith("warn machine: laptop (user bob) has another administrator's file than this")
         assert f"; seen {today} " in found[0]
-        assert found[1].startswith("warn machine: oldbox (user bob) has no administrator's file, or one that says noth")
+        assert found[1].startswith("warn machine: oldbox (user bob) has no administrator's file, or one that does not")
         assert f"; seen {then} " in found[1]
-        assert found[2] == "ok   machine: the administrator's file means the same on 1 other machine"
+        assert found[2] == "ok   machine: the administrator's file has the same meaning on 1 other machine"
 
     def test_that_this_machine_is_the_one_without_is_said(self, fleet: Patient) -> None:
         fleet.admin_file.unlink()
         (found,) = fleet.lines("machine")
-        assert "tower (user bob) judges by an administrator's file, and this machine has none" in found
+        assert "tower (user bob) has an administrator's file, and this machine has none" in found
 
     def test_one_that_was_not_seen_for_thirty_days_is_not_named(self, patient: Patient) -> None:
         self.note(patient, "laptop", BUDGET, days_ago=31)
@@ -466,7 +470,9 @@ class TestMachines:
 
     def test_what_its_user_saw_last_is_what_counts_of_a_machine(self, fleet: Patient) -> None:
         self.note(fleet, "tower", None, days_ago=2, user="carol")
-        assert fleet.lines("machine") == ["ok   machine: the administrator's file means the same on 1 other machine"]
+        assert fleet.lines("machine") == [
+            "ok   machine: the administrator's file has the same meaning on 1 other machine"
+        ]
 
     def test_this_machine_is_none_of_the_others(self, patient: Patient) -> None:
         self.note(patient, socket.gethostname(), BUDGET)
@@ -477,12 +483,12 @@ def test_totals_are_made_anew_when_that_is_wanted_and_it_is_said_whether_they_we
     with closing(open_ledger(patient.url, journals=())) as ledger:
         ledger.append([row(), row()])
 
-    assert rebuilt(patient) == "ok   totals: made anew from 2 rows; they were right"
+    assert rebuilt(patient) == "ok   totals: recomputed from 2 rows; they were right"
     with closing(sqlite3.connect(patient.state / "ledger.db")) as damaged:
         damaged.execute("UPDATE total SET row_count = row_count + 1, line_count = line_count + 1")
         damaged.commit()
-    assert rebuilt(patient) == "ok   totals: made anew from 2 rows; they were not right"
-    assert rebuilt(patient) == "ok   totals: made anew from 2 rows; they were right"
+    assert rebuilt(patient) == "ok   totals: recomputed from 2 rows; they were not right"
+    assert rebuilt(patient) == "ok   totals: recomputed from 2 rows; they were right"
     assert patient.lines("totals") == []
 
 

@@ -190,7 +190,7 @@ def _until(duration: str, now: int) -> int:
     except ValueError as error:
         raise UsageError(f"--for: {error}") from error
     if until > _MOST:
-        raise UsageError("--for: expected a shorter time than that")
+        raise UsageError("--for: expected a shorter time")
     return until
 
 

@@ -55,7 +55,7 @@ def load_to_answer(options: Mapping[str, str], environ: Mapping[str, str], *, ad
     """
     config = load(options, environ, admin_file=admin_file)
     if "ledger" in options and "ledger.url" in config.overruled:
-        raise ConfigError(f"--ledger: ledger.url stands in {admin_file}, and what stands there is final")
+        raise ConfigError(f"--ledger: {admin_file} sets ledger.url, which cannot be overridden")
     return config
 
 

@@ -62,10 +62,12 @@ def of_environment(environ: Mapping[str, str]) -> Settings:
             key = tuple(part.lower() if part.isupper() else part for part in variable[len(PREFIX) :].split("__"))
             if key[0] == "budget":
                 raise ConfigError(
-                    f"{variable}: budgets stand in a file, [[budget]]; only {PREFIX}RUN__BUDGET is a variable"
+                    f"{variable}: budgets are set in a file, [[budget]]; only {PREFIX}RUN__BUDGET is a variable"
                 )
             if key[0] == "notify":
-                raise ConfigError(f"{variable}: channels stand in a file, [[notify]], whose url_file may name another")
+                raise ConfigError(
+                    f"{variable}: channels are set in a file, as [[notify]]; its url_file may name another"
+                )
             check = check_of(key)
             if check is None and (meant := variable_meant(variable)):
                 raise ConfigError(f"{variable}: unknown key; did you mean {meant}?")

@@ -125,7 +125,7 @@ def _ledger(config: Config, directories: Sequence[Path], now: int, rebuild: bool
 def _rebuilt(ledger: BudgetLedger) -> Finding:
     were = "they were right" if ledger.rebuild() else "they were not right"
     rows = counted(sum(sums.rows for sums in ledger.summed(Query(), ())), "row")
-    return Finding("ok", f"totals: made anew from {rows}; {were}")
+    return Finding("ok", f"totals: recomputed from {rows}; {were}")
 
 
 def _clock(ledger: BudgetLedger) -> Iterator[Finding]:
@@ -139,7 +139,7 @@ def _moved_aside(url: str) -> Iterator[Finding]:
         return
     path = sqlite_path(url)
     for file in sorted(path.parent.glob(f"{escape(path.name)}.corrupt-*Z")):
-        saved = "`sqlite3 FILE .recover` may save them; remove the file when it is of no more use"
+        saved = "`sqlite3 FILE .recover` may save them; remove the file when you no longer need it"
         yield Finding("warn", f"ledger: {file} was damaged, and its rows are in no report: {saved}")
 
 
@@ -194,16 +194,16 @@ def _agents(ledger: BudgetLedger, config: Config) -> Iterator[Finding]:
             continue
         latest = _latest(ledger, name, version, ended_at)
         if latest is not None and latest.usage_source == "agent" and not latest.detail.startswith(_UNKNOWN):
-            yield Finding("ok", f"{called}: not in the table by its name, but by what else it says, and counted so")
+            yield Finding("ok", f"{called}: not in the table by its name, but recognized by other fields")
         else:
             reason = f" ({latest.detail})" if latest is not None and latest.detail else ""
-            yield Finding("warn", f"{called}: {how_it_counts(profile)}{reason}; [agents.{quoted(name)}] decides")
+            yield Finding("warn", f"{called}: {how_it_counts(profile)}{reason}; [agents.{quoted(name)}] overrides this")
 
 
 def _doubled(config: Config, ledger: LedgerReader, now: int) -> Iterator[Finding]:
     if twice := turns_booked_twice(config, ledger, now):
         text = f"chain: {counted(twice, 'turn')} of the last day booked twice"
-        yield Finding("warn", f"{text}: one acp-proxy stands behind another, and one is enough")
+        yield Finding("warn", f"{text}: two acp-proxies in one chain; remove one")
 
 
 def _budgets(config: Config, ledger: LedgerReader) -> Iterator[Finding]:
@@ -229,7 +229,7 @@ def _machines(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Findin
         yield Finding("warn", f"machine: {text}")
     if count > len(differ):
         same = counted(count - len(differ), "other machine")
-        yield Finding("ok", f"machine: the administrator's file means the same on {same}")
+        yield Finding("ok", f"machine: the administrator's file has the same meaning on {same}")
 
 
 def _latest(ledger: LedgerReader, name: str, version: str | None, ended_at: int) -> Entry | None:

@@ -64,19 +64,19 @@ def _ways_around(budget: Budget, config: Config) -> Iterator[str]:
         deciding.remove("identity.project")  # it follows from the working directory
     if missing := sorted(deciding - config.final):
         are = "is" if len(missing) == 1 else "are"
-        yield f"{' and '.join(missing)} {are} not set in the administrator's file, and so the user's to choose"
+        yield f"{' and '.join(missing)} {are} not set in the administrator's file, so users can choose"
     if budget.per == "agent" or budget.scope.agent:
-        yield "it goes by the agent's name, which is the agent's word, and with --agent the user's"
+        yield "it depends on the agent's name, which the agent reports and --agent overrides"
     if "project" in who and "identity.project" not in config.final:
-        yield "it goes by the project's name, which is that of a directory or its origin, and with --project the user's"
+        yield "it depends on the project's name, which is a directory's or its origin's, and --project overrides"
     if not config.run.estimate and "run.estimate" not in config.final:
-        yield "it counts nothing of agents that report nothing, for run.estimate = false is the user's"
+        yield "the user has set run.estimate = false: agents that report no usage count nothing"
     of_user, of_admin = ({key[:2] for key in config.by_file[layer] if key[0] in _COUNTING} for layer in _FILES)
     in_force = _in_force(config)
     if own := sorted(dotted(key) for key in of_user - of_admin if key in in_force or key[0] == "pricing"):
-        yield f"it counts by {' and '.join(own)} of the user's own file"
+        yield f"the user's own file sets {' and '.join(own)}, which changes what it counts"
     if told := sorted(map(dotted, in_force - of_user - of_admin)):
-        yield f"it counts by {' and '.join(told)} of the environment"
+        yield f"the environment sets {' and '.join(told)}, which changes what it counts"
 
 
 def _in_force(config: Config) -> set[Key]:

@@ -41,11 +41,11 @@ def _late(undelivered: Undelivered) -> Iterator[str]:
     if undelivered.waiting:
         unsent = f"{counted(undelivered.waiting, 'notice')} of the last day unsent"
         if undelivered.retried or undelivered.failed:  # the channel pauses, which looks as if nothing were sent
-            yield f"{unsent}: after a failure `acp-proxy serve` waits, up to an hour; restarted it tries at once"
+            yield f"{unsent}: after a failure `acp-proxy serve` waits up to an hour; restart it to retry at once"
         else:
-            yield f"{unsent}: only `acp-proxy serve` sends, and none seems to run"
+            yield f"{unsent}: only `acp-proxy serve` sends notices, and none seems to run"
     if undelivered.retried:
-        yield f"{counted(len(undelivered.retried), 'notice')} to be tried again ({undelivered.retried[-1]})"
+        yield f"{counted(len(undelivered.retried), 'notice')} will be retried ({undelivered.retried[-1]})"
     if undelivered.failed:
         given_up = f"{counted(len(undelivered.failed), 'notice')} of the last day given up ({undelivered.failed[-1]})"
         yield f"{given_up}; `acp-proxy notify test` tries it"

@@ -32,10 +32,10 @@ def _others(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Settings
 
 
 def _in_words(other: Settings, ours: str) -> str:
-    judges = "judges by another administrator's file than this machine"
+    judges = "has another administrator's file than this machine"
     if other.digest == NOTHING:
-        judges = "has no administrator's file, or one that says nothing of budgets"
+        judges = "has no administrator's file, or one that does not affect budgets"
     elif ours == NOTHING:
-        judges = "judges by an administrator's file, and this machine has none"
+        judges = "has an administrator's file, and this machine has none"
     seen = datetime.fromtimestamp(other.seen_at // SECOND, UTC)
     return f"{other.host} (user {other.user}) {judges}; seen {seen:%Y-%m-%d %H:%M} UTC"

@@ -107,7 +107,7 @@ def test_a_command_does_not_answer_from_another_ledger_than_the_one_it_names(mac
     for options in ({}, {"ledger": "sqlite:////srv/ledger.db"}):
         config = load_to_answer(options, environ, admin_file=machine.admin_file)
         assert config.ledger.url == "sqlite:////srv/ledger.db"
-    with pytest.raises(ConfigError, match=r"^--ledger: ledger\.url stands in .*, and what stands there is final$"):
+    with pytest.raises(ConfigError, match=r"^--ledger: .* sets ledger\.url, which cannot be overridden$"):
         load_to_answer({"ledger": "sqlite:////tmp/x.db"}, environ, admin_file=machine.admin_file)
 
 

@@ -184,17 +184,17 @@ def test_a_mistake_in_the_administrators_file_names_that_file(machine: Machine) 
         (
             {},
             {"ACP_PROXY_BUDGET__NAME": "x"},
-            "ACP_PROXY_BUDGET__NAME: budgets stand in a file, [[budget]]; only ACP_PROXY_RUN__BUDGET is a variable",
+            "ACP_PROXY_BUDGET__NAME: budgets are set in a file, [[budget]]; only ACP_PROXY_RUN__BUDGET is a variable",
         ),
         (
             {},
             {"ACP_PROXY_BUDGET": "5"},
-            "ACP_PROXY_BUDGET: budgets stand in a file, [[budget]]; only ACP_PROXY_RUN__BUDGET is a variable",
+            "ACP_PROXY_BUDGET: budgets are set in a file, [[budget]]; only ACP_PROXY_RUN__BUDGET is a variable",
         ),
         (
             {},
             {"ACP_PROXY_NOTIFY__URL": "https://example.com/secret"},
-            "ACP_PROXY_NOTIFY__URL: channels stand in a file, [[notify]], whose url_file may name another",
+            "ACP_PROXY_NOTIFY__URL: channels are set in a file, as [[notify]]; its url_file may name another",
         ),
         (
             {},

@@ -89,7 +89,7 @@ def test_doctor_says_that_nothing_is_sent_where_nobody_serves(tmp_path: Path) ->
     doctor = Doctor(tmp_path, SLACK)
     doctor.note(notice(1, doctor.now - 2 * MINUTE), notice(2, doctor.now - MINUTE // 2))
     assert doctor.says()[0][1] == [
-        "1 notice of the last day unsent: only `acp-proxy serve` sends, and none seems to run"
+        "1 notice of the last day unsent: only `acp-proxy serve` sends notices, and none seems to run"
     ]
 
 
@@ -97,14 +97,14 @@ def test_doctor_says_what_fails(tmp_path: Path) -> None:
     doctor = Doctor(tmp_path, SLACK)
     doctor.note(*(notice(number, doctor.now - 2 * MINUTE) for number in range(3)))
     doctor.try_in_vain("failed", "HTTP 404")
-    waits = "after a failure `acp-proxy serve` waits, up to an hour; restarted it tries at once"
+    waits = "after a failure `acp-proxy serve` waits up to an hour; restart it to retry at once"
     assert doctor.says()[0][1] == [
         f"2 notices of the last day unsent: {waits}",
         "1 notice of the last day given up (HTTP 404); `acp-proxy notify test` tries it",
     ]
     doctor.try_in_vain("retried", "HTTP 500")
     assert doctor.says()[0][1][1:] == [
-        "1 notice to be tried again (HTTP 500)",
+        "1 notice will be retried (HTTP 500)",
         "1 notice of the last day given up (HTTP 404); `acp-proxy notify test` tries it",
     ]
 
@@ -115,7 +115,7 @@ def test_doctor_says_that_a_channel_rests_while_it_is_tried_again(tmp_path: Path
     doctor.try_in_vain("retried", "HTTP 500")
     rests, again = doctor.says()[0][1]
     assert rests.startswith("1 notice of the last day unsent: after a failure `acp-proxy serve` waits")
-    assert again == "1 notice to be tried again (HTTP 500)"
+    assert again == "1 notice will be retried (HTTP 500)"
 
 
 def test_doctor_names_a_file_that_it_cannot_read(tmp_path: Path) -> None:

@@ -39,15 +39,15 @@ def unreachable_text(account: Account, *, leased: bool) -> str:
     used_up = ", and nothing is left of what was set aside for this process" if leased else ""
     return (
         f"Not sent to the agent: {_name(account)} cannot be checked, because its ledger is out of reach{used_up}. "
-        "Send the prompt again in a moment. If it stays so, `acp-proxy doctor` says why."
+        "Send the prompt again in a moment. If this continues, `acp-proxy doctor` says why."
     )
 
 
 def unchecked_text(account: Account) -> str:
     """The ledger is unavailable, and the budget permits prompts without it."""
     return (
-        f"Not checked: {_name(account)}, because its ledger is out of reach. Prompts go meanwhile, and what they use "
-        "is counted when it is back."
+        f"Not checked: {_name(account)}, because its ledger is out of reach. Prompts are sent meanwhile, and their "
+        "usage is counted when it is back."
     )
 
 
