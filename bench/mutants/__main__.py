@@ -53,6 +53,8 @@ class Trial:
         self.failed = self.failed or report.failed
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        for path in self._paths.values():  # what runs as a module is imported, no test has reached
+            importlib.import_module(_module(path))
         for number, item in enumerate(session.items):
             began = time.monotonic()
             sys.settrace(self._tracer(number))
@@ -85,9 +87,7 @@ class Trial:
 
     def _started(self, session: pytest.Session) -> Iterator[tuple[str, int]]:
         for path in self._paths.values():
-            module = importlib.import_module(
-                ".".join(path.relative_to(_ROOT).with_suffix("").parts).removesuffix(".__init__")
-            )
+            module = importlib.import_module(_module(path))
             for mutant in mutants(path.read_text(encoding="utf-8")):
                 name = f"{path.relative_to(_ROOT)}:{mutant.line}: {mutant.what}"
                 if (pid := os.fork()) == 0:
@@ -125,6 +125,10 @@ class Trial:
                 self.skipped += 1
             case _:
                 self.killed += 1
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.relative_to(_ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 def main() -> int:

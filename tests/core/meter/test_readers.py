@@ -1,0 +1,221 @@
+"""What each reader keeps from turn to turn, and lets go of."""
+
+from __future__ import annotations
+
+from acp_proxy.core.agents.profile import UNKNOWN, Cost, Profile, Tokens
+from acp_proxy.core.entry import SessionState
+from acp_proxy.core.events import Counters, ModelSelected, SessionClosed
+from acp_proxy.core.meter.readers.baseline import Baseline
+from acp_proxy.core.usage import Usage
+from tests.cases import each_of
+from tests.core.story import (
+    BOX,
+    COPILOT,
+    FAST,
+    GOOSE,
+    HERMES,
+    OPENCODE,
+    OPENHANDS,
+    QWEN,
+    UNKNOWN_AGENT,
+    VIBE,
+    Story,
+    inclusive,
+    openhands,
+    qwen_call,
+)
+
+CERTAIN = Profile(Tokens("session"), cost=Cost("carried"))
+MORE, LESS = Counters(200, 20), Counters(100, 10)
+EMPTY = {"content": {"type": "text", "text": ""}}
+
+
+def baseline(profile: Profile = UNKNOWN, last: Counters | None = LESS) -> Baseline:
+    made = Baseline(profile)
+    if last is not None:
+        made.stand_at(last)
+    return made
+
+
+def opened(agent: tuple[str, str]) -> Story:
+    story = Story(agent)
+    story.open()
+    return story
+
+
+# -- from where counters count
+
+
+@each_of([(UNKNOWN, True), (CERTAIN, False)])
+def test_after_a_close_counters_may_go_on_where_nobody_knows(case: tuple[Profile, bool]) -> None:
+    profile, may = case
+    tokens = baseline(profile)
+    tokens.close()
+    assert tokens.may_go_on(MORE) is may
+    assert tokens.last == LESS
+
+
+def test_a_close_makes_nothing_known_that_was_not() -> None:
+    tokens = baseline(last=None)
+    tokens.reopen()
+    tokens.close()
+    assert not tokens.known
+
+
+@each_of([(True, True, True), (True, False, False), (False, True, False)])
+def test_a_fork_of_what_never_told_begins_at_zero_only_if_all_of_its_parent_is_known(
+    case: tuple[bool, bool, bool],
+) -> None:
+    parent_here, parent_known, known = case
+    parent, fork = baseline(last=None), baseline(last=None)
+    parent.known = parent_known
+    fork.fork_of(parent, known=parent_here)
+    assert fork.known is known
+
+
+def test_a_fork_of_a_session_that_nobody_counted_begins_at_zero() -> None:
+    fork = baseline(last=None)
+    fork.fork_of(None, known=True)
+    assert fork.known
+
+
+def test_who_goes_on_for_another_reader_stands_where_that_one_stood() -> None:
+    before, after = baseline(), baseline(CERTAIN, None)
+    before.close()
+    after.take_over(before)
+    assert (after.last, after.known, after.may_go_on(MORE)) == (LESS, True, True)
+
+
+# -- what is told in mid-turn is of the turn that runs
+
+
+def test_what_was_told_of_a_turn_stays_while_one_behind_it_ends() -> None:
+    story = opened(QWEN)
+    first, second = story.begin(), story.begin()
+    story.update(first, qwen_call(6110, 20), EMPTY)
+    assert story.end(second, stop="cancelled", behind=True)[-1].usage == Usage()
+    assert story.end(first)[-1].usage == Usage(6110, 0, 0, 20)
+
+
+@each_of([QWEN, UNKNOWN_AGENT])
+def test_what_was_told_of_a_turn_is_not_told_of_the_next(agent: tuple[str, str]) -> None:
+    story = opened(agent)
+    turn = story.begin()
+    story.update(turn, qwen_call(6110, 20), EMPTY)
+    story.end(turn)
+    assert story.turn(output_chars=4).usage != Usage(6110, 0, 0, 20)
+
+
+@each_of([FAST, BOX])
+def test_a_status_of_a_turn_is_no_status_of_the_next_that_waited(agent: tuple[str, str]) -> None:
+    story = opened(agent)
+    first, second = story.begin(), story.begin()
+    story.update(first, {"field_meta": {"openhands.dev/metrics": {"status_line": "1,000 in, 5 out"}}})
+    assert story.end(first)[-1].usage == Usage(1000, 0, 0, 5)
+    assert story.end(second)[-1].usage == Usage()
+
+
+def test_a_call_is_of_the_model_that_was_chosen_before_its_tools_ended() -> None:
+    story = opened(QWEN)
+    story.tell(ModelSelected(story.now(), "s", "haiku"))
+    turn = story.begin()
+    story.update(turn, qwen_call(6110, 20), EMPTY)
+    story.tell(ModelSelected(story.now(), "s", "mock"))
+    story.update(turn, qwen_call(6210, 30), EMPTY)
+    assert [line.model for line in story.end(turn)[-1].lines] == ["haiku"]
+
+
+# -- counters of the session
+
+
+def test_a_cost_that_moves_while_counters_stand_still_is_no_spend() -> None:
+    story = opened(VIBE)
+    for prompt, cost in ((1000, "0.10"), (1000, "0.20")):
+        turn = story.begin()
+        story.report(turn, cost=cost, meta={"promptTokens": prompt, "completionTokens": 10})
+        story.end(turn)
+    assert story.booked() == "0.1"
+
+
+def test_a_session_of_the_same_id_begins_anew() -> None:
+    story = opened(VIBE)
+    for prompt in (1000, 1500):
+        turn = story.begin()
+        story.report(turn, cost="0.10", meta={"promptTokens": prompt, "completionTokens": 10})
+        row = story.end(turn)[-1]
+        assert row.usage.prompt == prompt
+        story.open()
+    assert story.metered.state.counters is not None
+
+
+def test_a_session_that_was_closed_is_counted_from_zero_only_where_the_agent_does() -> None:
+    for agent, expected in ((COPILOT, 300), (HERMES, 200)):
+        story = opened(agent)
+        story.turn(inclusive(100, 10))
+        story.close()
+        assert story.turn(inclusive(300, 30)).usage.prompt == expected
+
+
+def test_a_session_that_was_closed_and_used_again_is_not_closed() -> None:
+    story = opened(COPILOT)
+    story.turn(inclusive(100, 10))
+    story.close()
+    story.turn(inclusive(100, 10))
+    assert story.turn(inclusive(300, 30)).usage.prompt == 200
+
+
+def test_counters_of_an_agent_that_tells_them_without_output_are_counted() -> None:
+    story = opened(HERMES)
+    assert story.turn(Counters(1000, None, None)).usage.prompt == 1000
+
+
+def test_the_same_counters_again_are_no_news() -> None:
+    story = opened(OPENHANDS)
+    turn = story.begin()
+    story.update(turn, openhands(1000, 20))
+    seen = len(story.changes)
+    story.update(turn, openhands(1000, 20))
+    assert len(story.changes) == seen
+    story.update(turn, {"durationMs": 5})
+    assert len(story.changes) == seen
+
+
+# -- the last call
+
+
+@each_of([GOOSE, OPENCODE])
+def test_the_context_after_a_last_call_is_what_that_call_had(agent: tuple[str, str]) -> None:
+    story = opened(agent)
+    assert story.turn(inclusive(5000, 100), tool_calls=3).context_used == 5100
+
+
+@each_of([0, 1])
+def test_one_message_is_one_call(messages: int) -> None:
+    story = opened(OPENCODE)
+    assert story.turn(inclusive(5000, 100), messages=messages).usage_source == "agent"
+
+
+def test_two_messages_are_two_calls_of_who_gives_each_call_one() -> None:
+    assert opened(OPENCODE).turn(inclusive(5000, 100), messages=2).usage_source == "partial"
+    assert opened(GOOSE).turn(inclusive(5000, 100), messages=2).usage_source == "agent"
+
+
+# -- an unknown agent that gives itself away
+
+
+def test_who_gives_itself_away_goes_on_from_what_was_told_before() -> None:
+    story = opened(UNKNOWN_AGENT)
+    story.turn(inclusive(1000, 50))
+    story.restore(SessionState())
+    turn = story.begin()
+    story.update(turn, openhands(1500, 80))
+    assert story.end(turn)[-1].usage.total > 0
+
+
+def test_a_session_of_an_unknown_agent_with_the_id_of_another_is_judged_by_nothing_of_that() -> None:
+    story = opened(UNKNOWN_AGENT)
+    story.turn(inclusive(6000, 50))
+    story.tell(SessionClosed(story.now(), "s"))
+    story.open()
+    row = story.turn(inclusive(9000, 60))
+    assert (row.usage.prompt, row.usage_source) == (9000, "agent")
