@@ -1,6 +1,6 @@
-"""The row of the ledger: what one turn used and cost, and what is known of its session after it.
+"""The row of the ledger: usage and cost of one turn, and the state of its session after it.
 
-Only values; the meter makes them, ledgers keep them, reports read them.
+Only values: the meter creates them, ledgers store them, reports read them.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Entry(Struct, frozen=True):
 
 
 class SessionState(Struct, frozen=True):
-    """What outlives an agent process: the baselines of its counters, and what a reconnecting client is shown."""
+    """The state that outlives an agent process: baselines of its counters, and figures for a reconnecting client."""
 
     context_used: int | None = None
     context_size: int | None = None
@@ -123,6 +123,6 @@ class Origin(Struct, frozen=True):
     client: str | None
 
     def subject(self, model: str | None = None, session: str | None = None, process: str | None = None) -> Subject:
-        """Who budgets are asked about for what is booked here; `model` is a concrete one."""
+        """The subject of budgets for rows of this origin; `model` is a concrete one."""
         who = (self.organisation, self.user, self.team, self.project, self.host, self.agent)
         return Subject(*who, model, session, process)

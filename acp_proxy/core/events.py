@@ -1,4 +1,4 @@
-"""What happened on the wire, past tense: facts that the conversation reads off messages, and the meter's word on them.
+"""Events on the wire, in past tense: facts that the conversation reads from messages, and the meter's results.
 
 An event never carries content of a session: no prompt, answer, path of a file, or tool argument, only counts of
 characters. `meta` is the `_meta` object of the message; only `dialects` and `plan_windows` of `core/meter` look inside.
@@ -61,7 +61,7 @@ class Initialized(Struct, frozen=True):
 
 
 class SessionRequested(Struct, frozen=True):
-    """A client asked to load, resume or fork a session: what the ledger knows of it will be wanted soon."""
+    """A client asked to load, resume or fork a session: the ledger's state of it will be needed soon."""
 
     at: int
     how: Opening
@@ -80,7 +80,7 @@ class SessionOpened(Struct, frozen=True):
 
 
 class SessionRestored(Struct, frozen=True):
-    """The ledger answered what it knows of a session. `state` is None when it knows nothing."""
+    """The ledger returned its state of a session. `state` is None for a session without rows."""
 
     at: int
     session: str
@@ -90,7 +90,7 @@ class SessionRestored(Struct, frozen=True):
 
 
 class SessionClosed(Struct, frozen=True):
-    """The client had it closed. Comes behind the ends of its turns, and behind `owed` answers to their prompts."""
+    """The client closed the session. Follows the ends of its turns, and `owed` answers to their prompts."""
 
     at: int
     session: str
@@ -144,7 +144,7 @@ class TurnStarted(Struct, frozen=True):
 
 
 class PromptDropped(Struct, frozen=True):
-    """A prompt that need not be waited for any more: its work, if any, belongs to another.
+    """A prompt whose answer is no longer awaited: its work, if any, belongs to another prompt.
 
     v2: it went into a turn that ran, or was refused while one did. v1: a later prompt has overtaken it; its turn ends
     all the same, with its answer or with the connection.
@@ -205,7 +205,7 @@ class Compacted(Struct, frozen=True):
 
 
 class TurnEnded(Struct, frozen=True):
-    """The turn's last message. Counters are as reported: what they mean is the meter's business."""
+    """The turn's last message. Counters are as reported: the meter interprets them."""
 
     at: int
     session: str
@@ -248,7 +248,7 @@ class TurnEnded(Struct, frozen=True):
 
 
 class AnsweredLate(Struct, frozen=True):
-    """An `owed` answer came, and says what its turn used, which has ended and may have been booked in part."""
+    """An `owed` answer arrived with the usage of its turn, which has ended and may have been booked in part."""
 
     at: int
     session: str
@@ -277,7 +277,7 @@ class ConnectionClosed(Struct, frozen=True):
 
 
 class TurnMetered(Struct, frozen=True):
-    """The meter's word on a turn (or on work outside of one): the row to keep, and the session after it."""
+    """The meter's result for a turn (or work outside of one): the row to store, and the session's state after it."""
 
     at: int
     entry: Entry
@@ -287,7 +287,7 @@ class TurnMetered(Struct, frozen=True):
 
 
 class PlanReported(Struct, frozen=True):
-    """An agent told how windows of the user's plan stand: at least one."""
+    """An agent reported the state of at least one window of the user's plan."""
 
     at: int
     session: str
@@ -295,7 +295,7 @@ class PlanReported(Struct, frozen=True):
 
 
 class TurnEnding(Struct, frozen=True):
-    """The message that ends a turn is here, or its side is gone; what came before it may still be looked into.
+    """The message that ends a turn has arrived, or its side is gone; earlier lines may not be accounted yet.
 
     What is sent to the agent from here on comes too late for this turn, and could only hit the next one. `session` is
     the one that the message names, None stands for all.
@@ -306,7 +306,7 @@ class TurnEnding(Struct, frozen=True):
 
 
 class ToldSoFar(Struct, frozen=True):
-    """What a row of the turn that runs would have, by the tokens that its agent told until now: at least that."""
+    """A lower bound for the row of a running turn, from the tokens that its agent has reported so far."""
 
     lines: tuple[UsageLine, ...]
     cost_source: CostSource

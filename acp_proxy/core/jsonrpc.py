@@ -127,7 +127,7 @@ def message_of(value: Any) -> Message | None:
 
 
 class Pairing(Generic[T]):
-    """What is known of requests until their responses come, by the side that has to answer and the id.
+    """Open requests until their responses arrive, by the side that has to answer and the id.
 
     An id that is used again while it is open queues up behind the first: nothing is lost.
     """
@@ -139,7 +139,7 @@ class Pairing(Generic[T]):
         self._open.setdefault((answers, *id_key(id)), []).append(asked)
 
     def peek(self, answers: Side, id: Any) -> T | None:
-        """What the next response with this id from this side answers, or None."""
+        """The request that the next response with this id from this side answers, or None."""
         if not self._open:
             return None
         key = self._find(answers, id)
@@ -159,7 +159,7 @@ class Pairing(Generic[T]):
         return None if key is None else self._open[key][0]
 
     def take(self, answers: Side, id: Any) -> T | None:
-        """What `answered` tells, and forget it."""
+        """The result of `answered`, which is then forgotten."""
         key = self._find_answered(answers, id)
         if key is None:
             return None
@@ -262,7 +262,7 @@ def are_alike(one: tuple[str, Any], other: tuple[str, Any]) -> bool:
 
 
 def _decode_leniently(line: bytes) -> Any:
-    """What peers accept although it is not valid JSON: a line that an agent reads and we do not would pass a budget.
+    """Decodes invalid JSON that peers accept: a line that an agent reads and we do not would evade a budget.
 
     JavaScript and Rust trim every kind of blank, JavaScript takes bytes that are no text, half a surrogate pair and
     any depth, Python guesses the encoding.

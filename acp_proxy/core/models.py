@@ -1,6 +1,6 @@
-"""What a reported model id can stand for: whole names to look up, the most exact first.
+"""The names that a reported model id can stand for, the most exact first.
 
-Never matches by prefix or substring: a lookup takes the first name that is there, or the model is unknown.
+Never matches by prefix or substring: a lookup takes the first name that exists, or the model is unknown.
 Nothing here knows a price. The rules in words: `docs/pricing.md`, "Which model".
 """
 
@@ -92,7 +92,7 @@ def is_alias(model: str) -> bool:
 
 
 def alias_names(model: str) -> Iterator[str]:
-    """What the user may have written on the left side of an alias or a price to mean this id, as reported first."""
+    """The keys of an alias or a price by which the user may mean this id, the reported one first."""
     yield model.strip().lower()
     bare = _bare(model)
     if bare is not None:

@@ -24,7 +24,7 @@ _LONGEST = 200  # characters of a name, which may be anything that an agent repo
 
 
 class Notice(Struct, frozen=True):
-    """One thing to tell. Times are Unix ns, amounts in `unit` like those of a `Standing`; None is unknown.
+    """One notice. Times are Unix ns, amounts in `unit` like those of a `Standing`; None is unknown.
 
     A threshold belongs to a budget, not to the user who reached it: it has no user but its budget's own `value`.
     """
@@ -92,7 +92,7 @@ def ledger_is(what: Literal["away", "back"], organisation: str, host: str, since
 
 
 def a_test(organisation: str, host: str, at: int, mark: str) -> Notice:
-    """For who wants to see whether a channel works; `mark` tells one from the other."""
+    """A notice that tests a channel; `mark` makes it unique."""
     return Notice(_id("test", host, mark), "test", organisation, at, host=host)
 
 

@@ -1,7 +1,7 @@
-"""What tokens cost: exact integer arithmetic over the rates of one catalog row.
+"""The cost of tokens: exact integer arithmetic over the rates of one catalog row.
 
-Never a float, never a guess: what is unknown is None, what is assumed is said in `detail`. Which row is the caller's
-business (`core/models.py`, `acp_proxy.catalog`).
+Never a float, never a guess: unknown is None, and `detail` names assumptions. The caller finds the row
+(`core/models.py`, `acp_proxy.catalog`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Priced(Struct, frozen=True):
 
 
 class Pricer(Protocol):
-    """What the meter asks of models: the catalog answers it. A model is as the agent named it, None if it did not."""
+    """The meter's interface to the catalog. A model is as the agent named it, None if it did not."""
 
     def price(self, model: str | None, usage: Usage, at: int, context: int | None = None) -> Priced:
         """The cost of `usage` at `at` (Unix ns). `context` is the largest context of a single request, in tokens."""
@@ -111,7 +111,7 @@ class Peak(Struct, frozen=True):
 
 
 class PriceRow(Struct, frozen=True):
-    """What the catalog, or the user's configuration, knows of one model."""
+    """The data of the catalog, or of the user's configuration, for one model."""
 
     steps: tuple[Step, ...]  # by `since`, ascending, at least one
     window: int | None = None  # tokens

@@ -1,4 +1,4 @@
-"""What the turn of a session that runs has cost so far, from the session's cumulative costs as the meter tells them.
+"""The cost so far of a session's running turn, from the session's cumulative costs as the meter reports them.
 
 Nothing of what the agent has not reported yet, and nothing that the session cost before: here, or in another process.
 """

@@ -1,7 +1,7 @@
-"""Between the pumps and everything that watches: decides what is forwarded when.
+"""Connects the pumps with the meter and the interceptors, and decides when each line is forwarded.
 
-It looks at lines, never changes one, and does no I/O of its own. A line that ends a turn is accounted before it is
-forwarded, all others after; what an interceptor wants to admit waits (`admission`).
+Inspects lines, never changes one, and does no I/O. A line that ends a turn is accounted before it is forwarded, all
+others after; a request that an interceptor must admit waits (`admission`).
 """
 
 from __future__ import annotations

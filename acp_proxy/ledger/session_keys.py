@@ -1,6 +1,6 @@
-"""What users and reports call a session, one short text; kept beside the sessions so that its beginning is enough.
+"""The short key by which users and reports name a session; stored with an index, so that its beginning is enough.
 
-Written once for each session, with its first row. Can be made anew from sessions.
+Written once per session, with its first row. Can be recomputed from sessions.
 """
 
 from __future__ import annotations

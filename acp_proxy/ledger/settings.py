@@ -1,4 +1,4 @@
-"""By which files each machine judges: not what they say, only a digest of it, so that differences can be named."""
+"""Digests of each machine's configuration files, without their content, so that `doctor` can name differences."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FROM settings WHERE org_id = ? AND seen_at > ? ORDER BY host, user_id, layer
 
 
 class Settings(Struct, frozen=True):
-    """What one layer of one user's proxies on one machine said when it was seen last (Unix ns).
+    """The digest of one layer of one user's proxies on one machine, and when it was last seen (Unix ns).
 
     Digests of one `form` are equal when the same is meant; those of two forms cannot be compared.
     """

@@ -1,6 +1,6 @@
-"""What both backends write in the same SQL. A backend brings `_read`, `_write` and `_lock`, and opens its database.
+"""The writes that both backends share, in the same SQL. A backend implements `_read`, `_write` and `_lock`.
 
-`_write` may run its work more than once: what it does beside the transaction would be done twice.
+`_write` may run its work more than once, so the work must have no effects outside of the transaction.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class _OwnersGoneError(Exception):
-    """Holds that stand in the way belong to processes that are gone."""
+    """Holds that prevent admission belong to processes that are gone."""
 
 
 class SqlLedger(SqlReader):
@@ -58,11 +58,11 @@ class SqlLedger(SqlReader):
 
     @abstractmethod
     def _write(self, work: Callable[[Run], T]) -> T:
-        """What `work` returns, all of it done or nothing."""
+        """Run `work` in one transaction, and return its result."""
 
     @abstractmethod
     def _lock(self, run: Run, accounts: Sequence[Account]) -> None:
-        """Keep others from holding against these accounts until this transaction ends."""
+        """Prevent other holds against these accounts until this transaction ends."""
 
     def _insert(self, run: Run, inserts: Sequence[holding.Insert]) -> None:
         """Into several tables, while everyone else may be waiting."""
@@ -71,11 +71,11 @@ class SqlLedger(SqlReader):
 
     @abstractmethod
     def _lock_sums(self, run: Run, organisation: str) -> None:
-        """Keep others from making balances of this organisation, or adding to them, until this transaction ends."""
+        """Prevent others from creating or updating balances of this organisation until this transaction ends."""
 
     @abstractmethod
     def _lock_totals(self, run: Run) -> None:
-        """Keep others from writing totals until this transaction ends."""
+        """Prevent other writes of totals until this transaction ends."""
 
     @abstractmethod
     def check(self) -> str: ...

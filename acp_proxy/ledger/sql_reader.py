@@ -1,6 +1,6 @@
-"""What both backends read in the same SQL. A backend brings `_read`, and opens its database.
+"""The reads that both backends share, in the same SQL. A backend implements `_read`, and opens its database.
 
-Imports nothing that writes: commands that only look, above all `status`, are started again and again.
+Imports no code that writes: read-only commands, above all `status`, start often.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class SqlReader(ABC):
 
 
 def _amount_of(unit: str) -> tuple[str, str]:
-    """What a turn took in `unit`, and a condition for turns of which that is known."""
+    """SQL for a turn's usage in `unit`, and a condition for turns with known usage."""
     match unit:
         case "turns":
             return "1", "1 = 1"

@@ -1,6 +1,6 @@
-"""Turns that run now: those of this host from the journals of its proxies, those of others as far as a budget holds.
+"""Running turns: those of this host from the journals of its proxies, those of other hosts if a budget holds for them.
 
-Journals are only read. One whose proxy is gone is no sign of a running turn: opening the ledger takes it over.
+Journals are only read. The journal of a dead proxy shows no running turn: opening the ledger takes it over.
 """
 
 from __future__ import annotations

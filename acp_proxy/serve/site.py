@@ -1,6 +1,6 @@
-"""The routes: which question goes to which thread, and what its answer looks like in HTTP.
+"""The routes: the thread for each request, and the HTTP response.
 
-Nothing is imported or read from the package after the start: it may be updated while the server goes on.
+Nothing is imported or read from the package after the start: it may be updated while the server runs.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Site:
 
     @asynccontextmanager
     async def _notifying(self, _: Starlette) -> AsyncIterator[None]:
-        """As long as it serves, what the ledger notes is sent to where `[[notify]]` says."""
+        """While it serves, the ledger's notices are sent to the channels of `[[notify]]`."""
         if self._notifier is None:
             yield
             return
@@ -114,7 +114,7 @@ class Site:
         return PlainTextResponse("ok\n")
 
     async def _metrics(self, request: Request) -> Response:
-        """Also without a ledger: what is counted must not seem to fall, and that it is away is a metric."""
+        """Responds without a ledger, too: counters must not decrease, and its absence is a metric."""
         try:
             text = await self._ask(self._scrapes, lambda scrapes: self._read(scrapes.text))
         except LedgerError:

@@ -1,6 +1,6 @@
 """Notifications to systemd: ready, watchdog, stopping. See sd_notify(3).
 
-Where systemd names no socket nothing is said, and a socket that does not take what is said ends nothing.
+Does nothing without systemd's socket, and ignores a socket that accepts nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ async def telling(environ: Mapping[str, str]) -> AsyncIterator[None]:
 
 
 async def _turning(address: str, between: float | None) -> None:
-    """In the loop that serves: one that hangs says nothing, and is started anew."""
+    """Runs in the serving loop: a hung loop sends nothing, and systemd restarts the process."""
     while between is not None:
         _tell(address, "WATCHDOG=1")
         await asyncio.sleep(between)

@@ -1,7 +1,7 @@
 """The token that clients must send: one word in a file of its own, read again when the file has changed.
 
-So a token can be replaced while the server runs. A file that is no good then, or not there, leaves the last token as
-it was. Whatever is said of the file, it is never the token.
+So a token can be replaced while the server runs. If the file becomes invalid or missing, the last token stays in
+force. No message contains the token.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page's questions, answered from one ledger as JSON. Lives in the ledger's thread; knows no HTTP."""
+"""Answers the page's requests from one ledger as JSON. Lives in the ledger's thread; knows no HTTP."""
 
 from __future__ import annotations
 

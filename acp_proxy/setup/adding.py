@@ -1,4 +1,4 @@
-"""One more agent, behind acp-proxy, in settings that have none such; what is missing around it is made. Pure."""
+"""Adds an agent behind acp-proxy to settings, with the objects around it that do not exist yet. Pure."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Shape(Struct, frozen=True):
 
 
 class Agent(Struct, frozen=True):
-    """One that the settings name. `command` is None where they do not say what starts it."""
+    """An agent in the settings. `command` is None if they have no command for it."""
 
     name: str
     command: tuple[str, ...] | None

@@ -1,1 +1,1 @@
-"""Text for people: figures, times, tables, and what a terminal can show."""
+"""Text for people: figures, times, tables, and output that a terminal can show."""

@@ -1,4 +1,4 @@
-"""How many characters of text a message holds: what estimates are made of. Not a character of it is kept."""
+"""Counts the characters of text in a message, for estimates. Keeps none of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ESCAPE = ord("\\")  # as a number: to look for one is five times as fast as for
 
 
 def text_length(content: Any) -> int:
-    """Of a block, or of a list of them: text, and text in embedded resources. Images count nothing."""
+    """The length of text in a block or a list of blocks, including embedded resources. Images count nothing."""
     if isinstance(content, list):
         return sum([text_length(block) for block in content if isinstance(block, dict)])
     if not isinstance(content, dict):

@@ -1,4 +1,4 @@
-"""Readers of what is counted: how a turn ended and what it used, what a session cost, how many characters passed.
+"""Readers of counted values: the end and usage of a turn, the cost of a session, numbers of characters.
 
 Of agents' own `_meta` only `quota` is read here, which three of them share; the rest is for `core/meter/dialects.py`.
 """
@@ -80,7 +80,7 @@ _DETAILS = (  # objects in which some providers tell parts
 
 
 class Ending(Struct, frozen=True):
-    """What the last message of a turn says: the result of a prompt (v1), or an idle state (v2)."""
+    """The last message of a turn: the result of a prompt (v1), or an idle state (v2)."""
 
     stop_reason: str
     counters: Counters | None = None

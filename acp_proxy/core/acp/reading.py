@@ -1,4 +1,4 @@
-"""Readers of decoded params and results: who is there, which session is meant, what an update is about."""
+"""Readers of decoded params and results: the peers, the session, the subject of an update."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Hello(Struct, frozen=True):
 
 
 class Info(Struct, frozen=True):
-    """What a session is called, as `session_info_update` and `session/list` tell it."""
+    """A session's title, from `session_info_update` and `session/list`."""
 
     title: str | None = None
     updated_at: str | None = None
@@ -95,7 +95,7 @@ def prompts_itself(params: Mapping[str, Any]) -> bool:
 
 
 def cwd_of(params: Mapping[str, Any]) -> str | None:
-    """Where a session is to work."""
+    """A session's working directory."""
     return text(params.get("cwd"))
 
 
@@ -188,7 +188,7 @@ def meta_of(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ours_in(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """What an acp-proxy nearer to the agent says there: it marks figures, and a refusal, that are not the agent's."""
+    """The mark of an acp-proxy nearer to the agent, on figures and refusals that are not the agent's."""
     return mapping(meta.get("acp-proxy"))
 
 

@@ -1,4 +1,4 @@
-"""What a field is when it is well-formed; what is malformed counts as absent."""
+"""Readers of single fields: a malformed field counts as absent."""
 
 from __future__ import annotations
 

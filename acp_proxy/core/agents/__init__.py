@@ -1,4 +1,4 @@
-"""How each released agent counts, by its name and version; and the user's word on it."""
+"""How each released agent counts, by its name and version, with the user's overrides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ InputCounts = Literal["excludes_cache", "includes_cache"]
 
 
 class ProfileOverride(Struct, frozen=True):
-    """`[agents."name"]` of the configuration: the user's word on how an agent counts."""
+    """`[agents."name"]` of the configuration: overrides how an agent counts."""
 
     scope: UsageScope | None = None
     input: InputCounts | None = None

@@ -1,4 +1,4 @@
-"""Finds how an agent counts: by exact name and version, under the user's word."""
+"""Finds how an agent counts by exact name and version; the user's configuration overrides it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def profile_of(
 ) -> Profile:
     """The profile of an agent by the name and version of its `initialize`; `UNKNOWN` for a name not in the table.
 
-    By its title where that tells the framework that it was built with.
+    Looks at the title, too, if it names the framework that the agent was built with.
     """
     profile = _in_table(name if name in TABLE else BY_TITLE.get(title or ""), version)
     override = (overrides or {}).get(name or "")

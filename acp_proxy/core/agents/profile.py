@@ -1,4 +1,4 @@
-"""How one agent counts, as a value: a way of counting, and what is special about its counters, cost and contexts."""
+"""The profile of an agent as a value: how it counts, and the peculiarities of its counters, cost and contexts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Comes = Literal["in turn", "each call", "after turn", "never"]
 
 
 class Tokens(Struct, frozen=True):
-    """What a usage object covers, and what it says when.
+    """The scope of a usage object, and when it has which values.
 
     `scope`: the turn, the session so far, only the last model call, or each call by itself; `none` when there is no
     such object. It names the reader in `core/meter/readers`.
@@ -32,7 +32,7 @@ class Tokens(Struct, frozen=True):
 
 
 class Overlap(Struct, frozen=True):
-    """Which token counters hold which others."""
+    """Which token counters include which others."""
 
     input: InputCounts | None = None  # None: only an identity of the total can tell
     decided: bool = False  # an identity of the total does not overrule `input`: the user's word, or a wrong total
@@ -42,7 +42,7 @@ class Overlap(Struct, frozen=True):
 
 
 class Cost(Struct, frozen=True):
-    """What an agent's own cost is, and when it moves without a call.
+    """The meaning of an agent's own cost, and when it changes without a call.
 
     `counter`: whether the cumulative cost goes on where it was when a session is loaded in a new process; of `unknown`
     only its figures can tell. `turn` is no cumulative one.
@@ -56,7 +56,7 @@ class Cost(Struct, frozen=True):
 
 
 class Context(Struct, frozen=True):
-    """What the `used` of a `usage_update` is: a context, of which `size` is the window."""
+    """The meaning of `used` in a `usage_update`: a context, whose window is `size`."""
 
     comes: Comes = "in turn"  # `each call`: a new one for each, before the turn ends; `never`: it is something else
     holds_output: bool = False  # what the call wrote, not only its prompt

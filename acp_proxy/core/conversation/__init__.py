@@ -1,7 +1,7 @@
 """The conversation between a client and an agent: messages in, events out. Pure: no clock, no I/O, no text kept.
 
-It pairs responses with requests, follows sessions and turns of ACP v1 and v2, and tallies the rest. What an agent's
-numbers mean is not its business (`core/meter`). It takes any message without raising.
+Pairs responses with requests, follows sessions and turns of ACP v1 and v2, and counts the rest. `core/meter`
+interprets an agent's numbers. Accepts any message without raising.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Conversation:
         self._unfollowed: set[Any] = set()  # ids of the client's open requests that mean nothing else to us
 
     def follow_all(self) -> None:
-        """Know a client's requests until they are answered: no answer may be taken for a prompt's with the same id."""
+        """Track a client's requests until they are answered: no answer may be taken for a prompt's with the same id."""
         self._follows_all = True
         self.awaits = self._awaits_or_forgets
 

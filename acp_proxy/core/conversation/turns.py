@@ -1,4 +1,4 @@
-"""Open turns, and what passes in a session while they are open: counts only, not a word of what was said."""
+"""Open turns, and counts of what passes in a session while they are open; never content."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CALLS = 1024  # tool calls of a session that are told apart, the latest ones
 
 
 class Counts(Struct, frozen=True):
-    """What was counted in a session up to a moment, or between two."""
+    """The counts of a session up to a moment, or between two."""
 
     updates: int = 0
     announced: int = 0  # tool calls that an update of their own began

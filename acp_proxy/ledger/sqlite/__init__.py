@@ -1,1 +1,1 @@
-"""A ledger in a file. Importing this imports nothing: who only looks needs half of it."""
+"""A ledger in an SQLite file. Importing this imports nothing: read-only callers need half of it."""

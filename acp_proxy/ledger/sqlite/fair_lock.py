@@ -1,7 +1,7 @@
-"""Writers of one SQLite file, one after the other: the system wakes the one that waited longest, and none polls.
+"""A fair queue for the writers of one SQLite file: the kernel wakes the one that has waited longest, and none polls.
 
-SQLite lets those who wait try again and again. With 50 writers on two processors these tries took more time than the
-transactions. A process that does not come through here is not kept out: SQLite's own lock is what counts.
+SQLite waits for its lock by polling. With 50 writers on two processors polling took more time than the transactions.
+A process that does not use this queue is not kept out: SQLite's own lock decides.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 class FairLock:
     """A lock on a file of its own, which the system takes from a process that dies. For one thread at a time.
 
-    A writer that got no turn within `patience` seconds, or has no thread to wait in, goes on without one.
+    A writer that got no turn within `patience` seconds, or has no thread to wait in, continues without one.
     """
 
     def __init__(self, path: Path, patience: float) -> None:

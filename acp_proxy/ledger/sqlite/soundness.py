@@ -1,6 +1,6 @@
-"""Whether a SQLite file holds values that its columns cannot: then who reads them is not to blame for what comes of it.
+"""Whether an SQLite file has values that its columns do not permit: an error in reading them is then the file's fault.
 
-Tables are known to be as they were made (`version.py`): only who goes round SQLite puts such values there, or a disk.
+Tables are known to be unchanged (`version.py`): only a program that bypasses SQLite, or a disk, causes such values.
 """
 
 from __future__ import annotations

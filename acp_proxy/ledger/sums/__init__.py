@@ -1,1 +1,1 @@
-"""Running sums that are only ever added to: what reports, metrics and the page read in place of rows."""
+"""Running sums, which are only incremented: reports, metrics and the page read them instead of rows."""

@@ -1,4 +1,4 @@
-"""Which values a dimension has had, in the order in which they came: metrics show the first so many, and so for ever.
+"""The values of each dimension in the order of their first appearance: metrics permanently show the first ones.
 
 Written only when a series or session is new. A value that is too long is known by a digest, without a rank.
 """

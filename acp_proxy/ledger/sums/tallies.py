@@ -1,7 +1,7 @@
-"""Tallies: what metrics show and running totals do not have; only incremented, in the transaction of the row.
+"""Tallies: figures of metrics that running totals do not have; only incremented, in the transaction of the row.
 
-A histogram has a row for each bucket that something fell into, with the sum of what did. All but what relays report can
-be made anew from rows.
+A histogram has a row for each bucket with observations, with their sum. All but the reports of relays can be
+recomputed from rows.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Tally(NamedTuple):
 
 
 def begin_sessions(run: Run, first: Sequence[Row], new: Sequence[tuple[str, Series]]) -> None:
-    """What follows from rows that are their session's first, and from series that are new."""
+    """The tallies of rows that are the first of their session, and of new series."""
     if not first and not new:
         return
     tallies = Tallies()
@@ -144,7 +144,7 @@ def begin_sessions(run: Run, first: Sequence[Row], new: Sequence[tuple[str, Seri
 
 
 class Tallies:
-    """What is to be added, gathered before it is written."""
+    """The increments, collected before they are written."""
 
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self._sums: dict[_Key, list[int]] = {}  # count, nano

@@ -1,7 +1,7 @@
-"""Running totals: what rows add up to, by who, what and when; only incremented, in the transaction of the row.
+"""Running totals: sums of rows by series and time; only incremented, in the transaction of the row.
 
 A series is one combination of dimensions, a bucket some quarter hours of one of `LEVELS`, or at `WHOLE` all of them.
-All can be made anew from rows.
+All can be recomputed from rows.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _Key = tuple[str, int, str, int]  # organisation, level, series, bucket
 
 
 class Additions(Struct):
-    """What rows add to totals, gathered before it is written."""
+    """The increments of rows to totals, collected before they are written."""
 
     series: dict[tuple[str, str], Series] = field(default_factory=dict)  # by organisation and id
     counts: dict[_Key, list[int]] = field(default_factory=dict)

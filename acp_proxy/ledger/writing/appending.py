@@ -1,4 +1,4 @@
-"""Rows on their way into a ledger: what can be made of them is made before the transaction, which others wait for."""
+"""Rows that are about to be appended, prepared before the transaction, because other writers wait for that."""
 
 from __future__ import annotations
 
