@@ -9,6 +9,8 @@ import argparse
 from typing import Any, get_args
 
 from acp_proxy import __version__
+from acp_proxy.bills import BY as COMPARED
+from acp_proxy.bills import PROVIDERS
 from acp_proxy.cli.parser import Parser
 from acp_proxy.completion import SHELLS
 from acp_proxy.config.checks import WINDOWS
@@ -37,6 +39,12 @@ def parser() -> argparse.ArgumentParser:
             "spend in the columns of FinOps FOCUS, for chargeback",
             "export --focus --since 2026-10 --until 2026-11",
             _add_export,
+        ),
+        (
+            "reconcile",
+            "a provider's bill beside the ledger, and why they differ",
+            "reconcile anthropic usage.json cost.json --by model",
+            _add_reconcile,
         ),
         ("session", "one session: its turns, tokens, cost, and context as a plot", "session last", _add_session),
         (
@@ -123,6 +131,21 @@ def _add_export(command: argparse.ArgumentParser) -> None:
     command.add_argument("--focus", action="store_true", required=True, help="in the columns of FinOps FOCUS 1.2")
     _add_interval(command)
     command.add_argument("--json", action="store_true", help="as JSON instead of CSV")
+
+
+def _add_reconcile(command: argparse.ArgumentParser) -> None:
+    _add_common(command)
+    command.add_argument("provider", metavar="PROVIDER", choices=PROVIDERS, help=f"one of {', '.join(PROVIDERS)}")
+    files = "downloaded pages of the bill, in any order: JSON, or CSV"
+    command.add_argument("files", metavar="FILE", nargs="+", type=_text, help=files)
+    command.add_argument("--by", metavar="KEY", choices=COMPARED, default="day", help=f"{', '.join(COMPARED)}")
+    people = "the ledger's USER of a user or key on the bill; may be repeated"
+    command.add_argument("--map", metavar="ID=USER", action="append", type=_text, help=people)
+    column = "of csv: which column has the day, model, user, key, input, prompt, cached_read, output, amount …"
+    command.add_argument("--column", metavar="FIELD=NAME", action="append", type=_text, help=column)
+    form = command.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="exact figures, for programs")
+    form.add_argument("--csv", action="store_true", help="the same for spreadsheets")
 
 
 def _add_session(command: argparse.ArgumentParser) -> None:

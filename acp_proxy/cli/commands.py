@@ -189,6 +189,28 @@ def _export(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _reconcile(arguments: argparse.Namespace) -> int:
+    from acp_proxy.config.applied import catalog_of
+    from acp_proxy.reconcile import command, reconcile
+    from acp_proxy.reconcile import formats as rendered
+
+    config, bill = options.config(arguments), command.bill_of(arguments)
+    people = command.pairs(arguments.map, "--map", "ID=USER, such as apikey_01Rj=alice")
+    ledger = open_reader(config.ledger.url, tell=options.tell(arguments))
+    try:
+        ours = config.identity.organisation
+        found = reconcile(bill, ledger, catalog_of(config), ours, arguments.by, people)
+    finally:
+        ledger.close()
+    if arguments.json:
+        sys.stdout.write(rendered.as_json(found))
+    elif arguments.csv:
+        sys.stdout.writelines(rendered.as_csv(found))
+    else:
+        sys.stdout.write(rendered.as_text(found, options.width(), os.environ))
+    return 0
+
+
 def _status(arguments: argparse.Namespace) -> int:
     from acp_proxy.status import command
 
@@ -323,6 +345,7 @@ COMMANDS: Mapping[str | None, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "report": _report,
     "export": _export,
+    "reconcile": _reconcile,
     "session": _session,
     "status": _status,
     "budget": _budget,

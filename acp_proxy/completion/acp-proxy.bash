@@ -1,15 +1,16 @@
-# Made by scripts/build-completion, of options bde9891c26d5de64
+# Made by scripts/build-completion, of options d2b288c93365a786
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate add set remove undo)
 _shtab_acp_proxy_notify_subparsers=(test)
 _shtab_acp_proxy_prices_subparsers=(list show cost)
 _shtab_acp_proxy_ledger_subparsers=(copy)
-_shtab_acp_proxy_subparsers=(run report export session status budget serve metrics notify setup prices ledger import config doctor demo completion)
+_shtab_acp_proxy_subparsers=(run report export reconcile session status budget serve metrics notify setup prices ledger import config doctor demo completion)
 
 _shtab_acp_proxy_run_option_strings=(-h --help --config --ledger --agent --user --team --project --budget --no-summary --log --log-level)
 _shtab_acp_proxy_report_option_strings=(-h --help --config --ledger --by --since --until --tz --agent --model --user --team --project --title --coverage --limit --json --csv)
 _shtab_acp_proxy_export_option_strings=(-h --help --config --ledger --focus --since --until --tz --json)
+_shtab_acp_proxy_reconcile_option_strings=(-h --help --config --ledger --by --map --column --json --csv)
 _shtab_acp_proxy_session_option_strings=(-h --help --config --ledger --all --tz --json)
 _shtab_acp_proxy_status_option_strings=(-h --help --config --ledger --format --json)
 _shtab_acp_proxy_budget_list_option_strings=(-h --help --config --ledger --json)
@@ -47,6 +48,9 @@ _shtab_acp_proxy_report___config_COMPGEN=:
 _shtab_acp_proxy_report___ledger_COMPGEN=:
 _shtab_acp_proxy_export___config_COMPGEN=:
 _shtab_acp_proxy_export___ledger_COMPGEN=:
+_shtab_acp_proxy_reconcile_pos_1_COMPGEN=:
+_shtab_acp_proxy_reconcile___config_COMPGEN=:
+_shtab_acp_proxy_reconcile___ledger_COMPGEN=:
 _shtab_acp_proxy_session___config_COMPGEN=:
 _shtab_acp_proxy_session___ledger_COMPGEN=:
 _shtab_acp_proxy_status___config_COMPGEN=:
@@ -113,6 +117,8 @@ _shtab_acp_proxy___ledger_COMPGEN=:
 _shtab_acp_proxy_run___log_level_choices=(debug info warning error)
 _shtab_acp_proxy_report_pos_0_choices=(hour day week month session turn model agent project user team kind today yesterday)
 _shtab_acp_proxy_report___by_choices=(hour day week month session turn model agent project user team kind)
+_shtab_acp_proxy_reconcile_pos_0_choices=(anthropic openai litellm csv)
+_shtab_acp_proxy_reconcile___by_choices=(day model user key)
 _shtab_acp_proxy_session_pos_0_choices=(last)
 _shtab_acp_proxy_budget_grant___layer_choices=(admin user)
 _shtab_acp_proxy_budget_add___per_choices=(user team project agent)
@@ -128,7 +134,7 @@ _shtab_acp_proxy_setup___agent_choices=(claude codex gemini goose opencode qwen)
 _shtab_acp_proxy_prices_pos_0_choices=(list show cost)
 _shtab_acp_proxy_ledger_pos_0_choices=(copy)
 _shtab_acp_proxy_completion_pos_0_choices=(bash zsh fish)
-_shtab_acp_proxy_pos_0_choices=(run report export session status budget serve metrics notify setup prices ledger import config doctor demo completion)
+_shtab_acp_proxy_pos_0_choices=(run report export reconcile session status budget serve metrics notify setup prices ledger import config doctor demo completion)
 
 _shtab_acp_proxy_run__h_nargs=0
 _shtab_acp_proxy_run___help_nargs=0
@@ -142,6 +148,11 @@ _shtab_acp_proxy_export__h_nargs=0
 _shtab_acp_proxy_export___help_nargs=0
 _shtab_acp_proxy_export___focus_nargs=0
 _shtab_acp_proxy_export___json_nargs=0
+_shtab_acp_proxy_reconcile_pos_1_nargs=+
+_shtab_acp_proxy_reconcile__h_nargs=0
+_shtab_acp_proxy_reconcile___help_nargs=0
+_shtab_acp_proxy_reconcile___json_nargs=0
+_shtab_acp_proxy_reconcile___csv_nargs=0
 _shtab_acp_proxy_session__h_nargs=0
 _shtab_acp_proxy_session___help_nargs=0
 _shtab_acp_proxy_session___all_nargs=0

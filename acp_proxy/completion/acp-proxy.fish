@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options f8e6695f9c6036d5
+# Made by scripts/build-completion, of options 529a70c1a5cf3fc9
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -46,8 +46,8 @@ function _shtab_acp_proxy_using
   test "$_shtab_acp_proxy_cmdpath" = "$argv"
 end
 
-set -g _shtab_acp_proxy_commands run report export session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import config doctor demo completion
-set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --config --context-used --currency --for --for-agent --for-project --for-team --for-user --format --from --host --input --layer --ledger --limit --log --log-level --mode --model --on-exceed --output --per --port --project --reason --scope --since --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --user --window
+set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import config doctor demo completion
+set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --for --for-agent --for-project --for-team --for-user --format --from --host --input --layer --ledger --limit --log --log-level --map --mode --model --on-exceed --output --per --port --project --reason --scope --since --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --user --window
 
 complete -c acp-proxy -e
 complete -c acp-proxy -f
@@ -96,6 +96,17 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l since -x -d 'from th
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l until -x -d 'before then, in the same forms; by default all'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l tz -x -d 'a time zone such as Europe/Berlin; by default the local one'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l json -d 'as JSON instead of CSV'
+complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a reconcile -d 'A provider'"'"'s bill beside the ledger, and why they differ.'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -s h -l help -d 'show this help message and exit'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l config -rF -d 'in place of the user'"'"'s configuration file'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l by -xka "day model user key" -d 'what each row is of, by default a day'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l map -x -d 'the ledger'"'"'s USER of a user or key on the bill; may be repeated'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l column -x -d 'of csv: which column has the day, model, user, key, input, prompt, cached_read, output, amount …'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l json -d 'exact figures, for programs'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l csv -d 'the same for spreadsheets'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile; and test $_shtab_acp_proxy_npos -eq 0' -ka "anthropic openai litellm csv" -d 'one of anthropic, openai, litellm, csv'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile; and test $_shtab_acp_proxy_npos -ge 1' -ka "FILES" -d 'downloaded pages of the bill, in any order: JSON, or CSV'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a session -d 'One session: its turns, tokens, cost, and context as a plot.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using session' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using session' -l config -rF -d 'in place of the user'"'"'s configuration file'

@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options f896818b0a85a24a
+# Made by scripts/build-completion, of options f5c172e051263054
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -15,6 +15,7 @@ _shtab_acp_proxy_commands() {
     metrics:'The metrics for Prometheus, in a file for node_exporter or on stdout.'
     notify:'Try the webhooks for notifications.'
     prices:'What models cost.'
+    reconcile:'A provider'"'"'s bill beside the ledger, and why they differ.'
     report:'What was spent.'
     run:'Relay an agent and meter it. Everything after -- belongs to the agent; its exit status is the exit status.'
     serve:'The ledger as a page for browsers, and metrics for Prometheus.'
@@ -375,6 +376,22 @@ _shtab_acp_proxy_prices_show_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_acp_proxy_prices_show_defaults_added=0
 
+_shtab_acp_proxy_reconcile_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config=[in place of the user\'s configuration file]:FILE:_files"
+  "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--by=[what each row is of, by default a day]:KEY:(day model user key)"
+  "*--map[the ledger\'s USER of a user or key on the bill\; may be repeated]:ID=USER:"
+  "*--column[of csv\: which column has the day, model, user, key, input, prompt, cached_read, output, amount \…]:FIELD=NAME:"
+  "--json[exact figures, for programs]"
+  "--csv[the same for spreadsheets]"
+  ":one of anthropic, openai, litellm, csv:(anthropic openai litellm csv)"
+  "(*):downloaded pages of the bill, in any order\: JSON, or CSV:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_acp_proxy_reconcile_defaults_added=0
+
 _shtab_acp_proxy_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
@@ -496,6 +513,7 @@ _shtab_acp_proxy() {
         metrics) _arguments -C -s $_shtab_acp_proxy_metrics_options ;;
         notify) _shtab_acp_proxy_notify ;;
         prices) _shtab_acp_proxy_prices ;;
+        reconcile) _arguments -C -s $_shtab_acp_proxy_reconcile_options ;;
         report) _arguments -C -s $_shtab_acp_proxy_report_options ;;
         run) _arguments -C -s $_shtab_acp_proxy_run_options ;;
         serve) _arguments -C -s $_shtab_acp_proxy_serve_options ;;

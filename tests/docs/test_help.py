@@ -33,6 +33,7 @@ ENDS = [
     ("budget grant nonsense --amount 1 --for 1h --reason test", "2"),
     ("export --focus", "0"),
     ("export", "2"),
+    ("reconcile csv /dev/null", "2"),
     ("metrics", "0"),
     ("metrics --textfile /no/such/directory/file", "2"),
     ("notify test", "1"),

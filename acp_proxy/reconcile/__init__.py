@@ -1,0 +1,71 @@
+"""A provider's bill beside the ledger: how much of it the meter has seen, and why the rest differs. Renders nothing.
+
+Days are those of UTC on both sides. Only models that are on the bill are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from acp_proxy.bills import Bill, By, Provider
+from acp_proxy.catalog import Catalog
+from acp_proxy.core.windows import DAY
+from acp_proxy.ledger import LedgerReader, Query
+from acp_proxy.reconcile.cells import Cells, Line, Names, table
+from acp_proxy.reconcile.findings import found_in
+from acp_proxy.reconcile.said import Finding
+from acp_proxy.system.errors import UsageError
+
+
+class Reconciliation(Struct, frozen=True):
+    by: By
+    provider: Provider
+    since: int  # Unix ns, of the first day of the bill
+    until: int
+    lines: tuple[Line, ...]
+    total: Line
+    findings: tuple[Finding, ...]  # the gravest kinds first
+
+
+def reconcile(
+    bill: Bill, ledger: LedgerReader, catalog: Catalog, organisation: str, by: By, people: Mapping[str, str]
+) -> Reconciliation:
+    """`people` are users of the ledger by what the bill calls them or their keys.
+
+    Raises LedgerError, and UsageError for a bill that does not tell apart what is asked for.
+    """
+    if not bill.days:
+        raise UsageError("reconcile: expected a bill of at least one day; these files have none")
+    if by != "day" and not any(getattr(line, by) for line in bill.lines):
+        raise UsageError(f"reconcile: --by {by}: the bill names none; expected one that was asked for by {by}")
+    since, until = min(bill.days) * DAY, (max(bill.days) + 1) * DAY
+    ours = (("organisation", organisation),)
+    sums = ledger.summed(Query(since, until, ours), ("day", "model", "user"))
+    everything = next(iter(ledger.summed(Query(where=ours), ())), None)
+    names = Names(catalog, bill)
+    cells = Cells.of(bill, sums, names)
+    lines, total = table(bill, sums, names, by, people)
+    began = None if everything is None else everything.started_at // DAY
+    findings = found_in(cells, bill, names, began)
+    return Reconciliation(by, bill.provider, since, until, lines, total, (*findings, *_who(lines, by)))
+
+
+def _who(lines: tuple[Line, ...], by: By) -> list[Finding]:
+    """Users and keys that the ledger never saw."""
+    if by not in ("user", "key"):
+        return []
+    return [
+        Finding(
+            f"{by}_unseen",
+            f"{by} {line.key}: nothing in the ledger; --map {line.key}=USER says whose it is",
+            tokens=line.bill.tokens,
+            costs=line.bill.costs,
+        )
+        for line in lines
+        if line.key != "none" and line.bill.tokens and not line.ledger.tokens
+    ]
+
+
+__all__ = ["Finding", "Line", "Reconciliation", "reconcile"]
