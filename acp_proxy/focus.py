@@ -140,7 +140,7 @@ def _rows(
 def _who_columns(
     key: tuple[object, ...], organisation: str, seller: Callable[[str], str | None]
 ) -> Mapping[str, object]:
-    """Who used which model of which provider. `key` has the values of `_BY`."""
+    """The columns of user, provider and model. `key` has the values of `_BY`."""
     user, team, project, agent, model, kind, usage_source, cost_source = key
     sold_by = (seller(str(model)) if model else None) or str(agent)
     tags = {"user": user, "team": team, "project": project, "agent": agent}

@@ -137,7 +137,7 @@ def _budgets(
 
 
 def _load_the_rest(config: Config, catalog: Catalog) -> None:
-    """What the first session would load; in a thread."""
+    """Loads what the first session would load; in a thread."""
     with suppress(ImportError, LedgerError, OSError):  # who needs it says what is wrong
         from acp_proxy.config import digest  # noqa: F401  to be there for `_note_settings`
 

@@ -153,7 +153,7 @@ def _left_out(standing: Standing) -> list[str]:
 
 
 def _together(standings: Sequence[Standing]) -> Standing:
-    """What all accounts of one budget do not count."""
+    """The spend that the accounts of one budget do not count."""
     account = standings[0].account
     nobodys = replace(account, budget=replace(account.budget, per=None), value=None)
     uncounted = summed(money for standing in standings for money in standing.not_counted)

@@ -74,7 +74,7 @@ def reaches_back(budgets: Iterable[Budget], since: int | None) -> int | None:
 
 
 class _Spent(Struct):
-    """Of one account, whose window may move on."""
+    """The spend of one account, whose window may move."""
 
     total: int = 0
     amounts: list[tuple[int, int]] = field(default_factory=list)  # a heap of (start, amount), where the window moves
@@ -91,7 +91,7 @@ class _Spent(Struct):
 
 
 class _Past:
-    """What happened so far: rows begin in the order of their starts, and are settled in that of their ends."""
+    """The state of a replay: rows begin in the order of their starts, and are settled in the order of their ends."""
 
     def __init__(self, budgets: Sequence[Budget], spent_before: Callable[[Account], int]) -> None:
         self.outcomes = {(budget.layer, budget.name): Outcome(budget) for budget in budgets}
@@ -130,7 +130,7 @@ class _Past:
             self._remember(row)
 
     def _admit(self, row: Row) -> Mapping[str, int] | None:
-        """What is held by the keys of accounts; None when the turn is refused."""
+        """The holds by the keys of accounts; None if the turn is refused."""
         at = row.entry.started_at
         self.turns += 1
         self.first = at if self.first is None else self.first
@@ -215,7 +215,7 @@ def _session(row: Row) -> tuple[str, ...]:
 
 
 def _amounts(entry: Entry, units: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """What a turn took in each unit, where that is known, as `BudgetReader.recent_costs` has it."""
+    """The known usage of a turn in each unit, as `BudgetReader.recent_costs` has it."""
     known = {} if entry.unpriced else {cost.currency: cost.nano for cost in entry.costs}
     if entry.usage.total and entry.usage_source != "none":  # no prompt takes 0: it failed, or only cost is told
         known["tokens"] = entry.usage.total

@@ -40,7 +40,7 @@ class OwnPrice(Protocol):
 
 
 class Found(Struct, frozen=True):
-    """What a reported id resolves to."""
+    """The model that a reported id resolves to."""
 
     name: str
     row: PriceRow

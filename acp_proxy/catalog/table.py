@@ -54,7 +54,7 @@ class Table(Struct, frozen=True):
 
 
 class PeakHours(Struct, frozen=True):
-    """Of a lab: `since` as in `Table`, `hours` of UTC from one to before another, `holidays` as dates."""
+    """The peak hours of a lab: `since` as in `Table`, `hours` half-open in UTC, `holidays` as dates."""
 
     since: str
     hours: list[tuple[int, int]]

@@ -353,7 +353,7 @@ def _model(given: str) -> str:
 
 
 def _text(given: str) -> str:
-    """What JSON and a ledger have a place for: not all that a command line can hold is."""
+    """Text that JSON and a ledger can store: a command line may hold other bytes."""
     try:
         given.encode()
     except UnicodeEncodeError:

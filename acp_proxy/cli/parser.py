@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{self._in_our_words(message)}; see {self.prog} --help")
 
     def _in_our_words(self, message: str) -> str:
-        """What argparse says as `argument --since: expected one argument` and the like."""
+        """Rewords messages of argparse such as `argument --since: expected one argument`."""
         missing = message.partition("arguments are required: ")[2]
         if missing == "ACTION":
             actions = next(each.choices or () for each in self._actions if each.metavar == "ACTION")

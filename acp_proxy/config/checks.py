@@ -247,7 +247,7 @@ def hold(value: object) -> Amount:
 
 
 def kinds(value: object) -> tuple[NoticeKind, ...]:
-    """What is told of; a list, or one."""
+    """The kinds of notices: a list, or one."""
     from acp_proxy.core.notice import KINDS
 
     wanted = value if isinstance(value, list) else [value]

@@ -77,7 +77,7 @@ def _meant(key: Key, value: Any) -> Any:
 
 
 def _place(url: str) -> str:
-    """Where the ledger is. Never who asks for it, nor how."""
+    """The place of the ledger, without user, password and options."""
     try:
         return canonical_url(url) if is_postgres(url) else url.partition(SYNCHRONOUS)[0]
     except LedgerError:

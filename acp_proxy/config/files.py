@@ -1,4 +1,4 @@
-"""Where configuration lives, and a TOML file read into a table with line numbers for its errors.
+"""The configuration's paths, and a TOML file as a table with line numbers for errors.
 
 Knows nothing of keys; writes nothing.
 """

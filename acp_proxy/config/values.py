@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Identity(Struct, frozen=True):
-    """Who pays. `project` is None when it is to be found by `project.project_of`."""
+    """Who pays. `project` is None if `project.project_of` is to find it."""
 
     user: str
     team: str | None = None

@@ -24,7 +24,7 @@ class RunningCosts:
         self._earlier: dict[str, list[tuple[str | None, _Amounts]]] = {}  # by models that the turn had before
 
     def hear(self, event: ContextChanged | TurnMetered) -> None:
-        """What a session has cost by now. Costs that only the ledger knew are none of the turn that runs."""
+        """The cost of a session so far. Costs that only the ledger knew do not belong to the running turn."""
         session = event.session if isinstance(event, ContextChanged) else event.entry.session
         now = event.state.costs
         if isinstance(event, ContextChanged) and event.restored and session in self._before:

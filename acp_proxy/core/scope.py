@@ -31,7 +31,7 @@ class Scope(Struct, frozen=True):
 
     @property
     def texts(self) -> Mapping[str, list[str]]:
-        """What is given, by the keys of a configuration."""
+        """The given values, by the keys of a configuration."""
         return {dimension: list(self.of(dimension)) for dimension in DIMENSIONS if self.of(dimension)}
 
 
@@ -39,7 +39,7 @@ EVERYTHING = Scope()
 
 
 class Subject(Struct, frozen=True):
-    """Who wants to use what. `model` is a concrete one, or None where only an alias or nothing is known.
+    """The user, agent, model and so on of a prompt. `model` is concrete, or None if only an alias or nothing is known.
 
     `session` is the ACP id; None, as for a question without a session, stands for a session without rows. `process`
     names one run of the proxy, for a budget given as its flag.

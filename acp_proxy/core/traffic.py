@@ -21,7 +21,7 @@ EXITS: tuple[Exit, ...] = ("ok", "failed", "signal", "stopped")
 
 
 class Flow:
-    """What came from one side."""
+    """The messages and bytes from one side."""
 
     __slots__ = ("_on_timed", "buckets", "bytes", "messages", "nanoseconds", "untimed")
 
@@ -55,7 +55,7 @@ class Traffic:
         self.exits: Counter[Exit] = Counter()
 
     def flows(self, sender: Side) -> tuple[Flow, Flow]:
-        """What comes from there, and what comes from the other side."""
+        """The counters of one side, and those of the other."""
         there_and_back = self.from_client, self.from_agent
         return there_and_back if sender is Side.CLIENT else there_and_back[::-1]
 

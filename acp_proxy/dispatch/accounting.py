@@ -169,7 +169,7 @@ class Accounting:
         self._take(partial(self._conversation.receive, sender, message, self._clock(), size, admitted))
 
     def _take(self, read: Callable[[], list[Event]]) -> None:
-        """What the conversation reads off the wire, to everyone."""
+        """Pass the events of the conversation to everyone."""
         try:
             events = read()
         except Exception as error:  # a fault of our own must not stop the relay
@@ -256,7 +256,7 @@ def ends_this_task(error: BaseException) -> bool:
 
 
 def _place(error: BaseException) -> str:
-    """Where an exception came from, without its text: that may hold content of the session."""
+    """The origin of an exception, without its text, which may hold content of the session."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

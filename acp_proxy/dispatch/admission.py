@@ -23,7 +23,7 @@ from acp_proxy.interceptor import Admitted, Interceptor, Refusal
 
 
 class Decided(Struct, frozen=True):
-    """What becomes of a request that waited. `behind` are its session's later lines, to be looked at anew."""
+    """The result for a request that waited. `behind` are its session's later lines, to be routed again."""
 
     request: Request
     line: bytes
@@ -78,7 +78,7 @@ class Admission:
             self._waiting[id_key(message.id)] = queue
 
     def _queue(self, message: Message) -> deque[bytes] | None:
-        """What stands behind the request that a message has to wait for; None where it waits for none."""
+        """The queue behind the request that a message must wait for; None if it waits for none."""
         match message:
             case Notification(acp.CANCEL_REQUEST, {"requestId": asked}):
                 return self._waiting.get(id_key(asked))

@@ -31,7 +31,7 @@ _MOST_OBJECTS = 10_000  # in an array that is read: some 10 us each, in which no
 
 
 class LineRouter:
-    """Of one connection. Each line is accounted, before it is forwarded where it ends a turn, else after."""
+    """The router of one connection. Accounts a line before forwarding it if it ends a turn, else after."""
 
     def __init__(self, conversation: Conversation, accounting: Accounting, admission_timeout: float) -> None:
         """`admission_timeout` is in seconds."""

@@ -37,7 +37,7 @@ class Permissions:
         return [self._asked.pop(key)[1:] for key in keys]
 
     def tell(self, session: str) -> bytes | None:
-        """What the client is to be told with the first denial."""
+        """The message to the client with the first denial."""
         told = self._denied[session]
         self._denied[session] = None
         return told

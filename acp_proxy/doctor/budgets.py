@@ -80,7 +80,7 @@ def _ways_around(budget: Budget, config: Config) -> Iterator[str]:
 
 
 def _in_force(config: Config) -> set[Key]:
-    """What says how turns are counted, wherever it stands; a kind of cache write only where it is not the default."""
+    """The keys in force that change how turns are counted; a kind of cache write only if not the default."""
     named = (("prices", config.pricing.prices), ("aliases", config.aliases), ("agents", config.agents))
     found: set[Key] = {(table, name) for table, names in named for name in names}
     return found if config.pricing.cache_write == Pricing().cache_write else {*found, ("pricing", "cache_write")}

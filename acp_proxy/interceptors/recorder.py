@@ -192,7 +192,7 @@ class Recorder(Interceptor):
         return self.origin_of(session)
 
     def origin_of(self, session: str) -> Origin:
-        """Who and where the rows of a session are booked to."""
+        """The origin under which the rows of a session are booked."""
         if (origin := self._origins.get(session)) is not None:
             return origin
         if not (project := self._projects.get(session)):

@@ -154,7 +154,7 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
         """By layer, name and decision."""
 
     def overshoots(self, organisation: str) -> list[Overshoot]:
-        """Of budgets that were overshot, by layer, name and unit.
+        """The overshoots of budgets, by layer, name and unit.
 
         `append` counts: of a turn that held anything, what of its charge is above limit and grants, once.
         """
@@ -166,7 +166,7 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
         """Store the digests of a machine's configuration files; writes only changes, and once a day."""
 
     def settings(self, organisation: str, now: int) -> list[Settings]:
-        """Those that were seen in the last 30 days, by host, user and layer."""
+        """The settings that were seen in the last 30 days, by host, user and layer."""
 
     @property
     def outbox(self) -> Outbox:

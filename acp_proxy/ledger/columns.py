@@ -55,7 +55,7 @@ REPEATED = """
 
 
 def key_values(origin: Origin, session: str) -> tuple[str, str, str, str, str]:
-    """Of the columns `SESSION_KEY`, in the order of `OF_SESSION`."""
+    """The values of the columns `SESSION_KEY`, in the order of `OF_SESSION`."""
     return origin.organisation, origin.user, origin.host, origin.agent, session
 
 
@@ -65,7 +65,7 @@ def session_info(found: tuple[Any, ...]) -> SessionInfo:
 
 
 def organisations(read: Read, query: Query) -> list[str]:
-    """Those to look at: the one asked for, else all; each is one step in an index."""
+    """The organisations to read: the requested one, else all; each is one step in an index."""
     wanted = {value for dimension, value in query.where if dimension == "organisation"}
     if wanted:
         return [value for value in wanted if value is not None and len(wanted) == 1]
@@ -106,7 +106,7 @@ def where_of(query: Query, dialect: Dialect, *, model: bool = True, of_some: boo
 
 
 def title_of(query: Query, dialect: Dialect) -> tuple[str, list[Any]]:
-    """What a session, called s, must be called: SQL that follows a WHERE, and its values."""
+    """The condition on the title of a session, called s: SQL that follows a WHERE, and its values."""
     titles = [value for dimension, value in query.where if dimension == "title"]
     sql = "".join(" AND s.title IS NULL" if title is None else f" AND {dialect.in_title}" for title in titles)
     return sql, [title.casefold() for title in titles if title is not None]

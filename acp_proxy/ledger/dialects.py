@@ -1,4 +1,4 @@
-"""Where the SQL of the backends differs; everything else is written once, with `?` for values."""
+"""The differences between the SQL of the backends; all other SQL is shared, with `?` for values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AHEAD = """
 
 
 class Dialect(Struct, frozen=True):
-    """What a statement that both understand has in it where they differ."""
+    """The parts of a statement in which the backends differ."""
 
     holds: str  # whether a column, to be filled in, holds a text
     glob: str  # the operator that compares with what `pattern` makes of one with `*`

@@ -114,7 +114,7 @@ class Undelivered(Struct, frozen=True):
 
 
 class Outbox:
-    """Of one ledger. Times are Unix ns; everything raises LedgerError."""
+    """The outbox of one ledger. Times are Unix ns; all methods raise LedgerError."""
 
     def __init__(self, read: Read, write: Write, dialect: Dialect) -> None:
         self._read = read
@@ -145,7 +145,7 @@ class Outbox:
     def settle(
         self, wanted: Subscription, name: str, claimed: Claimed, result: Result, at: int, error: str | None = None
     ) -> None:
-        """What became of an attempt, counted under the channel's name; `at` is when to try again, or when it ended.
+        """Record the result of an attempt, counted by channel; `at` is the time of the next try, or of the end.
 
         Who took so long that another has claimed it changes nothing, and is counted. Who says it again, having lost the
         answer, is not.
@@ -226,7 +226,7 @@ def note_unpriced(run: Run, rows: Iterable[Row]) -> None:
 
 
 def values_of(notice: Notice) -> tuple[object, ...]:
-    """Of all columns of the table `notice`."""
+    """The values of all columns of the table `notice`."""
     content = msgspec.json.encode(notice).decode()
     return notice.organisation, notice.id, notice.kind, notice.budget, notice.at, content
 

@@ -1,4 +1,4 @@
-"""Where ledger and journals live: URLs, directories of the platform, and file systems that may not hold them.
+"""The places of ledger and journals: URLs, platform directories, and file systems that may not hold them.
 
 Creates directories only in `private_directory`; opens no file of its own but the kernel's table of mounts.
 """
@@ -62,7 +62,7 @@ def is_synchronous(url: str) -> bool:
 
 
 def canonical_url(url: str) -> str:
-    """What a ledger opened at `url` calls itself: absolute, without credentials or options. Raises LedgerError."""
+    """The canonical URL of a ledger: absolute, without credentials or options. Raises LedgerError."""
     if not is_postgres(url):
         return sqlite_url(sqlite_path(url))
     from acp_proxy.ledger.postgres_address import Address
@@ -79,14 +79,14 @@ def sqlite_url(path: Path) -> str:
 
 
 def journal_directories(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where journals may be, best first."""
+    """The directories for journals, best first."""
     state = state_directory(environ) / "journal"
     runtime = environ.get("XDG_RUNTIME_DIR", "")
     return (state, Path(runtime) / "acp-proxy") if Path(runtime).is_absolute() else (state,)
 
 
 def journal_name(owner: Owner) -> str:
-    """What the name of a process's journal begins with."""
+    """The prefix of the name of a process's journal."""
     return digest(f"{owner.host} {owner.pid} {owner.started}".encode(), 8)
 
 

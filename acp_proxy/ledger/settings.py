@@ -71,5 +71,5 @@ def note(run: Run, settings: Settings) -> None:
 
 
 def seen(read: Read, organisation: str, now: int) -> list[Settings]:
-    """Those that were seen in the last 30 days, by host, user and layer."""
+    """The settings that were seen in the last 30 days, by host, user and layer."""
     return [Settings(*found) for found in read(_SEEN, (organisation, now - KEPT))]

@@ -20,7 +20,7 @@ def insert(run: Run, table: str, rows: Sequence[Sequence[object]], ending: str =
 
 
 def insertions(table: str, rows: Sequence[Sequence[object]], ending: str = "") -> list[Statement]:
-    """What `insert` runs."""
+    """The statements that `insert` runs."""
     statements = list[Statement]()
     for start in range(0, len(rows), _MOST_AT_ONCE):
         some = rows[start : start + _MOST_AT_ONCE]

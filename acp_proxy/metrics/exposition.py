@@ -46,7 +46,7 @@ class Written(Struct, frozen=True):
 
 
 class Buckets(Struct, frozen=True):
-    """What fell into each bucket, by upper bounds (nano-units, `NO_BOUND`), and the sum of it (nano-units)."""
+    """The observations in each bucket, by upper bounds (nano-units, `NO_BOUND`), and their sum (nano-units)."""
 
     counts: Mapping[int, int]
     sum: int
@@ -97,7 +97,7 @@ def _split(text: bytes) -> list[bytes]:
 
 
 def start_of(name: str, labels: tuple[str, ...], values: Values) -> str:
-    """What stands before the number of a sample."""
+    """The text of a sample before its number."""
     return f"{name}{{{_labels(labels, values)}}}" if labels else name
 
 

@@ -42,7 +42,7 @@ class _Places(NamedTuple):
 
 
 class _Samples:
-    """Those of a family, in the order in which they came."""
+    """The samples of a family, in the order of their first appearance."""
 
     def __init__(self, name: str, help: str, labels: tuple[str, ...], *, nano: bool = False) -> None:
         self._name, self._help, self._labels, self._nano = f"acp_proxy_{name}", help, labels, nano

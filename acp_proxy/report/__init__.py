@@ -21,7 +21,7 @@ BY = (*PERIODS, "session", "turn", *DIMENSIONS)
 FILTERS = ("agent", "model", "user", "team", "project", "title")
 _FEW = 5000  # turns or sessions that may be in memory at once
 UNNAMED = {"model": "unknown", "team": "none", "project": "none"}
-"""What stands for a value that a row does not have, as key and as filter."""
+"""The names of missing values, as keys and as filters."""
 
 
 class Line(Struct, frozen=True):
@@ -82,7 +82,7 @@ def report(ledger: LedgerReader, by: str, query: Query, zone: Zone, limit: int |
 def _ranked_lines(
     ledger: LedgerReader, by: str, query: Query, currencies: tuple[str, ...], rows: int, limit: int | None
 ) -> tuple[Collection[Line], int]:
-    """Those asked for, and how many there are."""
+    """The requested lines, and how many there are in all."""
     from acp_proxy.report.ranked import Ranked, ranked_sessions, ranked_turns  # who asks for anything else need not
 
     if limit is not None and limit <= _FEW:
@@ -99,7 +99,7 @@ def _ranked_lines(
 
 
 def currencies_of(costs: Sequence[Money], by_currency: Callable[[], Iterable[Sums]]) -> tuple[str, ...]:
-    """Those of a sum's costs, the one of most rows first; `by_currency` is asked where there are several."""
+    """The currencies of a sum's costs, the one with the most rows first; reads `by_currency` if there are several."""
     if len(costs) < 2:
         return tuple(cost.currency for cost in costs)
     rows = {sums.key[0]: sums.rows for sums in by_currency()}

@@ -39,7 +39,7 @@ class Figure(Struct, frozen=True):
 
 
 def figures_of(report: Report, lines: Sequence[Line]) -> list[Figure]:
-    """What is shown of each line.
+    """The figures that are shown of each line.
 
     `lines` are all, or those that cost most: they say how money is rounded, and whether there are several users.
     """
@@ -71,7 +71,7 @@ def _short_names(agents: Collection[str]) -> Mapping[str, str]:
 
 
 def _names(report: Report, agents: Mapping[str, str], *, several: bool) -> list[Figure]:
-    """What a line is about; whose it is where there are `several` users."""
+    """The names in a line; with its user if there are `several`."""
     whose = [_named("user", _user, spare=1)] if several else []
     match report.by:
         case "session" | "turn":

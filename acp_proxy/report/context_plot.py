@@ -61,7 +61,7 @@ def _top(columns: Sequence[tuple[int, int] | None]) -> int:
 
 
 def _cell(column: tuple[int, int] | None, line: int, top: int, paint: Paint) -> str:
-    """What one column shows on a line, of which 0 is the lowest."""
+    """The cell of one column on a line; line 0 is the lowest."""
     if column is None:
         return _UNKNOWN if line == 0 else " "
     used, size = column

@@ -90,7 +90,7 @@ def _tokens(usage: Usage) -> dict[str, int]:
 
 
 def details(line: Line) -> dict[str, Any]:
-    """What a turn or a session is, beside its figures."""
+    """The fields of a turn or a session other than its figures."""
     match line.about:
         case Row() as row:
             return _turn_details(row)

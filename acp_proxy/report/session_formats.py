@@ -76,7 +76,7 @@ def _head(found: SessionReport) -> str:
 
 
 def _untitled(info: SessionInfo, began: datetime) -> str:
-    """What people know a session by that has no title."""
+    """The text for a session without a title."""
     parts = (info.origin.agent, info.origin.project, f"{began:%Y-%m-%d %H:%M}")
     return clean(" · ".join(part for part in parts if part))
 

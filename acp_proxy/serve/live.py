@@ -38,7 +38,7 @@ class Running(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Of its session, as in reports."""
+        """The key of its session, as in reports."""
         return session_key(self.origin, self.session)
 
 

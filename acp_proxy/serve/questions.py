@@ -46,7 +46,7 @@ def number(asked: Mapping[str, str], name: str, default: int, most: int) -> int:
 
 
 def zone(asked: Mapping[str, str], local: Zone) -> Zone:
-    """What `tz` names, by default `local`."""
+    """The time zone that `tz` names, by default `local`."""
     if "tz" not in asked:
         return local
     try:
@@ -56,7 +56,7 @@ def zone(asked: Mapping[str, str], local: Zone) -> Zone:
 
 
 def period(asked: Mapping[str, str], default: str) -> str:
-    """What `range` names: one of `RANGES`, or dates as `dates_of` reads them."""
+    """The period that `range` names: one of `RANGES`, or dates as `dates_of` reads them."""
     value = asked.get("range", default)
     if value in RANGES:
         return value

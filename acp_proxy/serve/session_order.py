@@ -39,7 +39,7 @@ def _is_called(session: SessionInfo, find: str | None) -> bool:
 
 
 def _place(sort: str, session: SessionInfo, sums: Sums, currencies: Sequence[str]) -> tuple[object, ...]:
-    """What is compared. Currencies are not: sessions with the first one come first, those without a cost last."""
+    """The sort key. Currencies are not compared: sessions with the first one come first, those without a cost last."""
     last = (session.ended_at, session.session)
     match sort:
         case "started":

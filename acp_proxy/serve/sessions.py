@@ -41,7 +41,7 @@ class States(Struct, frozen=True):
 
 
 class RecentSessions:
-    """Of one organisation; in the ledger's thread, and raising what it raises."""
+    """The sessions of one organisation. Runs in the ledger's thread; raises what the ledger raises."""
 
     def __init__(self, ledger: BudgetLedger, organisation: str) -> None:
         self._ledger = ledger

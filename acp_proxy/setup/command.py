@@ -19,7 +19,7 @@ from acp_proxy.text.figures import clean
 
 
 class Asked(Struct, frozen=True):
-    """What was typed."""
+    """The arguments."""
 
     editor: str
     agent: str | None = None

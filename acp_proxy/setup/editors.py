@@ -35,7 +35,7 @@ class Editor(Struct, frozen=True):
     )  # what starts the agents that it installs itself
 
     def named(self, agent: Known) -> str:
-        """What an agent that is added is called; one that the editor brings itself stays beside it."""
+        """The name of an added agent; the editor's own agent stays next to it."""
         return f"{agent.title} (acp-proxy)" if self.shows_names else agent.name
 
 

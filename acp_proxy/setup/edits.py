@@ -40,7 +40,7 @@ def after_comma(text: str, at: int) -> str:
 
 
 def indent_of(text: str, at: int) -> str:
-    """Of the line that a position is on."""
+    """The indentation of the line at a position."""
     line = text[text.rfind("\n", 0, at) + 1 : at].lstrip("\ufeff")
     return line[: len(line) - len(line.lstrip(" \t"))]
 
@@ -51,6 +51,6 @@ def ending_of(text: str) -> str:
 
 
 def unit_of(text: str) -> str:
-    """What a level is indented by."""
+    """The indentation of one level."""
     found = re.search(r"^([ \t]+)\"", text, re.MULTILINE)
     return found[1] if found else "  "

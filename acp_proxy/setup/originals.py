@@ -19,7 +19,7 @@ _NOT_THERE, _THERE = b"-", b"+"
 
 
 class Original(Struct, frozen=True):
-    """Of one file: its bytes, and the sums of what setup made of them."""
+    """The original of one file: its bytes, and checksums of what setup made of them."""
 
     directory: Path
     target: Path

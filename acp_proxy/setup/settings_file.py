@@ -29,7 +29,7 @@ class SettingsFile(Struct, frozen=True):
 
     @property
     def target(self) -> Path:
-        """What the path leads to. Raises SettingsError."""
+        """The target of the path. Raises SettingsError."""
         try:
             return self.path.resolve()
         except (OSError, RuntimeError) as error:  # Python before 3.13 has the latter for a loop

@@ -18,7 +18,7 @@ def settings(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def _places(environ: Mapping[str, str]) -> Iterable[tuple[Path, bool]]:
-    """Where each vault with the plugin has its settings, and whether it has some."""
+    """The path of the plugin's settings in each vault with it, and whether they exist."""
     for vault in _vaults(environ):
         plugin = vault / ".obsidian/plugins/agent-client"
         with suppress(OSError):  # as of a vault that may not be entered: Obsidian does not come to its settings either
@@ -27,7 +27,7 @@ def _places(environ: Mapping[str, str]) -> Iterable[tuple[Path, bool]]:
 
 
 def _vaults(environ: Mapping[str, str]) -> Iterable[Path]:
-    """Those that Obsidian remembers, in the order of their paths."""
+    """The vaults that Obsidian remembers, in the order of their paths."""
     try:
         known = json.loads((_directory(environ) / "obsidian.json").read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -39,7 +39,7 @@ FIELDS: Mapping[str, str] = {
     "model": "its model",
     "context": "how full its context was, in percent",
 }
-"""What a format may name in braces."""
+"""The fields of a format, named in braces."""
 
 _UNKNOWN: tuple[Dimension, ...] = ("agent", "model")  # of the next prompt
 
@@ -90,7 +90,7 @@ def status(ledger: BudgetReader, config: Config, own: Subject, zone: Zone, now: 
 
 
 def _accounts(ledger: BudgetReader, config: Config, own: Subject, now: int) -> list[Account]:
-    """Of budgets that a prompt of this user may meet, whatever the agent and the model; those of turns start empty."""
+    """The accounts that may apply to this user's prompts with any agent and model; those of turns are empty."""
     met = [
         budget
         for budget in config.budgets

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 SYNCHRONOUS = "?synchronous="
-"""What may follow the path in the URL of a ledger's file, before one of `HOW_SYNCHRONOUS`; by default it is normal."""
+"""The option after the path in the URL of a ledger's file, with one of `HOW_SYNCHRONOUS`; by default normal."""
 HOW_SYNCHRONOUS = ("full", "normal")
 
 

@@ -57,7 +57,7 @@ def _last_part(url: str) -> str | None:
 
 
 def _common_directory(git: Path) -> Path:
-    """Of a worktree or a submodule `.git` is a file that says where the repository is."""
+    """In a worktree or a submodule, `.git` is a file with the path of the repository."""
     pointer = _read(git)
     if not pointer.startswith("gitdir:"):
         return git

@@ -185,7 +185,7 @@ def not_started(command: str, error: OSError) -> NotStarted:
 
 
 def take_wire() -> tuple[int, int]:
-    """What fd 0 and 1 were; they are /dev/null and stderr from now on."""
+    """The previous fd 0 and 1, which are /dev/null and stderr from now on."""
     from_client, to_client = os.dup(0), os.dup(1)
     os.dup2(2, 1)
     null = os.open("/dev/null", os.O_RDONLY)

@@ -137,7 +137,7 @@ def cost_of(fields: Mapping[str, Any]) -> Money | None:
 
 
 def cost_in(json: bytes) -> Money | None:
-    """What `cost_of` reads, from the JSON of `cost`."""
+    """The result of `cost_of`, from the JSON of `cost`."""
     return cost_of({"cost": decode(json)})
 
 

@@ -40,10 +40,10 @@ OPENINGS: Mapping[str, Opening] = {
 CLIENT_METHODS = frozenset(
     {*INITIALIZES, PROMPT, CLOSE, ARCHIVE, DELETE, LIST, SET_MODEL, SET_TITLE, SET_CONFIG_OPTION, *OPENINGS, BATCH}
 )
-"""What a client sends that is read; all other methods of its pass unread."""
+"""Methods of the client that are read; all others are relayed unread."""
 
 AGENT_METHODS = frozenset({SESSION_UPDATE, REQUEST_PERMISSION, BATCH})
-"""What an agent sends that is read."""
+"""Methods of the agent that are read."""
 
 OUTPUT_UPDATES = frozenset({"agent_message_chunk", "agent_message"})
 THOUGHT_UPDATES = frozenset({"agent_thought_chunk", "agent_thought"})

@@ -136,7 +136,7 @@ def listed_sessions(result: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def titled(result: Any) -> dict[str, Any]:
-    """What a `session/set_title` has changed: the title as the agent keeps it."""
+    """The title in the result of a `session/set_title`, as the agent keeps it."""
     title = text(mapping(result).get("title"))
     return {} if title is None else {"title": title}
 

@@ -57,7 +57,7 @@ class Budget(Struct, frozen=True):
 
     @property
     def units(self) -> tuple[str, ...]:
-        """What it counts: the limit's own unit, then the currencies that it has a rate for."""
+        """The units that it counts: the limit's own, then the currencies that it has a rate for."""
         return (self.limit.unit, *[currency for currency, _ in self.rates])
 
     def counted(self, amounts: Mapping[str, int]) -> int:
@@ -91,7 +91,7 @@ class Budget(Struct, frozen=True):
 
 
 def counted(amounts: Mapping[str, int], unit: str, rates: Iterable[tuple[str, int]]) -> int:
-    """What `Budget.counted` says of one with this unit and these rates."""
+    """`Budget.counted` for a budget with this unit and these rates."""
     own = amounts.get(unit, 0)
     return own + sum([rounded(amounts[other] * rate, NANO) for other, rate in rates if other in amounts])
 

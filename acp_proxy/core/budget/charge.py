@@ -123,7 +123,7 @@ def _misses_a_price(entry: Entry, lines: Iterable[UsageLine]) -> bool:
 
 
 def _lines(account: Account, origin: Origin, entry: Entry, process: str | None) -> list[UsageLine]:
-    """Those lines of the row that are in the account's window, subject and scope."""
+    """The lines of the row that are in the account's window, subject and scope."""
     values = {
         "organisation": origin.organisation,
         "user": origin.user,
@@ -141,7 +141,7 @@ def _lines(account: Account, origin: Origin, entry: Entry, process: str | None) 
 
 
 def lines_in(scope: Scope, bounds: Bounds, origin: Origin, entry: Entry) -> list[UsageLine]:
-    """Those lines of a row that count in a window and a scope; none where its start or its origin does not."""
+    """The lines of a row that count in a window and a scope; none if its start or origin does not match."""
     if not bounds.cover(entry.started_at):
         return []
     if scope == EVERYTHING:

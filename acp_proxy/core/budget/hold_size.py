@@ -43,7 +43,7 @@ class HoldSize(Struct, frozen=True):
 
 
 def in_unit(budget: Budget, recent: Callable[[str], Sequence[int]]) -> Sequence[int]:
-    """What turns took by a unit of `recent`, for all units that the budget counts, in the limit's."""
+    """The usage of turns in the limit's unit, converted from all units that the budget counts."""
     if not budget.rates:  # as of nearly all: each prompt asks
         return recent(budget.limit.unit)
     return [budget.counted({unit: amount}) for unit in budget.units for amount in recent(unit)]

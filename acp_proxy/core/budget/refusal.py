@@ -124,7 +124,7 @@ def _figures(standing: Standing, *, estimated: bool = False) -> str:
 
 
 def _least(standing: Standing) -> str:
-    """What is left, but not enough, may look as if it were."""
+    """The minimum of a prompt, because the rest of a budget may look sufficient."""
     if standing.left <= 0:
         return ""
     account = standing.account

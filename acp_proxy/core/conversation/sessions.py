@@ -204,7 +204,7 @@ class Session:
 
 
 class Sessions:
-    """Those of one connection, by their ids."""
+    """The sessions of one connection, by id."""
 
     def __init__(self) -> None:
         self._known: dict[str, Session] = {}

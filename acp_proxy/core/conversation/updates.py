@@ -13,7 +13,7 @@ from acp_proxy.core.events import ChildSessionSeen, Compacted, EarlierReport, Ev
 
 
 class Updates:
-    """Of one connection."""
+    """The updates of one connection."""
 
     def __init__(self, sessions: Sessions, turns: Lifecycle) -> None:
         self._sessions = sessions

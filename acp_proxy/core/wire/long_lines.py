@@ -93,7 +93,7 @@ def may_stream(sender: Side, head: bytes, answers: Callable[[Side, Any], bool], 
 
 
 def peek_head(head: bytes) -> Message | None:
-    """What a line is, from its first bytes; None when they do not settle it (its id may come last, say).
+    """The kind of a line, from its first bytes; None when they do not settle it (its id may come last, say).
 
     Of `params` only the members that stand before the bulk; of a response nothing but the id.
     """

@@ -19,7 +19,7 @@ ABSENT = msgspec.Raw()
 
 
 class Update(msgspec.Struct, gc=False):
-    """Of a `session/update` what a scan needs; what is Raw stays JSON."""
+    """The fields of a `session/update` that a scan needs; Raw fields stay JSON."""
 
     kind: str | None = msgspec.field(name="sessionUpdate", default=None)
     meta: msgspec.Raw = msgspec.field(name="_meta", default=ABSENT)

@@ -171,7 +171,7 @@ class Budgets(Interceptor):
         return self._origins.origin_of(session)
 
     def _unpriced(self, turn: OpenTurn) -> str | None:
-        """What to call the model of a turn whose cost will never be known."""
+        """The name of the model of a turn whose cost will never be known."""
         if self._models.costs_are_told(turn.session):
             return None
         if turn.model is None:

@@ -31,7 +31,7 @@ class CircuitBreaker:
         self._rests_until = 0.0  # by the loop's clock
 
     async def ask(self, job: Callable[[BudgetLedger], T], late: Callable[[T], None], waited: float = 0) -> T | None:
-        """What the job returns, or None when the ledger is out of reach; `late` gets what comes after that.
+        """The job's result, or None if the ledger is out of reach; `late` gets a result that arrives afterwards.
 
         Of the time for it so many seconds have been `waited`.
         """

@@ -19,7 +19,7 @@ _INTERNAL_ERROR = -32603  # with data of exactly {"details": …} Zed shows only
 
 
 class ClientMessages:
-    """Of one connection. `style` is what version 1 gets for a refusal; version 2 has only the error."""
+    """The messages of one connection. `style` is the form of refusals in version 1; version 2 has only the error."""
 
     def __init__(self, style: Literal["message", "error"]) -> None:
         self._style = style

@@ -12,7 +12,7 @@ from acp_proxy.ledger.worker import LedgerWorker
 
 
 class LedgerWrites:
-    """Of one process; done in the ledger's thread, in order, and again until it succeeds."""
+    """The writes of one process: run in the ledger's thread, in order, and retried until they succeed."""
 
     def __init__(self, worker: LedgerWorker, turns: Turns) -> None:
         self._worker = worker

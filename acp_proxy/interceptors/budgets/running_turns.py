@@ -101,7 +101,7 @@ def _with_rows(told: SoFar, rows: int) -> SoFar:
 
 
 class Turns:
-    """Those of one process, oldest first."""
+    """The admitted turns of one process, oldest first."""
 
     def __init__(self) -> None:
         self._turns: dict[str, Running] = {}

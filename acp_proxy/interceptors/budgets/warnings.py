@@ -32,7 +32,7 @@ _UNCOUNTED = 0  # announced as this percent, which is no threshold
 
 
 class Warnings:
-    """Of one process. `claim` is called in the ledger's thread, everything else in the event loop."""
+    """The warnings of one process. `claim` is called in the ledger's thread, everything else in the event loop."""
 
     def __init__(
         self, worker: LedgerWorker, messages: ClientMessages, clock: Callable[[], int], warn: Warn, *, estimate: bool

@@ -105,7 +105,7 @@ def forget(run: Run) -> None:
 
 
 def _counted(what: What, rows: Iterable[Row]) -> Iterator[tuple[Row, list[UsageLine]]]:
-    """Those rows that count in a sum, with the lines that do."""
+    """The rows that count in a sum, with the lines that do."""
     for row in rows:
         if lines := lines_in(what.scope, what.bounds, row.origin, row.entry):
             yield row, lines

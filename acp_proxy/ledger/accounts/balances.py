@@ -57,7 +57,7 @@ class Kept(Struct, frozen=True):
 
 
 class What(Struct, frozen=True):
-    """What of these rows is in a sum."""
+    """The part of these rows that is in a sum."""
 
     unit: str
     bounds: Bounds
@@ -121,7 +121,7 @@ def read(index: int, account: Account, kept: Kept, now: int, dialect: Dialect) -
 
 
 def unsummed(index: int, account: Account, kept: Kept, dialect: Dialect) -> Iterator[Statement]:
-    """What is spent in rows that no sum has yet, as `spent` finds it."""
+    """The spend in rows that are in no sum yet, in the form of `spent`."""
     if not dialect.serial:
         yield spent_in_rows(index, account, kept.bounds, dialect, _UNSUMMED)
 

@@ -41,7 +41,7 @@ HOLDS_OF_TURN = "SELECT amount, unit, estimate FROM hold WHERE org_id = ? AND tu
 
 
 class _Terms(Struct, frozen=True, omit_defaults=True):
-    """Of a hold: what settling it asks of its budget, kept beside it, for a dead owner's settings are not at hand."""
+    """The terms of a hold that settling it needs, stored with it: a dead owner's settings are not available."""
 
     models: tuple[str, ...] | None = None  # whose missing prices it estimates; () is any, None for none
     rates: tuple[tuple[str, int], ...] = ()
@@ -178,7 +178,7 @@ def _refusal(turn: OpenTurn, binding: Standing, *, unpriced: bool) -> Insert:
 
 
 def _open_turn_values(turn: OpenTurn) -> tuple[object, ...]:
-    """Of all columns before `expires_at`."""
+    """The values of all columns before `expires_at`."""
     origin, owner = turn.origin, turn.owner
     who = (origin.user, origin.team, origin.project, origin.host, origin.agent, origin.agent_version, origin.client)
     what = (booked(turn.session), turn.started_at, turn.model, turn.process)

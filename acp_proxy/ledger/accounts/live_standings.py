@@ -43,7 +43,7 @@ def _any_owner_gone(read: Read, accounts: Sequence[Account]) -> bool:
 
 
 def _parts(accounts: Sequence[Account]) -> Iterator[Sequence[Account]]:
-    """Of one organisation each, and no more than fit a statement."""
+    """Parts of one organisation each, small enough for one statement."""
     for _, group in groupby(accounts, organisation_of):
         together = list(group)
         for start in range(0, len(together), _TOGETHER):

@@ -182,7 +182,7 @@ def _holds(organisation: str, accounts: Sequence[Account], turn: str) -> Stateme
 
 
 def _expired(organisation: str, accounts: Sequence[Account], now: int, turn: str, dialect: Dialect) -> Statement:
-    """Those that count no longer: most of the time there are none."""
+    """The expired holds: most of the time there are none."""
     ahead, clock = dialect.ahead()
     sql = f"""
         SELECT 'expired', h.account, '', h.amount, o.owner_pid, 0, 0, 0, 0, o.owner_host, o.owner_started
@@ -194,7 +194,7 @@ def _expired(organisation: str, accounts: Sequence[Account], now: int, turn: str
 
 
 def owners_of(run: Run, accounts: Sequence[Account]) -> set[Owner]:
-    """Who holds anything against accounts of one organisation."""
+    """The owners of holds against accounts of one organisation."""
     sql = f"""
         SELECT DISTINCT o.owner_host, o.owner_pid, o.owner_started
         FROM hold h JOIN open_turn o ON o.org_id = h.org_id AND o.turn = h.turn

@@ -19,7 +19,7 @@ def any_abandoned(directories: Iterable[Path]) -> bool:
 
 
 def journals_in(directory: Path) -> list[Path]:
-    """Those of a directory; what a process left before it had made its journal is removed."""
+    """The journals of a directory; removes what a process left before its journal was complete."""
     try:
         found = sorted(directory.iterdir())
     except OSError:

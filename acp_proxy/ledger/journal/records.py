@@ -29,7 +29,7 @@ encode = msgspec.msgpack.Encoder().encode  # Row -> bytes, in 4 µs
 
 
 class Contents(Struct, frozen=True):
-    """What was found in a journal."""
+    """The contents of a journal."""
 
     ledger: str  # the URL that it was written for
     rows: tuple[Row, ...]  # committed and not done
@@ -39,7 +39,7 @@ class Contents(Struct, frozen=True):
 
 
 def head(ledger: str) -> bytes:
-    """What a journal begins with, up to the first record."""
+    """The head of a journal, up to the first record."""
     url = os.fsencode(ledger)  # a path may hold bytes that are no UTF-8
     return (_HEAD.pack(MAGIC, len(url)) + url).ljust(_aligned(_HEAD.size + len(url)), b"\0")
 
@@ -142,7 +142,7 @@ def _bytes_at(data: bytes, offset: int) -> bytes | None:
 
 
 def _next_whole(data: bytes, offset: int) -> int:
-    """Where the next sound record that still counts begins, or the end."""
+    """The position of the next intact record that still counts, or the end."""
     for candidate in range(offset, len(data) - _RECORD.size + 1, _ALIGNMENT):
         if data[candidate] in (_COMMITTED, _OPEN) and _record_at(data, candidate) is not None:
             return candidate

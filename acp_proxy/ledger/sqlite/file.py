@@ -100,7 +100,7 @@ def is_missing(path: Path) -> bool:
 
 
 def missing(path: Path, journals: Iterable[Path]) -> str:
-    """What is to be said where there is no ledger; nothing where a dead process has left rows: they will make it."""
+    """The error for a missing ledger; None if a dead process has left rows, which will create it."""
     if not is_missing(path):
         return ""
     from acp_proxy.ledger.journal.recovery import is_owed
@@ -173,7 +173,7 @@ def _use_wal(connection: sqlite3.Connection, patience: float) -> None:
 
 
 def patiently(call: Callable[[], T], patience: float) -> T:
-    """What `call` returns, repeated for at most `patience` seconds while others hold the database."""
+    """The result of `call`, retried for at most `patience` seconds while others lock the database."""
     deadline = time.monotonic() + patience
     shortest, longest = RETRY_BETWEEN
     grown = 1.0
@@ -233,7 +233,7 @@ def _code(error: sqlite3.Error) -> int:
 
 
 def identity(path: Path) -> Identity | None:
-    """What tells whether the file at `path` is still the one that was opened."""
+    """An identity that shows whether the file at `path` is still the one that was opened."""
     try:
         status = path.stat()
     except OSError:

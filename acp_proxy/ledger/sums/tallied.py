@@ -41,7 +41,7 @@ class Dimensions(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """What the rows of a series add up to since the ledger began. Money is `units` and `nano` together."""
+    """The sums of a series' rows since the ledger was created. Money is `units` and `nano` together."""
 
     series: str
     rows: int
@@ -74,7 +74,7 @@ class Tallied:
         return list(map(Whole._make, self._read(sql, (organisation,))))
 
     def series(self, organisation: str, ids: Sequence[str]) -> dict[str, Dimensions]:
-        """What series with these ids are; those that are not there are left out."""
+        """The dimensions of series with these ids; unknown ids are left out."""
         found: dict[str, Dimensions] = {}
         for start in range(0, len(ids), _MOST_AT_ONCE):
             some = ids[start : start + _MOST_AT_ONCE]
@@ -85,7 +85,7 @@ class Tallied:
         return found
 
     def tallies(self, organisation: str) -> list[Tally]:
-        """Of all families that the organisation has."""
+        """The tallies of all families of the organisation."""
         sql = "SELECT family, labels, slot, count, units, nano FROM tally WHERE org_id = ?"
         parsed: dict[str, tuple[str | None, ...] | None] = {}
         found = []

@@ -14,7 +14,7 @@ _TABLES = ("granted", "announced", "surcharge")
 
 
 class CopiedTables:
-    """Of one ledger. Everything raises LedgerError."""
+    """The tables of one ledger. All methods raise LedgerError."""
 
     def __init__(self, read: Read, write: Write) -> None:
         self._read = read

@@ -213,7 +213,7 @@ def _state_after(entry: Entry) -> SessionState:
 
 
 def costs_of(dialect: Dialect, key: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """What a session has cost: a question, and its values.
+    """The cost of a session: a query, and its values.
 
     By currency: the units and nano-units of all turns; and those of turns whose cost is an estimate or what they held,
     if no later one has the agent's own cost, or a price in its place.
