@@ -21,6 +21,7 @@ from acp_proxy.core.traffic import Traffic
 from acp_proxy.dispatch import Dispatcher
 from acp_proxy.interceptors.early_load import EarlyLoad
 from acp_proxy.interceptors.expected_series import ExpectedSeries
+from acp_proxy.interceptors.plans import Plans
 from acp_proxy.interceptors.recorder import Recorder
 from acp_proxy.interceptors.relay_counters import RelayCounters
 from acp_proxy.interceptors.usage_updates import UsageUpdates
@@ -35,6 +36,7 @@ from acp_proxy.system.project import project_of
 if TYPE_CHECKING:
     from acp_proxy.catalog import Catalog
     from acp_proxy.core.events import Event
+    from acp_proxy.core.plans import PlanState
     from acp_proxy.interceptor import Interceptor
     from acp_proxy.ledger.budgets import BudgetLedger
 
@@ -111,8 +113,9 @@ def _bookkeepers(
     )
     counters = RelayCounters(worker, traffic, organisation, process, later=loop.call_later)
     expected = ExpectedSeries(worker, recorder.origin_of, catalog.concrete)
+    plans = Plans(worker, recorder.origin_of, _plan_warning)
     budgets = _budgets(config, catalog, worker, recorder, counted_by, log)
-    return [counters, recorder], [*budgets, expected, EarlyLoad(partial(_load_the_rest, config, catalog))]
+    return [counters, recorder], [*budgets, plans, expected, EarlyLoad(partial(_load_the_rest, config, catalog))]
 
 
 def _budgets(
@@ -134,6 +137,13 @@ def _budgets(
         price=catalog.price,
     )
     return [Budgets(rules, worker, recorder, uuid7, warn=partial(log, "warning"))]
+
+
+def _plan_warning(state: PlanState, percent: int, now: int) -> str:
+    from acp_proxy.text.plans import warning  # few are on a plan, and fewer near its end
+    from acp_proxy.text.times import system_zone
+
+    return warning(state, percent, now, system_zone(os.environ))
 
 
 def _load_the_rest(config: Config, catalog: Catalog) -> None:

@@ -14,10 +14,18 @@ from msgspec import Struct
 from acp_proxy.core.budget import Account, Layer, Mode, Per, Standing
 from acp_proxy.core.budget.charge import is_presumed
 from acp_proxy.core.entry import Entry, Origin
+from acp_proxy.core.plans import PlanState
 from acp_proxy.core.windows import DAY
 
-NoticeKind = Literal["threshold", "refusal", "stop", "unpriced", "ledger", "test"]
-KINDS: tuple[NoticeKind, ...] = ("threshold", "refusal", "stop", "unpriced", "ledger")  # that a channel may want
+NoticeKind = Literal["threshold", "refusal", "stop", "unpriced", "ledger", "plan", "test"]
+KINDS: tuple[NoticeKind, ...] = (
+    "threshold",
+    "refusal",
+    "stop",
+    "unpriced",
+    "ledger",
+    "plan",
+)  # that a channel may want
 Detail = Literal["used_up", "unpriced", "deny_next_tool", "cancel", "away", "back"]
 
 _LONGEST = 200  # characters of a name, which may be anything that an agent reports
@@ -84,6 +92,23 @@ def unpriced(origin: Origin, entry: Entry) -> Iterator[Notice]:
     for model in dict.fromkeys(line.model for line in entry.lines if line.cost is None and line.usage.total):
         key = _id("unpriced", origin.organisation, model, at // DAY)
         yield Notice(key, "unpriced", origin.organisation, at, **_of_origin(origin, model))
+
+
+def plan_reached(organisation: str, state: PlanState, percent: int) -> Notice:
+    """Once in each window of a user's plan."""
+    told = state.told
+    key = _id("plan", organisation, state.user, state.agent, told.window, told.resets_at or state.first_at, percent)
+    return Notice(
+        key,
+        "plan",
+        organisation,
+        told.seen_at,
+        percent=percent,
+        window=told.window,
+        resets_at=told.resets_at,
+        user=_short(state.user),
+        agent=_short(state.agent),
+    )
 
 
 def ledger_is(what: Literal["away", "back"], organisation: str, host: str, since: int, at: int) -> Notice:

@@ -29,6 +29,14 @@ class PlanWindow(Struct, frozen=True):
     seen_at: int
 
 
+class PlanChange(Struct, frozen=True):
+    """What was told of one window when that was news."""
+
+    user: str
+    agent: str
+    told: PlanWindow
+
+
 class PlanState(Struct, frozen=True):
     """The latest of one window, and what was first seen of it since it was reset."""
 
@@ -76,6 +84,31 @@ class PlanState(Struct, frozen=True):
 
 
 _NEVER = 2**63  # ns: beyond what a ledger's column holds
+
+
+def followed(before: PlanState | None, user: str, agent: str, told: PlanWindow) -> PlanState:
+    """How a window stands after a message that may be older than what is known. Messages may tell parts of it."""
+    if before is not None and told.seen_at <= before.told.seen_at:
+        return before
+    if before is None or _is_another(told, before.told):
+        return PlanState(user, agent, told, told.seen_at, told.used)
+    last = before.told
+    used = last.used if told.used is None else told.used
+    # Its reset stays as it was told first: that is what a window is known by.
+    resets_at = told.resets_at if last.resets_at is None else last.resets_at
+    now = PlanWindow(told.window, used, told.status, resets_at, told.overage, told.seen_at)
+    if before.first_used is None:
+        return PlanState(user, agent, now, told.seen_at, used)
+    return PlanState(user, agent, now, before.first_at, before.first_used)
+
+
+def _is_another(told: PlanWindow, last: PlanWindow) -> bool:
+    """Whether it was reset in between."""
+    if last.resets_at is not None and last.resets_at <= told.seen_at:
+        return True
+    if told.resets_at is not None and last.resets_at is not None:
+        return not same_reset(told.resets_at, last.resets_at)
+    return told.used is not None and last.used is not None and (last.used - told.used) * 100 >= FULL
 
 
 def length_of(window: str) -> int | None:

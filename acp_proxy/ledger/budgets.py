@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from acp_proxy.core.budget import Account, Layer, Standing
+from acp_proxy.core.entry import Origin
 from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger import Ledger, LedgerReader, OpenTurn
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:  # what only names types is not imported by who only reads
     from acp_proxy.core.budget.verdict import Decision as Decided
     from acp_proxy.core.budget.verdict import Verdict
     from acp_proxy.core.notice import Notice
+    from acp_proxy.core.plans import PlanChange, PlanState, PlanWindow
     from acp_proxy.ledger.notices import DeliveryCount, Outbox
     from acp_proxy.ledger.reading.recent import Recent
     from acp_proxy.ledger.settings import Settings
@@ -105,6 +107,14 @@ class BudgetReader(LedgerReader, Protocol):
     def grants(self, organisation: str, at: int | None = None) -> list[Grant]:
         """All grants of an organisation in the order in which they begin, or those that count at a time."""
 
+    def plans(self, organisation: str, user: str | None = None) -> list[PlanState]:
+        """Windows of plans as they were told last, by user, agent and name; of all users where none is given."""
+
+    def plan_changes(
+        self, organisation: str, since: int | None = None, until: int | None = None, user: str | None = None
+    ) -> list[PlanChange]:
+        """How they came to that: what was told in an interval, by user, agent, name and time, where it was news."""
+
 
 class BudgetLedger(BudgetReader, Ledger, Protocol):
     """Times, amounts and errors as `BudgetReader` says."""
@@ -146,6 +156,15 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
 
         `threshold` is in percent. The notice is kept in the same transaction, whichever process announces it.
         """
+
+    def note_plan(self, origin: Origin, windows: Sequence[PlanWindow]) -> list[PlanState]:
+        """Keep what a message told of the windows of a user's plan; how they stand then.
+
+        What was seen earlier than what is kept changes nothing.
+        """
+
+    def announce_plan(self, organisation: str, state: PlanState, threshold: int, notice: Notice | None = None) -> bool:
+        """As `announce`, of a window of a plan: once in each."""
 
     def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:
         """Count decisions made outside of `hold` and `grant`, which count their own."""

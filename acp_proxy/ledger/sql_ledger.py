@@ -22,8 +22,9 @@ from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.budget.verdict import decide
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.notice import Notice
+from acp_proxy.core.plans import PlanState, PlanWindow
 from acp_proxy.core.session_ids import booked
-from acp_proxy.ledger import LedgerError, OpenTurn, Query, Row, Warn, session_keys, settings
+from acp_proxy.ledger import LedgerError, OpenTurn, Query, Row, Warn, plans, session_keys, settings
 from acp_proxy.ledger.accounts import balance_updates, holding, overshoot, pending_rows, standings
 from acp_proxy.ledger.accounts.spending import organisation_of
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
@@ -185,7 +186,9 @@ class SqlLedger(SqlReader):
         self._write(work)
 
     def announce(self, account: Account, threshold: int, notice: Notice | None = None) -> bool:
-        key = (organisation_of(account), account.notice_key, threshold)
+        return self._announce((organisation_of(account), account.notice_key, threshold), notice)
+
+    def _announce(self, key: tuple[str, str, int], notice: Notice | None) -> bool:
         teller = os.urandom(8).hex()  # so that who asks again, having lost the answer, is told the same
 
         def work(run: Run) -> bool:
@@ -195,6 +198,12 @@ class SqlLedger(SqlReader):
             return run(sql, key) == [(teller,)]
 
         return self._write(work)
+
+    def note_plan(self, origin: Origin, windows: Sequence[PlanWindow]) -> list[PlanState]:
+        return self._write(lambda run: plans.note(run, origin.organisation, origin.user, origin.agent, windows))
+
+    def announce_plan(self, organisation: str, state: PlanState, threshold: int, notice: Notice | None = None) -> bool:
+        return self._announce((organisation, plans.notice_key(state), threshold), notice)
 
     def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:
         decisions = list(decided)

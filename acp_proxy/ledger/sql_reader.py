@@ -20,6 +20,7 @@ from acp_proxy.ledger.reading.rows import read_rows
 from acp_proxy.ledger.sums.reading import read_sums
 
 if TYPE_CHECKING:
+    from acp_proxy.core.plans import PlanChange, PlanState
     from acp_proxy.ledger.budgets import Grant
 
 _ASKED_AT_ONCE = 500  # ids
@@ -130,6 +131,18 @@ class SqlReader(ABC):
         """
         found = self._read(sql, (*([unit] if "?" in amount else []), organisation, agent, *values))
         return [int(amount) for (amount,) in found if amount is not None]
+
+    def plans(self, organisation: str, user: str | None = None) -> list[PlanState]:
+        from acp_proxy.ledger import plans
+
+        return plans.latest(self._read, organisation, user)
+
+    def plan_changes(
+        self, organisation: str, since: int | None = None, until: int | None = None, user: str | None = None
+    ) -> list[PlanChange]:
+        from acp_proxy.ledger import plans
+
+        return plans.changes(self._read, organisation, since, until, user)
 
     def grants(self, organisation: str, at: int | None = None) -> list[Grant]:
         from acp_proxy.ledger.budgets import Grant  # and all that is held, which few ask for

@@ -13,6 +13,7 @@ from acp_proxy.core.notice import Notice
 from acp_proxy.core.windows import SECOND
 from acp_proxy.text import times
 from acp_proxy.text.figures import clean
+from acp_proxy.text.plans import window_name
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST_NAME = 80  # characters
@@ -33,6 +34,8 @@ def title(notice: Notice) -> str:
             return f"Tools were not permitted: {_budget(notice)} is used up"
         case "unpriced", _:
             return f"No price is known for {_model(notice)}"
+        case "plan", _:
+            return f"{notice.percent} % of a plan's window ({window_name(notice.window or '')}) is reached"
         case "test", _:
             return "A test of acp-proxy"
         case _, "back":
@@ -54,6 +57,8 @@ def text(notice: Notice) -> str:
         case "unpriced", _:
             what = "Its tokens are counted, their cost is not, and no budget of money counts them."
             sentences = [f"It was used in a turn of {_who(notice, 'with')}.", what, _to_price(notice)]
+        case "plan", _:
+            sentences = [f"It is the plan of {_who(notice, 'with')}.", _end(notice)]
         case "test", _:
             sentences = [f"Somebody on {_name(notice.host)} tries this channel: nothing has happened."]
         case _, "back":
@@ -119,6 +124,10 @@ def _reset(notice: Notice) -> str:
             return "It does not reset."
         case str(window) if window.startswith("rolling:"):
             return f"It is for the last {window.removeprefix('rolling:')}, and comes free as they pass."
+    return _end(notice)
+
+
+def _end(notice: Notice) -> str:
     if notice.resets_at is None:
         return ""
     return f"It {'was reset' if _is_over(notice) else 'resets'} on {_time(notice.resets_at, notice.zone)}."

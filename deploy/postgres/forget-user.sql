@@ -23,6 +23,10 @@ UPDATE series SET user_id = :'alias' WHERE org_id = :'organisation' AND user_id 
 DELETE FROM session_key WHERE org_id = :'organisation' AND user_id = :'name';
 DELETE FROM settings WHERE org_id = :'organisation' AND user_id = :'name';
 
+-- How the windows of their plans stood is of no use to anybody else.
+DELETE FROM plan_window WHERE org_id = :'organisation' AND user_id = :'name';
+DELETE FROM plan_change WHERE org_id = :'organisation' AND user_id = :'name';
+
 -- Budgets per user: how often something was decided, and what was granted, stays; what is kept of windows goes.
 UPDATE decision SET value = :'alias' WHERE org_id = :'organisation' AND value = :'name';
 UPDATE overshoot SET value = :'alias' WHERE org_id = :'organisation' AND value = :'name';

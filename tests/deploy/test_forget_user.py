@@ -15,6 +15,8 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.notice import plan_reached
+from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.ledger import OpenTurn, Query, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, Grant
 from harness.postgres import Server, running
@@ -64,6 +66,10 @@ def team(tmp_path: Path, server: Server) -> Team:
         now = time.time_ns()
         last = OpenTurn("a turn whose proxy was killed", replace(ALICE, user=GOES), "s1", now, ELSEWHERE)
         hers = account(budget("9 USD", per="user"), last.origin)
+        for user in (GOES, STAYS):
+            window = PlanWindow("five_hour", FULL, "rejected", now + 1, None, now)
+            (state,) = ledger.note_plan(replace(ALICE, user=user), [window])
+            assert ledger.announce_plan("default", state, 95, plan_reached("default", state, 95))
         assert ledger.hold(last, [(hers, HoldSize(1, 1))], now, now + EXPIRY).admitted
     killed = "INSERT INTO surcharge SELECT org_id, key, 'a turn that was killed', 0, 1 FROM account WHERE key LIKE '[%'"
     server.execute("acp_proxy", killed)

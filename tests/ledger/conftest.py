@@ -20,6 +20,7 @@ from tests.ledger.rows import Warnings
 TABLES = ["turn", "line", "session", "series", "total", "open_turn", "hold", "surcharge", "granted", "announced"]
 TABLES += ["decision", "overshoot", "account", "settings"]
 TABLES += ["notice", "delivery", "delivery_count"]
+TABLES += ["plan_window", "plan_change"]
 TABLES += ["tally", "relayed", "label", "label_count"]
 TABLES += ["session_key", "kept_sum", "unsummed"]
 

@@ -14,7 +14,9 @@ from msgspec.structs import replace
 
 from acp_proxy.config.channels import Format
 from acp_proxy.core.budget import Standing
-from acp_proxy.core.notice import Notice, a_test, ledger_is, refused, stopped, threshold_reached, unpriced
+from acp_proxy.core.notice import Notice, a_test, ledger_is, plan_reached, refused, stopped, threshold_reached, unpriced
+from acp_proxy.core.plans import FULL, PlanState, PlanWindow
+from acp_proxy.core.windows import DAY
 from acp_proxy.notify import texts
 from acp_proxy.notify.formats import body, signature
 from tests.core.accounts import budget, usd
@@ -62,6 +64,15 @@ def texts_in(value: Any) -> list[str]:
         case list():
             return [text for each in value for text in texts_in(each)]
     return []
+
+
+PLAN = PlanState(
+    "alice",
+    "claude-agent-acp",
+    PlanWindow("seven_day_opus", FULL * 91 // 100, "allowed_warning", NOON + 2 * DAY, None, NOON),
+    NOON,
+    0,
+)
 
 
 class TestWords:
@@ -145,6 +156,11 @@ class TestWords:
                 "configuration: [prices].",
             ),
             (
+                plan_reached("default", PLAN, 90),
+                "90 % of a plan's window (week (opus)) is reached",
+                "It is the plan of alice with claude-agent-acp. It resets on 2026-11-23 at 12:00 UTC.",
+            ),
+            (
                 ledger_is("away", "default", "laptop", NOON, NOON),
                 "The ledger is out of reach",
                 "acp-proxy serve on laptop gets no answer since 2026-11-21 at 12:00 UTC. Proxies keep what they meter "
@@ -171,13 +187,14 @@ class TestWords:
     def test_names_are_on_one_line_and_short(self, name: str) -> None:
         (of_a_model,) = unpriced(ALICE, row(line(name, cost=None)).entry)
         of_a_machine = [ledger_is("away", "default", name, NOON, NOON), ledger_is("back", "default", name, NOON, NOON)]
-        for notice in (named(name), of_a_model, *of_a_machine, a_test("default", name, NOON, "1")):
+        of_a_plan = plan_reached("default", replace(PLAN, user=name, told=replace(PLAN.told, window=name)), 90)
+        for notice in (named(name), of_a_model, of_a_plan, *of_a_machine, a_test("default", name, NOON, "1")):
             for text in (texts.title(notice), texts.text(notice)):
                 assert text.isprintable()
                 assert len(text) < 1000
 
     def test_a_notice_of_a_later_version_that_says_less_is_still_told(self) -> None:
-        for kind in ("threshold", "refusal", "stop", "unpriced", "ledger"):
+        for kind in ("threshold", "refusal", "stop", "unpriced", "ledger", "plan"):
             bare = Notice("id", kind, "default", NOON)
             assert texts.title(bare)
             assert all(body(bare, each) for each in FORMATS)
