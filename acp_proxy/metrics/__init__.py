@@ -25,6 +25,7 @@ from acp_proxy.metrics.budgets import budgets
 from acp_proxy.metrics.exposition import CONTENT_TYPE, AnyFamily, Family, Histogram, exposition
 from acp_proxy.metrics.labels import Labels
 from acp_proxy.metrics.own import Process, Timings, build_info
+from acp_proxy.metrics.plans import plans
 from acp_proxy.metrics.readings import Readings
 from acp_proxy.metrics.spend import Spend
 from acp_proxy.metrics.tallied import tallied
@@ -112,6 +113,7 @@ class Exporter:
         with timed("counts"):
             decisions, overshoots = ledger.decision_counts(organisation), ledger.overshoots(organisation)
             deliveries = ledger.delivery_counts(organisation)
+            plans_now = [state for state in ledger.plans(organisation) if not state.is_over(now)]
         with timed("labels"):
             labels = Labels(ledger.tallied.labels(organisation))
         with timed("journals"):
@@ -130,6 +132,7 @@ class Exporter:
             deliveries=deliveries,
             agents=sorted(config.agents),
             team=config.identity.team,
+            plans=plans_now,
             pending=waiting,
         )
 
@@ -137,6 +140,7 @@ class Exporter:
         yield from self._spend.families(readings)
         yield from tallied(readings)
         yield from budgets(readings)
+        yield from plans(readings)
         beyond = [((name,), number) for name, number in readings.labels.overflow.items()]
         yield Family("acp_proxy_label_overflow_total", "counter", _OVERFLOW, ("label",), beyond)
         yield Family("acp_proxy_ledger_pending_entries", "gauge", _PENDING, (), [((), readings.pending)])

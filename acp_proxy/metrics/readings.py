@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from acp_proxy.core.budget import Budget, Standing
+from acp_proxy.core.plans import PlanState
 from acp_proxy.ledger.budgets import DecisionCount, Overshoot
 from acp_proxy.ledger.notices import DeliveryCount
 from acp_proxy.ledger.sums.tallied import Dimensions, Whole
@@ -30,4 +31,5 @@ class Readings(Struct, frozen=True):
     deliveries: Sequence[DeliveryCount] = ()
     agents: Sequence[str] = ()  # that the configuration names
     team: str | None = None  # of the configuration
+    plans: Sequence[PlanState] = ()  # windows that were not reset since
     pending: int = 0  # rows of journals on this host

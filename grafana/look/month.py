@@ -15,6 +15,7 @@ from acp_proxy.core.budget import Account, accounts_for
 from acp_proxy.core.budget.hold_size import HoldSize
 from acp_proxy.core.entry import CostSource, Entry, Kind, Origin, UsageLine, UsageSource
 from acp_proxy.core.money import NANO, Money
+from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.core.usage import Usage
 from acp_proxy.ledger import OpenTurn, Row
 from acp_proxy.ledger.budgets import EXPIRY, BudgetLedger, Grant
@@ -138,6 +139,8 @@ class _Turn:
             return
         ledger.append([Row(self.origin, self._entry(model))])
         self._relayed(ledger)
+        if "claude" in self.agent.name:
+            ledger.note_plan(self.origin, [self._plan_window("five_hour", 5), self._plan_window("seven_day", 7 * 24)])
         if accounts and chance.random() < 0.004:
             ledger.count_decisions([(chance.choice(accounts), chance.choice(["cancel", "fail_open"]))])
         if accounts and chance.random() < 0.002:
@@ -146,6 +149,13 @@ class _Turn:
     def _accounts(self, model: str) -> tuple[Account, ...]:
         subject = self.origin.subject(model, self.session, "run")
         return accounts_for(self.month.config.budgets, subject, self.at * NANO, ZoneInfo, self.id)
+
+    def _plan_window(self, name: str, hours: int) -> PlanWindow:
+        """Used evenly, nine tenths of it until its reset."""
+        length = hours * 3600
+        begun = self.at - self.at % length
+        used = FULL * 9 * (self.at - begun) // (10 * length)
+        return PlanWindow(name, used, "allowed", (begun + length) * NANO, None, self.at * NANO)
 
     def _granted(self, ledger: BudgetLedger, account: Account) -> None:
         budget, now = account.budget, self.at * NANO
