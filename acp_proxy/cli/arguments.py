@@ -121,6 +121,7 @@ def _add_report(command: argparse.ArgumentParser) -> None:
     command.add_argument("--coverage", action="store_true", help=seen)
     most = "at most N lines: those that cost most, or the latest days, weeks or months"
     command.add_argument("--limit", metavar="N", type=_lines, help=most)
+    command.add_argument("--plans", action="store_true", help="windows of plans and their history, in place of spend")
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="exact figures, for programs")
     form.add_argument("--csv", action="store_true", help="the same for spreadsheets")

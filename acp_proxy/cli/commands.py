@@ -35,6 +35,11 @@ def _run(_: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
+    if arguments.plans:
+        from acp_proxy.cli import plans
+
+        sys.stdout.writelines(plans.answer(arguments))
+        return 0
     zone = options.zone(arguments.tz)
     now = time.time_ns()
     filters = [(name, value) for name in FILTERS if (value := getattr(arguments, name)) is not None]

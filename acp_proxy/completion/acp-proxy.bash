@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options d2b288c93365a786
+# Made by scripts/build-completion, of options 51bc49f07d2a1aa8
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate add set remove undo)
@@ -8,7 +8,7 @@ _shtab_acp_proxy_ledger_subparsers=(copy)
 _shtab_acp_proxy_subparsers=(run report export reconcile session status budget serve metrics notify setup prices ledger import config doctor demo completion)
 
 _shtab_acp_proxy_run_option_strings=(-h --help --config --ledger --agent --user --team --project --budget --no-summary --log --log-level)
-_shtab_acp_proxy_report_option_strings=(-h --help --config --ledger --by --since --until --tz --agent --model --user --team --project --title --coverage --limit --json --csv)
+_shtab_acp_proxy_report_option_strings=(-h --help --config --ledger --by --since --until --tz --agent --model --user --team --project --title --coverage --limit --plans --json --csv)
 _shtab_acp_proxy_export_option_strings=(-h --help --config --ledger --focus --since --until --tz --json)
 _shtab_acp_proxy_reconcile_option_strings=(-h --help --config --ledger --by --map --column --json --csv)
 _shtab_acp_proxy_session_option_strings=(-h --help --config --ledger --all --tz --json)
@@ -142,6 +142,7 @@ _shtab_acp_proxy_run___no_summary_nargs=0
 _shtab_acp_proxy_report__h_nargs=0
 _shtab_acp_proxy_report___help_nargs=0
 _shtab_acp_proxy_report___coverage_nargs=0
+_shtab_acp_proxy_report___plans_nargs=0
 _shtab_acp_proxy_report___json_nargs=0
 _shtab_acp_proxy_report___csv_nargs=0
 _shtab_acp_proxy_export__h_nargs=0

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 529a70c1a5cf3fc9
+# Made by scripts/build-completion, of options 6baee18400366f8c
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -84,6 +84,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l project -x -d 'only 
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l title -x -d 'part of a session'"'"'s title'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l coverage -d 'how much of what agents used went through acp-proxy, and how much around it, by what was imported'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l limit -x -d 'at most N lines: those that cost most, or the latest days, weeks or months'
+complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l plans -d 'windows of plans and their history, in place of spend'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l json -d 'exact figures, for programs'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report' -l csv -d 'the same for spreadsheets'
 complete -c acp-proxy -n '_shtab_acp_proxy_using report; and test $_shtab_acp_proxy_npos -eq 0' -ka "hour day week month session turn model agent project user team kind today yesterday" -d 'as --by; or today, yesterday'
@@ -119,7 +120,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npo
 complete -c acp-proxy -n '_shtab_acp_proxy_using status' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using status' -l config -rF -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using status' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
-complete -c acp-proxy -n '_shtab_acp_proxy_using status' -l format -x -d 'with fields in braces: today, week, month, turns, tokens, budget, left, limit, used, resets, last, last_tokens, agent, model, context; or json'
+complete -c acp-proxy -n '_shtab_acp_proxy_using status' -l format -x -d 'with fields in braces: today, week, month, turns, tokens, budget, left, limit, used, resets, plan, last, last_tokens, agent, model, context; or json'
 complete -c acp-proxy -n '_shtab_acp_proxy_using status' -l json -d 'exact figures, for programs'
 complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npos -eq 0' -a budget -d 'Budgets: what is left, and how to allow more for a while.'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget' -s h -l help -d 'show this help message and exit'

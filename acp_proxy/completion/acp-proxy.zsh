@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options f5c172e051263054
+# Made by scripts/build-completion, of options 4d8644e7e3b70e6a
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -408,6 +408,7 @@ _shtab_acp_proxy_report_options=(
   "--title=[part of a session\'s title]:TEXT:"
   "--coverage[how much of what agents used went through acp-proxy, and how much around it, by what was imported]"
   "--limit=[at most N lines\: those that cost most, or the latest days, weeks or months]:N:"
+  "--plans[windows of plans and their history, in place of spend]"
   "--json[exact figures, for programs]"
   "--csv[the same for spreadsheets]"
   ":as --by\; or today, yesterday:(hour day week month session turn model agent project user team kind today yesterday)"
@@ -476,7 +477,7 @@ _shtab_acp_proxy_status_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
   "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
-  "--format=[with fields in braces\: today, week, month, turns, tokens, budget, left, limit, used, resets, last, last_tokens, agent, model, context\; or json]:TEXT:"
+  "--format=[with fields in braces\: today, week, month, turns, tokens, budget, left, limit, used, resets, plan, last, last_tokens, agent, model, context\; or json]:TEXT:"
   "--json[exact figures, for programs]"
 )
 

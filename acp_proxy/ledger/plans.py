@@ -5,7 +5,6 @@ A plan belongs to a user of an agent, on whatever machine. What was seen earlier
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -130,6 +129,8 @@ def changes(
 
 def notice_key(state: PlanState) -> str:
     """What something is announced under once in a window, as of a budget's account: the user is the sixth."""
+    import json  # not for a status, which only reads
+
     window = state.told.resets_at or state.first_at
     return json.dumps(["plan", state.agent, state.told.window, window, None, {"user": state.user}])
 

@@ -69,6 +69,7 @@ def _rendered(found: Status, form: str | None) -> str:
 def _until(found: Status, remote: bool) -> int:
     """How long the answer can be kept, in Unix ns."""
     ends = [standing.account.resets_at for standing in found.standings]
+    ends += [at for state in found.plans if (at := state.told.resets_at) is not None and at > found.at]
     latest = found.at + (_KEPT_REMOTE if remote else _KEPT)
     return min(latest, day_after(found.at, found.zone), *(end for end in ends if end is not None))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from acp_proxy.budget import amount_text, reset_text, with_unit
 from acp_proxy.core.money import NANO, Money
+from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import Row
 from acp_proxy.report import Line, turn_line
 from acp_proxy.status.overview import FIELDS, Status
@@ -31,7 +32,9 @@ def wrong_with(form: str) -> str | None:
 
 
 def as_line(status: Status) -> str:
-    """`$1.24 today · $3.65 left of daily · last turn $0.0123`: what is not known, or not limited, is left out."""
+    """`$1.24 today · $3.65 left of daily · last turn $0.0123`: what is not known, or not limited, is left
+    out. Of a plan its windows come last.
+    """
     values = _values(status)
     parts = [f"{values['today']} today"]
     if standing := status.tightest:
@@ -40,6 +43,8 @@ def as_line(status: Status) -> str:
         parts.append(f"{left} {values['budget']}")
     if status.last:
         parts.append(f"last turn {values['last']}")
+    if values["plan"] != UNKNOWN:
+        parts.append(values["plan"])
     return " · ".join(parts) + "\n"
 
 
@@ -54,6 +59,7 @@ def as_json(status: Status) -> str:
     from acp_proxy.budget.listing import described
     from acp_proxy.report.formats import as_json_text, figures
     from acp_proxy.report.formats import described as described_line
+    from acp_proxy.report.plans import described as described_plan
 
     last = status.last
     return as_json_text(
@@ -65,6 +71,7 @@ def as_json(status: Status) -> str:
             "week": figures(status.week),
             "month": figures(status.month),
             "budgets": [described(standing) for standing in status.standings],
+            "plans": [described_plan(state, status.at) for state in status.plans],
             "last_turn": described_line(turn_line(last)) if last else None,
         }
     )
@@ -98,7 +105,25 @@ def _values(status: Status) -> dict[str, str]:
             "used": str(standing.percent),
             "resets": reset_text(standing.account),
         }
+    if status.plans:
+        values["plan"] = _plans(status)
     return values | (_of_turn(status.last) if status.last else {})
+
+
+def _plans(status: Status) -> str:
+    """`5 h: 62 % until 14:00 · week: 34 % until Mon 09:00`, with the agent where several have a plan.
+
+    What was reset a day ago is no news, and neither is what has no reset and was not seen for so long.
+    """
+    from acp_proxy.text.plans import state_text  # few are on a plan
+
+    recent = [state for state in status.plans if (state.told.resets_at or state.told.seen_at) > status.at - DAY]
+    several = len({state.agent for state in recent}) > 1
+    each = (
+        f"{clean(state.agent.rpartition('/')[2])} " * several + state_text(state, status.at, status.zone)
+        for state in recent
+    )
+    return " · ".join(each) or UNKNOWN
 
 
 def _of_turn(row: Row) -> dict[str, str]:

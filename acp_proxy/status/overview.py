@@ -1,4 +1,4 @@
-"""The figures of `acp-proxy status`: today's spend, what is left of the tightest budget, the last turn.
+"""The figures of `acp-proxy status`: today's spend, what is left of the tightest budget and of a plan, the last turn.
 
 For one user, because a ledger may be a whole team's. Renders nothing.
 """
@@ -14,6 +14,7 @@ from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.config import Config
 from acp_proxy.core.budget import Account, Standing, account_of
 from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.plans import PlanState
 from acp_proxy.core.scope import Dimension, Subject
 from acp_proxy.ledger import Query, Row
 from acp_proxy.report import Line, line_of, sums_of_all
@@ -33,6 +34,7 @@ FIELDS: Mapping[str, str] = {
     "limit": "its limit",
     "used": "how much of it is used, in percent",
     "resets": "when it resets",
+    "plan": "windows of the plan: how much of each is used, and until when",
     "last": "what the last turn cost",
     "last_tokens": "how many tokens it took",
     "agent": "its agent",
@@ -59,6 +61,7 @@ class Status(Struct, frozen=True):
     month: Line
     standings: tuple[Standing, ...]
     last: Row | None
+    plans: tuple[PlanState, ...] = ()
 
     @property
     def tightest(self) -> Standing | None:
@@ -86,6 +89,7 @@ def status(ledger: BudgetReader, config: Config, own: Subject, zone: Zone, now: 
         since("month"),
         tuple(sorted(standings, key=_fullness)),
         ledger.recent.last_turn(own.organisation, own.user),
+        tuple(ledger.plans(own.organisation, own.user)),
     )
 
 
