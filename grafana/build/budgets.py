@@ -29,6 +29,8 @@ _SPENT = (
     "Spent is what turns that ended cost, held is what running ones may still cost. Of a budget per user, team … the "
     "one with the least left is shown. What is allowed is the limit and the grants that hold now."
 )
+_PLANS = "max by (agent, window) (acp_proxy_plan_used_ratio)"
+_PLAN_OF = "Of several users the one is shown whose window is fullest."
 _OTHERS = "Without budgets that the configuration of the exporter lacks."
 _FORECAST = (
     "Spent now, and the pace of the time chosen above until the reset. A window younger than that time is taken to be "
@@ -51,6 +53,7 @@ def budgets() -> Page:
                 ((8, dearest("team", "Teams")), (8, dearest("agent", "Agents")), (8, dearest("model", "Models"))),
                 "Spend in the time range, of all budgets or none, in the chosen currency",
             ),
+            Row(8, ((8, _plans()), (16, _plans_over_time())), "Windows of plans, whatever budget is chosen"),
         ),
         variables=(labels_variable("budget", "Budget", "label_values(acp_proxy_budget_limit, budget)"), _pace()),
     )
@@ -166,6 +169,18 @@ def _used_over_time() -> timeseries.Panel:
     return lines(
         "Used over time", about, (Query(f"max by (budget) ({USED})", "{{budget}}"),), Looks(RATIO, levels=BUDGET_LEVELS)
     )
+
+
+def _plans() -> bargauge.Panel:
+    query = Query(f"sort_desc({_PLANS})", "{{agent}} {{window}}", at_end=True)
+    look = Looks(RATIO, decimals=0, levels=BUDGET_LEVELS, lowest=0, highest=1)
+    return ranking("Plans, used", f"Of each window of a plan, as its agent told it last. {_PLAN_OF}", query, look)
+
+
+def _plans_over_time() -> timeseries.Panel:
+    query = Query(_PLANS, "{{agent}} {{window}}")
+    about = f"It falls when a window is reset, and has no value until an agent tells of the next one. {_PLAN_OF}"
+    return lines("Plans, used over time", about, (query,), Looks(RATIO, levels=BUDGET_LEVELS))
 
 
 def _forecast() -> bargauge.Panel:
