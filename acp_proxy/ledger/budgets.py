@@ -119,6 +119,9 @@ class BudgetReader(LedgerReader, Protocol):
 class BudgetLedger(BudgetReader, Ledger, Protocol):
     """Times, amounts and errors as `BudgetReader` says."""
 
+    def rest(self) -> None:
+        """Give back what a server keeps for it, until it is used again."""
+
     def hold(
         self, turn: OpenTurn, wants: Sequence[tuple[Account, HoldSize]], now: int, until: int, *, unpriced: bool = False
     ) -> Held:

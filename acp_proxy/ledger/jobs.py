@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 MOST_UNKEPT = 10_000  # rows that wait in memory only: some 20 MB
 _SHORTEST_DELAY, _LONGEST_DELAY = 0.05, 5.0  # seconds between two tries
+# Seconds without anything to do. Editors stay open for days, and a server has a process for each connection; a new one
+# costs the next prompt some milliseconds.
+_IDLE = 60.0
 
 
 class Append(Struct, frozen=True):
@@ -188,9 +191,16 @@ class LedgerThread:
     def _collect(self, delay: float) -> None:
         """Wait for something to do, or until the next try is due; then take all that is there."""
         with suppress(Empty):
-            self._take(self._queue.get(timeout=delay if self._jobs else None))
+            self._take(self._next(delay))
             while True:
                 self._take(self._queue.get_nowait())
+
+    def _next(self, delay: float) -> Sequence[Job] | Stop:
+        if self._ledger and not self._jobs:
+            with suppress(Empty):
+                return self._queue.get(timeout=_IDLE)
+            self._ledger.rest()
+        return self._queue.get(timeout=delay if self._jobs else None)
 
     def _take(self, item: Sequence[Job] | Stop) -> None:
         if isinstance(item, Stop):

@@ -81,6 +81,9 @@ class SqlLedger(SqlReader):
     @abstractmethod
     def check(self) -> str: ...
 
+    def rest(self) -> None:
+        """A file keeps nothing that others lack."""
+
     def append(self, rows: Sequence[Row], *, in_order: bool = False) -> int:
         appending = Appending(rows, in_order=in_order)
         self._known_series |= self._write(

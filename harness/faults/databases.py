@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 import signal
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
-import asyncpg
+import psycopg
 
 from acp_proxy.ledger import open_ledger
 from harness.faults.link import Link
@@ -54,9 +53,9 @@ def is_killed(home: Home, chance: random.Random, turns: int = 60) -> Verdict:
     """kill -9 of the process that serves the relay: the server ends all others, and recovers."""
     with home.trial(turns) as trial:
         trial.until_acked(chance.randint(5, 30))
-        assert until(lambda: _killed(asyncio.run(_backend(home.url))))
+        assert until(lambda: _killed(_backend(home.url)))
         trial.until_over()
-    assert until(lambda: asyncio.run(_backend(home.url)))
+    assert until(lambda: _backend(home.url))
     return home.verdict(trial)
 
 
@@ -93,14 +92,10 @@ def _killed(backend: int) -> bool:
     return False
 
 
-async def _backend(url: str) -> int:
+def _backend(url: str) -> int:
     """The process that serves a relay, or whoever asks where there is none; 0 while the database is away."""
-    try:
-        connection = await asyncpg.connect(url)
-    except (OSError, asyncpg.PostgresError):
-        return 0
-    try:
-        sql = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() ORDER BY application_name = $1 DESC"
-        return int(await connection.fetchval(sql, "acp-proxy"))
-    finally:
-        await connection.close()
+    sql = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() ORDER BY application_name = %s DESC"
+    with suppress(psycopg.OperationalError), closing(psycopg.connect(url)) as connection:
+        found = connection.execute(sql, ("acp-proxy",)).fetchone()
+        return int(found[0]) if found else 0
+    return 0

@@ -17,10 +17,11 @@ class Link:
         self.port = 0
         self.delay = 0.0  # seconds, for each piece in each direction
         self.to = to  # a port, which later connections lead to
+        self.journeys = 0  # how often whoever connects has said something after an answer, if it is one at a time
+        self._asking = False
         self._loop = asyncio.new_event_loop()
         self._open = set[asyncio.StreamWriter]()
-        self._flows = asyncio.Event()
-        self._flows.set()
+        self._flows = _set()
 
     def cut(self) -> None:
         """End all connections; new ones are taken."""
@@ -32,6 +33,10 @@ class Link:
 
     def speak(self) -> None:
         self._call(self._flows.set)
+
+    def forget(self) -> None:
+        """As a router does: connections stay, and what goes into them comes nowhere. New ones are handed on."""
+        self._call(self._forget)
 
     def _call(self, what: Callable[[], object]) -> None:
         """In the link's thread; returns when it is done."""
@@ -48,6 +53,10 @@ class Link:
         for writer in self._open:
             writer.transport.abort()
 
+    def _forget(self) -> None:
+        self._flows.clear()
+        self._flows = _set()
+
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self.to)
@@ -56,14 +65,20 @@ class Link:
             return
         self._open |= {writer, to_writer}
         with contextlib.suppress(asyncio.CancelledError):  # at the end, which is no error to report
-            await asyncio.gather(self._hand_on(reader, to_writer), self._hand_on(to_reader, writer))
+            flows = self._flows
+            there = self._hand_on(reader, to_writer, flows, asks=True)
+            await asyncio.gather(there, self._hand_on(to_reader, writer, flows, asks=False))
         self._open -= {writer, to_writer}
 
-    async def _hand_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _hand_on(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, flows: asyncio.Event, *, asks: bool
+    ) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(_CHUNK):
+                self.journeys += asks and not self._asking
+                self._asking = asks
                 await asyncio.sleep(self.delay)
-                await self._flows.wait()
+                await flows.wait()
                 writer.write(data)
         writer.close()
 
@@ -86,6 +101,12 @@ class Link:
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+def _set() -> asyncio.Event:
+    event = asyncio.Event()
+    event.set()
+    return event
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import json
 import os
@@ -12,13 +11,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 import yaml
 
 from acp_proxy import __version__, config
 from acp_proxy.ledger import open_ledger
-from harness.postgres import running
+from harness.postgres import asked, running
 from tests.deploy.tools import run
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -58,15 +56,8 @@ def test_whoever_has_the_password_of_the_ledger_owns_it_and_no_more() -> None:
         with closing(open_ledger(server.url("acp_proxy").replace("owner:", "acp_proxy:"), journals=())) as ledger:
             assert "0 rows" in ledger.check()
 
-        async def roles() -> list[tuple[object, ...]]:
-            connection = await asyncpg.connect(server.url("postgres"))
-            try:
-                sql = "SELECT rolname, rolsuper, rolpassword IS NULL FROM pg_authid WHERE rolname !~ '^pg_' ORDER BY 1"
-                return [tuple(found) for found in await connection.fetch(sql)]
-            finally:
-                await connection.close()
-
-        assert asyncio.run(roles()) == [("acp_proxy", False, False), ("owner", True, True)]
+        sql = "SELECT rolname, rolsuper, rolpassword IS NULL FROM pg_authid WHERE rolname !~ '^pg_' ORDER BY 1"
+        assert asked(server.url("postgres"), sql) == [("acp_proxy", False, False), ("owner", True, True)]
 
 
 def test_the_superuser_is_not_whom_the_configuration_names() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import time
 from collections.abc import Iterator
@@ -10,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 from msgspec.structs import replace
 
@@ -19,7 +17,7 @@ from acp_proxy.core.notice import plan_reached
 from acp_proxy.core.plans import FULL, PlanWindow
 from acp_proxy.ledger import OpenTurn, Query, open_ledger
 from acp_proxy.ledger.budgets import EXPIRY, Grant
-from harness.postgres import Server, running
+from harness.postgres import Server, asked, running
 from tests.core.accounts import budget
 from tests.ledger.holds import ELSEWHERE, account
 from tests.ledger.rows import ALICE
@@ -132,16 +130,7 @@ def figures(report: dict[str, Any]) -> Any:
 def everything(url: str) -> str:
     """What all tables of a ledger hold, as text; JSON in it with all its letters."""
 
-    async def read() -> list[str]:
-        connection = await asyncpg.connect(url)
-        try:
-            tables = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
-            found = []
-            for (table,) in tables:
-                rows = await connection.fetch(f"SELECT t::text FROM {table} t ORDER BY 1")
-                found += [f"{table}: {row[0]}" for row in rows]
-            return found
-        finally:
-            await connection.close()
-
-    return "\n".join(asyncio.run(read())).replace(r"\\u00c7", "Ç")
+    found = list[str]()
+    for (table,) in asked(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"):
+        found += [f"{table}: {row}" for (row,) in asked(url, f"SELECT t::text FROM {table} t ORDER BY 1")]
+    return "\n".join(found).replace(r"\\u00c7", "Ç")

@@ -89,7 +89,7 @@ def test_it_ends_in_time_while_a_name_is_looked_up(tmp_path: Path) -> None:
 
 
 def test_it_ends_in_time_while_its_database_is_looked_up(tmp_path: Path) -> None:
-    pytest.importorskip("asyncpg")
+    pytest.importorskip("psycopg")
     home = Home(tmp_path)
     home.configure('[ledger]\nurl = "postgresql://hooks.example.com/x"\n')
     assert ended_as_it_looks_up(home, signal.SIGINT) == 130

@@ -186,7 +186,7 @@ def test_a_signal_ends_it_soon_though_clients_dawdle(home: Home, number: int, st
 
 
 def test_a_database_that_is_away_at_the_start_is_waited_for(home: Home) -> None:
-    pytest.importorskip("asyncpg")
+    pytest.importorskip("psycopg")
     with home.serving("--ledger", f"postgresql://127.0.0.1:{free_port()}/ledger") as served:
         assert served.ask("/healthz").status == 503
         assert (served.ask("/livez").status, served.ask("/livez").body) == (200, b"ok\n")
@@ -197,7 +197,7 @@ def test_a_database_that_is_away_at_the_start_is_waited_for(home: Home) -> None:
 
 
 def test_a_database_that_is_away_at_the_start_is_told(home: Home) -> None:
-    pytest.importorskip("asyncpg")
+    pytest.importorskip("psycopg")
     url = f"postgresql://127.0.0.1:{free_port()}/ledger"
     command = [*COMMAND, "serve", "--port", "0", "--ledger", url]
     with subprocess.Popen(command, env=home.environ, stderr=subprocess.PIPE, text=True) as process:

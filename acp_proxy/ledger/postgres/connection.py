@@ -1,111 +1,135 @@
-"""Connections to PostgreSQL: to whichever host of a URL answers and is what it wants, and to no server of no use."""
+"""A connection to PostgreSQL on which several statements are one journey, there and back, within a deadline.
+
+Not by psycopg's pipelines: these end with a message at which servers stop to count how long a transaction is idle.
+"""
 
 from __future__ import annotations
 
-import os
-import ssl
 import time
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import Any
 from uuid import uuid4
 
-import asyncpg
+import psycopg
+from psycopg import generators, pq, waiting
+from psycopg.adapt import Loader, Transformer
+from psycopg.pq import ExecStatus
 
-from acp_proxy.ledger import LedgerError
-from acp_proxy.ledger.postgres.errors import first_line
-from acp_proxy.ledger.postgres.passfile import password_for
-from acp_proxy.ledger.postgres_address import FILES, Address
-from acp_proxy.system.errors import reason_of
+from acp_proxy.ledger.postgres.errors import NO_ANSWER
+from acp_proxy.ledger.statements import Statement
 
-if TYPE_CHECKING:
-    _Plain = asyncpg.Connection[asyncpg.Record]
-else:
-    _Plain = asyncpg.Connection  # generic in its stubs alone
+LOOK = 0.05  # seconds between two looks at the clock, while nothing comes
+_STATEMENTS = 200  # that a connection keeps prepared: those that come a second time
+_NUMERIC = 1700  # its number among the server's types
 
-OLDEST = 13  # major version: what the tests of the ledger are run with
-_ENCODINGS = ("UTF8", "SQL_ASCII")  # of a database; the latter keeps the bytes that it is given
-_STATEMENTS = 200  # that a connection keeps prepared
-# What another host may do better: nobody answers, it is about to start or to stop, it is a standby.
-_ELSEWHERE = (
-    OSError,
-    TimeoutError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.OperatorInterventionError,
-    asyncpg.InternalClientError,
-)
+Gen = Generator[Any, Any, Any]
 
 
-class Connection(_Plain):
-    """Names statements as nobody else does.
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """Made of an open one of libpq's. Behind a pooler it must not prepare."""
 
-    By asyncpg's own names, which every process counts from one, a pooler could lead to another's statement.
-    """
+    prepares = False
 
-    def _get_unique_id(self, prefix: str) -> str:
-        return f"acp_proxy_{prefix}_{uuid4().hex}"
+    def __init__(self, pgconn: pq.abc.PGconn) -> None:
+        super().__init__(pgconn)
+        self.adapters.register_loader(_NUMERIC, _Whole)
+        self._seen: set[str] = set()
+        self._names: dict[str, bytes] = {}  # of what is prepared
+
+    def journey(self, statements: Sequence[Statement], deadline: float) -> list[tuple[Any, ...]]:
+        """The rows of the last one. Raises what psycopg does, and TimeoutError.
+
+        At `deadline`, of `time.monotonic`, the server is told to stop; it has a second to say that it did.
+        """
+        gen = until(self._there_and_back(statements), deadline, self._stop)
+        found: list[tuple[Any, ...]] = waiting.wait(gen, self.pgconn.socket, LOOK)
+        return found
+
+    def _stop(self) -> float:
+        with suppress(psycopg.Error):
+            self.cancel_safe(timeout=1)
+        return time.monotonic() + 1
+
+    def _there_and_back(self, statements: Sequence[Statement]) -> Gen:
+        self.pgconn.enter_pipeline_mode()
+        sent = [each for sql, values in statements for each in self._send(sql, list(map(_encoded, values)))]
+        self.pgconn.pipeline_sync()
+        yield from generators.send(self.pgconn)
+        error: psycopg.Error | None = None
+        for prepared in (*sent, None):  # the last is the end of the journey
+            try:
+                found, *_ = yield from generators.fetch_many(self.pgconn)
+            except psycopg.Error as lost:
+                raise error or lost from None
+            if found.status == ExecStatus.FATAL_ERROR:
+                error = error or psycopg.errors.error_from_result(found, "utf-8")
+            elif found.status == ExecStatus.COMMAND_OK and prepared:
+                self._names.update([prepared])
+            elif found.status != ExecStatus.PIPELINE_SYNC:
+                last = found
+        self.pgconn.exit_pipeline_mode()
+        if error:
+            raise error
+        transformer = Transformer(self)
+        transformer.set_pgresult(last)
+        return transformer.load_rows(0, last.ntuples, tuple)
+
+    def _send(self, sql: str, values: list[bytes | None]) -> list[tuple[str, bytes] | None]:
+        """For each answer that will come whether it is of a statement that is prepared then, and its name."""
+        name = self._names.get(sql)
+        prepared = list[tuple[str, bytes] | None]()
+        if name is None and sql in self._seen and self.prepares and len(self._names) < _STATEMENTS:
+            # As nobody else names one: a pooler that is not recognised could lead to another's.
+            name = f"acp_proxy_{uuid4().hex}".encode()
+            self.pgconn.send_prepare(name, _numbered(sql))
+            prepared.append((sql, name))
+        if name:
+            self.pgconn.send_query_prepared(name, values)
+        else:
+            self._seen.add(sql)
+            self.pgconn.send_query_params(_numbered(sql), values)
+        return [*prepared, None]
 
 
-async def connect(address: Address, seconds: float, *, pooled: bool) -> Connection:
-    """To the first host that answers and is what the URL wants; `pooled` keeps no statement prepared.
-
-    Raises LedgerError for a server or a file that is of no use, else what the last host had asyncpg raise.
-    """
-    deadline = time.monotonic() + seconds
-    *others, last = address.dsns
-    for number, dsn in enumerate(others):
-        # A machine that is dead says nothing: it must leave time for those after it.
-        share = (deadline - time.monotonic()) / (len(address.dsns) - number)
-        with suppress(*_ELSEWHERE):
-            return await _connect_one(address, dsn, share, pooled=pooled)
-    return await _connect_one(address, last, deadline - time.monotonic(), pooled=pooled)
-
-
-async def _connect_one(address: Address, dsn: str, seconds: float, *, pooled: bool) -> Connection:
-    _check_files(address)
-    password, why_none = password_for(dsn, os.environ)
+def until(gen: Gen, deadline: float, stop: Callable[[], float] | None = None) -> Gen:
+    """A generator of psycopg's, given up at the deadline; where it can be stopped, at that of `stop`."""
+    late = False
     try:
-        connection = await asyncpg.connect(
-            dsn,
-            password=password,
-            timeout=max(seconds, 0.01),
-            connection_class=Connection,
-            statement_cache_size=0 if pooled else _STATEMENTS,
-            server_settings={"application_name": "acp-proxy"},
-            ssl=ssl.create_default_context() if address.system_roots else None,
-        )
-    except asyncpg.InvalidPasswordError as error:
-        if not why_none:
-            raise
-        raise LedgerError(f"ledger {address.url}: {first_line(error, address.user)}: {why_none}") from error
-    except ssl.SSLError as error:
-        if "PEM lib" not in str(error):
-            raise
-        expected = "expected a certificate and its key in PEM, and sslpassword where the key has one"
-        raise LedgerError(f"ledger {address.url}: sslcert and sslkey: {expected}") from error
-    if trouble := _trouble(connection):
-        connection.terminate()
-        raise LedgerError(f"ledger {address.url}: {trouble}")
-    return connection
+        state = next(gen)
+        while True:
+            ready = yield state
+            if not ready and time.monotonic() >= deadline:
+                if late or stop is None:
+                    raise TimeoutError(NO_ANSWER)
+                late, deadline = True, stop()
+            state = gen.send(ready)
+    except StopIteration as end:
+        return end.value
+    except psycopg.errors.QueryCanceled as error:
+        raise TimeoutError(NO_ANSWER) if late else error from None
 
 
-def _trouble(connection: Connection) -> str | None:
-    version = connection.get_server_version()
-    if version.major < OLDEST:
-        return f"PostgreSQL {version.major} is too old, expected {OLDEST} or newer"
-    encoding = getattr(connection.get_settings(), "server_encoding", "UTF8")
-    if encoding not in _ENCODINGS:  # a row with a name that it cannot keep would be lost
-        return f"its database keeps text as {encoding}, expected one made with ENCODING 'UTF8' TEMPLATE template0"
-    return None
+class _Whole(Loader):
+    """Sums of BIGINT are NUMERIC there."""
+
+    def load(self, data: Any) -> int:
+        return int(bytes(data).partition(b".")[0])
 
 
-def _check_files(address: Address) -> None:
-    """What asyncpg says of one that is missing does not name it."""
-    for option in FILES:
-        file = address.files.get(option) or os.environ.get(f"PG{option.upper()}")
-        if not file:
-            continue
-        try:
-            Path(file).open("rb").close()
-        except OSError as error:
-            raise LedgerError(f"ledger {address.url}: {option} {file}: {reason_of(error)}") from error
+@lru_cache(maxsize=256)
+def _numbered(sql: str) -> bytes:
+    """Values are `?` everywhere else, and no text in our SQL holds one."""
+    first, *rest = sql.split("?")
+    return (first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))).encode()
+
+
+def _encoded(value: str | float | None) -> bytes | None:
+    """As text: the server finds out its type, as for a constant.
+
+    No text can hold a NUL there: it is kept as U+FFFD, for a turn must not be free because of one.
+    """
+    if value is None:
+        return None
+    return (value.replace("\0", "\ufffd") if isinstance(value, str) else str(+value)).encode()

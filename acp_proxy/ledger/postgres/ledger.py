@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account
 from acp_proxy.ledger import LedgerError, NoLedgerError, Warn, log_warning
-from acp_proxy.ledger.accounts import holding
 from acp_proxy.ledger.accounts.spending import organisation_of
 from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.journal.recovery import is_owed
@@ -76,6 +75,9 @@ class PostgresLedger(SqlLedger):
             raise self._transactions.takes_no_writes()
         return f"{self.url}: {sized(rows, size)}, schema {self._version}, PostgreSQL {version}"
 
+    def rest(self) -> None:
+        self._transactions.close()
+
     def close(self) -> None:
         self._transactions.close()
 
@@ -95,18 +97,6 @@ class PostgresLedger(SqlLedger):
         keys = sorted({account.key for account in accounts if account.budget.window.name != "turn"})
         if keys:
             _change(run, organisation_of(accounts[0]), keys)
-
-    def _insert(self, run: Run, inserts: Sequence[holding.Insert]) -> None:
-        """In one statement: each that is saved is a journey less while a budget is locked."""
-        parts = list[str]()
-        values = list[object]()
-        for table, rows, ending in inserts:
-            if rows:
-                places = ", ".join([f"({', '.join('?' * len(rows[0]))})"] * len(rows))
-                parts.append(f"part{len(parts)} AS (INSERT INTO {table} VALUES {places}{ending})")
-                values += [value for row in rows for value in row]
-        if parts:
-            run(f"WITH {', '.join(parts)} SELECT 1", values)
 
     def _lock_sums(self, run: Run, organisation: str) -> None:
         """The last lock of each transaction that wants it, so that nobody waits crosswise."""

@@ -1,21 +1,15 @@
-"""Transactions on PostgreSQL: on a connection that is made anew when it is lost, and repeated where they conflict.
-
-asyncpg on an event loop of its own, run only while a call waits. No text can hold a NUL there: it is kept as U+FFFD,
-for a turn must not be free because of one.
-"""
+"""Transactions on PostgreSQL: on a connection that is made anew when it is lost, and repeated where they conflict."""
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from decimal import Decimal
-from functools import lru_cache
 from typing import Any, TypeVar
 
-import asyncpg
+import psycopg
+from psycopg.pq import TransactionStatus
 
 from acp_proxy.ledger import (
     LedgerError,
@@ -24,11 +18,11 @@ from acp_proxy.ledger import (
     LedgerUnavailableError,
     RowRefusedError,
 )
-from acp_proxy.ledger.postgres.connection import Connection, connect
+from acp_proxy.ledger.postgres.connecting import connect
+from acp_proxy.ledger.postgres.connection import Connection
 from acp_proxy.ledger.postgres.errors import (
     CONFLICTS,
     ENDED,
-    LOST,
     NO_RIGHT,
     NO_STATEMENT,
     NO_SUCH_LEVEL,
@@ -36,22 +30,23 @@ from acp_proxy.ledger.postgres.errors import (
     READ_ONLY,
     REFUSED,
     first_line,
-    why_lost,
 )
 from acp_proxy.ledger.postgres_address import Address
-from acp_proxy.ledger.statements import Run
+from acp_proxy.ledger.statements import Run, Statement
 
 T = TypeVar("T")
 
 _RETRY_BETWEEN = (0.0005, 0.01)  # seconds, drawn anew each time
 _LATE = 2  # how often what may take minutes is repeated although its patience is over
+_IDLE = 60.0  # seconds after which a connection is not believed in: a machine that slept may be forgotten
+_WRITES = ("INSERT", "UPDATE", "DELETE")
 # Each statement sees what others committed before it, whatever the database's default is.
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _BEGIN_PATIENTLY = f"{_BEGIN}; SET LOCAL lock_timeout = {{:.0f}}"  # in milliseconds
 
 
 class _LostError(Exception):
-    """The connection is gone, or was never there."""
+    """The connection is gone."""
 
 
 class _ConflictError(Exception):
@@ -74,8 +69,8 @@ class Transactions:
         self._pooled = address.pooled
         self._patience = patience
         self._reconnected = reconnected
-        self._loop = asyncio.new_event_loop()
         self._connection: Connection | None = None
+        self._used = 0.0  # by the clock on the wall, which goes on while a laptop sleeps
         self._bare = True  # one statement needs no BEGIN: else the database's default is a level that is not there
         self.check = ""  # of a ledger whose tables are not there yet
 
@@ -95,14 +90,16 @@ class Transactions:
         """
         deadline = time.monotonic() + self._patience
         late = 0 if longest is None else _LATE
+        if abs(time.time() - self._used) > _IDLE:
+            self.close()
         stale = self._connection is not None  # it may be from before the server was started anew
         while True:
             try:
-                return self._once(work, deadline, begin or self._pooled or not self._bare, repeat, longest)
+                return self._once(work, deadline, begin or not self._bare, repeat, longest)
             except _OtherwiseError:  # once each
-                self._drop()
+                self.close()
             except LedgerReadOnlyError:  # another host may take writes by now
-                self._drop()
+                self.close()
                 raise
             except _ConflictError as error:
                 if time.monotonic() >= deadline:
@@ -111,108 +108,89 @@ class Transactions:
                     late -= 1
                 time.sleep(random.uniform(*_RETRY_BETWEEN))  # noqa: S311  (jitter, not a secret)
             except _LostError as error:
-                self._drop()
+                self.close()
                 if not stale or time.monotonic() >= deadline:
                     raise LedgerUnavailableError(f"ledger {self._url}: {error}") from error
                 stale = False
+            finally:
+                self._used = time.time()
 
     def close(self) -> None:
         if self._connection is not None:
-            with suppress(*LOST, asyncpg.PostgresError):
-                self._wait(self._connection.close(timeout=1), 2)
-            self._drop()
-        self._loop.close()
-
-    def _once(
-        self, work: Callable[[Run], T], deadline: float, begin: bool, repeat: Sequence[str], longest: float | None
-    ) -> T:
-        def run(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-            found = self._wait(connection.fetch(_numbered(sql), *map(_storable, values)), longest or self._patience)
-            return [tuple(map(_plain, record)) for record in found]
-
-        try:
-            connection = self._connected(deadline)
-            try:
-                if not begin:
-                    return work(run)
-                how = _BEGIN if longest is None else _BEGIN_PATIENTLY.format(self._patience * 1000)
-                self._wait(connection.execute(f"{how}; {self.check}"), self._patience)
-                result = work(run)
-                run("COMMIT", ())
-            except BaseException as error:
-                # Before that the driver has the server stop what took too long: else it would go on there for nobody.
-                goes_on = isinstance(error, TimeoutError) or connection.is_in_transaction()
-                if goes_on and not connection.is_closed():
-                    with suppress(*LOST, asyncpg.PostgresError):
-                        self._wait(connection.execute("ROLLBACK"), 1)
-                raise
-            return result
-        except asyncpg.ClientConfigurationError as error:
-            raise LedgerError(f"ledger {self._url}: {self._line(error)}") from error
-        except asyncpg.DivisionByZeroError as error:  # by `CHECK` alone
-            raise LedgerError(f"ledger {self._url}: written by a newer acp-proxy: update it") from error
-        except REFUSED as error:
-            raise RowRefusedError(
-                f"ledger {self._url}: a value that does not fit its column ({self._line(error)})"
-            ) from error
-        except asyncpg.PostgresError as error:
-            raise self._translated(error, repeat) from error
-        except LOST as error:
-            raise _LostError(why_lost(error, self._address.user)) from error
-
-    def _translated(self, error: asyncpg.PostgresError, repeat: Sequence[str]) -> Exception:
-        state = error.sqlstate or ""
-        if state in repeat:
-            return _ConflictError(self._line(error))
-        if state in NO_STATEMENT and not self._pooled:
-            self._pooled = True  # from now on no statement is kept
-            return _OtherwiseError(self._line(error))
-        if state == NO_SUCH_LEVEL and self._bare:
-            self._bare = False
-            return _OtherwiseError(self._line(error))
-        if state == READ_ONLY:
-            return self.takes_no_writes()
-        if state.startswith(ENDED):
-            return _LostError(self._line(error))
-        kind = LedgerUnavailableError if state.startswith(PASSING) else LedgerError
-        if state == NO_RIGHT:
-            kind = LedgerForbiddenError
-        return kind(f"ledger {self._url}: {self._line(error)}")
+            self._connection.close()
+            self._connection = None
 
     def takes_no_writes(self) -> LedgerReadOnlyError:
         return LedgerReadOnlyError(f"ledger {self._url}: takes no writes: a standby, or a role that may only read")
 
-    def _line(self, error: BaseException) -> str:
-        return first_line(error, self._address.user)
+    def _once(
+        self, work: Callable[[Run], T], deadline: float, begin: bool, repeat: Sequence[str], longest: float | None
+    ) -> T:
+        connection = self._connected(deadline)
+        run = _Statements(connection, longest or self._patience)
+        try:
+            if not begin:
+                return work(run)
+            how = _BEGIN if longest is None else _BEGIN_PATIENTLY.format(self._patience * 1000)
+            run.waiting += [(sql, ()) for sql in f"{how}; {self.check}".split("; ") if sql]
+            try:
+                result = work(run)
+                run("COMMIT", ())
+            except BaseException:
+                if connection.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+                    with suppress(psycopg.Error, TimeoutError):
+                        _Statements(connection, 1)("ROLLBACK", ())
+                raise
+            return result
+        except psycopg.errors.DivisionByZero as error:  # by `CHECK` alone
+            raise LedgerError(f"ledger {self._url}: written by a newer acp-proxy: update it") from error
+        except REFUSED as error:
+            raise RowRefusedError(
+                f"ledger {self._url}: a value that does not fit its column ({first_line(error, self._address.user)})"
+            ) from error
+        except psycopg.Error as error:
+            raise self._translated(error, repeat) from error
+        except TimeoutError as error:
+            raise _LostError(str(error)) from error
+
+    def _translated(self, error: psycopg.Error, repeat: Sequence[str]) -> Exception:
+        line = first_line(error, self._address.user)
+        state = error.diag.sqlstate
+        if state is None or state.startswith(ENDED):
+            return _LostError(line)
+        if state in repeat:
+            return _ConflictError(line)
+        if state in NO_STATEMENT and not self._pooled:
+            self._pooled = True  # from now on no statement is kept
+            return _OtherwiseError(line)
+        if state == NO_SUCH_LEVEL and self._bare:
+            self._bare = False
+            return _OtherwiseError(line)
+        if state == READ_ONLY:
+            return self.takes_no_writes()
+        kind = LedgerUnavailableError if state.startswith(PASSING) else LedgerError
+        if state == NO_RIGHT:
+            kind = LedgerForbiddenError
+        return kind(f"ledger {self._url}: {line}")
 
     def _connected(self, deadline: float) -> Connection:
-        if self._connection is None or self._connection.is_closed():
-            remaining = deadline - time.monotonic()
-            self._connection = self._wait(connect(self._address, remaining, pooled=self._pooled), remaining)
+        if self._connection is None or self._connection.closed:
+            self._connection = connect(self._address, deadline - time.monotonic(), self._patience, pooled=self._pooled)
             self._reconnected()
         return self._connection
 
-    def _drop(self) -> None:
-        if self._connection is not None:
-            self._connection.terminate()
-            self._connection = None
-            self._loop.run_until_complete(asyncio.sleep(0))  # transports close in the loop's next round
 
-    def _wait(self, doing: Coroutine[Any, Any, T], seconds: float) -> T:
-        return self._loop.run_until_complete(asyncio.wait_for(doing, max(seconds, 0.01)))
+class _Statements:
+    """A `Run`. What only writes waits for the next statement that asks: together they are one journey."""
 
+    def __init__(self, connection: Connection, seconds: float) -> None:
+        self._connection = connection
+        self._seconds = seconds  # that each journey may take
+        self.waiting: list[Statement] = []
 
-@lru_cache(maxsize=256)
-def _numbered(sql: str) -> str:
-    """Values are `?` everywhere else, and no text in our SQL holds one."""
-    first, *rest = sql.split("?")
-    return first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))
-
-
-def _storable(value: Any) -> Any:
-    return value.replace("\0", "\ufffd") if isinstance(value, str) else value
-
-
-def _plain(value: Any) -> Any:
-    """Sums of BIGINT are NUMERIC there."""
-    return int(value) if isinstance(value, Decimal) else value
+    def __call__(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        self.waiting.append((sql, values))
+        if sql.startswith(_WRITES) and "RETURNING" not in sql:
+            return []
+        statements, self.waiting = self.waiting, []
+        return self._connection.journey(statements, time.monotonic() + self._seconds)

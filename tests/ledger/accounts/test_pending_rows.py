@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import count
 
-import asyncpg
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -220,6 +219,7 @@ def test_rows_that_cannot_be_added_up_count_all_the_same(ledger: PostgresLedger,
 
         def locked(run: Run) -> None:
             ledger._lock_sums(run, "default")
+            run("SELECT 1", ())  # with this it goes to the server
             hasty.append([row(id=DUE)])
 
         ledger._write(locked)
@@ -315,11 +315,5 @@ def until_somebody_waits(url: str) -> None:
 
 
 def execute(url: str, sql: str) -> None:
-    async def run() -> None:
-        connection = await asyncpg.connect(url)
-        try:
-            await connection.execute(sql)
-        finally:
-            await connection.close()
-
-    asyncio.run(run())
+    with closing(psycopg.connect(url, autocommit=True)) as connection:
+        connection.execute(sql.encode())

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-import asyncpg
+import psycopg
 import pytest
 from msgspec.structs import replace
 
@@ -265,7 +266,7 @@ class TestTrouble:
             with pytest.raises(LedgerError, match="permission denied for table granted"):
                 ledger.grant(Grant("g", "default", "user", "daily", None, 1, "USD", NOON, NOON + 1, "a", "b"))
         for taking_back in ("DELETE FROM line", "UPDATE line SET cost_nano = 0", "TRUNCATE turn", "DROP TABLE turn"):
-            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 postgres.execute(name_of(empty), f"SET ROLE proxies; {taking_back}")
 
     def test_behind_a_pooler_no_statement_outlives_its_transaction(self, empty: str) -> None:
@@ -293,7 +294,6 @@ class TestTrouble:
         ("postgresql://u:p@[::1]:6543/l", "postgresql://[::1]:6543/l"),
         ("postgresql://u:p%2Fq@one:1,two:2/l", "postgresql://one:1,two:2/l"),
         ("postgresql:///l?service=team", "postgresql:///l?service=team"),
-        ("postgresql://h/l?search_path=one&sslmode=require", "postgresql://h:5432/l?search_path=one"),
         ("postgresql://h/l?options=-c%20search_path%3Done%20-c%20jit%3Doff", "postgresql://h:5432/l?search_path=one"),
         (
             "postgresql://h/l?options=--search-path%3Dzero%20-csearch_path%3Done",
@@ -326,19 +326,42 @@ def test_a_url_that_cannot_be_read_is_one_line_that_keeps_secrets(url: str) -> N
     )
 
 
-def test_an_option_that_the_driver_does_not_take_is_one_line(empty: str) -> None:
-    with pytest.raises(
-        LedgerError, match=r"^ledger postgresql://127[^ ]+: `sslmode` parameter must be one of"
-    ) as refused:
-        open_ledger(f"{empty}?sslmode=maybe", journals=())
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("sslmode=maybe", 'invalid sslmode value: "maybe"'),
+        ("sslmod=require", "unknown option sslmod: settings of the server are options=-c%20NAME%3DVALUE"),
+        ("search_path=other", "unknown option search_path: settings of the server are options=-c%20NAME%3DVALUE"),
+        ("connect_timeout=soon", "bad value for connect_timeout: 'soon'"),
+        ("keepalives_idle=a", 'invalid integer value "a" for connection option "keepalives_idle"'),
+        ("port=1,2", "several ports or addresses, expected as many as there are hosts"),
+        ("service=nowhere", 'definition of service "nowhere" not found'),
+        ("password=SEC%RET", "cannot be read: in a password % is %25, and : @ / ? # are %3A, %40, %2F, %3F, %23"),
+    ],
+)
+def test_an_option_that_libpq_does_not_take_is_one_line_that_names_it(option: str, said: str, empty: str) -> None:
+    with pytest.raises(LedgerError) as refused:
+        open_ledger(f"{empty}?{option}", journals=())
+    assert re.sub("^ledger postgresql://[^ ]+: ", "", str(refused.value)) == said
     assert not isinstance(refused.value, LedgerUnavailableError)
 
 
-def test_what_only_libpq_does_is_no_setting_of_the_server(empty: str) -> None:
-    with closing(open_ledger(f"{empty}?connect_timeout=10&keepalives=1&application_name=x", journals=())) as ledger:
+def test_options_of_libpq_do_what_they_do_there(empty: str) -> None:
+    options = "connect_timeout=10&keepalives=1&keepalives_idle=7&load_balance_hosts=random&application_name=x"
+    options += "&options=-c%20work_mem%3D1MB"
+    with closing(PostgresLedger(f"{empty}?{options}")) as ledger:
+        asked = "SELECT current_setting('application_name'), current_setting('work_mem')"
+        assert ledger._read(asked, ()) == [("x", "1MB")]
+    with closing(PostgresLedger(empty)) as ledger:
+        assert ledger._read("SELECT current_setting('application_name')", ()) == [("acp-proxy",)]
+
+
+def test_a_service_may_say_where_the_ledger_is(empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (file := tmp_path / "services").write_text(f"[ours]\nhost=127.0.0.1\nport={urlsplit(empty).port}\nuser=owner\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(file))
+    with closing(open_ledger(f"postgresql:///{name_of(empty)}?service=ours", journals=())) as ledger:
         ledger.append([row()])
-    with pytest.raises(LedgerError, match=r"^ledger URL with channel_binding=require, which is not known here"):
-        canonical_url("postgresql://alice:secret@db.example/ledger?sslmode=require&channel_binding=require")
+        assert len(list(ledger.rows(Query()))) == 1
 
 
 def test_a_command_that_only_looks_says_that_a_new_database_has_nothing_yet(empty: str) -> None:

@@ -90,7 +90,7 @@ def test_a_schema_that_the_url_names_has_a_ledger_of_its_own(postgres: Server, e
 
 def test_what_the_dead_left_goes_to_the_ledger_of_their_schema(postgres: Server, empty: str, tmp_path: Path) -> None:
     postgres.execute(name_of(empty), "CREATE SCHEMA other")
-    other = f"{empty}?search_path=other"
+    other = f"{empty}?options=-c%20search_path%3Dother"
     with closing(open_journal([tmp_path], other, Warnings())) as journal:
         journal.write(row(id="left"))
     for url, rows in ((empty, []), (other, ["left"])):
@@ -146,7 +146,7 @@ class TestTimeouts:
     def test_a_statement_or_a_lock_that_takes_too_long_is_unavailability(self, postgres: Server, empty: str) -> None:
         with closing(PostgresLedger(empty)) as holder:
             for setting in ("statement_timeout", "lock_timeout"):
-                with closing(PostgresLedger(f"{empty}?{setting}=1000")) as ledger:
+                with closing(PostgresLedger(f"{empty}?options=-c%20{setting}%3D1000")) as ledger:
 
                     def locked(run: Run, ledger: PostgresLedger = ledger, setting: str = setting) -> None:
                         run("LOCK TABLE turn", ())
@@ -186,7 +186,7 @@ class TestTimeouts:
                     PostgresLedger(empty, patience=1.0)
 
             holder._write(locked)
-        with closing(PostgresLedger(f"{empty}?statement_timeout=1000", patience=1.0)) as ledger:
+        with closing(PostgresLedger(f"{empty}?options=-c%20statement_timeout%3D1000", patience=1.0)) as ledger:
             assert ledger._version == STEPS
 
 
@@ -327,29 +327,28 @@ class TestPasswords:
     def test_a_line_says_why_there_was_none(self, url: str, tmp_path: Path) -> None:
         file = tmp_path / "pgpass"
         named = re.escape(str(file))
-        with pytest.raises(LedgerError, match=rf": no password is given, expected one in {named} or PGPASSWORD$"):
-            open_ledger(url, journals=())
-        file.touch(0o640)
-        file.write_text("*:*:*:alice:old\n")
-        with pytest.raises(LedgerError, match=rf": {named} is not used, because others may read it: .* mode 600$"):
-            open_ledger(url, journals=())
+        for mode in (None, 0o640):
+            if mode:
+                file.touch(mode)
+                file.write_text("*:*:*:alice:old\n")
+            expected = rf": no password is given, expected one in {named} \(of mode 600\) or PGPASSWORD$"
+            with pytest.raises(LedgerError, match=expected) as refused:
+                open_ledger(url, journals=())
+            assert not isinstance(refused.value, LedgerUnavailableError)
 
-    def test_one_that_is_not_utf_8_is_told_with_where_it_stands_and_nothing_of_it(
+    def test_one_that_is_no_text_is_sent_as_it_is_and_nothing_of_it_is_told(
         self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file = tmp_path / "pgpass"
         file.touch(0o600)
         file.write_bytes(b"# Stra\xdfe\n*:*:*:alice:k\xe4se\n")
-        for place in (f"the password in {file}", "PGPASSWORD"):
-            with pytest.raises(LedgerError) as refused:
+        for _ in range(2):
+            with pytest.raises(LedgerError, match=r"/ledger: password authentication failed for user$") as refused:
                 open_ledger(url, journals=())
-            assert str(refused.value).endswith(f": {place} cannot be sent: expected UTF-8")
             assert not isinstance(refused.value, LedgerUnavailableError)
             monkeypatch.setenv("PGPASSWORD", os.fsdecode(b"k\xe4se"))
         monkeypatch.delenv("PGPASSWORD")
         file.write_bytes(b"# Stra\xdfe\n*:*:*:alice:old\n")
-        open_ledger(url, journals=()).close()
-        file.chmod(0o600)
         open_ledger(url, journals=()).close()
 
 

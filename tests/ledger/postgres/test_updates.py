@@ -48,6 +48,7 @@ def test_a_migration_sees_what_was_being_written_when_it_came(url: str, monkeypa
     migrations: list[threading.Thread] = []
 
     def write(run: Run) -> None:
+        run("SELECT 1", ())  # nothing begins before there is something to ask
         migrations.append(begun(lambda: PostgresLedger(url).close(), url))
         run("INSERT INTO account VALUES ('default', 'late', 1)", ())
 

@@ -1,0 +1,95 @@
+"""How often a ledger and its server wait for each other, and how long a connection is kept and believed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from acp_proxy.ledger import LedgerUnavailableError, Query, jobs, open_ledger
+from acp_proxy.ledger.journal.writer import open_journal
+from acp_proxy.ledger.postgres import transactions
+from acp_proxy.ledger.postgres.ledger import PostgresLedger
+from acp_proxy.ledger.worker import LedgerWorker
+from harness.daemons import until
+from harness.faults.link import Link, linked
+from harness.postgres import Server, asked
+from tests.ledger.holds import CAP, held, hold
+from tests.ledger.rows import Warnings, row
+
+
+@pytest.fixture
+def direct(postgres: Server, tmp_path: Path) -> str:
+    """The URL of an empty ledger."""
+    url = postgres.create(tmp_path.name)
+    open_ledger(url, journals=()).close()
+    return url
+
+
+@pytest.fixture
+def link(postgres: Server) -> Iterator[Link]:
+    with linked(postgres.port) as link:
+        yield link
+
+
+@pytest.fixture
+def url(direct: str, postgres: Server, link: Link) -> str:
+    """The URL of the same one, by way of the link."""
+    return direct.replace(f":{postgres.port}/", f":{link.port}/")
+
+
+def test_statements_that_need_no_answer_cost_no_journey(url: str, link: Link) -> None:
+    def journeys(work: Callable[[], object]) -> int:
+        before = link.journeys
+        work()
+        return link.journeys - before
+
+    with closing(PostgresLedger(url)) as ledger:
+        # The second time series and sessions are known; from the third on statements are prepared. Rows of these ids
+        # are not added up yet.
+        for number in range(4):
+            turn = f"0000000{number}-0000-7000-8000-000000000001"
+            holding = journeys(partial(hold, ledger, turn, (CAP, "0.01")))
+            releasing = journeys(partial(ledger.release, "default", f"no {turn}"))
+            beating = journeys(partial(ledger.beat, "default", [turn], 2**62))
+            appending = journeys(partial(ledger.append, [row(id=turn)]))
+        assert (holding, releasing, beating) == (2, 2, 1)
+        assert appending == 6
+        assert journeys(partial(held, ledger, CAP)) == 1
+
+
+def test_a_connection_of_which_nothing_comes_any_more_is_not_waited_for_after_a_rest(
+    url: str, link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(PostgresLedger(url, patience=1)) as ledger:
+        ledger.append([row(id="before")])
+        link.forget()
+        with pytest.raises(LedgerUnavailableError, match="no answer in time"):
+            ledger.append([row(id="at once")])
+        ledger.append([row(id="later")])
+        link.forget()
+        monkeypatch.setattr(transactions, "_IDLE", 0)
+        ledger.append([row(id="after a rest")])
+        assert {each.entry.id for each in ledger.rows(Query())} == {"before", "later", "after a rest"}
+
+
+def test_a_proxy_without_anything_to_do_gives_its_connection_back_and_takes_another_when_it_has(
+    direct: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "_IDLE", 0.01)
+    warnings = Warnings()
+    worker = LedgerWorker(
+        lambda: open_ledger(direct, journals=()), open_journal([tmp_path], direct, warnings), warnings
+    )
+    connections = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'acp-proxy'"
+    for number in range(2):
+        worker.append(row(id=f"{number}"))
+        until(lambda: worker.pending == 0, "the row is in the ledger")
+        until(lambda: not asked(direct, connections), "the connection is given back")
+    assert worker.close(30) == 0
+    with closing(open_ledger(direct, journals=())) as ledger:
+        assert {each.entry.id for each in ledger.rows(Query())} == {"0", "1"}
+    assert warnings.events == []
