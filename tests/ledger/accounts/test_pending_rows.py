@@ -167,9 +167,9 @@ def test_every_snapshot_shows_what_its_rows_add_up_to(postgres: Server, isolatio
     writers = [threading.Thread(target=append_some, args=(url, name, 25)) for name in "abc"]
     ended = threading.Event()
     makers = [threading.Thread(target=make_and_add_up, args=(url, ended)) for _ in range(2)]
-    snapshots = f"{url}?options=-c%20default_transaction_isolation=repeatable\\%20read"
     seen = set[int]()
-    with closing(PostgresLedger(snapshots, patience=30)) as observer:
+    with closing(PostgresLedger(url, patience=30)) as observer:
+        observer._transactions.check = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
         for thread in (*makers, *writers):
             thread.start()
         while any(writer.is_alive() for writer in writers):
