@@ -24,6 +24,7 @@ Part = Literal["input", "cached_read", "cached_write", "cached_write_1h", "outpu
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]  # a sum of some hundred still fits a ledger's column
 EPOCH = date(1970, 1, 1).toordinal()
+DAYS = range(date(2262, 1, 1).toordinal() - EPOCH)  # those that 63 bits of nanoseconds hold
 
 
 class BillError(ValueError):

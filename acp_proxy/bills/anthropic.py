@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from acp_proxy.bills import Bill, Count, File, Part
 from acp_proxy.bills.buckets import Bucket, Kind, Page, Pages
-from acp_proxy.bills.decoded import decoded, not_that, seconds
+from acp_proxy.bills.decoded import decoded, not_that, one_line, seconds
 from acp_proxy.bills.folding import Fold
 
 _EXPECTED = "a page of Anthropic's usage_report/messages, cost_report, analytics/usage or analytics/cost"
@@ -85,7 +85,8 @@ def read(files: Iterable[File]) -> Bill:
     """Raises BillError."""
     pages, fold = Pages(), Fold()
     for file in files:
-        _read(file, pages, fold)
+        with one_line(file, _EXPECTED):
+            _read(file, pages, fold)
     pages.check()
     return Bill("anthropic", fold.lines(), pages.days("usage"), pages.days("cost"))
 
@@ -104,10 +105,7 @@ def _read(file: File, pages: Pages, fold: Fold) -> None:
     for position in pages.new(page):
         day = page.buckets[position][0].day
         for about, row in answer.data[position].pairs:
-            try:
-                _add(fold, day, about, row)
-            except ValueError as error:
-                raise not_that(file, _EXPECTED, str(error)) from error
+            _add(fold, day, about, row)
 
 
 def _kind(items: list[_Item]) -> Kind | None:

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy.bills import BillError
+from acp_proxy.bills import DAYS, BillError
 
 Kind = Literal["usage", "cost"]
 _DAY = 86_400
@@ -31,6 +31,8 @@ class Bucket(Struct, frozen=True):
     def day(self) -> int:
         """That of UTC. Raises BillError where it is more than one."""
         day = self.start // _DAY
+        if day not in DAYS or self.end // _DAY not in DAYS:
+            raise BillError(f"{self.file}: expected buckets of the years from 1970 to 2261")
         if self.start >= self.end or (self.end - 1) // _DAY != day:
             raise BillError(f"{self.file}: expected buckets of one day of UTC or less, not {self.text}")
         return day

@@ -12,8 +12,8 @@ from itertools import pairwise
 
 from msgspec import Struct, field
 
-from acp_proxy.bills import EPOCH, Bill, BillError, Count, File, date_of
-from acp_proxy.bills.decoded import day_of, decoded, not_that
+from acp_proxy.bills import Bill, BillError, Count, File, date_of
+from acp_proxy.bills.decoded import day_of, day_since_1970, decoded, not_that, one_line
 from acp_proxy.bills.folding import Fold, Tokens
 
 _EXPECTED = "a page of LiteLLM's user/daily/activity, or rows of its spend/logs"
@@ -123,7 +123,8 @@ def read(files: Iterable[File]) -> Bill:
     """Raises BillError."""
     reading = _Reading()
     for file in files:
-        reading.take(file)
+        with one_line(file, _EXPECTED):
+            reading.take(file)
     reading.check()
     lines = reading.fold.lines()
     days = [line.day for line in lines] + list(reading.days)
@@ -194,43 +195,28 @@ class _Reading:
             about = decoded(File(file.name, log.metadata.encode()), _LogAbout, _EXPECTED)
         tokens = _partition(log.prompt_tokens or 0, log.completion_tokens or 0, *_cached(about))
         who = log.user or about.user_api_key_user_id
-        self._add(file, day_of(log.start), log.model, about.user_api_key_alias or log.api_key, who, tokens, log.spend)
+        key = about.user_api_key_alias or log.api_key
+        self.fold.add(day_of(log.start), log.model, key=key, user=who, tokens=tokens, amount=log.spend)
 
     def _add_day(self, file: File, day: _Day, about: _About) -> None:
-        at = day.date.toordinal() - EPOCH
+        at = day_since_1970(day.date)
         self.days.setdefault(at, []).append((about.total_pages, about.page, file.name))
-        self._add_metrics(file, at, None, None, day.metrics.minus(m.metrics for m in day.breakdown.models.values()))
+        self._add_metrics(at, None, None, day.metrics.minus(m.metrics for m in day.breakdown.models.values()))
         for name, model in day.breakdown.models.items():
             keys = model.api_key_breakdown
-            self._add_metrics(file, at, name, None, model.metrics.minus(each.metrics for each in keys.values()))
+            self._add_metrics(at, name, None, model.metrics.minus(each.metrics for each in keys.values()))
             for key, each in keys.items():
-                self._add_metrics(file, at, name, (key, each.metadata), each.metrics)
+                self._add_metrics(at, name, (key, each.metadata), each.metrics)
 
-    def _add_metrics(
-        self, file: File, day: int, model: str | None, key: tuple[str, _KeyAbout] | None, of: _Metrics
-    ) -> None:
+    def _add_metrics(self, day: int, model: str | None, key: tuple[str, _KeyAbout] | None, of: _Metrics) -> None:
         tokens = _partition(
             of.prompt_tokens, of.completion_tokens, of.cache_read_input_tokens, of.cache_creation_input_tokens
         )
         about = key[1] if key else _KeyAbout()
         name = (about.key_alias or key[0]) if key else None
         if any(tokens) or of.spend:
-            self._add(file, day, model, name, about.user_email or about.user_id, tokens, of.spend)
-
-    def _add(
-        self,
-        file: File,
-        day: int,
-        model: str | None,
-        key: str | None,
-        user: str | None,
-        tokens: Tokens,
-        spend: Decimal | None,
-    ) -> None:
-        try:
-            self.fold.add(day, model, key=key, user=user, tokens=tokens, amount=spend)
-        except ValueError as error:
-            raise not_that(file, _EXPECTED, str(error)) from error
+            user = about.user_email or about.user_id
+            self.fold.add(day, model, key=name, user=user, tokens=tokens, amount=of.spend)
 
 
 def _check_day(day: int, pages: list[tuple[int, int, str]]) -> None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from acp_proxy.bills import Bill, Count, File, Part
 from acp_proxy.bills.buckets import Bucket, Page, Pages
-from acp_proxy.bills.decoded import decoded, not_that
+from acp_proxy.bills.decoded import decoded, one_line
 from acp_proxy.bills.folding import Fold
 
 _EXPECTED = "a page of OpenAI's organization/usage/completions or organization/costs"
@@ -60,7 +60,8 @@ def read(files: Iterable[File]) -> Bill:
     """Raises BillError."""
     pages, fold = Pages(), Fold()
     for file in files:
-        _read(file, pages, fold)
+        with one_line(file, _EXPECTED):
+            _read(file, pages, fold)
     pages.check()
     return Bill("openai", fold.lines(), pages.days("usage"), pages.days("cost"))
 
@@ -80,10 +81,7 @@ def _read(file: File, pages: Pages, fold: Fold) -> None:
     for position in pages.new(page):
         day = page.buckets[position][0].day
         for row in answer.data[position].results:
-            try:
-                _add(fold, day, row)
-            except ValueError as error:
-                raise not_that(file, _EXPECTED, str(error)) from error
+            _add(fold, day, row)
 
 
 def _add(fold: Fold, day: int, row: _Result) -> None:

@@ -157,9 +157,10 @@ def _getter(place: int | None) -> Callable[[Sequence[str]], str]:
 @lru_cache(maxsize=4096)
 def _day(text: str) -> int:
     try:
-        return day_of(datetime.fromisoformat(text.strip()))
-    except (ValueError, OverflowError):
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
         raise ValueError(f"expected a date such as 2026-11-01, not {text[:40]!r}") from None
+    return day_of(moment)
 
 
 def _count(text: str, name: str) -> int:

@@ -141,11 +141,29 @@ def test_a_bill_of_another_provider_is_told_by_what_was_expected() -> None:
 
 
 def test_an_amount_that_is_none_is_an_error() -> None:
-    for amount in ("NaN", "Infinity", "1e30"):
+    for amount in ("NaN", "Infinity", "1e30", "sNaN"):
         row = f'{{"amount": "{amount}", "currency": "USD", "model": "m"}}'
         page = _page("cost.json", _bucket("2026-11-03T00:00:00Z", "2026-11-04T00:00:00Z", row))
-        with pytest.raises(BillError, match=r"^cost\.json: expected .*not an amount of money"):
+        with pytest.raises(BillError, match=r"^cost\.json: expected .*(not an amount of money|an amount is no number)"):
             read("anthropic", [page], {})
+
+
+@pytest.mark.parametrize("year", ["0001", "1968", "2262", "9999"])
+def test_a_day_that_no_ledger_can_have_is_an_error(year: str) -> None:
+    day = f"{year}-12-31"
+    log = f'[{{"request_id": "r", "startTime": "{day}T23:59:59-10:00", "spend": 1}}]'
+    activity = f'{{"results": [{{"date": "{day}", "metrics": {{}}}}]}}'
+    bucket = f'{{"start_time": {10**18}, "end_time": {10**18}, "results": []}}'
+    pages = [
+        ("anthropic", _page("bill", _bucket(f"{day}T00:00:00Z", f"{day}T01:00:00Z")).content),
+        ("litellm", log.encode()),
+        ("litellm", activity.encode()),
+        ("csv", f"date,cost\n{day},1\n".encode()),
+        ("openai", f'{{"data": [{bucket}], "has_more": false}}'.encode()),
+    ]
+    for provider, content in pages:
+        with pytest.raises(BillError, match=r"^bill: .*expected .* the years from 1970 to 2261"):
+            read(provider, [File("bill", content)], {})  # type: ignore[arg-type]
 
 
 def test_amounts_are_cents_and_other_currencies_are_kept() -> None:
