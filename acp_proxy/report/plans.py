@@ -119,30 +119,30 @@ def _standing(report: PlanReport) -> list[table.Column]:
 
     return [
         *_whose([(state.user, state.agent) for state in states]),
-        _words("Window", [window_name(state.told.window) for state in states]),
-        table.Column("Used", [used_text(state.used(now)) for state in states]),
-        _words("Status", ["was reset" if each.is_over(now) else _word(each.told.status) for each in states]),
-        times("Reset", [state.told.resets_at for state in states]),
-        times("Full at this pace", [state.full_at(now) for state in states]),
-        times("Seen", [state.told.seen_at for state in states]),
+        _words("window", [window_name(state.told.window) for state in states]),
+        table.Column("used", [used_text(state.used(now)) for state in states]),
+        _words("status", ["was reset" if each.is_over(now) else _word(each.told.status) for each in states]),
+        times("resets", [state.told.resets_at for state in states]),
+        times("full at this pace", [state.full_at(now) for state in states]),
+        times("seen", [state.told.seen_at for state in states]),
     ]
 
 
 def _history(report: PlanReport, changes: Sequence[PlanChange]) -> list[table.Column]:
     return [
-        _words("When", [f"{report.zone.local(each.told.seen_at):%Y-%m-%d %H:%M}" for each in changes]),
+        _words("when", [f"{report.zone.local(each.told.seen_at):%Y-%m-%d %H:%M}" for each in changes]),
         *_whose([(each.user, each.agent) for each in changes]),
-        _words("Window", [window_name(each.told.window) for each in changes]),
-        table.Column("Used", [used_text(each.told.used) for each in changes]),
-        _words("Status", [_word(each.told.status) for each in changes]),
+        _words("window", [window_name(each.told.window) for each in changes]),
+        table.Column("used", [used_text(each.told.used) for each in changes]),
+        _words("status", [_word(each.told.status) for each in changes]),
     ]
 
 
 def _whose(each: Sequence[tuple[str, str]]) -> list[table.Column]:
     """Users where there are several."""
     users = [clean(user) for user, _ in each]
-    agents = _words("Agent", [clean(agent.rpartition("/")[2]) for _, agent in each])
-    return [_words("User", users), agents] if len(set(users)) > 1 else [agents]
+    agents = _words("agent", [clean(agent.rpartition("/")[2]) for _, agent in each])
+    return [_words("user", users), agents] if len(set(users)) > 1 else [agents]
 
 
 def _words(title: str, cells: Sequence[str]) -> table.Column:

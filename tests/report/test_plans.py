@@ -121,11 +121,11 @@ class TestReport:
         ledger.note_plan(ALICE, [FIVE, WEEK])
         report = plans.plan_report(ledger, "default", UTC_ZONE, NOON + MINUTE)
         assert plans.as_text(report) == (
-            "Agent             Window  Used  Status   Reset      Full at this pace  Seen\n"
+            "agent             window  used  status   resets     full at this pace  seen\n"
             "claude-agent-acp  5 h     62 %  allowed  14:00      13:50              12:00\n"
             "claude-agent-acp  week    34 %  allowed  Mon 09:00  -                  12:00\n"
             "\n"
-            "When              Agent             Window  Used  Status\n"
+            "when              agent             window  used  status\n"
             "2026-11-21 11:00  claude-agent-acp  5 h     25 %  allowed\n"
             "2026-11-21 12:00  claude-agent-acp  5 h     62 %  allowed\n"
             "2026-11-21 12:00  claude-agent-acp  week    34 %  allowed\n"
@@ -137,7 +137,7 @@ class TestReport:
         ledger.note_plan(ALICE, [FIVE])
         ledger.note_plan(BOB, [FIVE])
         text = plans.as_text(plans.plan_report(ledger, "default", UTC_ZONE, NOON))
-        assert "User   Agent" in text
+        assert "user   agent" in text
         assert "bob    claude-agent-acp  5 h" in text
         assert "bob" not in plans.as_text(plans.plan_report(ledger, "default", UTC_ZONE, NOON, user="alice"))
 
