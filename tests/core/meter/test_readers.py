@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_proxy.core.agents.profile import UNKNOWN, Cost, Profile, Tokens
 from acp_proxy.core.entry import SessionState
-from acp_proxy.core.events import Counters, ModelSelected, SessionClosed
+from acp_proxy.core.events import Counters, ModelSelected, SessionClosed, UpdateSeen
 from acp_proxy.core.meter.readers.baseline import Baseline
 from acp_proxy.core.usage import Usage
 from tests.cases import each_of
@@ -115,14 +115,22 @@ def test_a_status_of_a_turn_is_no_status_of_the_next_that_waited(agent: tuple[st
     assert story.end(second)[-1].usage == Usage()
 
 
-def test_a_call_is_of_the_model_that_was_chosen_before_its_tools_ended() -> None:
+def calls_of_two(*, tools_ended: bool) -> list[str | None]:
+    """The models of two calls of a turn in whose middle another model was chosen."""
     story = opened(QWEN)
     story.tell(ModelSelected(story.now(), "s", "haiku"))
     turn = story.begin()
-    story.update(turn, qwen_call(6110, 20), EMPTY)
-    story.tell(ModelSelected(story.now(), "s", "mock"))
-    story.update(turn, qwen_call(6210, 30), EMPTY)
-    assert [line.model for line in story.end(turn)[-1].lines] == ["haiku"]
+    for number, prompt in enumerate((6110, 6210)):
+        if number and tools_ended:
+            story.tell(UpdateSeen(story.now(), "s", turn, "tool_call_update", {}, {}))
+        story.update(turn, qwen_call(prompt, 20), EMPTY)
+        story.tell(ModelSelected(story.now(), "s", "mock"))
+    return [line.model for line in story.end(turn)[-1].lines]
+
+
+def test_a_call_is_of_the_model_that_was_chosen_when_the_tools_before_it_had_ended() -> None:
+    assert calls_of_two(tools_ended=True) == ["haiku", "mock"]
+    assert calls_of_two(tools_ended=False) == ["haiku"]
 
 
 # -- counters of the session
@@ -180,6 +188,32 @@ def test_the_same_counters_again_are_no_news() -> None:
     assert len(story.changes) == seen
 
 
+def test_what_a_cancelled_turn_used_comes_with_the_next_counters_and_is_not_guessed() -> None:
+    row = opened(COPILOT).turn(None, used=5000, output_chars=40, stop="cancelled")
+    assert (row.usage.total, row.usage_source) == (0, "none")
+
+
+def test_counters_of_another_session_of_the_same_id_are_no_state_of_this_one() -> None:
+    story = opened(VIBE)
+    turn = story.begin()
+    story.report(turn, meta={"promptTokens": 1000, "completionTokens": 10})
+    story.end(turn)
+    story.open()
+    story.turn()
+    assert story.metered.state.counters is None
+
+
+@each_of([(COPILOT, 10_000), (HERMES, None)])
+def test_only_a_command_that_may_be_one_begins_counters_anew(case: tuple[tuple[str, str], int | None]) -> None:
+    """Copilot's commands do not, and nothing that Hermes leaves unanswered is one."""
+    agent, context = case
+    story = opened(agent)
+    story.turn(inclusive(10_000, 100), used=10_000)
+    story.turn(None, used=context, output_chars=40 if context else 0)
+    row = story.turn(inclusive(18_000, 200), used=10_100)
+    assert (row.usage.prompt, row.usage_source) == (8000, "agent")
+
+
 # -- the last call
 
 
@@ -203,13 +237,31 @@ def test_two_messages_are_two_calls_of_who_gives_each_call_one() -> None:
 # -- an unknown agent that gives itself away
 
 
-def test_who_gives_itself_away_goes_on_from_what_was_told_before() -> None:
-    story = opened(UNKNOWN_AGENT)
-    story.turn(inclusive(1000, 50))
-    story.restore(SessionState())
+def test_who_gives_itself_away_goes_on_from_what_the_ledger_knew() -> None:
+    story = Story(UNKNOWN_AGENT)
+    story.open("load")
+    story.restore(SessionState(counters=Counters(1000, 50)))
     turn = story.begin()
     story.update(turn, openhands(1500, 80))
-    assert story.end(turn)[-1].usage.total > 0
+    assert story.end(turn)[-1].usage == Usage(500, 0, 0, 30)
+
+
+def test_counters_of_a_session_that_was_closed_may_go_on() -> None:
+    story = opened(UNKNOWN_AGENT)
+    for number, (prompt, context) in enumerate(((6000, 6000), (12_200, 6200), (18_600, 6400), (25_200, 6600)), 1):
+        story.turn(inclusive(prompt, 10 * number), used=context)
+    story.close()
+    story.open("load")
+    row = story.turn(inclusive(32_000, 50))
+    assert (row.usage.prompt, row.usage_source) == (6800, "partial")
+
+
+def test_the_usage_of_a_turn_is_repeated_only_in_its_own_session() -> None:
+    story = opened(GOOSE)
+    assert story.turn(inclusive(5000, 100)).usage_source == "agent"
+    assert story.turn(inclusive(5000, 100)).usage_source == "none"
+    story.open()
+    assert story.turn(inclusive(5000, 100)).usage_source == "agent"
 
 
 def test_a_session_of_an_unknown_agent_with_the_id_of_another_is_judged_by_nothing_of_that() -> None:
@@ -219,3 +271,23 @@ def test_a_session_of_an_unknown_agent_with_the_id_of_another_is_judged_by_nothi
     story.open()
     row = story.turn(inclusive(9000, 60))
     assert (row.usage.prompt, row.usage_source) == (9000, "agent")
+
+
+def test_more_cached_than_input_is_what_was_read_and_what_was_written_together() -> None:
+    story = opened(UNKNOWN_AGENT)
+    story.turn(Counters(700, 50, None, None, 400, 400))
+    assert story.turn(Counters(1000, 60, None, None, 300, 300)).usage == Usage(1000, 300, 300, 60)
+
+
+def test_as_much_cached_as_input_proves_nothing() -> None:
+    story = opened(UNKNOWN_AGENT)
+    story.turn(Counters(400, 50, None, None, 400))
+    row = story.turn(Counters(1000, 60, None, None, 300))
+    assert (row.usage, row.usage_source) == (Usage(700, 300, 0, 60), "partial")
+
+
+def test_a_context_that_is_of_no_call_says_nothing_of_what_a_call_can_have_sent() -> None:
+    story = opened(UNKNOWN_AGENT)
+    story.turn(inclusive(10_000, 100))
+    row = story.turn(inclusive(10_200, 100), used=3000)
+    assert (row.usage.prompt, row.usage_source) == (10_200, "agent")
