@@ -291,3 +291,23 @@ def test_a_context_that_is_of_no_call_says_nothing_of_what_a_call_can_have_sent(
     story.turn(inclusive(10_000, 100))
     row = story.turn(inclusive(10_200, 100), used=3000)
     assert (row.usage.prompt, row.usage_source) == (10_200, "agent")
+
+
+def test_counters_that_outgrow_their_context_after_a_close_go_on_from_before_it() -> None:
+    story = Story(UNKNOWN_AGENT)
+    story.open("load")
+    story.turn(inclusive(6000, 10), used=6000)
+    story.close()
+    story.open("load")
+    row = story.turn(inclusive(20_000, 20), used=6500)
+    assert (row.usage.prompt, row.usage_source) == (14_000, "estimated")
+
+
+def test_counters_of_one_call_with_its_own_context_began_at_zero_though_the_session_was_closed() -> None:
+    story = opened(UNKNOWN_AGENT)
+    for number, (prompt, context) in enumerate(((6000, 6000), (12_200, 6200), (18_600, 6400), (25_200, 6600)), 1):
+        story.turn(inclusive(prompt, 10 * number), used=context)
+    story.close()
+    story.open("load")
+    row = story.turn(inclusive(26_000, 60), used=26_000)
+    assert (row.usage.prompt, row.usage_source) == (26_000, "agent")
