@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from acp_proxy.core.money import NANO
+from acp_proxy.core.plans import FULL, PlanWindow
+from acp_proxy.core.windows import DAY
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.report import Line, query, report
 from acp_proxy.text.times import UTC_ZONE
@@ -20,6 +23,7 @@ from harness.prometheus import Prometheus, Sample, Series, prometheus
 from tests.grafana import past
 from tests.grafana.dashboards import ALL_TARGETS, PATHS, Target, chosen, filled, load, variables
 from tests.grafana.past import BEGIN, FIRST_SCRAPE, HOUR
+from tests.ledger.rows import ALICE
 from tests.real.team import Team
 
 pytestmark = [pytest.mark.needs("prometheus", "promtool"), pytest.mark.xdist_group("grafana")]
@@ -214,6 +218,8 @@ def test_every_query_finds_something_in_scrapes_of_a_running_serve(tmp_path: Pat
     ledger, happenings = past.opened(config), past.happenings(config)
     for each in happenings[:9]:
         each.do(ledger)
+    now = time.time_ns()  # by the server's clock what happened then is over
+    ledger.note_plan(ALICE, [PlanWindow("seven_day", FULL // 2, "allowed", now + DAY, None, now)])
     with team.served() as port, prometheus(tmp_path, scrape=[port]) as server:
         server.until("count_over_time(acp_proxy_ledger_up[1m]) > 2")
         for each in happenings[9:]:
