@@ -311,3 +311,29 @@ def test_counters_of_one_call_with_its_own_context_began_at_zero_though_the_sess
     story.open("load")
     row = story.turn(inclusive(26_000, 60), used=26_000)
     assert (row.usage.prompt, row.usage_source) == (26_000, "agent")
+
+
+def test_a_fork_of_an_unknown_agents_session_may_go_on_from_its_parents_counters() -> None:
+    story = opened(UNKNOWN_AGENT)
+    story.turn(inclusive(6000, 50))
+    story.open("fork", "t", parent="s")
+    row = story.turn(inclusive(13_000, 90), session="t")
+    assert (row.usage.prompt, row.usage_source) == (7000, "partial")
+
+
+def test_a_session_of_the_same_id_has_nothing_of_one_that_was_closed_before_it() -> None:
+    story = opened(UNKNOWN_AGENT)
+    story.turn(inclusive(6000, 50))
+    story.close()
+    story.turn()
+    story.open()
+    row = story.turn(inclusive(9000, 60))
+    assert (row.usage.prompt, row.usage_source) == (9000, "agent")
+
+
+@each_of([(9000, False), (9001, True)])
+def test_after_a_load_more_than_half_beyond_the_context_is_of_many_turns(case: tuple[int, bool]) -> None:
+    prompt, many = case
+    story = Story(UNKNOWN_AGENT)
+    story.open("load")
+    assert ("taken as cumulative" in story.turn(inclusive(prompt, 50), used=6000).detail) is many
