@@ -150,7 +150,9 @@ def _load_the_rest(config: Config, catalog: Catalog) -> None:
     """Loads what the first session would load; in a thread."""
     with suppress(ImportError, LedgerError, OSError):  # who needs it says what is wrong
         from acp_proxy.config import digest  # noqa: F401  to be there for `_note_settings`
+        from acp_proxy.core.meter import readers
 
+        readers.load()
         catalog.read()
         backend_at(config.ledger.url)
         if config.budgets:

@@ -100,11 +100,12 @@ secret_file = "/run/secrets/notify"
         ),
         (
             f'{ONE}on = ["thresholds"]\n',
-            'FILE:3: notify.on: expected threshold, refusal, stop, unpriced or ledger; did you mean "threshold"?',
+            'FILE:3: notify.on: expected threshold, refusal, stop, unpriced, ledger or plan; did you mean "threshold"?',
         ),
         (
             f"{ONE}on = []\n",
-            "FILE:3: notify.on: expected some of threshold, refusal, stop, unpriced and ledger, not an empty list",
+            "FILE:3: notify.on: expected some of threshold, refusal, stop, unpriced, ledger and plan, "
+            "not an empty list",
         ),
         (f'{ONE}secret = ""\n', "FILE:3: notify.secret: expected 1 to 200 printable characters"),
         (f'{ONE}secret = "whsec_verysecret!"\n', "FILE:3: notify.secret: expected base64 after whsec_"),

@@ -95,7 +95,7 @@ def test_its_calls_are_booked_with_their_price_and_as_a_lower_bound(url: str, en
     assert row["tokens"]["total"] == 3300
     assert row["cost"] == {"USD": "0.009"}  # 2 $ and 10 $ a million
     assert (row["usage_source"], row["cost_source"], row["stop_reason"]) == ("partial", "computed", "crashed")
-    assert told(environ, url, "status") == "≥ $0.0090 today · $0.99 left of cap · last turn ≥ $0.0090\n"
+    assert told(environ, url, "status") == "≥ $0.009 today · $0.99 left of cap · last turn ≥ $0.009\n"
     (charged,) = json.loads(told(environ, url, "budget", "list", "--json"))["budgets"]
     assert (charged["spent"], charged["held"], charged["at_least"]) == ("0.009", "0", True)
     (focus,) = json.loads(told(environ, url, "export", "--focus", "--json"))["rows"]

@@ -27,6 +27,11 @@ from tests.serve.house import Home
 
 RECORDINGS = sorted(TRANSCRIPTS.glob("*/*.jsonl"))
 MARK = "CANARY-4f1d"
+# A title, and the words by which an agent calls a plan's windows and their overage, which may be new ones.
+KEPT = {
+    ("session", "title"),
+    *((table, name) for table in ("plan_window", "plan_change") for name in ("name", "overage")),
+}
 
 # What a message is about, and no content: who speaks, of which session, tool call, model, unit and mode.
 STRUCTURE = {
@@ -121,7 +126,7 @@ async def test_no_text_of_any_recording_is_logged_at_debug_or_kept_but_as_a_titl
     assert MARK.encode() in client.data
     assert MARK not in log
     assert MARK not in "".join(summaries)
-    assert where_it_is_kept(home.path / ".local/state/acp-proxy/ledger.db", len(RECORDINGS)) <= {("session", "title")}
+    assert where_it_is_kept(home.path / ".local/state/acp-proxy/ledger.db", len(RECORDINGS)) <= KEPT
 
 
 def where_it_is_kept(ledger: Path, turns: int) -> set[tuple[str, str]]:
@@ -161,7 +166,7 @@ def test_the_installed_command_says_nothing_of_a_session_environment_or_argument
     kept = [path for path in home.path.rglob("*") if path.is_file() and path != recording]
     with_the_mark = {path.name for path in kept if MARK.encode() in path.read_bytes()}
     assert with_the_mark <= {"ledger.db", "ledger.db-wal"}
-    assert where_it_is_kept(home.path / ".local/state/acp-proxy/ledger.db", 1) <= {("session", "title")}
+    assert where_it_is_kept(home.path / ".local/state/acp-proxy/ledger.db", 1) <= KEPT
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,8 @@ class TestFile:
                 "delivery_count": 1,
                 "kept_sum": 1,
                 "session_key": 1,
+                "plan_window": 1,
+                "plan_change": 1,
             }
             indexes = connection.execute("SELECT i.name FROM sqlite_master m, pragma_index_list(m.name) i").fetchall()
             for (index,) in indexes:

@@ -1,4 +1,4 @@
-"""Readers: one for each way in which agents count tokens. Each is imported with the first session that needs it."""
+"""Readers: one for each way in which agents count tokens. The first session imports its own, `load` imports all."""
 
 from __future__ import annotations
 
@@ -43,3 +43,9 @@ def _known(profile: Profile) -> Reader:
     from acp_proxy.core.meter.readers.turn import TurnReader
 
     return TurnReader(profile)
+
+
+def load() -> None:
+    """Import all of them: once a relay has begun, an update of the package may take their files away."""
+    from acp_proxy.core.meter.readers import each_call, last_call, session, turn  # noqa: F401
+    from acp_proxy.core.meter.readers.unknown import reader, scope  # noqa: F401
