@@ -20,3 +20,8 @@ class Identity(Struct, frozen=True):
     token: str = ""
     machine: str | None = None
     expires_at: int | None = None  # Unix s; None: until it is revoked
+    scopes: tuple[str, ...] = ()  # what its token is good for; an empty one is for all that the role may do
+
+    def may(self, scope: str) -> bool:
+        """Whether its token is good for this; what the role may do is another question."""
+        return not self.scopes or scope in self.scopes

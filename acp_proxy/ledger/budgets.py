@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # what only names types is not imported by who only reads
     from acp_proxy.ledger.reading.recent import Recent
     from acp_proxy.ledger.settings import Settings
     from acp_proxy.ledger.sums.tallied import Tallied
+    from acp_proxy.ledger.tables import Tables
     from acp_proxy.ledger.writing.copied_tables import CopiedTables
 
 BEAT = 10 * SECOND  # how often a running turn's owner says that it lives
@@ -204,6 +205,10 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
     @property
     def beside(self) -> CopiedTables:
         """What a copy of the ledger needs in addition to its rows."""
+
+    @property
+    def tables(self) -> Tables:
+        """Its database, for who keeps tables of their own beside the ledger's."""
 
     def rebuild(self) -> bool:
         """Recompute the running totals from the rows; writers wait. Returns whether the sum of all was right."""

@@ -27,6 +27,7 @@ class Dialect(Struct, frozen=True):
     ranges_joined: bool  # whether several ranges of an index are read best as a table that is joined with another one
     by_session: str  # behind the turns, where those of one session are wanted
     by_process: str  # and those of one run of the proxy
+    definition: Callable[[str], str]  # of a table as SQLite has it, in its own words
     clock: Callable[[], int] | None = None  # this machine's (Unix ns), where leases are by another one: the server's
 
     def ahead(self) -> tuple[str, Sequence[int]]:
@@ -39,6 +40,14 @@ class Dialect(Struct, frozen=True):
         return self.holds.format("s.title_folded")
 
 
+def _of_postgres(definition: str) -> str:
+    """Text sorts by its bytes, as everywhere else: rows of several organisations are merged."""
+    if "COLLATE" in definition:
+        return definition
+    definition = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', definition)
+    return re.sub(r"\bINTEGER\b", "BIGINT", definition).replace(") STRICT, WITHOUT ROWID", ")")
+
+
 SQLITE = Dialect(
     holds="instr({}, ?) > 0",
     glob="GLOB",
@@ -48,6 +57,7 @@ SQLITE = Dialect(
     ranges_joined=True,
     by_session="INDEXED BY turn_by_session",  # it would go through all of them in their order
     by_process="INDEXED BY turn_by_process",
+    definition=str,
 )
 POSTGRES = Dialect(
     holds="strpos({}, ?) > 0",
@@ -58,6 +68,7 @@ POSTGRES = Dialect(
     ranges_joined=False,  # it cannot tell how large they are, and would rather read all
     by_session="",
     by_process="",
+    definition=_of_postgres,
 )
 
 

@@ -39,6 +39,7 @@ from acp_proxy.ledger.statements import Run, execute, insertions
 from acp_proxy.ledger.sums import tallies, totals
 from acp_proxy.ledger.sums.reading import read_sums
 from acp_proxy.ledger.sums.tallied import Tallied
+from acp_proxy.ledger.tables import Tables
 from acp_proxy.ledger.writing.appending import Appending
 from acp_proxy.ledger.writing.copied_tables import CopiedTables
 from acp_proxy.ledger.writing.rows import NOTE_TITLE, STATE, costs_of, state_of, title_values
@@ -243,6 +244,10 @@ class SqlLedger(SqlReader):
     @property
     def beside(self) -> CopiedTables:
         return CopiedTables(self._read, self._write)
+
+    @property
+    def tables(self) -> Tables:
+        return Tables(self._read, self._write, self.dialect)
 
     def delivery_counts(self, organisation: str) -> list[DeliveryCount]:
         return self.outbox.counts(organisation)

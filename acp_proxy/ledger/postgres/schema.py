@@ -5,12 +5,12 @@ No sequences, no LISTEN, and no lock that outlasts its transaction: all others r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TypeVar
 
 from acp_proxy.ledger import LedgerError
 from acp_proxy.ledger.accounts import pending_rows
+from acp_proxy.ledger.dialects import POSTGRES
 from acp_proxy.ledger.migrations import MIGRATIONS, Step, refuse_newer
 from acp_proxy.ledger.postgres.errors import NO_LOCK, NO_RIGHT
 from acp_proxy.ledger.statements import Run
@@ -98,14 +98,6 @@ def _migrate(run: Run) -> int:
             if not isinstance(statement, str):
                 statement(run)
             else:
-                run(_in_its_dialect(statement), ())
+                run(POSTGRES.definition(statement), ())
     run("UPDATE acp_proxy_schema SET version = ?", (len(MIGRATIONS),))
     return len(MIGRATIONS)
-
-
-def _in_its_dialect(statement: str) -> str:
-    """Text sorts by its bytes, as everywhere else: rows of several organisations are merged."""
-    if "COLLATE" in statement:
-        return statement
-    statement = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', statement)
-    return re.sub(r"\bINTEGER\b", "BIGINT", statement).replace(") STRICT, WITHOUT ROWID", ")")

@@ -1,0 +1,125 @@
+"""The log of changes: who changed what when, before and after, in the transaction of the change itself.
+
+Each line has the digest of the one before it, so that a line that was changed, removed or put in between is found.
+Who may write to the database can make the whole chain anew: keep its last digest elsewhere, and `verify` looks for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from msgspec import Struct
+
+from acp_proxy.ledger.statements import Run
+from acp_proxy.ledger.tables import Tables
+
+BEGINNING = "0" * 64  # what the first line follows
+_AT_ONCE = 1000  # lines that are read
+_COLUMNS = "number, at, actor, action, subject, before, after, previous, hash"
+
+
+class Change(Struct, frozen=True):
+    """`before` and `after` are JSON values without secrets; None where there was or is nothing."""
+
+    actor: str  # a user, `hub` itself, or `command` for who has the database
+    action: str  # such as `token.made`
+    subject: str  # what was changed
+    before: Any = None
+    after: Any = None
+
+
+class Verified(Struct, frozen=True):
+    """How many lines there are and the digest of the last one; `fault` says where the chain does not hold."""
+
+    lines: int
+    last: str
+    fault: str | None = None
+
+
+class Audit:
+    """The log of one organisation. All methods raise LedgerError."""
+
+    def __init__(self, tables: Tables, organisation: str) -> None:
+        self._tables = tables
+        self._organisation = organisation
+
+    def lock(self, run: Run) -> None:
+        """Wait until no other change is under way, before it is read what this one begins with."""
+        run("INSERT INTO hub_audit_end VALUES (?, 0, ?) ON CONFLICT DO NOTHING", (self._organisation, BEGINNING))
+        run("UPDATE hub_audit_end SET number = number WHERE org_id = ?", (self._organisation,))
+
+    def note(self, run: Run, change: Change, now: int) -> None:
+        """In the transaction of the change, as its last statements: all changes wait for each other here."""
+        sql = """
+            INSERT INTO hub_audit_end VALUES (?, 1, ?)
+            ON CONFLICT (org_id) DO UPDATE SET number = hub_audit_end.number + 1
+            RETURNING number, hash
+        """
+        ((number, previous),) = run(sql, (self._organisation, BEGINNING))
+        line = {
+            "number": number,
+            "at": now,
+            "actor": _kept(change.actor),
+            "action": change.action,
+            "subject": _kept(change.subject),
+            "before": _kept(_json(change.before)),
+            "after": _kept(_json(change.after)),
+            "previous": previous,
+        }
+        digest = _digest(line)
+        values = (self._organisation, *line.values(), digest)
+        run(f"INSERT INTO hub_audit VALUES ({', '.join('?' * len(values))})", values)
+        run("UPDATE hub_audit_end SET hash = ? WHERE org_id = ?", (digest, self._organisation))
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """From the first one on; `before` and `after` are texts of JSON."""
+        last = 0
+        sql = f"SELECT {_COLUMNS} FROM hub_audit WHERE org_id = ? AND number > ? ORDER BY number LIMIT {_AT_ONCE}"
+        while found := self._tables.rows(sql, self._organisation, last):
+            yield from (dict(zip(_COLUMNS.split(", "), each, strict=True)) for each in found)
+            last = found[-1][0]
+
+    def exported(self) -> Iterator[bytes]:
+        """As lines of JSON, for other programs."""
+        for line in self.lines():
+            at = datetime.fromtimestamp(line["at"], UTC).isoformat().replace("+00:00", "Z")
+            values = {name: orjson.Fragment(line[name]) if line[name] else None for name in ("before", "after")}
+            yield orjson.dumps(line | {"at": at} | values) + b"\n"
+
+    def verify(self, wanted: str | None = None) -> Verified:
+        """`wanted` is a digest that was noted earlier: it must be in the chain."""
+        count, previous, seen, end = 0, BEGINNING, wanted in (None, BEGINNING), self._end()
+        for line in self.lines():
+            number, digest = line["number"], line.pop("hash")
+            if number != count + 1:
+                return Verified(count, previous, f"line {count + 1} is missing")
+            if line["previous"] != previous or _digest(line) != digest:
+                return Verified(count, previous, f"line {number} was changed")
+            count, previous, seen = number, digest, seen or digest == wanted
+        # What was written since `end` was read is behind it; what was removed is not there although it was.
+        if count < end[0] or (count == end[0] and previous != end[1]):
+            return Verified(count, previous, f"line {count + 1} is missing")
+        if not seen:
+            return Verified(count, previous, f"no line has the digest {wanted}")
+        return Verified(count, previous)
+
+    def _end(self) -> tuple[int, str]:
+        found = self._tables.rows("SELECT number, hash FROM hub_audit_end WHERE org_id = ?", self._organisation)
+        return (found[0][0], found[0][1]) if found else (0, BEGINNING)
+
+
+def _digest(line: dict[str, Any]) -> str:
+    return hashlib.sha256(orjson.dumps(line, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _kept(text: str | None) -> str | None:
+    """As PostgreSQL keeps it, which has no NUL in a text."""
+    return text and text.replace("\0", "\ufffd")

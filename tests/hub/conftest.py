@@ -1,0 +1,38 @@
+"""A hub's store on each database, and the server that one of them is on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from acp_proxy.hub.store import Store
+from acp_proxy.ledger import open_ledger
+from harness.postgres import Server, running
+
+NOW = 1_790_000_000  # Unix s
+_numbers = count()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty ledger, once for each backend."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/ledger.db"
+    server: Server = request.getfixturevalue("postgres")
+    return server.create(f"hub{next(_numbers)}")
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    with closing(open_ledger(url, journals=())) as ledger:
+        yield Store(ledger.tables, "acme")
