@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from acp_proxy import __version__
-from acp_proxy.cli.arguments import parser
+from acp_proxy.cli.commands import parser
 from acp_proxy.ledger import open_ledger
 from acp_proxy.ledger.journal.writer import open_journal
 from acp_proxy.startup.start import parse

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_proxy import config
-from acp_proxy.cli.arguments import parser
+from acp_proxy.cli.commands import parser
 from acp_proxy.config.schema import KEYS, check_of, pattern_of
 from acp_proxy.ledger.migrations import MIGRATIONS
 from acp_proxy.report import BY

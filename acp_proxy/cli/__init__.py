@@ -12,9 +12,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from acp_proxy.cli import options
-from acp_proxy.cli.arguments import parser
-from acp_proxy.cli.commands import COMMANDS
+from acp_proxy.cli import options, overview
+from acp_proxy.cli.commands import main_of, parser
 from acp_proxy.config import ConfigError
 from acp_proxy.ledger import LedgerError
 from acp_proxy.system.errors import UsageError
@@ -34,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         asked = sys.argv[1:] if argv is None else argv
         arguments = parser().parse_args(_helped(asked))
-        arguments.asked = asked
+        arguments.words = asked
         status = _answered(arguments)
         sys.stdout.flush()
     except (UsageError, ConfigError, LedgerError) as error:
@@ -57,7 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _answered(arguments: Namespace) -> int:
     """The exit status. Raises LedgerError for what is the fault of a ledger that another program has changed."""
     try:
-        return COMMANDS[arguments.command](arguments)
+        main = overview.main if arguments.command is None else main_of(arguments.command)
+        return main(arguments)
     except (UsageError, ConfigError, LedgerError, OSError):
         raise
     except Exception as error:

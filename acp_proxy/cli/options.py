@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from acp_proxy.config import Config, load_to_answer
@@ -130,3 +131,12 @@ def width() -> int | None:
     """The terminal's width, None if stdout is no terminal."""
     in_terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     return shutil.get_terminal_size().columns if in_terminal else None
+
+
+@contextmanager
+def installed(command: str) -> Iterator[None]:
+    """Around the import of a command that needs packages of its own. Raises UsageError where they are missing."""
+    try:
+        yield
+    except ImportError as error:
+        raise UsageError(f"{command}: not installed, run pip install '.[serve]' in a clone of acp-proxy") from error

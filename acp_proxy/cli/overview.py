@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import stat
+import sys
+import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from os import fstat
 
 from acp_proxy.budget.current_user import own_subject
+from acp_proxy.cli import options
 from acp_proxy.config import Config
 from acp_proxy.ledger import Query, open_reader
 from acp_proxy.status.formats import as_line
 from acp_proxy.status.overview import status
+from acp_proxy.system.errors import UsageError
 from acp_proxy.text.figures import clean
 from acp_proxy.text.times import Zone
 
@@ -50,3 +55,12 @@ def is_asked_by_a_program(descriptors: Sequence[int] = (0, 1)) -> bool:
                 continue
         return False
     return True
+
+
+def main(asked: argparse.Namespace) -> int:
+    """`acp-proxy` without a command. Raises UsageError where a program asked, which would wait for an agent."""
+    if is_asked_by_a_program():
+        raise UsageError("no command given; in an editor's settings: acp-proxy run -- AGENT; see acp-proxy --help")
+    config, zone = options.config(asked), options.zone(None)
+    sys.stdout.write(overview(config, zone, time.time_ns()))
+    return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import acp_proxy.completion
-from acp_proxy.cli.arguments import parser
+from acp_proxy.cli.commands import parser
 from acp_proxy.completion import SHELLS
 from acp_proxy.report import BY
 from acp_proxy.setup.known import KNOWN

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from acp_proxy.cli.arguments import parser
+from acp_proxy.cli.commands import parser
 
 PAGE = Path(__file__).parents[2] / "docs/help.md"
 _HEAD = """\

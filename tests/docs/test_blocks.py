@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_proxy import config
-from acp_proxy.cli.arguments import parser
+from acp_proxy.cli.commands import parser
 from acp_proxy.startup import start
 from acp_proxy.system.errors import UsageError
 

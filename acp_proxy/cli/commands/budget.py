@@ -1,0 +1,109 @@
+"""`acp-proxy budget`: what is left of budgets, grants, and changes of the configuration."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from typing import get_args
+
+from acp_proxy.cli import options
+from acp_proxy.cli.arguments import add_action, add_common, add_since, text, tokens
+from acp_proxy.config import load
+from acp_proxy.config.checks import WINDOWS
+from acp_proxy.core.budget import Mode, OnExceed, Per
+
+NAME = "budget"
+SAYS = "budgets: what is left, and how to allow more for a while"
+EXAMPLE = "budget list"
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    add_common(command)
+    actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
+    listed = add_action(actions, "list", "what is used, held and left of each budget; its reset", "budget list --json")
+    admitted = "whether a prompt would be admitted now: status 0, or 3 when not"
+    checked = add_action(actions, "check", admitted, "budget check --model claude-opus-5-5")
+    more = "budget grant daily --amount 5 --for 2h --reason release"
+    granted = add_action(actions, "grant", "allow more for a while", more)
+    grants = add_action(actions, "grants", "who granted what, and why", "budget grants --json")
+    past = "which past turns the budgets of --config would have refused"
+    simulated = add_action(actions, "simulate", past, "budget simulate --config proposed.toml --since 30d")
+    added = add_action(actions, "add", "add a budget to the configuration", "budget add daily --amount 5 --window day")
+    changed = add_action(actions, "set", "change a budget of the configuration", "budget set daily --amount 8")
+    removed = add_action(actions, "remove", "remove a budget from the configuration", "budget remove daily")
+    undone = add_action(actions, "undo", "take back the last add, set or remove", "budget undo")
+    for action in (listed, checked, granted, grants, simulated, added, changed, removed, undone):
+        add_common(action)
+    for action in (added, changed):
+        _add_budget_values(action)
+    for action in (added, changed, removed):
+        action.add_argument("name", metavar="NAME", type=text, help="the name of the budget")
+    for action in (added, changed, removed, undone):
+        action.add_argument("--dry-run", action="store_true", help="show the change, and write nothing")
+    for action in (listed, grants, simulated):
+        action.add_argument("--json", action="store_true", help="exact figures, for programs")
+    for name in ("agent", "model", "user", "team", "project"):
+        default = "yours" if name in ("user", "team", "project") else "not known"
+        says = f"the prompt's {name}; by default {default}"
+        checked.add_argument(f"--{name}", metavar="NAME", type=text, help=says)
+    granted.add_argument("name", metavar="NAME", help="the name of the budget")
+    granted.add_argument("--amount", metavar="N", required=True, help="in the budget's currency, or tokens or turns")
+    granted.add_argument("--for", metavar="DURATION", required=True, dest="duration", help="how long: 90m, 2h, 7d")
+    granted.add_argument("--reason", metavar="TEXT", required=True, help="why; it is kept")
+    for name in get_args(Per):
+        says = f"if the budget is per {name}: which one, by default yours; * for all"
+        granted.add_argument(f"--for-{name}", metavar="NAME", type=text, help=says)
+    granted.add_argument("--layer", choices=("admin", "user"), help="which file's, if two budgets have this name")
+    add_since(simulated)
+
+
+def main(asked: argparse.Namespace) -> int:
+    from acp_proxy.budget import command
+    from acp_proxy.budget.current_user import here
+
+    if asked.action in ("add", "set", "remove", "undo"):
+        sys.stdout.write(_budget_edited(asked))
+        return 0
+    now, zone, tell = time.time_ns(), options.zone(None), options.tell(asked)
+    place = command.Place(now, zone, here(), os.environ, options.width(), tell)
+    if asked.action == "simulate":
+        asked.since = options.instant(asked, "since", place.zone, place.now)
+        config = command.proposed(options.common(asked), os.environ)
+    else:
+        config = options.config(asked)
+    status, answer = command.main(asked, config, place)
+    sys.stdout.write(answer)
+    return status
+
+
+def _add_budget_values(action: argparse.ArgumentParser) -> None:
+    """The keys of a `[[budget]]` that people type; all others are written into the file."""
+    limit = action.add_mutually_exclusive_group()
+    limit.add_argument("--amount", metavar="N", help="the limit as an amount of money")
+    limit.add_argument("--tokens", metavar="N", type=tokens, help="the limit in tokens")
+    limit.add_argument("--turns", metavar="N", type=tokens, help="the limit in turns")
+    action.add_argument("--currency", metavar="CODE", type=text, help="of the amount; by default USD")
+    action.add_argument("--window", metavar="WINDOW", type=text, help=f"{', '.join(WINDOWS)}, or a length such as 5h")
+    action.add_argument("--per", metavar="KEY", choices=get_args(Per), help="one for each user, team, project or agent")
+    scope = "only what matches: team=core, model=*opus*; may be repeated"
+    action.add_argument("--scope", metavar="KEY=VALUE", action="append", type=text, help=scope)
+    action.add_argument("--timezone", metavar="ZONE", type=text, help="of its days, weeks and months; by default UTC")
+    action.add_argument("--mode", metavar="MODE", choices=get_args(Mode), help="shadow, warn or enforce (default)")
+    ends = "what happens to a turn that goes beyond it"
+    action.add_argument("--on-exceed", metavar="WHAT", choices=get_args(OnExceed), help=ends)
+
+
+def _budget_edited(asked: argparse.Namespace) -> str:
+    from acp_proxy.budget import editing
+    from acp_proxy.config.files import expanded, user_file
+    from acp_proxy.system.directories import state_directory
+
+    common = options.common(asked)
+    path = expanded(common["config"], os.environ) if "config" in common else user_file(os.environ)
+    admins = [budget.name for budget in load({}, os.environ).budgets if budget.layer == "admin"]
+    given = vars(asked)
+    wanted = editing.Asked(asked.action, given.get("name"), options.budget_values(asked), asked.dry_run)
+    colours = options.width() is not None and not os.environ.get("NO_COLOR")
+    return editing.edit(wanted, path, state_directory(os.environ), admins, colours=colours)

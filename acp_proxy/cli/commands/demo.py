@@ -1,0 +1,21 @@
+"""`acp-proxy demo`: a session against a bundled agent."""
+
+from __future__ import annotations
+
+import argparse
+
+from acp_proxy.cli import arguments
+
+NAME = "demo"
+SAYS = "a session against a bundled agent, without network or key"
+EXAMPLE = "demo"
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    arguments.add_common(command)
+
+
+def main(_: argparse.Namespace) -> int:
+    from acp_proxy import demo
+
+    return demo.main()

@@ -1,0 +1,48 @@
+"""`acp-proxy ledger`: a ledger copied into another one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import closing
+
+from acp_proxy.cli import arguments, options
+from acp_proxy.ledger import Query, open_ledger
+from acp_proxy.text.figures import clean, counted
+
+NAME = "ledger"
+SAYS = "copy a ledger into another one"
+EXAMPLE = "ledger copy --to postgresql://db.example.com/acp_proxy"
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    arguments.add_common(command)
+    actions = command.add_subparsers(metavar="ACTION", title="actions", dest="action", required=True)
+    into = "copy all rows and grants into another ledger, which keeps what it has"
+    copied = arguments.add_action(actions, "copy", into, "ledger copy --to postgresql://db.example.com/acp_proxy")
+    arguments.add_common(copied)
+    for option, dest in (("--from", "source"), ("--to", "target")):
+        copied.add_argument(
+            option, metavar="PATH", dest=dest, help=f"the {dest}, as --ledger; by default the configured"
+        )
+
+
+def main(asked: argparse.Namespace) -> int:
+    from acp_proxy.config.applied import keeps_titles
+    from acp_proxy.ledger.writing.copying import copy
+
+    config = options.config(asked)
+    source, target = (options.ledger_url(asked, name) or config.ledger.url for name in ("source", "target"))
+    with closing(open_ledger(source, must_exist=True)) as old, closing(open_ledger(target)) as new:
+        copied = copy(old, new, titles=keeps_titles(config, target))
+        by_organisation = old.summed(Query(), ("organisation",))
+    grants = f" and {counted(copied.grants, 'grant')}" if copied.grants else ""
+    part = f"{copied.rows:,} of " if copied.rows < copied.read else ""
+    rows = f"{part}{counted(copied.read, 'row')}"
+    sys.stdout.write(f"Copied {rows}{grants} to {new.url}, which keeps what it had.\n")
+    ours = config.identity.organisation
+    for sums in by_organisation:
+        if (theirs := str(sums.key[0])) != ours:
+            rows, hidden = counted(sums.rows, "row"), f'reports and budgets of "{clean(ours)}" do not count them'
+            sys.stdout.write(f'{rows} of organisation "{clean(theirs)}": {hidden}.\n')
+    return 0

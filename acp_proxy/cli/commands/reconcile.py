@@ -1,0 +1,53 @@
+"""`acp-proxy reconcile`: a provider's bill beside the ledger."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from acp_proxy.bills import BY as COMPARED
+from acp_proxy.bills import PROVIDERS
+from acp_proxy.cli import arguments, options
+from acp_proxy.ledger import open_reader
+
+NAME = "reconcile"
+SAYS = "a provider's bill beside the ledger, and why they differ"
+EXAMPLE = "reconcile anthropic usage.json cost.json --by model"
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    arguments.add_common(command)
+    command.add_argument("provider", metavar="PROVIDER", choices=PROVIDERS, help=f"one of {', '.join(PROVIDERS)}")
+    files = "downloaded pages of the bill, in any order: JSON, or CSV"
+    command.add_argument("files", metavar="FILE", nargs="+", type=arguments.text, help=files)
+    command.add_argument("--by", metavar="KEY", choices=COMPARED, default="day", help=f"{', '.join(COMPARED)}")
+    people = "the ledger's USER of a user or key on the bill; may be repeated"
+    command.add_argument("--map", metavar="ID=USER", action="append", type=arguments.text, help=people)
+    column = "of csv: which column has the day, model, user, key, input, prompt, cached_read, output, amount …"
+    command.add_argument("--column", metavar="FIELD=NAME", action="append", type=arguments.text, help=column)
+    form = command.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="exact figures, for programs")
+    form.add_argument("--csv", action="store_true", help="the same for spreadsheets")
+
+
+def main(asked: argparse.Namespace) -> int:
+    from acp_proxy.config.applied import catalog_of
+    from acp_proxy.reconcile import command, reconcile
+    from acp_proxy.reconcile import formats as rendered
+
+    config, bill = options.config(asked), command.bill_of(asked)
+    people = command.pairs(asked.map, "--map", "ID=USER, such as apikey_01Rj=alice")
+    ledger = open_reader(config.ledger.url, tell=options.tell(asked))
+    try:
+        ours = config.identity.organisation
+        found = reconcile(bill, ledger, catalog_of(config), ours, asked.by, people)
+    finally:
+        ledger.close()
+    if asked.json:
+        sys.stdout.write(rendered.as_json(found))
+    elif asked.csv:
+        sys.stdout.writelines(rendered.as_csv(found))
+    else:
+        sys.stdout.write(rendered.as_text(found, options.width(), os.environ))
+    return 0
