@@ -51,7 +51,7 @@ class Server:
         (self.data / "postgresql.auto.conf").write_text(source)
         (self.data / "standby.signal").touch()
         for path in (self.data, *self.data.rglob("*")):
-            _give(path)
+            give(path)
 
     def start(self, *more: str) -> None:
         """With these settings besides those that it always has."""
@@ -91,7 +91,7 @@ class Server:
         """Beside its data, readable by nobody else."""
         shutil.copy(file, self.data)
         (self.data / file.name).chmod(0o600)
-        _give(self.data / file.name)
+        give(self.data / file.name)
 
     def execute(self, database: str, sql: str) -> None:
         with closing(psycopg.connect(self.url(database), autocommit=True)) as connection:
@@ -121,7 +121,7 @@ class Server:
 @contextmanager
 def running(settings: Sequence[str] = _QUICK) -> Iterator[Server]:
     with _place() as directory:
-        server = Server(directory, _binaries(), settings)
+        server = Server(directory, binaries(), settings)
         server.initialize()
         with _started(server):
             yield server
@@ -131,9 +131,9 @@ def running(settings: Sequence[str] = _QUICK) -> Iterator[Server]:
 def replicated() -> Iterator[tuple[Server, Server]]:
     """A primary and its hot standby, which shows whatever is committed before that is acknowledged."""
     with _place() as first, _place() as second:
-        primary = Server(first, _binaries(), _QUICK)
+        primary = Server(first, binaries(), _QUICK)
         primary.initialize()
-        standby = Server(second, _binaries(), _QUICK)
+        standby = Server(second, binaries(), _QUICK)
         standby.follow(primary)
         synchronous = ("synchronous_standby_names=standby", "synchronous_commit=remote_apply")
         with _started(primary, *synchronous), _started(standby):
@@ -154,19 +154,19 @@ def _started(server: Server, *settings: str) -> Iterator[None]:
 def _place() -> Iterator[Path]:
     directory = Path(tempfile.mkdtemp(prefix="acp-proxy-postgres-"))
     try:
-        _give(directory)
+        give(directory)
         yield directory
     finally:
         shutil.rmtree(directory)
 
 
-def _give(path: Path) -> None:
+def give(path: Path) -> None:
     """To whom the server runs as."""
     if os.geteuid() == 0:
         os.chown(path, _somebody().pw_uid, _somebody().pw_gid)
 
 
-def _binaries() -> Path:
+def binaries() -> Path:
     if chosen := os.environ.get("POSTGRES_BIN"):
         return Path(chosen)
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))

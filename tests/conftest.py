@@ -39,6 +39,7 @@ _PROGRAMS = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"
 _MISSING = "not installed: "
 _PACKAGES = {  # of Debian, where the package is not called like the program
     "amtool": "prometheus-alertmanager",
+    "etcd": "etcd-server",
     "promtool": "prometheus",
     "systemd-analyze": "systemd",
 }
