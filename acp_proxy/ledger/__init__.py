@@ -2,7 +2,7 @@
 
 Read-only callers use a `LedgerReader`, from `open_reader`, which imports no code that writes.
 The interface blocks, and is called from one thread (`ledger/worker.py` on the relay's side, the main thread of a
-command). Rows are appended, never changed.
+command). Rows are appended; one is changed only by `Ledger.correct`, which keeps what it was.
 """
 
 from __future__ import annotations
@@ -207,6 +207,13 @@ class Ledger(LedgerReader, Protocol):
         A session stands as after its row that ended last, or with `in_order`, in the order in which they are handed in
         over, after the last of these rows, whatever a clock that was set says of it.
         Raises RowRefusedError for a row that can never be stored, and then stores none of the rows.
+        """
+
+    def correct(self, before: Row, after: Row, now: int) -> bool:
+        """Put a row in the place of the one with its id, as `rows` gave that; whether it was still as it was `before`.
+
+        They differ in their lines, sources and details alone. Sums and budgets then are as if it had been booked like
+        that; `now` (Unix ns) is kept with what it was.
         """
 
     def state_of(self, origin: Origin, session: str) -> SessionState | None:

@@ -42,6 +42,7 @@ from acp_proxy.ledger.sums.tallied import Tallied
 from acp_proxy.ledger.tables import Tables
 from acp_proxy.ledger.writing.appending import Appending
 from acp_proxy.ledger.writing.copied_tables import CopiedTables
+from acp_proxy.ledger.writing.correcting import Correcting
 from acp_proxy.ledger.writing.rows import NOTE_TITLE, STATE, costs_of, state_of, title_values
 
 T = TypeVar("T")
@@ -94,6 +95,12 @@ class SqlLedger(SqlReader):
             with suppress(LedgerError):  # the rows are there, and count: the next append adds them up
                 self._write(partial(self._add_up, organisation))
         return appending.new
+
+    def correct(self, before: Row, after: Row, now: int) -> bool:
+        correcting = Correcting(before, after, now)
+        series = self._write(lambda run: correcting.write(run, self._known_series, self._lock_sums))
+        self._known_series |= series or set()
+        return series is not None
 
     def _add_up(self, organisation: str, run: Run) -> None:
         self._lock_sums(run, organisation)

@@ -93,7 +93,7 @@ class Spend:
             if at.unpriced is not None:
                 unpriced[at.unpriced] += whole.tokens
             if at.without_usage is not None:
-                without_usage[at.without_usage] += whole.rows
+                without_usage[at.without_usage] += whole.most_rows
         yield self._tokens.family(tokens)
         yield self._cost.family(cost)
         yield self._unpriced.family(unpriced)

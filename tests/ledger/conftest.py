@@ -20,6 +20,7 @@ TABLES = ["turn", "line", "session", "series", "total", "open_turn", "hold", "su
 TABLES += ["decision", "overshoot", "account", "settings"]
 TABLES += ["notice", "delivery", "delivery_count"]
 TABLES += ["plan_window", "plan_change"]
+TABLES += ["correction", "peak"]
 TABLES += ["tally", "relayed", "label", "label_count"]
 TABLES += ["session_key", "kept_sum", "unsummed"]
 

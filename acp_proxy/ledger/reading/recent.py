@@ -15,7 +15,7 @@ from acp_proxy.ledger.open_turns import open_turn, open_turns
 from acp_proxy.ledger.reading.rows import read_contexts, read_last_rows, read_last_turn
 from acp_proxy.ledger.session_keys import beginning_with
 from acp_proxy.ledger.statements import Read
-from acp_proxy.ledger.sums.buckets import A_DAY, DAY_LEVEL, FOUR_WEEKS, LEVELS, WHOLE
+from acp_proxy.ledger.sums.buckets import A_DAY, DAY_LEVEL, EVER, FOUR_WEEKS, LEVELS, QUARTER_HOUR, WHOLE
 
 _LOOKED_AT = 20  # sessions at a time
 
@@ -157,9 +157,10 @@ class Recent:
         return [open_turn(found)[0] for found in self._read(*open_turns(self._dialect, where, (organisation, at)))]
 
     def rows_by_four_weeks(self, organisation: str) -> Mapping[int, int]:
-        """How many rows began in each four weeks since 1970."""
+        """How many rows began in each four weeks since 1970, and how often one of these was corrected."""
         sql = "SELECT bucket, sum(row_count) FROM total WHERE org_id = ? AND level = ? GROUP BY bucket"
-        return _counts(self._read(sql, (organisation, LEVELS.index(FOUR_WEEKS))))
+        found = self._read(sql, (organisation, LEVELS.index(FOUR_WEEKS)))
+        return _counts([*found, *self._corrected(organisation, FOUR_WEEKS, 0, EVER // QUARTER_HOUR)])
 
     def rows_by_day(self, organisation: str, four_weeks: int) -> Mapping[int, int]:
         """The same for the days (UTC) since 1970 that are in such four weeks."""
@@ -170,8 +171,21 @@ class Recent:
             GROUP BY t.bucket
         """
         first = four_weeks * FOUR_WEEKS // A_DAY
-        return _counts(self._read(sql, (organisation, DAY_LEVEL, first, first + FOUR_WEEKS // A_DAY)))
+        days = first, first + FOUR_WEEKS // A_DAY
+        found = self._read(sql, (organisation, DAY_LEVEL, *days))
+        return _counts([*found, *self._corrected(organisation, A_DAY, *(day * A_DAY for day in days))])
+
+    def _corrected(self, organisation: str, size: int, first: int, end: int) -> list[tuple[Any, ...]]:
+        """Corrections of rows by when these began, in buckets of `size`, from the quarter hour `first` to `end`."""
+        sql = f"""
+            SELECT t.started_at / {size * QUARTER_HOUR}, count(*) FROM correction t
+            WHERE t.org_id = ? AND t.started_at >= ? AND t.started_at < ? GROUP BY 1
+        """
+        return self._read(sql, (organisation, first * QUARTER_HOUR, end * QUARTER_HOUR))
 
 
 def _counts(found: list[tuple[Any, ...]]) -> Mapping[int, int]:
-    return {bucket: int(rows) for bucket, rows in found}
+    counts: dict[int, int] = {}
+    for bucket, rows in found:
+        counts[bucket] = counts.get(bucket, 0) + int(rows)
+    return counts

@@ -51,9 +51,14 @@ def read_sums_of_turns(
 
 def _merged(parts: Iterable[Sums]) -> list[Sums]:
     sums: dict[tuple[Any, ...], Sums] = {}
-    for part in parts:
+    for part in filter(_is_there, parts):
         sums[part.key] = _added(sums[part.key], part) if part.key in sums else part
     return list(sums.values())
+
+
+def _is_there(part: Sums) -> bool:
+    """Not so where corrections have taken all rows out of its series."""
+    return bool(part.rows or part.usage.total or any(cost.nano for cost in part.costs))
 
 
 def _totals(read: Read, query: Query, by: Sequence[str], dialect: Dialect) -> Iterator[Sums]:

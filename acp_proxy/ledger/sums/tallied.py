@@ -12,7 +12,7 @@ import msgspec
 
 from acp_proxy.core.money import NANO
 from acp_proxy.ledger.statements import Read, Run, Write
-from acp_proxy.ledger.sums import labels, tallies
+from acp_proxy.ledger.sums import labels, peaks, tallies
 from acp_proxy.ledger.sums.buckets import WHOLE
 from acp_proxy.ledger.sums.labels import Label
 from acp_proxy.ledger.sums.tallies import EXPECTED, Tally
@@ -41,7 +41,10 @@ class Dimensions(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """The sums of a series' rows since the ledger was created. Money is `units` and `nano` together."""
+    """The sums of a series' rows since the ledger was created. Money is `units` and `nano` together.
+
+    Of a series that lost rows to corrections all but `rows` are what they were at most.
+    """
 
     series: str
     rows: int
@@ -52,6 +55,7 @@ class Whole(NamedTuple):
     thought: int
     units: int
     nano: int
+    most_rows: int
 
     @property
     def tokens(self) -> int:
@@ -68,10 +72,12 @@ class Tallied:
     def wholes(self, organisation: str) -> list[Whole]:
         """Of every series: what it is, `series` tells; to join and group each time takes four times as long."""
         sql = f"""
-            SELECT series, row_count, input, cached_read, cached_write, output, thought, units, nano
+            SELECT series, row_count, input, cached_read, cached_write, output, thought, units, nano, row_count
             FROM total WHERE org_id = ? AND level = {WHOLE}
         """
-        return list(map(Whole._make, self._read(sql, (organisation,))))
+        found = map(Whole._make, self._read(sql, (organisation,)))
+        most = {series: counts for series, *counts in self._read(peaks.READ, (organisation,))}
+        return [_at_most(whole, most.get(whole.series)) for whole in found] if most else list(found)
 
     def series(self, organisation: str, ids: Sequence[str]) -> dict[str, Dimensions]:
         """The dimensions of series with these ids; unknown ids are left out."""
@@ -128,6 +134,10 @@ class Tallied:
                 tallies.count(run, organisation, counts)
 
         self._write(work)
+
+
+def _at_most(whole: Whole, peak: Sequence[int] | None) -> Whole:
+    return whole if peak is None else Whole(whole.series, whole.rows, *peaks.highest(whole[2:], peak))
 
 
 def _labels(text: str) -> tuple[str | None, ...] | None:

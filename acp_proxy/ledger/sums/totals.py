@@ -89,7 +89,8 @@ class Additions(Struct):
         additions.prepared = additions.statements()
         return additions
 
-    def add(self, row: Row) -> None:
+    def add(self, row: Row, times: int = 1) -> None:
+        """With `times` -1 the row is taken away again; the times of its series stay."""
         origin, entry, models = row.origin, row.entry, set[str | None]()
         sources = (entry.kind, entry.stop_reason, entry.usage_source, entry.cost_source)
         for position, line in enumerate(entry.lines or (UsageLine(None, Usage()),)):
@@ -98,6 +99,7 @@ class Additions(Struct):
             models.add(line.model)
             unpriced = int(cost is None and usage.total > 0 and entry.cost_source != "parent")
             units, nano = split(cost.nano) if cost else (0, 0)
+            counts = (first, of_model, first and int(entry.unpriced), unpriced, *_parts(usage), units, nano)
             self._add(
                 origin.organisation,
                 (
@@ -110,7 +112,7 @@ class Additions(Struct):
                     cost.currency if cost else None,
                 ),
                 entry.started_at // QUARTER_HOUR,
-                (first, of_model, first and int(entry.unpriced), unpriced, *_parts(usage), units, nano),
+                [count * times for count in counts],
                 (entry.started_at, entry.ended_at),
             )
 

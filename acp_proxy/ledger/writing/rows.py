@@ -123,7 +123,7 @@ def _new(turns: Iterable[tuple[object, ...]], prepared: Prepared) -> Iterator[tu
 
 
 def _lines(rows: Iterable[Row]) -> list[Statement]:
-    return insertions("line", [values for row in rows for values in _line_values(row)])
+    return insertions("line", [values for row in rows for values in line_values(row)])
 
 
 def title_values(origin: Origin, session: str, title: str | None, at: int) -> tuple[object, ...]:
@@ -158,7 +158,7 @@ def _turn_values(row: Row) -> tuple[object, ...]:
     )
 
 
-def _line_values(row: Row) -> Iterator[tuple[object, ...]]:
+def line_values(row: Row) -> Iterator[tuple[object, ...]]:
     for position, line in enumerate(row.entry.lines or (UsageLine(None, Usage()),)):
         usage, cost = line.usage, line.cost
         yield (

@@ -181,7 +181,7 @@ class TestFile:
         with closing(open_ledger(url, journals=())) as ledger:
             ledger.append([row(line(cost="3"))])
         with database(path) as connection:
-            for table in ("kept_sum", "session_key", "plan_window", "plan_change"):
+            for table in ("kept_sum", "session_key", "plan_window", "plan_change", "correction", "peak"):
                 connection.execute(f"DROP TABLE {table}")
             connection.execute(f"PRAGMA user_version = {MIGRATIONS.index(TABLES)}")
         with closing(open_ledger(url, journals=())) as ledger:
@@ -195,7 +195,7 @@ class TestFile:
             ledger.append([row(line(cost="3"), usage_source="partial")])
             keep(ledger, CAP)
         with database(path) as connection:
-            for table in ("plan_window", "plan_change"):
+            for table in ("plan_window", "plan_change", "correction", "peak"):
                 connection.execute(f"DROP TABLE {table}")
             connection.execute('UPDATE kept_sum SET spent = \'{"nano":{"USD":3000000000}}\'')
             connection.execute(f"PRAGMA user_version = {MIGRATIONS.index(ANEW)}")

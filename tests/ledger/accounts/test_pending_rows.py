@@ -263,8 +263,8 @@ def test_a_name_that_the_database_cannot_hold_has_no_sum_and_counts_all_the_same
 def test_a_ledger_from_before_them_has_all_that_was_spent(url: str) -> None:
     with closing(open_ledger(url, journals=())) as ledger:
         ledger.append([row(line(cost="3"))])
-    gone = "DROP INDEX total_by_bucket; DROP TABLE unsummed, plan_window, plan_change"
-    execute(url, f"{gone}; UPDATE acp_proxy_schema SET version = version - 3")
+    gone = "DROP INDEX total_by_bucket; DROP TABLE unsummed, plan_window, plan_change, correction, peak"
+    execute(url, f"{gone}; UPDATE acp_proxy_schema SET version = version - 4")
     with closing(open_ledger(url, journals=())) as ledger:
         keep(ledger, CAP)
         ledger.append([row(line(cost="2"))])

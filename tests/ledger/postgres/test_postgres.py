@@ -68,7 +68,7 @@ class TestSchema:
         with closing(open_ledger(empty, journals=())) as ledger:
             ledger.append([row(id="a")])
         version = MIGRATIONS.index(ANEW)
-        gone = "DROP TABLE unsummed, plan_window, plan_change; DROP INDEX total_by_bucket"
+        gone = "DROP TABLE unsummed, plan_window, plan_change, correction, peak; DROP INDEX total_by_bucket"
         before = f"{gone}; UPDATE acp_proxy_schema SET version = {version}"
         postgres.execute(name_of(empty), before)
         with closing(open_ledger(empty, journals=())) as ledger:

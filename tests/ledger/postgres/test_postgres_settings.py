@@ -175,7 +175,7 @@ class TestTimeouts:
     ) -> None:
         monkeypatch.setitem(schema._OWN, STEPS, ("SELECT pg_sleep(1.5)",))
         with closing(PostgresLedger(empty)) as holder:
-            holder._write(lambda run: run("DROP TABLE plan_window, plan_change", ()))
+            holder._write(lambda run: run("DROP TABLE correction, peak", ()))
             holder._write(lambda run: run("UPDATE acp_proxy_schema SET version = version - 1", ()))
 
             def locked(run: Run) -> None:

@@ -29,7 +29,7 @@ def url(request: pytest.FixtureRequest, postgres: Server, tmp_path: Path) -> str
 def older(url: str) -> PostgresLedger:
     """The ledger as of the version before, and as that version writes to it."""
     ledger = PostgresLedger(url)
-    for sql in ("DROP TABLE plan_window, plan_change", "UPDATE acp_proxy_schema SET version = version - 1"):
+    for sql in ("DROP TABLE correction, peak", "UPDATE acp_proxy_schema SET version = version - 1"):
         ledger._write(lambda run, sql=sql: run(sql, ()))  # type: ignore[misc]
     ledger._transactions.check = schema.CHECK.replace(f"<= {STEPS}", f"<= {STEPS - 1}")
     return ledger

@@ -180,7 +180,7 @@ def test_sessions_of_a_ledger_from_before_keys_were_kept_are_found_by_them(tmp_p
     with closing(open_ledger(url, journals=())) as ledger:
         ledger.append([row(session=f"s{number}") for number in range(3)])
     with closing(sqlite3.connect(tmp_path / "ledger.db")) as connection:
-        for table in ("session_key", "plan_window", "plan_change"):
+        for table in ("session_key", "plan_window", "plan_change", "correction", "peak"):
             connection.execute(f"DROP TABLE {table}")
         connection.execute(f"PRAGMA user_version = {MIGRATIONS.index(TABLES)}")
     with closing(open_ledger(url, journals=())) as ledger:

@@ -133,6 +133,8 @@ class TestFile:
                 "session_key": 1,
                 "plan_window": 1,
                 "plan_change": 1,
+                "correction": 1,
+                "peak": 1,
             }
             indexes = connection.execute("SELECT i.name FROM sqlite_master m, pragma_index_list(m.name) i").fetchall()
             for (index,) in indexes:

@@ -1,0 +1,40 @@
+"""What rows said before they were corrected. Only appended."""
+
+from __future__ import annotations
+
+import msgspec
+
+from acp_proxy.ledger import Row
+from acp_proxy.ledger.statements import Run, insert
+from acp_proxy.ledger.sums import peaks
+
+TABLES = (
+    """
+    CREATE TABLE correction (
+        org_id TEXT NOT NULL,
+        turn TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        started_at INTEGER NOT NULL,
+        corrected_at INTEGER NOT NULL,
+        usage_source TEXT NOT NULL,
+        cost_source TEXT NOT NULL,
+        detail TEXT NOT NULL,
+        lines TEXT NOT NULL,
+        PRIMARY KEY (org_id, turn, number)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX correction_by_start ON correction (org_id, started_at)",
+    *peaks.TABLES,
+)
+_NUMBER = "SELECT count(*) FROM correction WHERE org_id = ? AND turn = ?"
+
+
+def note(run: Run, before: Row, now: int) -> None:
+    entry, key = before.entry, (before.origin.organisation, before.entry.id)
+    [(number,)] = run(_NUMBER, key)
+    lines = msgspec.json.encode(entry.lines).decode()
+    insert(
+        run,
+        "correction",
+        [(*key, number, entry.started_at, now, entry.usage_source, entry.cost_source, entry.detail, lines)],
+    )
