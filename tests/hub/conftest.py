@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import count
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
-from acp_proxy.hub.store import Store
+from acp_proxy.hub.store import Ask, Store
 from acp_proxy.ledger import open_ledger
 from harness.postgres import Server, running
 
 NOW = 1_790_000_000  # Unix s
 _numbers = count()
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +38,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def store(url: str) -> Iterator[Store]:
     with closing(open_ledger(url, journals=())) as ledger:
         yield Store(ledger.tables, "acme")
+
+
+def asking(store: Store) -> Ask:
+    """Puts questions to a store in this thread."""
+
+    async def ask(question: Callable[[Store], T], /) -> T:
+        return question(store)
+
+    return ask

@@ -1,7 +1,7 @@
 """Keys that access tokens are signed with: the newest signs, all of them verify.
 
 They are in the database, so that all hubs on it have the same. Who reads them can sign in as anybody, as who writes to
-the database can; `hub.toml` can name secrets in their place, which are kept nowhere.
+the database can anyhow.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Keys:
         found = [Key(*each) for each in run(_ALL, (self._organisation,))]
         if seen is not None and found != seen:
             return found  # another hub has done it
-        key = Key(new_id(), secrets.token_hex(32), now)
-        end = now if forget else now - LIFETIME - _VERIFIES
+        key = Key(new_id(), secrets.token_hex(32), max([now, *(each.made_at + 1 for each in found)]))
+        end = key.made_at - 1 if forget else now - LIFETIME - _VERIFIES
         run("DELETE FROM hub_key WHERE org_id = ? AND made_at <= ?", (self._organisation, end))
         run("INSERT INTO hub_key VALUES (?, ?, ?, ?)", (self._organisation, key.id, key.secret, key.made_at))
         ended = [each.id for each in found if each.made_at <= end]
