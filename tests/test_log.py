@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -65,3 +66,19 @@ def test_a_program_whose_stderr_fails_in_any_way_hears_nothing_of_it(monkeypatch
 
     monkeypatch.setattr(sys, "stderr", Failing())
     Log()("warning", "ledger.unavailable")
+
+
+def test_the_first_line_loads_nothing_that_prints_tracebacks_and_leaves_it_to_be_found() -> None:
+    """While it is loaded the relay waits."""
+    code = "\n".join(
+        (
+            "import sys",
+            "from acp_proxy.log import Log",
+            "Log()('warning', 'ledger.unavailable')",
+            "assert 'structlog' in sys.modules",
+            "print([name for name in ('rich', 'pygments', 'attr') if name in sys.modules])",
+            "import rich",
+        )
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr.partition("event=")[2]) == ("[]\n", "ledger.unavailable\n")
