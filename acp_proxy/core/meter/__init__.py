@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from msgspec.structs import replace
-
 from acp_proxy.core.acp import ours_in
 from acp_proxy.core.agents import ProfileOverride
-from acp_proxy.core.agents.lookup import profile_of
 from acp_proxy.core.entry import Entry, Kind, SessionState
 from acp_proxy.core.events import (
     AnsweredLate,
@@ -21,7 +18,6 @@ from acp_proxy.core.events import (
     Counters,
     Event,
     Initialized,
-    Meta,
     ModelSelected,
     PlanReported,
     SessionClosed,
@@ -41,9 +37,9 @@ from acp_proxy.core.meter.counters import partition
 from acp_proxy.core.meter.dialects import Call
 from acp_proxy.core.meter.lower_bound import lower_bound
 from acp_proxy.core.meter.plan_windows import plan_windows
-from acp_proxy.core.meter.readers import Readers
 from acp_proxy.core.meter.rows import Rows
 from acp_proxy.core.meter.session_account import SessionAccount
+from acp_proxy.core.meter.sessions import Sessions
 from acp_proxy.core.meter.told_late import told_late
 from acp_proxy.core.pricing import Pricer
 from acp_proxy.core.usage import Usage
@@ -68,13 +64,7 @@ class Meter:
         """
         self._pricer = pricer
         self._rows = Rows(pricer, new_id, estimate=estimate)
-        self._profiles = profiles or {}
-        self._agent_name = agent_name
-        self._profile = profile_of(agent_name, None, self._profiles)
-        self._aliases = aliases or {}
-        self._unnamed = self._aliases.get(agent_name or "")
-        self._readers = Readers()
-        self._accounts: dict[str, SessionAccount] = {}
+        self._sessions = Sessions(profiles or {}, agent_name, aliases or {})
 
     def on_event(self, event: Event) -> list[Event]:
         """`TurnMetered`, `ContextChanged` and `PlanReported` that follow from an event, in order."""
@@ -88,24 +78,24 @@ class Meter:
             case TurnEnded():
                 return self._turn_ended(event)
             case AnsweredLate():
-                account = self._account(event.session)
+                account = self._sessions.account(event.session)
                 late = told_late(event, account, self._rows)
                 return [] if late is None else [self._metered(account, late, reported=True, reported_cost=False)]
             case SessionRestored():
                 return self._restored(event)
             case TurnStarted():
-                account = self._account(event.session)
+                account = self._sessions.account(event.session)
                 before = self._history_over(account, event.at)
                 account.begin_turn(event.turn, event.at)
                 return before
             case SessionOpened():
                 return self._opened(event)
             case ModelSelected():
-                self._account(event.session).choose(event.model, again=event.again)
+                self._sessions.account(event.session).choose(event.model, again=event.again)
             case SessionInfoChanged(titled=True):
-                self._account(event.session).set_title(event.title, event.at)
+                self._sessions.account(event.session).set_title(event.title, event.at)
             case Compacted():
-                self._account(event.session).compacted = event.turn is None
+                self._sessions.account(event.session).compacted = event.turn is None
             case _:
                 self._session_changed(event)
         return []
@@ -115,21 +105,19 @@ class Meter:
     def _session_changed(self, event: Event) -> None:
         match event:
             case Initialized(agent=agent):
-                title = None if self._agent_name else agent.title
-                self._profile = profile_of(self._agent_name or agent.name, agent.version, self._profiles, title)
-                self._unnamed = self._aliases.get(self._agent_name or agent.name or "")
+                self._sessions.initialize(agent)
             case SessionRequested(how="load" | "resume", session=session):
-                self._beginning(session).reopen()
-            case SessionClosed(session=session, deleted=deleted) if session in self._accounts:
-                self._accounts[session].close(deleted=deleted)
+                self._sessions.opened(session).reopen()
+            case SessionClosed(session=session, deleted=deleted) if account := self._sessions.get(session):
+                account.close(deleted=deleted)
 
     def _opened(self, event: SessionOpened) -> list[Event]:
-        account = self._beginning(event.session)
+        account = self._sessions.opened(event.session)
         match event.how:
             case "new":
                 account.begin_anew()
             case "fork":
-                account.fork_of(self._accounts.get(event.parent or ""))
+                account.fork_of(self._sessions.get(event.parent))
             case _:
                 account.reopen()
         account.here = True
@@ -139,7 +127,7 @@ class Meter:
         return [] if account.awaited else self._history_over(account, event.at)
 
     def _restored(self, event: SessionRestored) -> list[Event]:
-        account = self._account(event.session)
+        account = self._sessions.account(event.session)
         if event.again:
             account.catch_up(event.state)
             return []
@@ -161,21 +149,6 @@ class Meter:
         entry = self._rows.between_turns(account, at, usage, increase, "autonomous", why)
         return [] if entry is None else [self._metered(account, entry, reported=True, reported_cost=True)]
 
-    def _beginning(self, session: str) -> SessionAccount:
-        """Of a session that is opened. That of a deleted one was kept for what its agent tells late."""
-        account = self._accounts.get(session)
-        if account is not None and account.deleted and not account.awaited:
-            del self._accounts[session]
-        return self._account(session)
-
-    def _account(self, session: str) -> SessionAccount:
-        """Updates may name a session before the response that opens it."""
-        account = self._accounts.get(session)
-        if account is None:
-            account = self._accounts[session] = SessionAccount(session, self._profile, self._readers.new(self._profile))
-            account.option = self._unnamed
-        return account
-
     def _state(self, account: SessionAccount) -> SessionState:
         window = None if account.context.size else self._pricer.window(account.model)
         return account.state(window, self._rows.named(account.model))
@@ -183,8 +156,8 @@ class Meter:
     # -- what comes in mid-turn, and between turns
 
     def _usage_reported(self, event: UsageReported) -> list[Event]:
-        account = self._account(event.session)
-        self._recognize(account, event.meta)
+        account = self._sessions.account(event.session)
+        self._sessions.recognize(account, event.meta)
         late = [] if event.replayed else self._history_over(account, event.at)
         changes = [account.hear_of(earlier, event.size, replayed=event.replayed) for earlier in event.earlier]
         before = account.cost.last
@@ -216,15 +189,6 @@ class Meter:
         done = event.cost is not None and account.profile.cost.at_end
         return [*late, self._changed(account, event.at, done=done)]
 
-    def _recognize(self, account: SessionAccount, meta: Meta) -> None:
-        before = account.profile
-        if before.known or (name := dialects.named_by_its_words(meta)) is None:
-            return
-        profile = profile_of(name, None, self._profiles)
-        if before.overlap.decided:  # the user's word
-            profile = replace(profile, overlap=replace(profile.overlap, input=before.overlap.input, decided=True))
-        account.count_like(profile, self._readers.new(profile))
-
     def _history_over(self, account: SessionAccount, at: int) -> list[Event]:
         """What the history of a session that was loaded tells beyond all that is known, booked before its turns."""
         if account.history is None:
@@ -235,8 +199,8 @@ class Meter:
         return rows if rows or account.cost.last == before else [self._changed(account, at)]
 
     def _update_seen(self, event: UpdateSeen) -> list[Event]:
-        account = self._account(event.session)
-        self._recognize(account, event.meta)
+        account = self._sessions.account(event.session)
+        self._sessions.recognize(account, event.meta)
         if account.reader.of_session:
             return self._cumulative_seen(account, event)
         if event.replayed and (event.turn is None or not dialects.has_just_ended(event.meta)):
@@ -312,7 +276,7 @@ class Meter:
     # -- turns
 
     def _turn_ended(self, event: TurnEnded) -> list[Event]:
-        account = self._account(event.session)
+        account = self._sessions.account(event.session)
         observed, increase = account.end_turn(event.turn, behind=event.behind)
         entries = self._rows.of_turn(event, account, observed, increase)
         if event.owed:
