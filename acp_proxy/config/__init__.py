@@ -22,6 +22,7 @@ from acp_proxy.config.values import (
     LedgerChoice,
     Log,
     Metrics,
+    Otlp,
     Price,
     Pricing,
     Run,
@@ -81,6 +82,7 @@ def _settled(
         agents={name: AgentCounts(**counts) for name, counts in _tables(settings, "agents").items()},
         serve=_serve(_section(settings, "serve"), environ),
         metrics=Metrics(**_section(settings, "metrics")),
+        otlp=_otlp(_section(settings, "otlp"), environ),
         share_titles=settings.get(("share_titles",), False),
         budgets=_budgets(own, admin, settings, final),
         channels=_channels(own, admin, environ),
@@ -185,6 +187,13 @@ def _serve(section: dict[str, Any], environ: Mapping[str, str]) -> Serve:
     if "token_file" in section:
         section["token_file"] = expanded(section["token_file"], environ)
     return Serve(**section)
+
+
+def _otlp(section: dict[str, Any], environ: Mapping[str, str]) -> Otlp:
+    for key in ("headers_file", "certificate", "client_certificate", "client_key"):
+        if key in section:
+            section[key] = expanded(section[key], environ)
+    return Otlp(**section)
 
 
 def _pricing(settings: Settings) -> Pricing:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from acp_proxy.system.directories import HOW_SYNCHRONOUS, SYNCHRONOUS
 
 if TYPE_CHECKING:
+    from acp_proxy.config.channels import Secret
     from acp_proxy.core.notice import NoticeKind
     from acp_proxy.core.windows import Window
 
@@ -276,6 +277,56 @@ def webhook(value: object) -> str:
     if url.scheme == "http" and not _is_loopback(host):
         raise ValueError(f"{expected}; http only to this machine")
     return value
+
+
+def address(value: object) -> str:
+    """The URL of a collector. No message repeats it: a key may be part of it."""
+    from urllib.parse import urlsplit
+
+    expected = "expected the URL of a collector, such as http://127.0.0.1:4318"
+    if not isinstance(value, str) or not value.isprintable() or " " in value or len(value) > _LONGEST_URL:
+        raise ValueError(expected)
+    try:
+        url = urlsplit(value)
+        _ = url.port
+    except ValueError:
+        raise ValueError(expected) from None
+    if not url.hostname or url.scheme not in ("http", "https") or url.query or url.fragment:
+        raise ValueError(expected)
+    return value
+
+
+def assignments(text: str) -> dict[str, str]:
+    """`NAME=VALUE,…` as in variables of OpenTelemetry, not decoded yet. No message repeats any of it."""
+    found = {}
+    for pair in text.split(","):
+        name, equals, value = pair.partition("=")
+        if not pair.strip():
+            continue
+        if not equals or not name.strip() or not pair.strip().isprintable():
+            raise ValueError("expected NAME=VALUE, several with commas between them")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def attributes(value: object) -> str:
+    """Text that `assignments` takes."""
+    text = path(value)
+    assignments(text)
+    return text
+
+
+def headers(value: object) -> Secret:
+    from acp_proxy.config.channels import Secret  # few send anything
+
+    return Secret(attributes(value))
+
+
+def signals(value: object) -> tuple[str, ...]:
+    """Of OpenTelemetry: a list, or one."""
+    wanted = value if isinstance(value, list) else [value]
+    check = one_of("metrics", "traces", "logs")
+    return tuple(dict.fromkeys(str(check(each)) for each in wanted))
 
 
 def secret(value: object) -> str:

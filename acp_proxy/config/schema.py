@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from acp_proxy.config.checks import (
     Check,
+    address,
     amount,
+    attributes,
     closest,
     count,
     currency,
     duration,
     flag,
+    headers,
     hold,
     kinds,
     ledger_url,
@@ -27,6 +30,7 @@ from acp_proxy.config.checks import (
     price,
     rate,
     secret,
+    signals,
     text,
     tokens,
     webhook,
@@ -101,6 +105,25 @@ KEYS: dict[str, Check] = {
     "serve.allowed_hosts": names,
     "metrics.user_label": flag,
     "metrics.project_label": flag,
+    "otlp.endpoint": address,
+    "otlp.metrics_endpoint": address,
+    "otlp.traces_endpoint": address,
+    "otlp.logs_endpoint": address,
+    "otlp.headers": headers,
+    "otlp.headers_file": path,
+    "otlp.protocol": one_of("http/protobuf"),
+    "otlp.timeout": duration,
+    "otlp.compression": one_of("gzip", "none"),
+    "otlp.certificate": path,
+    "otlp.client_certificate": path,
+    "otlp.client_key": path,
+    "otlp.signals": signals,
+    "otlp.interval": duration,
+    "otlp.temporality": one_of("cumulative", "delta"),
+    "otlp.service_name": text,
+    "otlp.resource_attributes": attributes,
+    "otlp.gen_ai": flag,
+    "otlp.token_histogram": flag,
     "share_titles": flag,
 }
 
@@ -132,7 +155,7 @@ def of_text(check: Check, value: str) -> object:
         return value.lower() in _TRUE
     if check in (tokens, port) and value.isascii() and value.isdigit() and len(value) < _LONGEST_NUMBER:
         return int(value)
-    return value.split(",") if check is names else value
+    return value.split(",") if check in (names, signals) else value
 
 
 def unknown(key: Key) -> str:

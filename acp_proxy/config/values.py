@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from acp_proxy.config.layers import Settings
 
 if TYPE_CHECKING:
-    from acp_proxy.config.channels import Channel
+    from acp_proxy.config.channels import Channel, Secret
     from acp_proxy.core.budget import Budget
 
 
@@ -84,6 +84,33 @@ class Metrics(Struct, frozen=True):
     project_label: bool = False
 
 
+class Otlp(Struct, frozen=True):
+    """Where `serve` sends OpenTelemetry to. What is None is up to the variables `OTEL_*`, and then has a default."""
+
+    endpoint: str | None = None
+    metrics_endpoint: str | None = None
+    traces_endpoint: str | None = None
+    logs_endpoint: str | None = None
+    headers: Secret | None = None
+    headers_file: Path | None = None
+    protocol: Literal["http/protobuf"] | None = None
+    timeout: float | None = None  # seconds
+    compression: Literal["gzip", "none"] | None = None
+    certificate: Path | None = None
+    client_certificate: Path | None = None
+    client_key: Path | None = None
+    signals: tuple[Literal["metrics", "traces", "logs"], ...] | None = None
+    interval: float | None = None  # seconds
+    temporality: Literal["cumulative", "delta"] | None = None
+    service_name: str | None = None
+    resource_attributes: str | None = None  # NAME=VALUE,…
+    gen_ai: bool | None = None
+    token_histogram: bool | None = None
+
+    def __repr__(self) -> str:
+        return f"Otlp(signals={self.signals!r})"
+
+
 class Config(Struct, frozen=True):
     identity: Identity
     run: Run
@@ -94,6 +121,7 @@ class Config(Struct, frozen=True):
     agents: Mapping[str, AgentCounts]
     serve: Serve
     metrics: Metrics
+    otlp: Otlp
     share_titles: bool
     budgets: tuple[Budget, ...]  # the administrator's, the user's, the flag's
     channels: tuple[Channel, ...]  # for notices: the administrator's, the user's

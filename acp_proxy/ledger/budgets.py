@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # what only names types is not imported by who only reads
     from acp_proxy.core.budget.verdict import Verdict
     from acp_proxy.core.notice import Notice
     from acp_proxy.core.plans import PlanChange, PlanState, PlanWindow
+    from acp_proxy.ledger.exports import Exports
     from acp_proxy.ledger.notices import DeliveryCount, Outbox
     from acp_proxy.ledger.reading.recent import Recent
     from acp_proxy.ledger.settings import Settings
@@ -201,6 +202,10 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
     @property
     def tallied(self) -> Tallied:
         """The sums that metrics are computed from."""
+
+    @property
+    def exports(self) -> Exports:
+        """What exporters of telemetry keep."""
 
     @property
     def beside(self) -> CopiedTables:

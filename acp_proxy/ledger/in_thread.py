@@ -54,6 +54,10 @@ class InThread(Generic[S]):
         """Wait until it is open, before anything else is asked. Raises LedgerError."""
         self._put(lambda _: None).result()
 
+    def tell(self, last: Callable[[S], object]) -> None:
+        """As `ask`, but nobody waits for it, or hears of an error: what is said before the end."""
+        self._put(last)
+
     def close(self, within: float) -> None:
         """Close the source, if its thread gets to it within so many seconds."""
         self._jobs.put(None)

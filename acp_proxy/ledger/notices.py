@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from acp_proxy.core.notice import Notice, NoticeKind, unpriced
 from acp_proxy.core.windows import DAY
-from acp_proxy.ledger import Row
+from acp_proxy.ledger import Row, exports
 from acp_proxy.ledger.dialects import Dialect
 from acp_proxy.ledger.statements import Read, Run, Write, insert
 from acp_proxy.system.decoding import json_decoder
@@ -210,7 +210,9 @@ def _claim(run: Run, values: Sequence[object]) -> list[tuple[Any, ...]]:
 
 def note(run: Run, notices: Iterable[Notice]) -> None:
     """Within the transaction in which it becomes true."""
-    insert(run, "notice", [values_of(each) for each in notices], _UNLESS_THERE)
+    for each in notices:
+        if insert(run, "notice", [values_of(each)], f"{_UNLESS_THERE} RETURNING 1"):
+            exports.note(run, each.organisation, "notice", [each.id], each.at)
 
 
 def note_unpriced(run: Run, rows: Iterable[Row]) -> None:

@@ -24,11 +24,12 @@ from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.notice import Notice
 from acp_proxy.core.plans import PlanState, PlanWindow
 from acp_proxy.core.session_ids import booked
-from acp_proxy.ledger import LedgerError, OpenTurn, Query, Row, Warn, plans, session_keys, settings
+from acp_proxy.ledger import LedgerError, OpenTurn, Query, Row, Warn, exports, plans, session_keys, settings
 from acp_proxy.ledger.accounts import balance_updates, holding, overshoot, pending_rows, standings
 from acp_proxy.ledger.accounts.spending import organisation_of
 from acp_proxy.ledger.budgets import Decision, DecisionCount, Grant, Held, Overshoot
 from acp_proxy.ledger.columns import OF_SESSION, key_values
+from acp_proxy.ledger.exports import Exports
 from acp_proxy.ledger.journal.recovery import append_all, recover
 from acp_proxy.ledger.notices import DeliveryCount, Outbox, note
 from acp_proxy.ledger.open_turns import dead_turns, open_turn, open_turns
@@ -193,6 +194,7 @@ class SqlLedger(SqlReader):
         def work(run: Run) -> None:
             if run(sql, values):
                 self._insert(run, holding.granting(grant))
+                exports.note(run, grant.organisation, "grant", [grant.id], grant.at)
 
         self._write(work)
 
@@ -247,6 +249,10 @@ class SqlLedger(SqlReader):
     @property
     def outbox(self) -> Outbox:
         return Outbox(self._read, self._write, self.dialect)
+
+    @property
+    def exports(self) -> Exports:
+        return Exports(self._read, self._write)
 
     @property
     def beside(self) -> CopiedTables:

@@ -69,20 +69,28 @@ class Exporter:
 
     def scrape(self, ledger: BudgetLedger) -> bytes:
         """The metrics of the ledger's current state. Raises LedgerError; use `without_ledger` then."""
-        if ledger is not self._ledger:  # another file may have other labels
-            self._ledger, self._series, self._spend = ledger, {}, Spend(self._more)
-        families = list(self._families(self._read(ledger)))
+        families = self.families(ledger)
         self._counters = exposition(each for each in families if _only_grows(each))
         return self._counters + exposition(each for each in families if not _only_grows(each)) + self._own(up=True)
+
+    def families(self, ledger: BudgetLedger) -> list[AnyFamily]:
+        """The ledger's alone, for who writes them otherwise. Raises LedgerError."""
+        if ledger is not self._ledger:  # another file may have other labels
+            self._ledger, self._series, self._spend = ledger, {}, Spend(self._more)
+        return list(self._families(self._read(ledger)))
 
     def without_ledger(self) -> bytes:
         """Counters with their last values, so that none decreases; no gauges."""
         return self._counters + self._own(up=False)
 
     def _own(self, *, up: bool) -> bytes:
+        return exposition(self.own_families(up=up)) + (self._process.exposition() if self._process else b"")
+
+    def own_families(self, *, up: bool) -> list[AnyFamily]:
+        """Of the exporter itself, and whether the ledger answers."""
         date = self._catalog.date
         made_at = int(datetime(date.year, date.month, date.day, tzinfo=UTC).timestamp())
-        own: list[AnyFamily] = [
+        return [
             Family("acp_proxy_ledger_up", "gauge", "Whether the ledger answers.", (), [((), int(up))]),
             self._timings.family(),
             Family(
@@ -94,7 +102,6 @@ class Exporter:
             ),
             build_info(),
         ]
-        return exposition(own) + (self._process.exposition() if self._process else b"")
 
     def _read(self, ledger: BudgetLedger) -> Readings:
         """Labels last: whatever was read before is among them."""

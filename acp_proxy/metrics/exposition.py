@@ -7,7 +7,7 @@ prometheus_client's writer takes five times as long and more for the same sample
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -43,6 +43,8 @@ class Written(Struct, frozen=True):
     starts: Sequence[str]  # name and labels of each sample
     numbers: Sequence[int]
     nano: bool = False
+    labels: tuple[str, ...] = ()  # as of `Family`, for who writes them otherwise
+    values: Collection[Values] = ()  # of the labels of each sample
 
 
 class Buckets(Struct, frozen=True):

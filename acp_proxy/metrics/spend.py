@@ -59,7 +59,16 @@ class _Samples:
         return [0] * len(self._starts)
 
     def family(self, numbers: list[int]) -> Written:
-        return Written(self._name, "counter", self._help, self._starts, numbers, nano=self._nano)
+        return Written(
+            self._name,
+            "counter",
+            self._help,
+            self._starts,
+            numbers,
+            nano=self._nano,
+            labels=self._labels,
+            values=self._places.keys(),  # in the order of their places
+        )
 
 
 class Spend:

@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from acp_proxy.config import Config
 from acp_proxy.config.applied import catalog_of
+from acp_proxy.config.values import Otlp
 from acp_proxy.ledger import LedgerError, Warn, open_ledger
 from acp_proxy.ledger.accounts import live_standings  # noqa: F401  a reader imports it when it is asked for budgets
 from acp_proxy.ledger.budgets import BudgetLedger
@@ -35,6 +36,7 @@ from acp_proxy.serve.views import Views
 
 if TYPE_CHECKING:
     from acp_proxy.notify.notifier import Notifier
+    from acp_proxy.otlp.exporting import Exporting
 
 _PAGE_DEADLINE = 10.0  # seconds
 _SCRAPE_DEADLINE = 8.0  # Prometheus waits for 10
@@ -49,7 +51,7 @@ _Answer = Callable[[Request], Awaitable[Response]]
 class Site:
     """`application` is ASGI without a guard. The ledger is read by a thread for the page, and one for scrapes.
 
-    Raises ConfigError for a `[[notify]]` whose URL cannot be read.
+    Raises ConfigError for a `[[notify]]` whose URL cannot be read, and for an `[otlp]` that cannot be used.
     """
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
@@ -76,10 +78,10 @@ class Site:
         routes = [Route(path, partial(_send_asset, asset)) for path, asset in page_assets().items()]
         routes += [Route(path, self._json(view)) for path, view in data.items()]
         routes += [Route("/metrics", self._metrics), Route("/healthz", self._health), Route("/livez", _alive)]
-        self._notifier = _notifier(config, warn)
+        self._senders = [sender for sender in (_notifier(config, warn), _exporting(config, environ, warn)) if sender]
         self._warn = warn
         self._away = False
-        self.application = Starlette(routes=routes, lifespan=self._notifying)
+        self.application = Starlette(routes=routes, lifespan=self._sending)
         self.application.router.redirect_slashes = False
 
     def open(self) -> None:
@@ -93,18 +95,17 @@ class Site:
         self._page.close(within / 2)
 
     @asynccontextmanager
-    async def _notifying(self, _: Starlette) -> AsyncIterator[None]:
-        """While it serves, the ledger's notices are sent to the channels of `[[notify]]`."""
-        if self._notifier is None:
-            yield
-            return
-        running = asyncio.create_task(self._notifier.run())
+    async def _sending(self, _: Starlette) -> AsyncIterator[None]:
+        """While it serves, notices go to the channels of `[[notify]]`, and telemetry where `[otlp]` says."""
+        running = [asyncio.create_task(sender.run()) for sender in self._senders]
         try:
             yield
         finally:
-            running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
+            for task in running:
+                task.cancel()
+            for task in running:
+                with suppress(asyncio.CancelledError):
+                    await task
 
     async def _health(self, _: Request) -> Response:
         try:
@@ -171,6 +172,14 @@ def _notifier(config: Config, warn: Warn) -> Notifier | None:
     from acp_proxy.notify.notifier import Notifier  # without channels its HTTP client is not imported
 
     return Notifier.of(config, warn)
+
+
+def _exporting(config: Config, environ: Mapping[str, str], warn: Warn) -> Exporting | None:
+    if not any(name.startswith("OTEL_") for name in environ) and config.otlp == Otlp():
+        return None
+    from acp_proxy.otlp.exporting import Exporting  # nor is it without a receiver
+
+    return Exporting.of(config, environ, warn)
 
 
 def _asked(request: Request) -> dict[str, str]:

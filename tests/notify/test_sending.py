@@ -13,7 +13,8 @@ import pytest
 from acp_proxy.config.channels import Format
 from acp_proxy.notify.destinations import destination
 from acp_proxy.notify.formats import body
-from acp_proxy.notify.sending import Sender, _words
+from acp_proxy.notify.posting import words
+from acp_proxy.notify.sending import Sender
 from tests.ledger.rows import NOON
 from tests.notify.house import channel, notice
 from tests.notify.receiver import answer, receiving
@@ -89,15 +90,15 @@ async def test_a_date_without_a_zone_is_not_taken_for_one_of_this_machine() -> N
 
 
 def test_what_the_system_says_of_a_connection_is_told_without_its_number() -> None:
-    assert _words(httpx2.ConnectError("[Errno -2] Name or service not known")) == "Name or service not known"
-    assert _words(httpx2.ConnectError("All connection attempts failed")) == "All connection attempts failed"
-    assert _words(httpx2.ReadError("anything")) == "ReadError"
+    assert words(httpx2.ConnectError("[Errno -2] Name or service not known")) == "Name or service not known"
+    assert words(httpx2.ConnectError("All connection attempts failed")) == "All connection attempts failed"
+    assert words(httpx2.ReadError("anything")) == "ReadError"
     said = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)"
-    assert _words(httpx2.ConnectError(said)) == "certificate verify failed: self-signed certificate"
+    assert words(httpx2.ConnectError(said)) == "certificate verify failed: self-signed certificate"
 
 
 @pytest.mark.parametrize("cause", [socket.gaierror(8, "not known"), ssl.SSLError(1, "not verified")])
 def test_a_number_that_is_none_of_the_systems_is_not_told_as_one_of_its_errors(cause: OSError) -> None:
     error = httpx2.ConnectError(str(cause))
     error.__cause__ = cause
-    assert _words(error) in str(cause)
+    assert words(error) in str(cause)

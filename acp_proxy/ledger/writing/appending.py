@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acp_proxy.ledger import Row
+from acp_proxy.core.entry import IMPORT
+from acp_proxy.ledger import Row, exports
 from acp_proxy.ledger.accounts import balance_updates, holding, overshoot, pending_rows
 from acp_proxy.ledger.accounts.overshoot import Lock
 from acp_proxy.ledger.dialects import Dialect
@@ -48,4 +49,13 @@ class Appending:
         else:
             self.due = pending_rows.note(run, written.rows)
         overshoot.count(run, ended, written.rows, dialect, lock)
+        _note_turns(run, written.rows)
         return set(additions.series)
+
+
+def _note_turns(run: Run, rows: Sequence[Row]) -> None:
+    """For exporters, who have no use for what was done before there were any."""
+    told = [row for row in rows if row.origin.client != IMPORT]
+    for organisation in sorted({row.origin.organisation for row in told}):
+        of_one = [row.entry for row in told if row.origin.organisation == organisation]
+        exports.note(run, organisation, "turn", [entry.id for entry in of_one], max(each.ended_at for each in of_one))

@@ -41,6 +41,7 @@ from tests.ledger.conftest import TABLES
 from tests.ledger.holds import CAP, GONE, account, held, hold
 from tests.ledger.processes import Process
 from tests.ledger.rows import ALICE, NOON, Warnings, line, row
+from tests.ledger.steps import gone_since
 
 OPERATING = (Path(__file__).parents[3] / "docs/operating.md").read_text(encoding="utf-8")
 
@@ -68,7 +69,7 @@ class TestSchema:
         with closing(open_ledger(empty, journals=())) as ledger:
             ledger.append([row(id="a")])
         version = MIGRATIONS.index(ANEW)
-        gone = "DROP TABLE unsummed, plan_window, plan_change, correction, peak; DROP INDEX total_by_bucket"
+        gone = f"{gone_since(version)}; DROP INDEX total_by_bucket"
         before = f"{gone}; UPDATE acp_proxy_schema SET version = {version}"
         postgres.execute(name_of(empty), before)
         with closing(open_ledger(empty, journals=())) as ledger:

@@ -30,6 +30,7 @@ from tests.core.accounts import usd
 from tests.ledger.holds import CAP, GONE, held, hold
 from tests.ledger.postgres.roles import role
 from tests.ledger.rows import ALICE, NOON, Warnings, row
+from tests.ledger.steps import gone_since
 from tests.notify.house import channel, desk, notice
 from tests.notify.receiver import receiving
 
@@ -175,7 +176,7 @@ class TestTimeouts:
     ) -> None:
         monkeypatch.setitem(schema._OWN, STEPS, ("SELECT pg_sleep(1.5)",))
         with closing(PostgresLedger(empty)) as holder:
-            holder._write(lambda run: run("DROP TABLE correction, peak", ()))
+            holder._write(lambda run: run(gone_since(STEPS - 1), ()))
             holder._write(lambda run: run("UPDATE acp_proxy_schema SET version = version - 1", ()))
 
             def locked(run: Run) -> None:

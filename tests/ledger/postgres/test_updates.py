@@ -18,6 +18,7 @@ from harness.postgres import Server, asked, name_of
 from tests.ledger.conftest import ISOLATIONS
 from tests.ledger.postgres.roles import role
 from tests.ledger.rows import row
+from tests.ledger.steps import gone_since
 
 
 @pytest.fixture(params=ISOLATIONS)
@@ -29,7 +30,7 @@ def url(request: pytest.FixtureRequest, postgres: Server, tmp_path: Path) -> str
 def older(url: str) -> PostgresLedger:
     """The ledger as of the version before, and as that version writes to it."""
     ledger = PostgresLedger(url)
-    for sql in ("DROP TABLE correction, peak", "UPDATE acp_proxy_schema SET version = version - 1"):
+    for sql in (gone_since(STEPS - 1), "UPDATE acp_proxy_schema SET version = version - 1"):
         ledger._write(lambda run, sql=sql: run(sql, ()))  # type: ignore[misc]
     ledger._transactions.check = schema.CHECK.replace(f"<= {STEPS}", f"<= {STEPS - 1}")
     return ledger

@@ -135,6 +135,9 @@ class TestFile:
                 "plan_change": 1,
                 "correction": 1,
                 "peak": 1,
+                "exporter": 1,
+                "unexported": 1,
+                "exported": 1,
             }
             indexes = connection.execute("SELECT i.name FROM sqlite_master m, pragma_index_list(m.name) i").fetchall()
             for (index,) in indexes:

@@ -1,0 +1,1 @@
+"""OTLP out of the ledger, read as a collector reads it."""
