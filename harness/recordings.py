@@ -139,7 +139,7 @@ def told_in(recording: Path) -> list[tuple[str, Told]]:
             running[event.session] = [each for each in running[event.session] if each[0] != event.turn.id]
         for each in made:
             # What comes while a second prompt waits may be that one's: some agents take both into one turn.
-            if isinstance(each, ContextChanged) and each.least.total and len(running[each.session]) == 1:
+            if isinstance(each, ContextChanged) and each.lower_bound.total and len(running[each.session]) == 1:
                 running[each.session][0][1].append(each)
     return sorted(turns, key=lambda turn: turn[0])
 

@@ -78,8 +78,8 @@ def test_no_turn_is_said_to_have_used_more_than_it_did(recording: Path) -> None:
             continue
         tokens, nano = real(truth["calls"])
         for each in told:
-            price = PRICES.price(each.state.model, each.least, 0).cost
-            assert each.least.total <= tokens, truth["text"]
+            price = PRICES.price(each.state.model, each.lower_bound, 0).cost
+            assert each.lower_bound.total <= tokens, truth["text"]
             assert price is None or price.nano <= nano, truth["text"]
 
 

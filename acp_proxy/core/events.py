@@ -320,7 +320,7 @@ class ContextChanged(Struct, frozen=True):
     session: str
     state: SessionState
     restored: bool = False  # from the ledger
-    least: Usage = NOTHING  # what the turn that runs has used at least, by what the agent told meanwhile
+    lower_bound: Usage = NOTHING  # of what the turn that runs has used, by what the agent told meanwhile
     done: bool = False  # the agent tells this when all work of the turn is done
     told: ToldSoFar | None = None  # None where the agent tells no tokens in mid-turn
     left: tuple[str, ...] = ()  # models that the turn had before that of `state`

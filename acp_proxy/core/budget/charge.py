@@ -98,19 +98,19 @@ class SoFar(Struct, frozen=True):
 
 
 def charge_so_far(
-    account: Account, told: Mapping[str, int], model: str | None, least: Usage, priced: Priced | None
+    account: Account, told: Mapping[str, int], model: str | None, lower_bound: Usage, priced: Priced | None
 ) -> SoFar:
     """The best figure known in mid-turn: the agent's own cost, else the lowest price of its tokens.
 
-    `told` is that cost in nano-units by currency, of models in the account's scope; `least` what was used at least, and
-    `priced` the price of that for the session's `model`. A configured price wins, as it does when the turn is booked.
+    `told` is that cost in nano-units by currency, of models in the account's scope; `lower_bound` is of what was
+    used, and `priced` its price for the session's `model`. A configured price wins, as it does when the turn is booked.
     Turns are counted when they are held, and never while they run.
     """
     if account.unit == "turns":
         return SoFar(0)
     concerned = account.filter.scope.accepts("model", model)
     if account.unit == "tokens":
-        return SoFar(least.total if concerned else 0, estimated=True)
+        return SoFar(lower_bound.total if concerned else 0, estimated=True)
     price = priced.cost if priced else None
     by_tokens = account.budget.counted({price.currency: price.nano}) if price else 0
     if (cost := account.budget.counted(told)) and not (by_tokens and priced and priced.configured):

@@ -92,16 +92,16 @@ class Stops:
             return ()
         if not running.may_be_stopped:
             return ()
-        least = event.least
+        used = event.lower_bound
         prices = [
-            (model, self._price(model, least, event.at) if least.total else None)
+            (model, self._price(model, used, event.at) if used.total else None)
             for model in (event.state.model, *event.left)
         ]
 
         def so_far(account: Account) -> SoFar:
             """With several models it is unknown which one used the tokens: only the lowest price is a lower bound."""
             told = self._turns.costs.of(event.session, account.filter.scope)
-            charges = [charge_so_far(account, told, model, least, priced) for model, priced in prices]
+            charges = [charge_so_far(account, told, model, used, priced) for model, priced in prices]
             return min(charges, key=lambda charge: charge.amount)
 
         exceeded = running.exceeded(so_far)

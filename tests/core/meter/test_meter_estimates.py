@@ -88,7 +88,7 @@ def test_usage_as_text_is_told_in_mid_turn_when_it_has_moved() -> None:
     turn = story.begin()
     for line in ("1,200 in, 9 out", "1,200 in, 9 out", "3,770 in, 449 out, 1 tools"):
         story.update(turn, {"field_meta": {"openhands.dev/metrics": {"status_line": line}}})
-    assert [change.least.total for change in story.changes] == [1209, 4219]
+    assert [change.lower_bound.total for change in story.changes] == [1209, 4219]
 
 
 def test_box_agent_tells_what_a_turn_has_used_as_the_output_of_a_tool() -> None:
@@ -101,7 +101,7 @@ def test_box_agent_tells_what_a_turn_has_used_as_the_output_of_a_tool() -> None:
     story.update(turn, {}, {"rawOutput": {"type": "other", "tokenUsage": {"promptTokens": 1, "completionTokens": 1}}})
     row = story.end(turn, tool_calls=1)[-1]
     assert (row.usage, row.usage_source) == (Usage(12_000, output=400), "agent")
-    assert [change.least.total for change in story.changes] == [6200, 12_400]
+    assert [change.lower_bound.total for change in story.changes] == [6200, 12_400]
 
 
 def test_zeros_of_box_agent_stand_for_a_provider_that_tells_nothing() -> None:

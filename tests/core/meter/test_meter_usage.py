@@ -220,7 +220,7 @@ def test_an_agent_without_a_name_is_known_by_the_calls_that_it_tells_with_its_co
     story.report(turn, used=6220, size=200_000, meta=codebuddy_call(6220, 202, 5020))
     row = story.end(turn, tool_calls=1)[-1]
     assert (row.usage, row.usage_source, row.detail) == (Usage(2300, 10030, 0, 403), "agent", "")
-    assert story.changes[-1].least == Usage(2300, 10030, 0, 403)
+    assert story.changes[-1].lower_bound == Usage(2300, 10030, 0, 403)
 
 
 def test_a_call_that_is_told_again_in_other_words_counts_once_also_when_its_turn_is_over() -> None:
