@@ -122,12 +122,13 @@ def _budgets(
     config: Config, catalog: Catalog, worker: LedgerWorker, recorder: Recorder, process: str | None, log: Log
 ) -> list[Interceptor]:
     """Without any budget nothing of this is imported, and no prompt waits."""
-    if not config.budgets:
+    if not config.budgets and not config.plan_budgets:
         return []
     from acp_proxy.interceptors.budgets import Budgets, Rules
 
     rules = Rules(
         config.budgets,
+        config.plan_budgets,
         process=process,
         style=config.refusal_style,
         on_unavailable=config.ledger.on_unavailable,
@@ -136,7 +137,18 @@ def _budgets(
         concrete=catalog.concrete,
         price=catalog.price,
     )
-    return [Budgets(rules, worker, recorder, uuid7, warn=partial(log, "warning"))]
+    enforcers: list[Interceptor] = []
+    if config.plan_budgets:
+        from acp_proxy.interceptors.budgets.plan_limits import PlanLimits
+        from acp_proxy.text import plan_budgets as texts
+        from acp_proxy.text.times import system_zone
+
+        zone = system_zone(os.environ)
+        refusal, exceeded = partial(texts.refusal, zone=zone), partial(texts.exceeded, zone=zone)
+        enforcers.append(PlanLimits(rules, worker, recorder, refusal, exceeded, log))
+    if config.budgets:
+        enforcers.append(Budgets(rules, worker, recorder, uuid7, warn=partial(log, "warning")))
+    return enforcers
 
 
 def _plan_warning(state: PlanState, percent: int, now: int) -> str:

@@ -14,13 +14,14 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_proxy.budget import listing
+from acp_proxy.budget import listing, on_plans
 from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.budget.current_user import own_subject
 from acp_proxy.budget.unmatched import names_nobody
 from acp_proxy.config import Config, load, load_to_answer
 from acp_proxy.config.files import expanded, read
 from acp_proxy.core.budget import Account, Per, Standing
+from acp_proxy.core.budget.plan_limits import PlanStanding
 from acp_proxy.core.usage import Usage
 from acp_proxy.core.windows import Bounds
 from acp_proxy.ledger import Query, Tell, open_or_make, open_reader
@@ -28,6 +29,7 @@ from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
 from acp_proxy.system.errors import UsageError
 from acp_proxy.text import table
 from acp_proxy.text.figures import clean
+from acp_proxy.text.plan_budgets import refusal as plan_refusal
 from acp_proxy.text.times import Zone
 
 NO_BUDGETS = "No budget is configured: a [[budget]] with a name, a window and a limit makes one.\n"
@@ -72,23 +74,31 @@ def proposed(options: Mapping[str, str], environ: Mapping[str, str]) -> Config:
 
 
 def _list(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
-    accounts = accounts_of(ledger, config.budgets, own_subject(config, place.cwd), place.now)
+    own = own_subject(config, place.cwd)
+    accounts = accounts_of(ledger, config.budgets, own, place.now)
     standings = ledger.standing(accounts, place.now)
+    plans = on_plans.standings(ledger, config.plan_budgets, own, place.now)
     if arguments.json:
-        return 0, listing.as_json(standings)
+        return 0, listing.as_json(standings, plans)
     if not standings:
-        return 0, NO_BUDGETS
+        return 0, _table_of_plans(plans, place) if plans else NO_BUDGETS
     unmatched = [
         clean(f'Nothing counts in budget "{budget.name}" so far: {why}.')
         for budget, why in names_nobody(config.budgets, ledger, config.identity.organisation)
     ]
-    return 0, _table(standings, place, unmatched)
+    return 0, "\n".join((_table(standings, place, unmatched), *([_table_of_plans(plans, place)] if plans else [])))
 
 
 def _table(standings: Sequence[Standing], place: Place, more: Sequence[str] = ()) -> str:
     if place.width is None:
         return listing.plain(standings, more)
     return listing.coloured(standings, place.width, place.environ, more)
+
+
+def _table_of_plans(found: Sequence[PlanStanding], place: Place) -> str:
+    if place.width is None:
+        return on_plans.plain(found, place.now, place.zone)
+    return on_plans.coloured(found, place.now, place.zone, place.width, place.environ)
 
 
 def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:
@@ -104,13 +114,17 @@ def _check(ledger: BudgetReader, arguments: argparse.Namespace, config: Config, 
     model = catalog.concrete(arguments.model)
     subject = replace(own_subject(config, place.cwd), **given, model=model)
     unpriced = model is not None and catalog.price(model, Usage(input=1, output=1), place.now).cost is None
+    if denied := on_plans.check(ledger, config.plan_budgets, subject, place.now):
+        return check.REFUSED, f"{clean(plan_refusal(denied, place.now, place.zone))}\n"
     answer = check.check(
         ledger, config.budgets, subject, place.now, unpriced=unpriced, table=lambda found: _table(found, place)
     )
     typed = [("model", model)] if model and model == arguments.model else []  # an alias is in no row
     named = (*given.items(), *typed)
     unknown = "".join(f"The ledger has {text}\n" for text in not_known(ledger, config.identity.organisation, named))
-    return answer.status, f"{answer.text}\n{unknown}" if unknown else answer.text
+    plans = on_plans.standings(ledger, config.plan_budgets, subject, place.now) if not answer.status else []
+    more = [_table_of_plans(plans, place)] if plans else []
+    return answer.status, "\n".join((answer.text, *more, *([unknown] if unknown else [])))
 
 
 def _grant(ledger: BudgetLedger, arguments: argparse.Namespace, config: Config, place: Place) -> tuple[int, str]:

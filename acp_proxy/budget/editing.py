@@ -22,7 +22,8 @@ from acp_proxy.setup.showing import diff
 from acp_proxy.system.errors import UsageError
 from acp_proxy.text.figures import clean
 
-_ORDER = ("name", "per", "scope", "window", "timezone", "limit", "mode", "on_exceed")
+_ALL = 100  # percent
+_ORDER = ("name", "per", "scope", "window", "timezone", "limit", "mode", "on_exceed", "on_overage")
 
 
 class Asked(Struct, frozen=True):
@@ -131,7 +132,7 @@ def _table(values: Mapping[str, Any]) -> Table:
     table = tomlkit.table()
     for key in _ORDER:
         if values.get(key) is not None:
-            table.append(key, _item(values[key]))
+            table.append(key, _item(_of_plan(None, values[key]) if key == "limit" else values[key]))
     return table
 
 
@@ -139,7 +140,17 @@ def _set(table: Table, values: Mapping[str, Any]) -> None:
     for key, value in values.items():
         if value is None:
             continue
-        table[key] = _item(value)
+        table[key] = _item(_of_plan(table.get(key), value) if key == "limit" else value)
+
+
+def _of_plan(before: Any, limit: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A limit of a plan with what was not given as it was; of another kind it is as it was given."""
+    if "plan" not in limit:
+        return limit
+    kept = before if isinstance(before, Mapping) else {}
+    plan = limit["plan"] or kept.get("plan")
+    percent = limit["percent"] or kept.get("percent", _ALL)
+    return {"percent": percent} if plan is None else {"plan": str(plan), "percent": int(percent)}
 
 
 def _item(value: Any) -> Any:

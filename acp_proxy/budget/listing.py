@@ -7,8 +7,9 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
-from acp_proxy.budget import amount_text, reset_text, whose, with_unit
+from acp_proxy.budget import amount_text, on_plans, reset_text, whose, with_unit
 from acp_proxy.core.budget import Account, Standing
+from acp_proxy.core.budget.plan_limits import PlanStanding
 from acp_proxy.core.money import amount_text as money_text
 from acp_proxy.core.money import exact_text, summed
 from acp_proxy.report.formats import as_json_text
@@ -31,8 +32,13 @@ def coloured(standings: Sequence[Standing], width: int, environ: Mapping[str, st
     return table.coloured(_columns(standings), notes, lambda room: _bars(standings, room), width, environ)
 
 
-def as_json(standings: Sequence[Standing]) -> str:
-    return as_json_text({"budgets": [described(standing) for standing in standings]})
+def as_json(standings: Sequence[Standing], plans: Sequence[PlanStanding] = ()) -> str:
+    return as_json_text(
+        {
+            "budgets": [described(standing) for standing in standings],
+            "plan_budgets": [on_plans.described(standing) for standing in plans],
+        }
+    )
 
 
 def described(standing: Standing) -> dict[str, object]:

@@ -100,12 +100,12 @@ def budget_values(arguments: argparse.Namespace) -> dict[str, Any]:
     given = vars(arguments)
     if arguments.action not in ("add", "set"):
         return {}
-    values = {name: given[name] for name in ("per", "window", "timezone", "mode", "on_exceed")}
+    values = {name: given[name] for name in ("per", "window", "timezone", "mode", "on_exceed", "on_overage")}
     values["limit"] = _limit(given)
     values["scope"] = dict(map(_scope, given["scope"])) if given["scope"] else None
     if arguments.action == "add" and values["limit"] is None:
-        raise UsageError("budget add: expected a limit: --amount N, --tokens N or --turns N")
-    if arguments.action == "add" and values["window"] is None:
+        raise UsageError("budget add: expected a limit: --amount N, --tokens N, --turns N or --plan WINDOW")
+    if arguments.action == "add" and values["window"] is None and given["plan"] is None:
         raise UsageError("budget add: expected --window, such as day or month")
     if not any(value is not None for value in values.values()):
         raise UsageError("budget set: expected what to change, such as --amount N")
@@ -117,6 +117,8 @@ def _limit(given: Mapping[str, Any]) -> dict[str, Any] | None:
         return {"amount": given["amount"], "currency": given["currency"] or "USD"}
     if given["currency"] is not None:
         raise UsageError("--currency: expected --amount N beside it")
+    if given["plan"] is not None or given["percent"] is not None:
+        return {"plan": given["plan"], "percent": given["percent"]}
     return next(({unit: given[unit]} for unit in ("tokens", "turns") if given[unit] is not None), None)
 
 

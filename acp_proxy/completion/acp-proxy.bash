@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 51bc49f07d2a1aa8
+# Made by scripts/build-completion, of options 014243b87f154bcc
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate add set remove undo)
@@ -18,8 +18,8 @@ _shtab_acp_proxy_budget_check_option_strings=(-h --help --config --ledger --agen
 _shtab_acp_proxy_budget_grant_option_strings=(-h --help --config --ledger --amount --for --reason --for-user --for-team --for-project --for-agent --layer)
 _shtab_acp_proxy_budget_grants_option_strings=(-h --help --config --ledger --json)
 _shtab_acp_proxy_budget_simulate_option_strings=(-h --help --config --ledger --json --since)
-_shtab_acp_proxy_budget_add_option_strings=(-h --help --config --ledger --amount --tokens --turns --currency --window --per --scope --timezone --mode --on-exceed --dry-run)
-_shtab_acp_proxy_budget_set_option_strings=(-h --help --config --ledger --amount --tokens --turns --currency --window --per --scope --timezone --mode --on-exceed --dry-run)
+_shtab_acp_proxy_budget_add_option_strings=(-h --help --config --ledger --amount --tokens --turns --plan --percent --on-overage --currency --window --per --scope --timezone --mode --on-exceed --dry-run)
+_shtab_acp_proxy_budget_set_option_strings=(-h --help --config --ledger --amount --tokens --turns --plan --percent --on-overage --currency --window --per --scope --timezone --mode --on-exceed --dry-run)
 _shtab_acp_proxy_budget_remove_option_strings=(-h --help --config --ledger --dry-run)
 _shtab_acp_proxy_budget_undo_option_strings=(-h --help --config --ledger --dry-run)
 _shtab_acp_proxy_budget_option_strings=(-h --help --config --ledger)
@@ -121,9 +121,11 @@ _shtab_acp_proxy_reconcile_pos_0_choices=(anthropic openai litellm csv)
 _shtab_acp_proxy_reconcile___by_choices=(day model user key)
 _shtab_acp_proxy_session_pos_0_choices=(last)
 _shtab_acp_proxy_budget_grant___layer_choices=(admin user)
+_shtab_acp_proxy_budget_add___on_overage_choices=(allow deny)
 _shtab_acp_proxy_budget_add___per_choices=(user team project agent)
 _shtab_acp_proxy_budget_add___mode_choices=(shadow warn enforce)
 _shtab_acp_proxy_budget_add___on_exceed_choices=(finish_turn deny_next_tool cancel)
+_shtab_acp_proxy_budget_set___on_overage_choices=(allow deny)
 _shtab_acp_proxy_budget_set___per_choices=(user team project agent)
 _shtab_acp_proxy_budget_set___mode_choices=(shadow warn enforce)
 _shtab_acp_proxy_budget_set___on_exceed_choices=(finish_turn deny_next_tool cancel)

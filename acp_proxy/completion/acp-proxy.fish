@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 6baee18400366f8c
+# Made by scripts/build-completion, of options 7265abd45c6777aa
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -47,7 +47,7 @@ function _shtab_acp_proxy_using
 end
 
 set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import config doctor demo completion
-set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --for --for-agent --for-project --for-team --for-user --format --from --host --input --layer --ledger --limit --log --log-level --map --mode --model --on-exceed --output --per --port --project --reason --scope --since --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --user --window
+set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --for --for-agent --for-project --for-team --for-user --format --from --host --input --layer --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --scope --since --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --user --window
 
 complete -c acp-proxy -e
 complete -c acp-proxy -f
@@ -170,6 +170,9 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l ledger -rF -d 't
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l amount -x -d 'the limit as an amount of money'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l tokens -x -d 'the limit in tokens'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l turns -x -d 'the limit in turns'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l plan -x -d 'the limit as a percent of a plan'"'"'s window: five_hour, seven_day …'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l percent -x -d 'of the plan'"'"'s window; by default 100'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l on-overage -xka "allow deny" -d 'of a plan: whether prompts go that are paid beside it'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l currency -x -d 'of the amount; by default USD'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l window -x -d 'turn, session, day, week, month, quarter, total, rolling:24h, or a length such as 5h'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget add' -l per -xka "user team project agent" -d 'one for each user, team, project or agent'
@@ -185,6 +188,9 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l ledger -rF -d 't
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l amount -x -d 'the limit as an amount of money'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l tokens -x -d 'the limit in tokens'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l turns -x -d 'the limit in turns'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l plan -x -d 'the limit as a percent of a plan'"'"'s window: five_hour, seven_day …'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l percent -x -d 'of the plan'"'"'s window; by default 100'
+complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l on-overage -xka "allow deny" -d 'of a plan: whether prompts go that are paid beside it'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l currency -x -d 'of the amount; by default USD'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l window -x -d 'turn, session, day, week, month, quarter, total, rolling:24h, or a length such as 5h'
 complete -c acp-proxy -n '_shtab_acp_proxy_using budget set' -l per -xka "user team project agent" -d 'one for each user, team, project or agent'

@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 4d8644e7e3b70e6a
+# Made by scripts/build-completion, of options fe612d15c4f236ec
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -90,6 +90,9 @@ _shtab_acp_proxy_budget_add_options=(
   "--amount=[the limit as an amount of money]:N:"
   "--tokens=[the limit in tokens]:N:"
   "--turns=[the limit in turns]:N:"
+  "--plan=[the limit as a percent of a plan\'s window\: five_hour, seven_day \…]:WINDOW:"
+  "--percent=[of the plan\'s window\; by default 100]:N:"
+  "--on-overage=[of a plan\: whether prompts go that are paid beside it]:on_overage:(allow deny)"
   "--currency=[of the amount\; by default USD]:CODE:"
   "--window=[turn, session, day, week, month, quarter, total, rolling\:24h, or a length such as 5h]:WINDOW:"
   "--per=[one for each user, team, project or agent]:KEY:(user team project agent)"
@@ -174,6 +177,9 @@ _shtab_acp_proxy_budget_set_options=(
   "--amount=[the limit as an amount of money]:N:"
   "--tokens=[the limit in tokens]:N:"
   "--turns=[the limit in turns]:N:"
+  "--plan=[the limit as a percent of a plan\'s window\: five_hour, seven_day \…]:WINDOW:"
+  "--percent=[of the plan\'s window\; by default 100]:N:"
+  "--on-overage=[of a plan\: whether prompts go that are paid beside it]:on_overage:(allow deny)"
   "--currency=[of the amount\; by default USD]:CODE:"
   "--window=[turn, session, day, week, month, quarter, total, rolling\:24h, or a length such as 5h]:WINDOW:"
   "--per=[one for each user, team, project or agent]:KEY:(user team project agent)"

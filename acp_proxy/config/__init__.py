@@ -33,6 +33,7 @@ from acp_proxy.system.directories import SYNCHRONOUS, default_ledger
 if TYPE_CHECKING:
     from acp_proxy.config.channels import Channel
     from acp_proxy.core.budget import Budget
+    from acp_proxy.core.budget.plan_limits import PlanBudget
 
 __all__ = ["ADMIN_FILE", "AgentCounts", "Config", "ConfigError", "Price", "load", "load_to_answer", "without_files"]
 
@@ -72,6 +73,7 @@ def _settled(
     lower = users | of_environment(environ) | of_flags(options)
     settings = _defaults(environ) | outside_of(final, lower) | final
     _keep_the_lowest_budget(settings, lower, final)
+    budgets, plan_budgets = _budgets(own, admin, settings, final)
     return Config(
         identity=Identity(**_section(settings, "identity")),
         run=Run(**_section(settings, "run")),
@@ -84,13 +86,14 @@ def _settled(
         metrics=Metrics(**_section(settings, "metrics")),
         otlp=_otlp(_section(settings, "otlp"), environ),
         share_titles=settings.get(("share_titles",), False),
-        budgets=_budgets(own, admin, settings, final),
+        budgets=budgets,
         channels=_channels(own, admin, environ),
         refusal_style=settings.get(("refusal", "style"), "message"),
         files=tuple(file.path for file in (own, admin) if file),
         final=frozenset(map(dotted, final)),
         by_file={"admin": final, "user": users},
         overruled=tuple(dotted(key) for key in lower if settings.get(key) != lower[key]),
+        plan_budgets=plan_budgets,
     )
 
 
@@ -139,20 +142,27 @@ def _keep_the_lowest_budget(settings: Settings, lower: Settings, final: Settings
         settings[key] = min(lower[key], final[key])
 
 
-def _budgets(own: TomlFile | None, admin: TomlFile | None, settings: Settings, final: Settings) -> tuple[Budget, ...]:
-    """All that are configured: none replaces another, whatever its name."""
+def _budgets(
+    own: TomlFile | None, admin: TomlFile | None, settings: Settings, final: Settings
+) -> tuple[tuple[Budget, ...], tuple[PlanBudget, ...]]:
+    """All that are configured, and those on plans by themselves: none replaces another, whatever its name."""
     for_this_run = settings.get(("run", "budget"))
     if for_this_run is None and not any(file and "budget" in file.table for file in (own, admin)):
-        return ()
+        return (), ()
     from acp_proxy.config.budgets import budgets_of, flag_budget  # most machines have none
+    from acp_proxy.core.budget import Budget
+    from acp_proxy.core.budget.plan_limits import PlanBudget
 
     admins = budgets_of(admin, "admin") if admin else ()
     unavailable = final.get(("ledger", "on_unavailable"), "local")  # what was left unsaid is not the user's to weaken
-    return (
-        *(replace(each, on_unavailable=each.on_unavailable or unavailable) for each in admins),
-        *(budgets_of(own, "user") if own else ()),
-        *((flag_budget(for_this_run),) if for_this_run is not None else ()),
+    found = (*admins, *(budgets_of(own, "user") if own else ()))
+    counted = (
+        replace(each, on_unavailable=each.on_unavailable or unavailable) if each.layer == "admin" else each
+        for each in found
+        if isinstance(each, Budget)
     )
+    for_run = (flag_budget(for_this_run),) if for_this_run is not None else ()
+    return (*counted, *for_run), tuple(each for each in found if isinstance(each, PlanBudget))
 
 
 def _channels(own: TomlFile | None, admin: TomlFile | None, environ: Mapping[str, str]) -> tuple[Channel, ...]:

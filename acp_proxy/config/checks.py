@@ -28,6 +28,7 @@ _LONGEST_PATH = 4096  # characters; no system takes more
 _LONGEST_NUMBER = 6  # digits of a duration
 _MOST_TOKENS = 10**12
 _MOST_PERCENT = 1000
+_ALL = 100  # percent
 
 
 def text(value: object) -> str:
@@ -193,6 +194,15 @@ def port(value: object) -> int:
     """0 is any that is free."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**16:
         raise ValueError("expected a port from 0 to 65535, such as 9464")
+    return value
+
+
+def percent(value: object) -> int:
+    """Of something that can be used up."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"expected a whole percent such as 80, not {kind_of(value)}")
+    if not 0 < value <= _ALL:
+        raise ValueError(f"expected a percent from 1 to {_ALL}")
     return value
 
 

@@ -23,6 +23,7 @@ from acp_proxy.system.directories import SYNCHRONOUS
 
 if TYPE_CHECKING:
     from acp_proxy.core.budget import Budget
+    from acp_proxy.core.budget.plan_limits import PlanBudget
 
 FORM = 1  # another one where the same file would have another digest
 
@@ -50,6 +51,7 @@ def digest(config: Config, layer: FileLayer) -> str:
     """A missing file has the same digest as an empty one."""
     settings = {key: _meant(key, value) for key, value in config.by_file[layer].items() if _is_judged(key)}
     budgets = {each.name: _of_budget(each) for each in config.budgets if each.layer == layer}
+    budgets |= {each.name: _of_plan_budget(each) for each in config.plan_budgets if each.layer == layer}
     return _digest_of(sorted(settings.items()), budgets)
 
 
@@ -89,6 +91,15 @@ def _of_budget(budget: Budget) -> Mapping[str, Any]:
     said = {each.name: getattr(budget, each.name) for each in fields(budget) if each.name not in ("name", "layer")}
     said["window"] = _Window(budget.window.name, budget.window.hours)
     said["week_start"] = budget.window.week_start
+    return _unusual(budget, said, {"week_start": "monday"})
+
+
+def _of_plan_budget(budget: PlanBudget) -> Mapping[str, Any]:
+    said = {each.name: getattr(budget, each.name) for each in fields(budget) if each.name not in ("name", "layer")}
+    return _unusual(budget, said, {})
+
+
+def _unusual(budget: Budget | PlanBudget, said: dict[str, Any], more: dict[str, Any]) -> Mapping[str, Any]:
     said["scope"] = {dimension: sorted(set(texts)) for dimension, texts in budget.scope.texts.items()}
-    defaults = {each.name: each.default for each in fields(budget)} | {"week_start": "monday"}
+    defaults = {each.name: each.default for each in fields(budget)} | more
     return {name: value for name, value in said.items() if value != defaults[name]}

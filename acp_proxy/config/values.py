@@ -13,6 +13,7 @@ from acp_proxy.config.layers import Settings
 if TYPE_CHECKING:
     from acp_proxy.config.channels import Channel, Secret
     from acp_proxy.core.budget import Budget
+    from acp_proxy.core.budget.plan_limits import PlanBudget
 
 
 class Identity(Struct, frozen=True):
@@ -130,3 +131,4 @@ class Config(Struct, frozen=True):
     final: frozenset[str]  # keys that the administrator set
     by_file: Mapping[Literal["admin", "user"], Settings]  # what each file sets, but for its arrays of tables
     overruled: tuple[str, ...]  # keys that were set, and do not count for what the administrator set
+    plan_budgets: tuple[PlanBudget, ...] = ()  # the administrator's, the user's

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from acp_proxy.core.budget import Account, Layer, Mode, Per, Standing
 from acp_proxy.core.budget.charge import is_presumed
+from acp_proxy.core.budget.plan_limits import PlanStanding
 from acp_proxy.core.entry import Entry, Origin
 from acp_proxy.core.plans import PlanState
 from acp_proxy.core.windows import DAY
@@ -26,7 +27,7 @@ KINDS: tuple[NoticeKind, ...] = (
     "ledger",
     "plan",
 )  # that a channel may want
-Detail = Literal["used_up", "unpriced", "deny_next_tool", "cancel", "away", "back"]
+Detail = Literal["used_up", "unpriced", "overage", "deny_next_tool", "cancel", "away", "back"]
 
 _LONGEST = 200  # characters of a name, which may be anything that an agent reports
 
@@ -74,6 +75,27 @@ def refused(standing: Standing, origin: Origin, model: str | None, at: int, *, u
     detail: Detail = "unpriced" if unpriced else "used_up"
     key = _id("refusal", detail, _window_key(standing.account, at), origin.user, model if unpriced else None)
     return Notice(key, "refusal", at=at, detail=detail, **_of_budget(standing), **_of_origin(origin, model))
+
+
+def refused_by_plan(standing: PlanStanding, origin: Origin, model: str | None, at: int) -> Notice:
+    """A prompt, by a budget on its user's plan; once in each window."""
+    budget = standing.budget
+    detail: Detail = "overage" if standing.reason == "overage" else "used_up"
+    key = _id("refusal", detail, origin.organisation, budget.name, origin.user, standing.agent, standing.until)
+    return Notice(
+        key,
+        "refusal",
+        origin.organisation,
+        at,
+        detail=detail,
+        budget=budget.name,
+        layer=budget.layer,
+        percent=budget.percent,
+        mode=budget.mode,
+        window=budget.window,
+        resets_at=standing.until,
+        **_of_origin(origin, model),
+    )
 
 
 def stopped(

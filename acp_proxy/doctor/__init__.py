@@ -17,6 +17,7 @@ from typing import Literal, TextIO
 
 from msgspec import Struct
 
+from acp_proxy.budget import on_plans
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import ADMIN_FILE, Config, ConfigError, load
 from acp_proxy.config.applied import profiles_of
@@ -24,14 +25,14 @@ from acp_proxy.config.schema import quoted
 from acp_proxy.core.agents.lookup import how_it_counts, profile_of
 from acp_proxy.core.entry import Entry
 from acp_proxy.core.windows import DAY, SECOND
-from acp_proxy.doctor.budgets import budget_troubles, in_words
+from acp_proxy.doctor.budgets import budget_troubles, in_words, plan_troubles
 from acp_proxy.doctor.channels import channel_troubles
 from acp_proxy.doctor.clocks import clock_trouble
 from acp_proxy.doctor.doubled import turns_booked_twice
 from acp_proxy.doctor.interceptors import interceptor_troubles
 from acp_proxy.doctor.machines import machines_that_differ
 from acp_proxy.ledger import LedgerError, LedgerReader, NoLedgerError, Query, open_ledger, open_reader
-from acp_proxy.ledger.budgets import BudgetLedger
+from acp_proxy.ledger.budgets import BudgetLedger, BudgetReader
 from acp_proxy.ledger.journal.recovery import journals_found
 from acp_proxy.ledger.places import foreign_file_system, is_postgres, journal_directories, sqlite_path
 from acp_proxy.text.figures import clean, counted
@@ -206,10 +207,13 @@ def _doubled(config: Config, ledger: LedgerReader, now: int) -> Iterator[Finding
         yield Finding("warn", f"{text}: two acp-proxies in one chain; remove one")
 
 
-def _budgets(config: Config, ledger: LedgerReader) -> Iterator[Finding]:
+def _budgets(config: Config, ledger: BudgetReader) -> Iterator[Finding]:
     for budget, troubles in budget_troubles(config, ledger):
         text = f'budget: "{budget.name}" ({budget.layer}): {in_words(budget)}'
         yield Finding("warn" if troubles else "ok", "; ".join((text, *troubles)))
+    for of_plan, trouble in plan_troubles(config, ledger):
+        text = f'budget: "{of_plan.name}" ({of_plan.layer}): {on_plans.in_words(of_plan)}'
+        yield Finding("warn" if trouble else "ok", f"{text}{trouble and f'; {trouble}'}")
 
 
 def _channels(config: Config, ledger: BudgetLedger, now: int) -> Iterator[Finding]:

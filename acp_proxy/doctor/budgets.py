@@ -11,8 +11,10 @@ from acp_proxy.config.schema import Key, dotted
 from acp_proxy.config.values import Pricing
 from acp_proxy.core.budget import Budget
 from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.budget.plan_limits import PlanBudget
 from acp_proxy.core.money import budget_text, decimal_text
 from acp_proxy.ledger import LedgerReader, Query
+from acp_proxy.ledger.budgets import BudgetReader
 
 _FILES: tuple[Literal["user"], Literal["admin"]] = ("user", "admin")
 _COUNTING = frozenset({"prices", "aliases", "agents", "pricing"})  # what a turn costs, and how it is read
@@ -29,6 +31,20 @@ def budget_troubles(config: Config, ledger: LedgerReader) -> Iterator[tuple[Budg
     for budget in config.budgets:
         without_rows = [text for each, text in unmatched if each is budget]
         yield budget, [*_amounts(budget, currencies), *without_rows, *_ways_around(budget, config)]
+
+
+def plan_troubles(config: Config, ledger: BudgetReader) -> Iterator[tuple[PlanBudget, str]]:
+    """Each budget on a plan with what is not known of its window; empty where it is known."""
+    if not config.plan_budgets:
+        return
+    states = ledger.plans(config.identity.organisation)
+    for budget in config.plan_budgets:
+        told = {state.told.window for state in states if budget.scope.accepts("agent", state.agent)}
+        if budget.window in told:
+            yield budget, ""
+            continue
+        others = f"told were {', '.join(sorted(told))}" if told else "no agent has told of a plan"
+        yield budget, f"how much is used is not known, {others}: it refuses nobody"
 
 
 def in_words(budget: Budget) -> str:

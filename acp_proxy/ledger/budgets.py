@@ -18,6 +18,7 @@ from acp_proxy.ledger import Ledger, LedgerReader, OpenTurn
 
 if TYPE_CHECKING:  # what only names types is not imported by who only reads
     from acp_proxy.core.budget.hold_size import HoldSize
+    from acp_proxy.core.budget.plan_limits import PlanStanding
     from acp_proxy.core.budget.verdict import Decision as Decided
     from acp_proxy.core.budget.verdict import Verdict
     from acp_proxy.core.notice import Notice
@@ -173,6 +174,9 @@ class BudgetLedger(BudgetReader, Ledger, Protocol):
 
     def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:
         """Count decisions made outside of `hold` and `grant`, which count their own."""
+
+    def count_plan_decisions(self, organisation: str, standings: Iterable[PlanStanding]) -> None:
+        """Count what budgets on plans decided about a prompt; their budgets are in `decision_counts`."""
 
     def decision_counts(self, organisation: str) -> list[DecisionCount]:
         """By layer, name and decision."""

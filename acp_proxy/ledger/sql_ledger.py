@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from acp_proxy.core.budget import Account
 from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.budget.plan_limits import PlanStanding
 from acp_proxy.core.budget.verdict import decide
 from acp_proxy.core.entry import Origin, SessionState
 from acp_proxy.core.notice import Notice
@@ -221,6 +222,10 @@ class SqlLedger(SqlReader):
     def count_decisions(self, decided: Iterable[tuple[Account, Decision]]) -> None:
         decisions = list(decided)
         self._write(lambda run: self._insert(run, holding.counting(decisions)))
+
+    def count_plan_decisions(self, organisation: str, standings: Iterable[PlanStanding]) -> None:
+        inserts = holding.counting_of_plans(organisation, standings)
+        self._write(lambda run: self._insert(run, inserts))
 
     def decision_counts(self, organisation: str) -> list[DecisionCount]:
         sql = """

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from acp_proxy.budget.accounts import accounts_of
 from acp_proxy.budget.current_user import own_subject
+from acp_proxy.budget.on_plans import of_everybody
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
 from acp_proxy.core.windows import SECOND
@@ -120,7 +121,8 @@ class Exporter:
         with timed("counts"):
             decisions, overshoots = ledger.decision_counts(organisation), ledger.overshoots(organisation)
             deliveries = ledger.delivery_counts(organisation)
-            plans_now = [state for state in ledger.plans(organisation) if not state.is_over(now)]
+            told = ledger.plans(organisation)
+            plans_now = [state for state in told if not state.is_over(now)]
         with timed("labels"):
             labels = Labels(ledger.tallied.labels(organisation))
         with timed("journals"):
@@ -140,6 +142,8 @@ class Exporter:
             agents=sorted(config.agents),
             team=config.identity.team,
             plans=plans_now,
+            plan_budgets=config.plan_budgets,
+            plan_standings=list(of_everybody(config.plan_budgets, told, now)),
             pending=waiting,
         )
 

@@ -1,6 +1,7 @@
 """Metrics of budgets and of those who are told, as `acp-proxy budget list` has them. Pure.
 
-Of a budget `per` user, team … the one with the least left is shown: where it is, somebody stops first.
+Of a budget `per` user, team … the one with the least left is shown: where it is, somebody stops first. One on a plan
+counts in percent of the plan's window.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from collections.abc import Callable, Iterable, Iterator
 
 from acp_proxy.config.budgets import FLAG
 from acp_proxy.core.budget import Budget, Layer, Standing
+from acp_proxy.core.budget.plan_limits import PlanBudget, PlanStanding, ends_at
 from acp_proxy.core.money import COUNTED, NANO, is_money
+from acp_proxy.core.plans import FULL
 from acp_proxy.ledger.notices import RESULTS
 from acp_proxy.ledger.sums.tallies import OTHER
 from acp_proxy.metrics.exposition import Family, Values
 from acp_proxy.metrics.readings import Readings
 
+_PERCENT = "percent"  # the unit of a budget on a plan
 _DECISIONS = ("allow", "warn", "deny", "cancel", "grant", "shadow_deny", "fail_open", "fail_closed")
 _Names = dict[tuple[Layer, str], str]  # labels by layer and name
 
@@ -29,8 +33,9 @@ _GAUGES: tuple[tuple[str, Callable[[Standing], int], str], ...] = (
 
 def budgets(readings: Readings) -> Iterator[Family]:
     """A budget without a series here has no limit on this machine."""
-    names = _names(readings.budgets)
+    names = _names((*readings.budgets, *readings.plan_budgets))
     least = _with_least_left(readings.standings, names)
+    plans = _fullest(readings.plan_standings, names)
     for what, amount_of, text in _GAUGES:
         yield Family(
             f"acp_proxy_budget_{what}",
@@ -40,16 +45,19 @@ def budgets(readings: Readings) -> Iterator[Family]:
             [
                 ((name, standing.account.unit), _nano(amount_of(standing), standing.account.unit))
                 for name, standing in least.items()
-            ],
+            ]
+            + [((name, _PERCENT), amount) for name, standing in plans.items() for amount in _of_plan(what, standing)],
             nano=True,
         )
     modes = [
         ((name, standing.account.budget.mode, standing.account.budget.window.text), 1)
         for name, standing in least.items()
     ]
+    modes += [((name, standing.budget.mode, standing.budget.window), 1) for name, standing in plans.items()]
     text = "What a budget does where it is spent, and over which time it counts."
     yield Family("acp_proxy_budget_info", "gauge", text, ("budget", "mode", "window"), modes)
     resets = [((name,), end) for name, standing in least.items() if (end := standing.account.resets_at) is not None]
+    resets += [((name,), ends_at(standing.state)) for name, standing in plans.items() if standing.state is not None]
     yield Family(
         "acp_proxy_budget_reset_timestamp_seconds",
         "gauge",
@@ -91,13 +99,31 @@ def _notifications(readings: Readings) -> Family:
     return Family("acp_proxy_notifications_total", "counter", text, ("channel", "result"), counts.items())
 
 
-def _names(budgets: Iterable[Budget]) -> _Names:
+def _names(budgets: Iterable[Budget | PlanBudget]) -> _Names:
     """The name, with the layer where another file has a budget of the same name."""
     found: _Names = {("flag", FLAG): FLAG}
     for budget in budgets:
         taken = any(name == budget.name and layer != budget.layer for layer, name in found)
         found[budget.layer, budget.name] = f"{budget.name} ({budget.layer})" if taken else budget.name
     return found
+
+
+def _fullest(standings: Iterable[PlanStanding], names: _Names) -> dict[str, PlanStanding]:
+    """Of several users the one that is stopped first; nothing is known of the others that are left out."""
+    fullest: dict[str, PlanStanding] = {}
+    for standing in standings:
+        name = names[standing.budget.layer, standing.budget.name]
+        if standing.used is not None and (name not in fullest or standing.used > (fullest[name].used or 0)):
+            fullest[name] = standing
+    return fullest
+
+
+def _of_plan(what: str, standing: PlanStanding) -> Iterator[int]:
+    """In nano-percent of the plan's window; nothing is granted or held of one."""
+    if what == "limit":
+        yield standing.budget.percent * NANO
+    elif what == "spent" and standing.used is not None:
+        yield standing.used * 100 * (NANO // FULL)
 
 
 def _with_least_left(standings: Iterable[Standing], names: _Names) -> dict[str, Standing]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from acp_proxy.core.budget import Budget, Standing
+from acp_proxy.core.budget.plan_limits import PlanBudget, PlanStanding
 from acp_proxy.core.plans import PlanState
 from acp_proxy.ledger.budgets import DecisionCount, Overshoot
 from acp_proxy.ledger.notices import DeliveryCount
@@ -25,6 +26,8 @@ class Readings(Struct, frozen=True):
     active: Mapping[str, int] = field(default_factory=dict)  # sessions by agent
     budgets: Sequence[Budget] = ()
     standings: Sequence[Standing] = ()
+    plan_budgets: Sequence[PlanBudget] = ()
+    plan_standings: Sequence[PlanStanding] = ()  # of each user
     decisions: Sequence[DecisionCount] = ()
     overshoots: Sequence[Overshoot] = ()
     channels: Sequence[str] = ()  # names of those that are configured

@@ -26,6 +26,10 @@ def title(notice: Notice) -> str:
             return f"{notice.percent} % of {_budget(notice)} is used"
         case "refusal", "unpriced":
             return f"Refused for want of a price: {_budget(notice)}"
+        case "refusal", "overage":
+            return f"Refused: {_budget(notice)} allows nothing that is paid beside a plan"
+        case "refusal", _ if notice.spent is None:
+            return f"Refused: {_budget(notice)} is used up"
         case "refusal", _:
             return f"Refused: {_budget(notice)} has too little left"
         case "stop", "cancel":
@@ -50,6 +54,9 @@ def text(notice: Notice) -> str:
         case "refusal", "unpriced":
             why = f"{_model(notice)} has no known price, and this budget allows no such model."
             sentences = [f"A prompt of {_who(notice)} was refused: {why}", _REFUSED_ONCE]
+        case "refusal", _ if notice.spent is None:
+            plan = f"It is for {notice.percent} % of a plan's window ({window_name(notice.window or '')})."
+            sentences = [f"A prompt of {_who(notice)} was refused.", plan, _end(notice), _REFUSED_ONCE]
         case "refusal", _:
             sentences = [f"A prompt of {_who(notice)} was refused.", _figures(notice), _reset(notice), _REFUSED_ONCE]
         case "stop", _:

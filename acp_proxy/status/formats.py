@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from acp_proxy.budget import amount_text, reset_text, with_unit
 from acp_proxy.core.money import NANO, Money
@@ -12,6 +13,9 @@ from acp_proxy.report import Line, turn_line
 from acp_proxy.status.overview import FIELDS, Status
 from acp_proxy.text.figures import clean, cost_text, tokens_text
 from acp_proxy.text.times import rfc3339
+
+if TYPE_CHECKING:
+    from acp_proxy.core.budget.plan_limits import PlanStanding
 
 UNKNOWN = "-"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz_"
@@ -45,6 +49,7 @@ def as_line(status: Status) -> str:
         parts.append(f"last turn {values['last']}")
     if values["plan"] != UNKNOWN:
         parts.append(values["plan"])
+    parts += _of_plan_budgets(status.plan_standings)
     return " · ".join(parts) + "\n"
 
 
@@ -57,6 +62,7 @@ def as_text(status: Status, form: str) -> str:
 
 def as_json(status: Status) -> str:
     from acp_proxy.budget.listing import described
+    from acp_proxy.budget.on_plans import described as described_standing
     from acp_proxy.report.formats import as_json_text, figures
     from acp_proxy.report.formats import described as described_line
     from acp_proxy.report.plans import described as described_plan
@@ -72,6 +78,7 @@ def as_json(status: Status) -> str:
             "month": figures(status.month),
             "budgets": [described(standing) for standing in status.standings],
             "plans": [described_plan(state, status.at) for state in status.plans],
+            "plan_budgets": [described_standing(standing) for standing in status.plan_standings],
             "last_turn": described_line(turn_line(last)) if last else None,
         }
     )
@@ -124,6 +131,16 @@ def _plans(status: Status) -> str:
         for state in recent
     )
     return " · ".join(each) or UNKNOWN
+
+
+def _of_plan_budgets(standings: Sequence[PlanStanding]) -> Iterator[str]:
+    """What refuses a prompt, and what cannot because it is not known how much is used."""
+    for standing in standings:
+        name = clean(standing.budget.name)
+        if standing.decision == "deny":
+            yield f"{name} refuses prompts"
+        elif standing.used is None and standing.reason is None:
+            yield f"{name} refuses nobody: its window is not known"
 
 
 def _of_turn(row: Row) -> dict[str, str]:

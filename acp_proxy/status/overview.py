@@ -21,6 +21,7 @@ from acp_proxy.report import Line, line_of, sums_of_all
 from acp_proxy.text.times import Zone, begin_of, day_after, zone_info
 
 if TYPE_CHECKING:
+    from acp_proxy.core.budget.plan_limits import PlanStanding
     from acp_proxy.ledger.budgets import BudgetReader
 
 FIELDS: Mapping[str, str] = {
@@ -62,6 +63,7 @@ class Status(Struct, frozen=True):
     standings: tuple[Standing, ...]
     last: Row | None
     plans: tuple[PlanState, ...] = ()
+    plan_standings: tuple[PlanStanding, ...] = ()  # of budgets on them
 
     @property
     def tightest(self) -> Standing | None:
@@ -90,7 +92,16 @@ def status(ledger: BudgetReader, config: Config, own: Subject, zone: Zone, now: 
         tuple(sorted(standings, key=_fullness)),
         ledger.recent.last_turn(own.organisation, own.user),
         tuple(ledger.plans(own.organisation, own.user)),
+        _on_plans(ledger, config, own, now),
     )
+
+
+def _on_plans(ledger: BudgetReader, config: Config, own: Subject, now: int) -> tuple[PlanStanding, ...]:
+    if not config.plan_budgets:
+        return ()
+    from acp_proxy.budget import on_plans  # few have any
+
+    return tuple(on_plans.standings(ledger, config.plan_budgets, own, now))
 
 
 def _accounts(ledger: BudgetReader, config: Config, own: Subject, now: int) -> list[Account]:

@@ -14,6 +14,7 @@ from acp_proxy.config.budgets import budgets_of
 from acp_proxy.config.checks import amount
 from acp_proxy.config.files import ConfigError, read
 from acp_proxy.core.budget import Budget, Limit
+from acp_proxy.core.budget.plan_limits import PlanBudget
 from acp_proxy.core.money import Money
 from acp_proxy.core.scope import Scope
 from acp_proxy.core.windows import Window
@@ -37,10 +38,15 @@ hold = "0.25"
 """
 
 
-def budgets(path: Path, text: str) -> tuple[Budget, ...]:
+def all_of(path: Path, text: str) -> tuple[Budget | PlanBudget, ...]:
     file = path / "config.toml"
     file.write_text(text, encoding="utf-8")
     return budgets_of(read(file), "user")
+
+
+def budgets(path: Path, text: str) -> tuple[Budget, ...]:
+    """Those that count what is spent."""
+    return tuple(budget for budget in all_of(path, text) if isinstance(budget, Budget))
 
 
 def test_only_name_window_and_limit_are_required(tmp_path: Path) -> None:
@@ -200,7 +206,10 @@ def test_what_is_counted_has_no_rates(tmp_path: Path) -> None:
 
 
 _AMOUNT = 'expected an amount from 0, such as "30" or "0.50"'
-_LIMIT = 'expected { amount = "30", currency = "USD" }, { tokens = 2_000_000 } or { turns = 200 }'
+_LIMIT = (
+    'expected { amount = "30", currency = "USD" }, { tokens = 2_000_000 }, { turns = 200 } or '
+    '{ plan = "five_hour", percent = 80 }'
+)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +250,10 @@ _LIMIT = 'expected { amount = "30", currency = "USD" }, { tokens = 2_000_000 } o
         ("{ tokens = -1 }", "budget.limit.tokens: expected a whole number from 0"),
         ("{ turns = 1.5 }", "budget.limit.turns: expected a whole number such as 200, not a number"),
         ("{ turns = true }", "budget.limit.turns: expected a whole number such as 200, not true or false"),
-        ("{ cents = 5 }", "budget.limit.cents: unknown key; [budget.limit] has amount, currency, tokens and turns"),
+        (
+            "{ dollars = 5 }",
+            "budget.limit.dollars: unknown key; [budget.limit] has amount, currency, tokens, turns, plan and percent",
+        ),
     ],
 )
 def test_a_limit_that_is_none_gets_one_line(tmp_path: Path, limit: str, expected: str) -> None:
@@ -406,3 +418,50 @@ def test_the_example_for_teams_is_valid() -> None:
 @given(st.from_regex(r"([0-9]{1,6}|(?=\.[0-9]))(\.[0-9]{0,12})?", fullmatch=True))
 def test_an_amount_is_its_decimal_to_the_nano_unit(text: str) -> None:
     assert amount(text) == Money.of(text, "USD").nano
+
+
+ON_A_PLAN = '[[budget]]\nname = "a"\nlimit = { plan = "five_hour", percent = 80 }\n'
+
+
+def test_a_budget_on_a_plan_has_no_window_of_its_own(tmp_path: Path) -> None:
+    assert all_of(tmp_path, ON_A_PLAN) == (PlanBudget("a", "user", "five_hour", 80),)
+    every = f'{ON_A_PLAN}scope = {{ agent = "claude*" }}\nmode = "warn"\non_overage = "deny"\n'
+    assert all_of(tmp_path, every) == (
+        PlanBudget("a", "user", "five_hour", 80, Scope(agent=("claude*",)), "warn", "deny"),
+    )
+
+
+def test_budgets_on_plans_are_by_themselves_and_their_names_are_not(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    other = NEEDED.replace('"a"', '"b"')
+    file.write_text(f"[[budget]]\n{other}\n{ON_A_PLAN}")
+    config = load({"config": str(file)}, {"HOME": str(tmp_path)}, admin_file=file)
+    assert [(each.name, each.layer) for each in config.budgets] == [("b", "admin"), ("b", "user")]
+    assert [(each.name, each.layer) for each in config.plan_budgets] == [("a", "admin"), ("a", "user")]
+    with pytest.raises(ConfigError, match='"a" is the name of another budget of this file'):
+        all_of(tmp_path, f"[[budget]]\n{NEEDED}\n{ON_A_PLAN}")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (ON_A_PLAN.replace("80", "0"), "3: budget.limit.percent: expected a percent from 1 to 100"),
+        (ON_A_PLAN.replace("80", "101"), "3: budget.limit.percent: expected a percent from 1 to 100"),
+        (ON_A_PLAN.replace("80", '"80"'), "3: budget.limit.percent: expected a whole percent such as 80, not text"),
+        (ON_A_PLAN.replace(", percent = 80", ""), f"3: budget.limit: {_LIMIT}"),
+        (ON_A_PLAN.replace('plan = "five_hour", ', ""), f"3: budget.limit: {_LIMIT}"),
+        (ON_A_PLAN.replace("percent = 80", "percent = 80, turns = 5"), f"3: budget.limit: {_LIMIT}"),
+        (
+            f'{ON_A_PLAN}window = "day"\n',
+            "4: budget.window: expected none: a limit of a plan has scope, mode and on_overage beside it",
+        ),
+        (
+            f'[[budget]]\n{NEEDED}on_overage = "deny"\n',
+            '5: budget.on_overage: expected a limit of a plan beside it, such as { plan = "five_hour", percent = 80 }',
+        ),
+    ],
+)
+def test_a_budget_on_a_plan_that_is_wrong_gets_one_line(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        all_of(tmp_path, text)
+    assert str(caught.value) == f"{tmp_path}/config.toml:{expected}"

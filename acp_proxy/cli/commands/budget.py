@@ -13,6 +13,7 @@ from acp_proxy.cli.arguments import add_action, add_common, add_since, text, tok
 from acp_proxy.config import load
 from acp_proxy.config.checks import WINDOWS
 from acp_proxy.core.budget import Mode, OnExceed, Per
+from acp_proxy.core.budget.plan_limits import OnOverage
 
 NAME = "budget"
 SAYS = "budgets: what is left, and how to allow more for a while"
@@ -84,6 +85,11 @@ def _add_budget_values(action: argparse.ArgumentParser) -> None:
     limit.add_argument("--amount", metavar="N", help="the limit as an amount of money")
     limit.add_argument("--tokens", metavar="N", type=tokens, help="the limit in tokens")
     limit.add_argument("--turns", metavar="N", type=tokens, help="the limit in turns")
+    window = "the limit as a percent of a plan's window: five_hour, seven_day …"
+    limit.add_argument("--plan", metavar="WINDOW", type=text, help=window)
+    action.add_argument("--percent", metavar="N", type=tokens, help="of the plan's window; by default 100")
+    overage = "of a plan: whether prompts go that are paid beside it"
+    action.add_argument("--on-overage", choices=get_args(OnOverage), help=overage)
     action.add_argument("--currency", metavar="CODE", type=text, help="of the amount; by default USD")
     action.add_argument("--window", metavar="WINDOW", type=text, help=f"{', '.join(WINDOWS)}, or a length such as 5h")
     action.add_argument("--per", metavar="KEY", choices=get_args(Per), help="one for each user, team, project or agent")
@@ -102,7 +108,9 @@ def _budget_edited(asked: argparse.Namespace) -> str:
 
     common = options.common(asked)
     path = expanded(common["config"], os.environ) if "config" in common else user_file(os.environ)
-    admins = [budget.name for budget in load({}, os.environ).budgets if budget.layer == "admin"]
+    config = load({}, os.environ)
+    admins = [budget.name for budget in config.budgets if budget.layer == "admin"]
+    admins += [budget.name for budget in config.plan_budgets if budget.layer == "admin"]
     given = vars(asked)
     wanted = editing.Asked(asked.action, given.get("name"), options.budget_values(asked), asked.dry_run)
     colours = options.width() is not None and not os.environ.get("NO_COLOR")

@@ -100,7 +100,7 @@ def reset_text(account: Account, now: int, zone: tzinfo) -> str:
     at = f"on {end:%Y-%m-%d} at {end:%H:%M} {account.budget.zone}"
     if _is_over(account, now):  # a turn that began before goes on
         return f"It was reset {at}."
-    return f"It resets {at}, in {_duration(account.resets_at - now)}."
+    return f"It resets {at}, in {duration_text(account.resets_at - now)}."
 
 
 def _is_over(account: Account, now: int) -> bool:
@@ -140,7 +140,7 @@ def _how_to_get_more(standing: Standing) -> str:
     account = standing.account
     if account.budget.layer == "flag":
         return "To go on, start the agent with a larger --budget."
-    which = f"{_quoted(account.budget.name)}{_for_whom(account)}"
+    which = f"{quoted(account.budget.name)}{_for_whom(account)}"
     command = f'acp-proxy budget grant {which} --amount {_grant(standing)} --for 2h --reason "…"'
     return f"To go on now, run `{command}` and send the prompt again."
 
@@ -148,7 +148,7 @@ def _how_to_get_more(standing: Standing) -> str:
 def _for_whom(account: Account) -> str:
     """The command knows the user who types it; the agent's name and project must be options."""
     per = account.budget.per
-    return f" --for-{per}={_quoted(account.value)}" if account.value and per not in (None, "user") else ""
+    return f" --for-{per}={quoted(account.value)}" if account.value and per not in (None, "user") else ""
 
 
 def _grant(standing: Standing) -> str:
@@ -160,14 +160,14 @@ def _grant(standing: Standing) -> str:
     return exact_text(amount, budget.limit.unit)
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """As a shell takes it for one word."""
     if re.fullmatch(r"\w[\w@%+=:,./-]*", name, re.ASCII):
         return name
     return "'" + name.replace("'", "'\"'\"'") + "'"
 
 
-def _duration(nanoseconds: int) -> str:
+def duration_text(nanoseconds: int) -> str:
     """The two largest parts, rounded up to a minute: `3 d 4 h`, `5 h 12 min`, `1 min`."""
     minutes = max(1, -(-nanoseconds // (60 * SECOND)))
     days, hours, rest = minutes // 1440, minutes // 60 % 24, minutes % 60

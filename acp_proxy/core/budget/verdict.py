@@ -16,7 +16,7 @@ from acp_proxy.core.budget.hold_size import HoldSize
 Decision = Literal["allow", "warn", "deny", "shadow_deny"]
 MidTurn = Literal["nothing", "deny_next_tool", "cancel"]
 
-_WHEN_EXHAUSTED: dict[str, Decision] = {"enforce": "deny", "warn": "warn", "shadow": "shadow_deny"}
+WHEN_EXHAUSTED: dict[str, Decision] = {"enforce": "deny", "warn": "warn", "shadow": "shadow_deny"}
 
 
 class Verdict(Struct, frozen=True):
@@ -49,7 +49,7 @@ def decide(standings: Sequence[Standing], sizes: Sequence[HoldSize], *, unpriced
         amount = size.within(standing.left)
         decision: Decision = "allow"
         if amount is None or (unpriced and denies_unpriced(account)):
-            decision = _WHEN_EXHAUSTED[account.budget.mode]
+            decision = WHEN_EXHAUSTED[account.budget.mode]
         if amount is not None:
             holds.append((account, amount))
         if decision == "deny":

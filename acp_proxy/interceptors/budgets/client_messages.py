@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from acp_proxy.core import acp
-from acp_proxy.core.budget import Account
 from acp_proxy.core.effects import Send
 from acp_proxy.core.events import Initialized, Side
 from acp_proxy.core.jsonrpc import Request
@@ -19,7 +18,10 @@ _INTERNAL_ERROR = -32603  # with data of exactly {"details": …} Zed shows only
 
 
 class ClientMessages:
-    """The messages of one connection. `style` is the form of refusals in version 1; version 2 has only the error."""
+    """The messages of one connection, each about a budget by its name.
+
+    `style` is the form of refusals in version 1; version 2 has only the error.
+    """
 
     def __init__(self, style: Literal["message", "error"]) -> None:
         self._style = style
@@ -30,11 +32,11 @@ class ClientMessages:
         self._version = initialized.protocol_version
         self._notices = initialized.client_notices
 
-    def refuse(self, session: str, account: Account, text: str) -> Refusal:
+    def refuse(self, session: str, budget: str, text: str) -> Refusal:
         if self._style == "error" or self._version >= 2:
             return Refusal(error={"code": _INTERNAL_ERROR, "message": text, "data": {"details": text}})
         return Refusal(
-            result={"stopReason": acp.ENDED, "_meta": {"acp-proxy": {"budget": account.budget.name}}},
+            result={"stopReason": acp.ENDED, "_meta": {"acp-proxy": {"budget": budget}}},
             effects=(Send(Side.CLIENT, acp.message_line(session, text)),),
         )
 
@@ -51,10 +53,10 @@ class ClientMessages:
             return Refusal(result={"outcome": "promptRequired", "reason": "noRunningTurn"})
         return Refusal(error={"code": _INTERNAL_ERROR, "message": _NO_TURN, "data": {"details": _NO_TURN}})
 
-    def say(self, session: str, account: Account, text: str, *, first: bool = False) -> Send:
+    def say(self, session: str, budget: str, text: str, *, first: bool = False) -> Send:
         """A warning; `first`: before anything of the agent's in this turn."""
         if self._notices:
-            line = acp.notice_line(session, "warning", f'Budget "{account.budget.name}"', text)
+            line = acp.notice_line(session, "warning", f'Budget "{budget}"', text)
         else:
             line = acp.message_line(session, f"{text}\n\n" if first else f"\n\n{text}\n\n")
         return Send(Side.CLIENT, line)

@@ -70,7 +70,7 @@ class PromptAdmission:
     def _refused(self, session: str, binding: Standing, unpriced_model: str | None) -> Refusal:
         zone = zone_info(binding.account.budget.zone)
         text = refusal_text(binding, self._clock(), zone, unpriced_model=unpriced_model)
-        return self._messages.refuse(session, binding.account, text)
+        return self._messages.refuse(session, binding.account.budget.name, text)
 
     def _without_ledger(self, running: Running, unpriced: str | None) -> Refusal | Admitted:
         """What `on_unavailable` says: send, refuse, or send within what this process holds already.
@@ -93,7 +93,7 @@ class PromptAdmission:
             elif left is None:
                 self._writes.count([account], "fail_closed")
                 return self._messages.refuse(
-                    running.session, account, unreachable_text(account, leased=policy == "local")
+                    running.session, account.budget.name, unreachable_text(account, leased=policy == "local")
                 )
             else:
                 running.leased[account.key] = left
@@ -105,7 +105,7 @@ class PromptAdmission:
         for account in opened:
             if account.key not in self._unchecked:
                 self._unchecked.add(account.key)
-                yield self._messages.say(session, account, unchecked_text(account), first=True)
+                yield self._messages.say(session, account.budget.name, unchecked_text(account), first=True)
 
     def _hold(self, running: Running, held: Held) -> None:
         """The ledger's answer, which may arrive after the prompt was sent without it."""

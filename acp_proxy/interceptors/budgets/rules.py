@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_proxy.core.budget import Budget, OnUnavailable
+from acp_proxy.core.budget.plan_limits import PlanBudget
 from acp_proxy.core.pricing import Priced
 from acp_proxy.core.usage import Usage
 
@@ -16,6 +17,7 @@ class Rules(Struct, frozen=True):
     """`concrete` gives the model that a name stands for, None where that is not known."""
 
     budgets: tuple[Budget, ...]
+    of_plans: tuple[PlanBudget, ...] = ()
     process: str | None = None  # names this run, where a budget is given as its flag
     style: Literal["message", "error"] = "message"
     on_unavailable: OnUnavailable = "local"

@@ -124,7 +124,7 @@ class Stops:
         text = stop_text(exceeded.standing, now, zone, cancelled=cancel, estimated=exceeded.estimated)
         how: Literal["cancel", "deny_next_tool"] = "cancel" if cancel else "deny_next_tool"
         self._note(stopped(exceeded.standing, running.origin, running.model, now, how))
-        said = self._messages.say(session, account, text)
+        said = self._messages.say(session, account.budget.name, text)
         if not cancel:
             return [DenyPermissions(session, tell=said.line)]
         self._count([account], "cancel")

@@ -69,7 +69,7 @@ class Warnings:
                 yield self._warning(session, standing, max(ours), first=True)
             text = _uncounted(standing)
             if text and self._claimed(standing, _UNCOUNTED):
-                yield self._messages.say(session, standing.account, text, first=True)
+                yield self._messages.say(session, standing.account.budget.name, text, first=True)
 
     def foresee(self, spends: Iterable[tuple[Standing, int]]) -> None:
         """In mid-turn: claim crossed thresholds, so that the answer is known when the turn ends."""
@@ -105,7 +105,7 @@ class Warnings:
                 self._claims[key] = "done"
                 read = entry.stop_reason not in LOST
                 self._worker.do(partial(self._told, account, running.origin.user, text, read))
-                yield self._messages.say(running.session, account, text)
+                yield self._messages.say(running.session, account.budget.name, text)
 
     def _told(self, account: Account, user: str, text: str, read: bool, ledger: BudgetLedger) -> None:
         self._log(account, text)
@@ -150,7 +150,7 @@ class Warnings:
     def _warning(self, session: str, standing: Standing, percent: int, *, first: bool = False) -> Send:
         zone = zone_info(standing.account.budget.zone)
         text = warning_text(standing, percent, self._clock(), zone)
-        return self._messages.say(session, standing.account, text, first=first)
+        return self._messages.say(session, standing.account.budget.name, text, first=first)
 
 
 def _uncounted(standing: Standing, *, silent: bool = False) -> str | None:

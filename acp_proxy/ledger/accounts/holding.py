@@ -13,6 +13,7 @@ from msgspec import Struct
 from acp_proxy.core.budget import Account, Budget, Standing, counted
 from acp_proxy.core.budget.charge import PRESUMED, is_lost, is_presumed
 from acp_proxy.core.budget.hold_size import HoldSize
+from acp_proxy.core.budget.plan_limits import PlanStanding
 from acp_proxy.core.budget.verdict import Verdict, decide, denies_unpriced
 from acp_proxy.core.entry import Entry, UsageLine
 from acp_proxy.core.money import NANO, Money, summed
@@ -84,10 +85,19 @@ class Taking:
 
 
 def counting(decided: Iterable[tuple[Account, Decision]]) -> list[Insert]:
+    return _counting(
+        (organisation_of(account), account.budget.layer, account.budget.name, account.value or "", decision)
+        for account, decision in decided
+    )
+
+
+def counting_of_plans(organisation: str, standings: Iterable[PlanStanding]) -> list[Insert]:
+    return _counting((organisation, each.budget.layer, each.budget.name, "", each.decision) for each in standings)
+
+
+def _counting(decided: Iterable[tuple[str, ...]]) -> list[Insert]:
     counts: dict[tuple[str, ...], int] = {}
-    for account, decision in decided:
-        budget = account.budget
-        key = (organisation_of(account), budget.layer, budget.name, account.value or "", decision)
+    for key in decided:
         counts[key] = counts.get(key, 0) + 1
     return [("decision", [(*key, counts[key]) for key in sorted(counts)], _COUNT)]
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,15 @@ from acp_proxy.core.money import Money
 from acp_proxy.core.windows import Window
 from acp_proxy.dispatch.accounting import Later
 from acp_proxy.interceptors.budgets import Budgets, Rules
+from acp_proxy.interceptors.budgets.plan_limits import PlanLimits
+from acp_proxy.interceptors.plans import Plans
 from acp_proxy.interceptors.recorder import Recorder
 from acp_proxy.ledger import Query, Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger, Grant
 from acp_proxy.ledger.worker import LedgerWorker
 from acp_proxy.system.ids import uuid7
-from acp_proxy.text.times import zone_info
+from acp_proxy.text.plan_budgets import exceeded, refusal
+from acp_proxy.text.times import UTC_ZONE, zone_info
 from tests.ends import SESSION, Ends, answer, prompt, request
 from tests.ledger.rows import NOON, Warnings
 
@@ -82,6 +85,7 @@ class House:
 
     def __post_init__(self) -> None:
         self.warnings = Warnings()
+        self.logged: list[tuple[str, str, dict[str, Any]]] = []  # of budgets on plans
         self.environ = {"HOME": str(self.root)}
         self.worker = LedgerWorker.at(
             self.url, self.environ, self.warnings, self.at_first, clock=lambda: self.clock.now
@@ -103,8 +107,11 @@ class House:
         self.enforcer = Budgets(
             rules, self.worker, self.recorder, uuid7, clock=self.clock, beat=self.beat, warn=self.warnings
         )
+        texts = partial(refusal, zone=UTC_ZONE), partial(exceeded, zone=UTC_ZONE)
+        of_plans = PlanLimits(rules, self.worker, self.recorder, *texts, self.log, clock=self.clock)
+        kept = Plans(self.worker, self.recorder.origin_of, lambda *_: "", clock=self.clock)
         self.ends = Ends(
-            [self.recorder, self.enforcer],
+            [self.recorder, *((of_plans,) if rules.of_plans else ()), self.enforcer, kept],
             clock=self.clock,
             later=self.later,
             aliases=self.aliases,
@@ -114,6 +121,9 @@ class House:
     @property
     def url(self) -> str:
         return f"sqlite:///{self.root}/ledger.db"
+
+    def log(self, level: str, event: str, **fields: Any) -> None:
+        self.logged.append((level, event, fields))
 
     def open(self, model: str = "claude-sonnet-5", agent: str | None = None) -> None:
         ends = self.ends
