@@ -35,6 +35,36 @@ class UsageLine(Struct, frozen=True):
     price_row: str | None = None  # the catalog row that priced it, e.g. "anthropic/claude-opus-5-5"
 
 
+class ToolCall(Struct, frozen=True, array_like=True):
+    """One call of a tool, as updates tell of it: no name, no argument. Times are milliseconds; None is unknown."""
+
+    kind: str  # one of `TOOL_KINDS`
+    started: int  # after the turn's start
+    took: int | None = None
+    outcome: Literal["completed", "failed"] | None = None
+
+
+class ToolSum(Struct, frozen=True, array_like=True):
+    """All calls of one kind in a turn, also those that are not kept one by one. `took` is milliseconds."""
+
+    kind: str
+    count: int
+    failed: int
+    took: int
+
+
+class Work(Struct, frozen=True):
+    """What is known of a turn beside its usage. `parent` are the ids of an editor's span: 32 hex digits, "-", 16."""
+
+    parent: str | None = None
+    calls: tuple[ToolCall, ...] = ()  # the first `MOST_CALLS`
+    sums: tuple[ToolSum, ...] = ()
+
+
+TOOL_KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
+MOST_CALLS = 64
+
+
 class Entry(Struct, frozen=True):
     """One row. Times are Unix time in nanoseconds; `id` is a UUIDv7 made when the turn was admitted."""
 
@@ -51,6 +81,7 @@ class Entry(Struct, frozen=True):
     message_id: str | None = None
     context_used: int | None = None  # tokens
     context_size: int | None = None
+    work: Work | None = None  # read back by `Exports.work` alone
 
     @property
     def usage(self) -> Usage:

@@ -12,11 +12,13 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from acp_proxy.core.entry import Work
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger.statements import Read, Run, Write, insert
 from acp_proxy.ledger.sums.buckets import WHOLE
+from acp_proxy.ledger.turn_work import read_work
 
-Kind = Literal["turn", "notice", "grant", "plan"]
+Kind = Literal["turn", "crash", "notice", "grant", "plan"]
 
 GONE_AFTER = 7 * DAY  # without a sign of an exporter nothing more is noted for it
 KEPT_FOR = 7 * DAY  # what no receiver has taken by then is given up
@@ -137,6 +139,18 @@ class Exports:
             insert(run, "exported", [(organisation, name, *state) for state in (states or {}).items()], _KEEP)
 
         self._write(work)
+
+    def drop(self, organisation: str, name: str, kinds: Sequence[Kind]) -> None:
+        """Nobody wants these."""
+        if self.due(organisation, name, kinds, 1):
+            sql = (
+                f"DELETE FROM unexported WHERE org_id = ? AND exporter = ? AND kind IN ({', '.join('?' * len(kinds))})"
+            )
+            self._write(lambda run: run(sql, (organisation, name, *kinds)))
+
+    def work(self, organisation: str, turns: Sequence[str]) -> dict[str, Work]:
+        """What is known of these turns beside their rows, by turn."""
+        return read_work(self._read, organisation, turns)
 
     def state(self, organisation: str, name: str, what: str) -> str | None:
         sql = "SELECT state FROM exported WHERE org_id = ? AND exporter = ? AND what = ?"

@@ -126,6 +126,12 @@ class Outbox:
         kept = list(notices)
         self._write(lambda run: note(run, kept))
 
+    def noted(self, organisation: str, ids: Sequence[str]) -> list[Notice]:
+        """Those with these ids that this version knows, in no order."""
+        sql = f"SELECT content FROM notice WHERE org_id = ? AND id IN ({', '.join('?' * len(ids))})"
+        found = map(_notice, (content for (content,) in self._read(sql, (organisation, *ids)))) if ids else ()
+        return [notice for notice in found if notice is not None]
+
     def claim(self, wanted: Subscription, now: int, until: int) -> Claimed | None:
         """The notice that is due first, for this caller alone until then; None when there is none.
 

@@ -12,20 +12,21 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
 from acp_proxy.config.applied import catalog_of
-from acp_proxy.ledger import LedgerError, Warn, open_ledger
+from acp_proxy.ledger import Warn, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.in_thread import InThread
 from acp_proxy.metrics import Exporter
-from acp_proxy.otlp.outgoing import Batch, Outgoing
-from acp_proxy.otlp.sending import Outcome, Poster
-from acp_proxy.otlp.settings import OtlpSettings, settings_of
+from acp_proxy.otlp.outgoing import Outgoing
+from acp_proxy.otlp.sending import Poster
+from acp_proxy.otlp.settings import OtlpSettings, Signal, settings_of
+from acp_proxy.otlp.stream import SELDOM, Make, Stream
 
 _PATIENCE = 2.0  # seconds that one statement waits for writers
 _DEADLINE = 30.0  # seconds that one question to the ledger may take
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds
-_SELDOM = 60.0  # seconds between two tries of what somebody has to mend first
+_ROUND = 5.0  # seconds between two looks for what has happened
 
 
 class Exporting:
@@ -35,7 +36,8 @@ class Exporting:
         self,
         settings: OtlpSettings,
         exporter: Exporter,
-        organisation: str,
+        config: Config,
+        catalog: Catalog,
         open: Callable[[], BudgetLedger],
         warn: Warn,
         *,
@@ -43,10 +45,20 @@ class Exporting:
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._warn = warn
-        self._outgoing = Outgoing(exporter, settings, organisation, clock)
+        self._outgoing = outgoing = Outgoing(exporter, settings, config, catalog, clock)
         self._books = InThread(open, deadline=_DEADLINE, name="acp-proxy otlp", rest=0)
+        make: dict[Signal, Make] = {"metrics": outgoing.metrics, "traces": outgoing.traces, "logs": outgoing.logs}
         self.streams = [
-            Stream(Poster(target, clock), settings.interval, self._books, self._outgoing, warn, chance)
+            Stream(
+                Poster(target, clock),
+                make[target.signal],
+                outgoing.settle,
+                self._books,
+                warn,
+                interval=settings.interval if target.signal == "metrics" else _ROUND,
+                chance=chance,
+                otherwise=outgoing.metrics_without_ledger if target.signal == "metrics" else lambda: None,
+            )
             for target in settings.targets
         ]
 
@@ -59,7 +71,7 @@ class Exporting:
         catalog = catalog_of(config)
         catalog.read()
         ledger = partial(open_ledger, config.ledger.url, patience=_PATIENCE, warn=warn)
-        return cls(settings, Exporter(config, catalog, process=False), config.identity.organisation, ledger, warn)
+        return cls(settings, Exporter(config, catalog, process=False), config, catalog, ledger, warn)
 
     async def run(self) -> None:
         """Until it is cancelled, and then it ends at once: what was being sent is sent again later."""
@@ -82,68 +94,5 @@ class Exporting:
                 pause = await stream.round()
             except Exception as error:  # the one boundary: a signal that fails must not end the others
                 self._warn("otlp.broken", signal=stream.poster.to.signal, error=type(error).__name__)
-                pause = _SELDOM
+                pause = SELDOM
             await asyncio.sleep(pause)
-
-
-class Stream:
-    """One signal."""
-
-    def __init__(
-        self,
-        poster: Poster,
-        interval: float,
-        books: InThread[BudgetLedger],
-        outgoing: Outgoing,
-        warn: Warn,
-        chance: Callable[[], float],
-    ) -> None:
-        self.poster = poster
-        self._interval = interval
-        self._books = books
-        self._outgoing = outgoing
-        self._warn = warn
-        self._chance = chance
-        self._failures = 0  # in a row
-        self._told: str | None = None  # what was logged last, until it goes well again
-
-    async def round(self) -> float:
-        """Send what there is; after how many seconds the next round is due."""
-        batch = await self._made()
-        if batch is None:
-            return self._interval
-        return await self._sent(batch)
-
-    async def _made(self) -> Batch | None:
-        try:
-            return await self._books.ask(self._outgoing.metrics)
-        except LedgerError as error:
-            self._tell(f"ledger: {error}")
-            return self._outgoing.metrics_without_ledger()
-
-    async def _sent(self, batch: Batch) -> float:
-        outcome = await self.poster.post(batch.content)
-        if outcome.result == "sent":
-            self._failures = 0
-            self._tell(outcome.error)
-            return self._interval
-        self._failures += 1
-        self._tell(outcome.error)
-        return min(self._pause(outcome), max(self._interval, outcome.wait))
-
-    def _pause(self, outcome: Outcome) -> float:
-        if outcome.result == "elsewhere":
-            return _SELDOM
-        doubled = min(_FIRST_PAUSE * 2.0 ** min(self._failures - 1, 20), _LONGEST_PAUSE)
-        return max(doubled * (0.8 + 0.4 * self._chance()), outcome.wait)
-
-    def _tell(self, error: str | None) -> None:
-        """Once of each trouble, and once that it is over."""
-        if error == self._told:
-            return
-        to = self.poster.to
-        if error is None:
-            self._warn("otlp.sent_again", signal=to.signal, host=to.host)
-        else:
-            self._warn("otlp.not_sent", signal=to.signal, host=to.host, error=error)
-        self._told = error

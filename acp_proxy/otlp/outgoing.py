@@ -6,24 +6,33 @@ A batch that was sent is struck off in the ledger by `settle`. Until then the sa
 from __future__ import annotations
 
 import gzip
+import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct, field
 
 from acp_proxy import __version__
+from acp_proxy.catalog import Catalog
+from acp_proxy.config import Config
 from acp_proxy.core.digest import digest
 from acp_proxy.core.windows import SECOND
 from acp_proxy.ledger.budgets import BudgetLedger
-from acp_proxy.ledger.exports import Due, Identity
+from acp_proxy.ledger.exports import Due, Identity, Kind
 from acp_proxy.metrics import Exporter
 from acp_proxy.otlp.common import Source
+from acp_proxy.otlp.logs import Record, Records
 from acp_proxy.otlp.metrics import Interval, metrics
+from acp_proxy.otlp.providers import provider
 from acp_proxy.otlp.settings import OtlpSettings, Signal, Target
+from acp_proxy.otlp.spans import Spans
 
 LEASE = 120 * SECOND  # longer than a round and an attempt
 
 _SCOPE = "acp_proxy"
+_OF_TRACES: tuple[Kind, ...] = ("turn",)
+_OF_LOGS: tuple[Kind, ...] = ("crash", "grant", "notice", "plan")
 
 
 class Batch(Struct, frozen=True):
@@ -45,25 +54,35 @@ class Outgoing:
         self,
         exporter: Exporter,
         settings: OtlpSettings,
-        organisation: str,
+        config: Config,
+        catalog: Catalog,
         clock: Callable[[], int],
     ) -> None:
         self._exporter = exporter
         self._settings = settings
-        self._organisation = organisation
+        self._organisation = config.identity.organisation
         self._clock = clock
         self._holder = os.urandom(8).hex()
+        self._held_until = 0
         self._name = name_of(settings.targets)
         self._zipped = {target.signal: target.gzip for target in settings.targets}
         self._began = clock()
         self._identity: Identity | None = None
+        shown = config.metrics
+        people = (("user",) if shown.user_label else ()) + (("project",) if shown.project_label else ())
+        self._spans = Spans(partial(provider, catalog), people)
+        self._records = Records(people)
 
     def is_ours(self, ledger: BudgetLedger) -> bool:
         """Whether it is this process that sends: of several that send the same, one does."""
         exports, now = ledger.exports, self._clock()
         if self._identity is None:
             self._identity = exports.begin(self._organisation, self._name, now)
-        return exports.hold(self._organisation, self._name, self._holder, now, now + LEASE)
+            self._forget_unwanted(ledger)
+        if self._held_until - now < LEASE // 2 or now + LEASE < self._held_until:  # the latter by a clock that was set
+            is_held = exports.hold(self._organisation, self._name, self._holder, now, now + LEASE)
+            self._held_until = now + LEASE if is_held else 0
+        return self._held_until > 0
 
     def leave(self, ledger: BudgetLedger) -> None:
         """Let another process send from now on, if it was this one."""
@@ -73,11 +92,12 @@ class Outgoing:
     def settle(self, ledger: BudgetLedger, batch: Batch) -> None:
         ledger.exports.settle(self._organisation, self._name, batch.done, batch.states)
 
-    def metrics(self, ledger: BudgetLedger) -> Batch | None:
+    def metrics(self, ledger: BudgetLedger, _: int) -> Batch | None:
         """All metrics as they are now; None where another process sends them."""
         if not self.is_ours(ledger):
             return None
         now = self._clock()
+        self._forget_unwanted(ledger)
         families = self._exporter.families(ledger)
         made = [*metrics(families, Interval(self._known.since, now)), *self._own(now, up=True)]
         return Batch(self._packed("metrics", made), len(made))
@@ -88,6 +108,50 @@ class Outgoing:
             return None
         made = self._own(self._clock(), up=False)
         return Batch(self._packed("metrics", made), len(made))
+
+    def traces(self, ledger: BudgetLedger, most: int) -> Batch | None:
+        """Spans of so many turns; None where there are none, or another process sends them."""
+        due = self._due(ledger, _OF_TRACES, most)
+        if not due:
+            return None
+        ids = [each.key for each in due]
+        work = ledger.exports.work(self._organisation, ids)
+        rows = ledger.recent.some(self._organisation, ids)
+        made = [span for row in rows for span in self._spans.of(row, work.get(row.entry.id))]
+        return Batch(self._packed("traces", made), len(made), tuple(due))
+
+    def logs(self, ledger: BudgetLedger, most: int) -> Batch | None:
+        """Log records of so many things that happened, as `traces`."""
+        due = self._due(ledger, _OF_LOGS, most)
+        if not due:
+            return None
+        now = self._clock()
+        made = [record.encoded(now) for record in self._happened(ledger, due)]
+        return Batch(self._packed("logs", made), len(made), tuple(due))
+
+    def _due(self, ledger: BudgetLedger, kinds: Sequence[Kind], most: int) -> list[Due]:
+        return ledger.exports.due(self._organisation, self._name, kinds, most) if self.is_ours(ledger) else []
+
+    def _happened(self, ledger: BudgetLedger, due: Sequence[Due]) -> list[Record]:
+        """By time. What is gone meanwhile is left out."""
+        of = {kind: [each.key for each in due if each.kind == kind] for kind in _OF_LOGS}
+        found = [self._records.notice(each) for each in ledger.outbox.noted(self._organisation, of["notice"])]
+        found += [self._records.crash(row) for row in ledger.recent.some(self._organisation, of["crash"])]
+        if of["grant"]:
+            wanted = set(of["grant"])
+            granted = ledger.grants(self._organisation)
+            found += [self._records.grant(grant) for grant in granted if grant.id in wanted]
+        for key in of["plan"]:
+            user, agent, window, at = json.loads(key)
+            changes = ledger.plan_changes(self._organisation, at, at + 1, user)
+            found += [self._records.plan(each) for each in changes if (each.agent, each.told.window) == (agent, window)]
+        return sorted(found, key=lambda record: record.at)
+
+    def _forget_unwanted(self, ledger: BudgetLedger) -> None:
+        """What is noted for signals that are not sent."""
+        for signal, kinds in (("traces", _OF_TRACES), ("logs", _OF_LOGS)):
+            if signal not in self._zipped:
+                ledger.exports.drop(self._organisation, self._name, kinds)
 
     def _own(self, now: int, *, up: bool) -> list[bytes]:
         """Of this process, since it began."""

@@ -11,8 +11,9 @@ from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.metrics import Exporter
-from acp_proxy.otlp.exporting import Exporting, Stream
+from acp_proxy.otlp.exporting import Exporting
 from acp_proxy.otlp.settings import Signal, settings_of
+from acp_proxy.otlp.stream import Stream
 from tests.ledger.rows import NOON, Warnings
 from tests.metrics.scrapes import configuration
 from tests.notify.house import Clock
@@ -36,7 +37,8 @@ class House:
         self.exporting = Exporting(
             settings,
             Exporter(self.config, Catalog(), clock=lambda: self.clock() / 10**9, journals=(), process=False),
-            "default",
+            self.config,
+            Catalog(),
             lambda: open_ledger(self.config.ledger.url, patience=20.0, journals=()),
             self.warnings,
             clock=self.clock,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from acp_proxy.otlp.exporting import Stream
 from acp_proxy.otlp.outgoing import LEASE
+from acp_proxy.otlp.stream import Stream
 from harness.otlp import in_prometheus, resource_of
 from harness.ports import free_port
 from tests.ledger.rows import MINUTE, line, row

@@ -4,7 +4,7 @@ in which days rows were added. Each is a few steps in an index, however old the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from acp_proxy.core.entry import Origin
@@ -12,7 +12,7 @@ from acp_proxy.ledger import Context, OpenTurn, Query, Row, SessionInfo
 from acp_proxy.ledger.columns import LINES, OF_SESSION, SESSION, SESSION_KEY, key_values, organisations, session_info
 from acp_proxy.ledger.dialects import Dialect, same
 from acp_proxy.ledger.open_turns import open_turn, open_turns
-from acp_proxy.ledger.reading.rows import read_contexts, read_last_rows, read_last_turn
+from acp_proxy.ledger.reading.rows import read_contexts, read_last_rows, read_last_turn, read_some
 from acp_proxy.ledger.session_keys import beginning_with
 from acp_proxy.ledger.statements import Read
 from acp_proxy.ledger.sums.buckets import A_DAY, DAY_LEVEL, EVER, FOUR_WEEKS, LEVELS, QUARTER_HOUR, WHOLE
@@ -146,6 +146,10 @@ class Recent:
     def rows(self, session: SessionInfo, most: int) -> list[Row]:
         """The last ones of a session, of whatever kind, in the order of time."""
         return read_last_rows(self._read, session, most, self._dialect)
+
+    def some(self, organisation: str, ids: Sequence[str]) -> list[Row]:
+        """The rows with these ids, by time."""
+        return read_some(self._read, organisation, ids) if ids else []
 
     def contexts(self, session: SessionInfo) -> Iterator[Context]:
         """After each row of a session."""

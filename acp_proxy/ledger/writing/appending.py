@@ -15,6 +15,7 @@ from acp_proxy.ledger.statements import Run, execute
 from acp_proxy.ledger.sums import tallies
 from acp_proxy.ledger.sums.tallies import Tallies
 from acp_proxy.ledger.sums.totals import Additions
+from acp_proxy.ledger.turn_work import write_work
 from acp_proxy.ledger.writing.rows import Prepared, write_rows
 
 
@@ -40,6 +41,7 @@ class Appending:
             additions, counted = Additions.of(written.rows), Tallies(written.rows).statements()
             concerned = balance_updates.concerned(written.rows)
         note_sessions(run, written.first)
+        write_work(run, written.rows)
         note_unpriced(run, written.rows)
         ended = holding.settle(run, self._rows)
         tallies.begin_sessions(run, written.first, additions.write(run, known))
@@ -58,4 +60,6 @@ def _note_turns(run: Run, rows: Sequence[Row]) -> None:
     told = [row for row in rows if row.origin.client != IMPORT]
     for organisation in sorted({row.origin.organisation for row in told}):
         of_one = [row.entry for row in told if row.origin.organisation == organisation]
-        exports.note(run, organisation, "turn", [entry.id for entry in of_one], max(each.ended_at for each in of_one))
+        at = max(entry.ended_at for entry in of_one)
+        exports.note(run, organisation, "turn", [entry.id for entry in of_one], at)
+        exports.note(run, organisation, "crash", [each.id for each in of_one if each.stop_reason == "crashed"], at)

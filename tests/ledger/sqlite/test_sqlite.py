@@ -138,6 +138,7 @@ class TestFile:
                 "exporter": 1,
                 "unexported": 1,
                 "exported": 1,
+                "work": 1,
             }
             indexes = connection.execute("SELECT i.name FROM sqlite_master m, pragma_index_list(m.name) i").fetchall()
             for (index,) in indexes:
