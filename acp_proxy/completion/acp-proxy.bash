@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 014243b87f154bcc
+# Made by scripts/build-completion, of options 44814acf5649f965
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate add set remove undo)
@@ -117,6 +117,7 @@ _shtab_acp_proxy___ledger_COMPGEN=:
 _shtab_acp_proxy_run___log_level_choices=(debug info warning error)
 _shtab_acp_proxy_report_pos_0_choices=(hour day week month session turn model agent project user team kind today yesterday)
 _shtab_acp_proxy_report___by_choices=(hour day week month session turn model agent project user team kind)
+_shtab_acp_proxy_export___focus_choices=(1.2 1.3 1.4)
 _shtab_acp_proxy_reconcile_pos_0_choices=(anthropic openai litellm csv)
 _shtab_acp_proxy_reconcile___by_choices=(day model user key)
 _shtab_acp_proxy_session_pos_0_choices=(last)
@@ -149,7 +150,7 @@ _shtab_acp_proxy_report___json_nargs=0
 _shtab_acp_proxy_report___csv_nargs=0
 _shtab_acp_proxy_export__h_nargs=0
 _shtab_acp_proxy_export___help_nargs=0
-_shtab_acp_proxy_export___focus_nargs=0
+_shtab_acp_proxy_export___focus_nargs='?'
 _shtab_acp_proxy_export___json_nargs=0
 _shtab_acp_proxy_reconcile_pos_1_nargs=+
 _shtab_acp_proxy_reconcile__h_nargs=0

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 7265abd45c6777aa
+# Made by scripts/build-completion, of options cd6abc1be93adfe1
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -47,7 +47,7 @@ function _shtab_acp_proxy_using
 end
 
 set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import config doctor demo completion
-set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --for --for-agent --for-project --for-team --for-user --format --from --host --input --layer --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --scope --since --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --user --window
+set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --focus --for --for-agent --for-project --for-team --for-user --format --from --host --input --layer --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --scope --since --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --user --window
 
 complete -c acp-proxy -e
 complete -c acp-proxy -f
@@ -92,7 +92,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npo
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l config -rF -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
-complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l focus -d 'in the columns of FinOps FOCUS 1.2'
+complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l focus -xka "1.2 1.3 1.4" -d 'in the columns of FinOps FOCUS: 1.2, 1.3, 1.4; 1.2 where none is named'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l since -x -d 'from then on, by default all: 2026-11-01, 2026-11, 2026-W47, today, yesterday, week, month, an RFC 3339 time, or 7d before now (also m, h, w)'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l until -x -d 'before then, in the same forms; by default all'
 complete -c acp-proxy -n '_shtab_acp_proxy_using export' -l tz -x -d 'a time zone such as Europe/Berlin; by default the local one'

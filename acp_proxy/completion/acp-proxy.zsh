@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options fe612d15c4f236ec
+# Made by scripts/build-completion, of options 03d3cfafb9299248
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -258,7 +258,7 @@ _shtab_acp_proxy_export_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
   "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
-  "--focus[in the columns of FinOps FOCUS 1.2]"
+  "--focus=[in the columns of FinOps FOCUS\: 1.2, 1.3, 1.4\; 1.2 where none is named]:VERSION:(1.2 1.3 1.4)"
   "--since=[from then on, by default all\: 2026-11-01, 2026-11, 2026-W47, today, yesterday, week, month, an RFC 3339 time, or 7d before now (also m, h, w)]:TIME:"
   "--until=[before then, in the same forms\; by default all]:TIME:"
   "--tz=[a time zone such as Europe\/Berlin\; by default the local one]:ZONE:"

@@ -13,6 +13,11 @@ def catalog_of(config: Config) -> Catalog:
     return Catalog(config.pricing.prices, config.aliases, config.pricing.cache_write)
 
 
+def public_catalog_of(config: Config) -> Catalog:
+    """The packaged catalog without the user's own prices."""
+    return Catalog(None, config.aliases, config.pricing.cache_write)
+
+
 def profiles_of(config: Config) -> dict[str, ProfileOverride]:
     """The configured overrides of how agents count, by the agent's name."""
     return {name: ProfileOverride(counts.scope, counts.input) for name, counts in config.agents.items()}

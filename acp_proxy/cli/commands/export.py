@@ -7,6 +7,7 @@ import sys
 import time
 
 from acp_proxy.cli import arguments, options
+from acp_proxy.focus.columns import FIRST, VERSIONS
 from acp_proxy.ledger import Query, open_reader
 
 NAME = "export"
@@ -16,21 +17,28 @@ EXAMPLE = "export --focus --since 2026-10 --until 2026-11"
 
 def add_options(command: argparse.ArgumentParser) -> None:
     arguments.add_common(command)
-    command.add_argument("--focus", action="store_true", required=True, help="in the columns of FinOps FOCUS 1.2")
+    says = f"in the columns of FinOps FOCUS: {', '.join(VERSIONS)}; {FIRST} where none is named"
+    command.add_argument(
+        "--focus", metavar="VERSION", nargs="?", const=FIRST, choices=VERSIONS, required=True, help=says
+    )
     arguments.add_interval(command)
     command.add_argument("--json", action="store_true", help="as JSON instead of CSV")
 
 
 def main(asked: argparse.Namespace) -> int:
-    from acp_proxy import focus
-    from acp_proxy.config.applied import catalog_of
+    from acp_proxy.config.applied import catalog_of, public_catalog_of
+    from acp_proxy.focus.costs import list_price
+    from acp_proxy.focus.formats import as_csv, as_json
+    from acp_proxy.focus.rows import Market, rows
 
     config, zone, now = options.config(asked), options.zone(asked.tz), time.time_ns()
-    wanted = Query(*options.interval(asked, zone, now))
+    wanted, version = Query(*options.interval(asked, zone, now)), asked.focus
+    catalog = catalog_of(config)
+    market = Market(catalog.lab, list_price(catalog, public_catalog_of(config)))
     ledger = open_reader(config.ledger.url, tell=options.tell(asked))
     try:
-        found = focus.rows(ledger, wanted, config.identity.organisation, zone, catalog_of(config).lab)
-        sys.stdout.writelines(focus.as_json(found) if asked.json else focus.as_csv(found))
+        found = rows(ledger, wanted, config.identity.organisation, zone, market, version)
+        sys.stdout.writelines(as_json(found, version) if asked.json else as_csv(found, version))
     finally:
         ledger.close()
     return 0

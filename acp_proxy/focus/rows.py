@@ -1,80 +1,24 @@
-"""Spend as rows of FOCUS 1.2, the FinOps Open Cost and Usage Specification, for chargeback.
-
-A row is what one user, team, project, agent and model spent on one day of a time zone, from one source of figures in
-one currency. Costs are what the ledger has, for nothing is negotiated or amortised here: billed, effective, contracted
-and list cost are the same. Columns that begin with `x_` are our own, as FOCUS allows.
-"""
+"""The ledger's sums as rows of FOCUS: by day, then by who and what."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-import orjson
+from msgspec import Struct
 
 from acp_proxy.core.money import Money, summed
 from acp_proxy.core.usage import NOTHING, Usage
+from acp_proxy.focus.columns import FIRST, Version, columns_of
+from acp_proxy.focus.costs import Charge, ListPrice, costs
 from acp_proxy.ledger import LedgerReader, Query, Sums
-from acp_proxy.report.formats import json_in_pieces, without_controls
 from acp_proxy.report.periods import sums_by_day
-from acp_proxy.report.spreadsheet import csv_in_pieces, spreadsheet_text
 from acp_proxy.text.times import SECOND, Zone, rfc3339
 
-VERSION = "1.2"
-COLUMNS = (
-    "BilledCost",
-    "BillingAccountId",
-    "BillingAccountName",
-    "BillingAccountType",
-    "BillingCurrency",
-    "BillingPeriodEnd",
-    "BillingPeriodStart",
-    "ChargeCategory",
-    "ChargeClass",
-    "ChargeDescription",
-    "ChargeFrequency",
-    "ChargePeriodEnd",
-    "ChargePeriodStart",
-    "ConsumedQuantity",
-    "ConsumedUnit",
-    "ContractedCost",
-    "EffectiveCost",
-    "InvoiceIssuerName",
-    "ListCost",
-    "PricingQuantity",
-    "PricingUnit",
-    "ProviderName",
-    "PublisherName",
-    "RegionId",
-    "RegionName",
-    "ResourceId",
-    "ResourceName",
-    "ResourceType",
-    "ServiceCategory",
-    "ServiceName",
-    "ServiceSubcategory",
-    "SkuId",
-    "SkuPriceId",
-    "SubAccountId",
-    "SubAccountName",
-    "SubAccountType",
-    "Tags",
-    "x_TokensInput",
-    "x_TokensCachedRead",
-    "x_TokensCachedWrite",
-    "x_TokensOutput",
-    "x_TokensThought",
-    "x_Turns",
-    "x_Kind",
-    "x_UsageSource",
-    "x_CostSource",
-    "x_CostAtLeast",
-)
 _BY = ("user", "team", "project", "agent", "model", "kind", "usage_source", "cost_source")
 _UNIT = "Tokens"
 _ALWAYS: Mapping[str, Any] = {
-    **dict.fromkeys(COLUMNS),
     "BillingAccountType": "Organisation",
     "ChargeCategory": "Usage",
     "ChargeFrequency": "Usage-Based",
@@ -83,36 +27,29 @@ _ALWAYS: Mapping[str, Any] = {
     "ServiceCategory": "AI and Machine Learning",
     "ServiceSubcategory": "Generative AI",
 }
-_COSTS = ("BilledCost", "ContractedCost", "EffectiveCost", "ListCost")
-
 Row = dict[str, Any]
 
 
-def rows(
-    ledger: LedgerReader, query: Query, organisation: str, zone: Zone, seller: Callable[[str], str | None]
-) -> Iterator[Row]:
-    """By day, then by who and what; read as they are taken. `seller` says who sells a model, None where not known.
+class Market(Struct, frozen=True):
+    """What is known of models beside the ledger: who sells one, None where not known, and its public price."""
 
-    Raises LedgerError.
-    """
+    seller: Callable[[str], str | None]
+    list_price: ListPrice
+
+
+def rows(
+    ledger: LedgerReader, query: Query, organisation: str, zone: Zone, market: Market, version: Version = FIRST
+) -> Iterator[Row]:
+    """Each with the columns of its version, read as they are taken. Raises LedgerError."""
     where = (*query.where, ("organisation", organisation))
+    columns = columns_of(version)
     for day, found in sums_by_day(ledger, Query(query.since, query.until, where), zone, _BY):
         groups: dict[tuple[object, ...], list[Sums]] = {}
         for sums in found:
             groups.setdefault(sums.key, []).append(sums)
-        periods = _period_columns(day, zone)
         for key in sorted(groups, key=_order):
-            yield from _rows(periods, key, groups[key], organisation, seller)
-
-
-def as_csv(found: Iterable[Row]) -> Iterator[str]:
-    """Piece by piece. Nothing known is an empty cell."""
-    return csv_in_pieces(COLUMNS, ([_cell(name, row[name]) for name in COLUMNS] for row in found))
-
-
-def as_json(found: Iterable[Row]) -> Iterator[str]:
-    """Piece by piece. Costs are decimal strings: a number would be a float in whatever reads it."""
-    return json_in_pieces({"focus": VERSION, "rows": []}, "rows", found)
+            for row in _rows(day, zone, key, groups[key], organisation, market):
+                yield {name: row.get(name) for name in columns}
 
 
 def _order(key: Sequence[object]) -> list[str]:
@@ -120,20 +57,17 @@ def _order(key: Sequence[object]) -> list[str]:
 
 
 def _rows(
-    periods: Mapping[str, str],
-    key: tuple[object, ...],
-    group: list[Sums],
-    organisation: str,
-    seller: Callable[[str], str | None],
+    day: datetime, zone: Zone, key: tuple[object, ...], group: list[Sums], organisation: str, market: Market
 ) -> Iterator[Row]:
     """One for each currency; the tokens and turns stand in the first of them, so that they add up."""
-    shared = {**_ALWAYS, **periods, **_who_columns(key, organisation, seller)}
+    shared = {**_ALWAYS, **_period_columns(day, zone), **_who_columns(key, organisation, market.seller)}
     usage, turns = sum((sums.usage for sums in group), NOTHING), sum(sums.turns for sums in group)
     at_least = any(sums.cost_at_least for sums in group)
     found = sorted(summed(cost for sums in group for cost in sums.costs), key=lambda cost: cost.currency)
-    costs: Sequence[Money | None] = found or [None]
-    for cost in costs:
-        yield {**shared, **_cost_columns(cost), **_usage_columns(usage, turns), "x_CostAtLeast": at_least}
+    amounts: Sequence[Money | None] = found or [None]
+    for amount in amounts:
+        money = _cost_columns(day, zone, key, usage, amount, market, alone=len(found) == 1 and not at_least)
+        yield {**shared, **money, **_usage_columns(usage, turns), "x_CostAtLeast": at_least}
         usage, turns = NOTHING, 0
 
 
@@ -152,6 +86,7 @@ def _who_columns(
         "ProviderName": sold_by,
         "PublisherName": sold_by,
         "ServiceName": str(agent),
+        "ServiceProviderName": sold_by,
         "SkuId": model,
         "SubAccountId": team,
         "SubAccountName": team,
@@ -176,11 +111,23 @@ def _usage_columns(usage: Usage, turns: int) -> Mapping[str, int]:
     }
 
 
-def _cost_columns(cost: Money | None) -> Mapping[str, str]:
+def _cost_columns(
+    day: datetime,
+    zone: Zone,
+    key: tuple[object, ...],
+    usage: Usage,
+    billed: Money | None,
+    market: Market,
+    *,
+    alone: bool,
+) -> Mapping[str, str]:
     """FOCUS wants a cost in every row; where none is known 0 would be a lie, and the cell is empty."""
-    if cost is None:
+    if billed is None:
         return {}
-    return {**dict.fromkeys(_COSTS, cost.text), "BillingCurrency": cost.currency}
+    noon = int((day + timedelta(hours=12)).replace(tzinfo=zone.info).timestamp()) * SECOND
+    user, team, _, agent, model, _, _, cost_source = (None if part is None else str(part) for part in key)
+    charge = Charge(day, noon, user, team, agent, model, cost_source, usage, billed)
+    return {**costs(charge, market.list_price, alone=alone), "BillingCurrency": billed.currency}
 
 
 def _period_columns(day: datetime, zone: Zone) -> Mapping[str, str]:
@@ -196,14 +143,3 @@ def _period_columns(day: datetime, zone: Zone) -> Mapping[str, str]:
 
 def _utc(local: datetime, zone: Zone) -> str:
     return rfc3339(int(local.replace(tzinfo=zone.info).timestamp()) * SECOND)
-
-
-def _cell(column: str, value: object) -> object:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case dict():
-            return without_controls(orjson.dumps(value).decode())
-        case str() if column not in _COSTS:  # an amount below zero is no formula
-            return spreadsheet_text(value)
-    return value

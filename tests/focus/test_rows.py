@@ -19,10 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from acp_proxy import focus
 from acp_proxy.core.entry import UsageLine
 from acp_proxy.core.money import Money
 from acp_proxy.core.usage import Usage
+from acp_proxy.focus.columns import columns_of
+from acp_proxy.focus.formats import as_csv, as_json
+from acp_proxy.focus.rows import Market
+from acp_proxy.focus.rows import rows as focus_rows
 from acp_proxy.ledger import Ledger, Query, Row, open_ledger
 from acp_proxy.report import report
 from acp_proxy.report.formats import as_json_text
@@ -32,28 +35,6 @@ from tests.ledger.rows import ALICE, BOB, MINUTE, NOON, line, row
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 BERLIN = times.zone("Europe/Berlin")
-# Of FOCUS 1.2, specification/columns: feature level "Mandatory", and what may be null in a row of usage.
-MAY_BE_EMPTY = ("BillingAccountName", "ChargeClass", "ChargeDescription")
-NEVER_EMPTY = (
-    "BilledCost",
-    "BillingAccountId",
-    "BillingCurrency",
-    "BillingPeriodEnd",
-    "BillingPeriodStart",
-    "ChargeCategory",
-    "ChargePeriodEnd",
-    "ChargePeriodStart",
-    "ContractedCost",
-    "EffectiveCost",
-    "InvoiceIssuerName",
-    "ListCost",
-    "PricingQuantity",
-    "PricingUnit",
-    "ProviderName",
-    "PublisherName",
-    "ServiceCategory",
-    "ServiceName",
-)
 
 
 @pytest.fixture
@@ -65,11 +46,14 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 def rows(ledger: Ledger, *given: Row, zone: times.Zone = times.UTC_ZONE) -> list[dict[str, Any]]:
     ledger.append(given)
-    return list(focus.rows(ledger, Query(), "default", zone, _seller))
+    return list(focus_rows(ledger, Query(), "default", zone, MARKET))
 
 
 def _seller(model: str) -> str | None:
     return "anthropic" if "claude" in model else None
+
+
+MARKET = Market(_seller, lambda model, usage, at: None)
 
 
 def test_a_row_is_a_day_of_one_user_agent_and_model(ledger: Ledger) -> None:
@@ -85,11 +69,6 @@ def test_a_row_is_a_day_of_one_user_agent_and_model(ledger: Ledger) -> None:
     assert found[0]["x_Turns"] == 2
 
 
-def test_every_row_has_every_column_and_no_other(ledger: Ledger) -> None:
-    for one in rows(ledger, row(line()), row(line(cost=None))):
-        assert tuple(one) == focus.COLUMNS
-
-
 def test_what_focus_wants_in_every_row_is_there(ledger: Ledger) -> None:
     (only,) = rows(ledger, row(line("claude-sonnet-5")))
     assert only["BillingAccountId"] == "default"
@@ -99,19 +78,6 @@ def test_what_focus_wants_in_every_row_is_there(ledger: Ledger) -> None:
     assert only["ProviderName"] == "anthropic"
     assert (only["BillingPeriodStart"], only["BillingPeriodEnd"]) == ("2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z")
     assert only["BilledCost"] == only["EffectiveCost"] == only["ListCost"] == only["ContractedCost"]
-
-
-def test_what_focus_does_not_let_be_empty_is_never_empty(ledger: Ledger) -> None:
-    for one in rows(
-        ledger, row(line("claude-sonnet-5")), row(line(None, "1"), kind="side"), row(line("m", "2", "EUR"))
-    ):
-        assert [name for name in focus.COLUMNS if name in NEVER_EMPTY and one[name] in (None, "")] == []
-        assert (one["PricingQuantity"], one["PricingUnit"]) == (one["ConsumedQuantity"], "Tokens")
-        assert one["ChargeClass"] is None  # it corrects nothing
-
-
-def test_every_column_that_focus_makes_mandatory_is_there() -> None:
-    assert set(MAY_BE_EMPTY) | set(NEVER_EMPTY) <= set(focus.COLUMNS)
 
 
 def test_a_row_says_who_used_what_and_how_its_figures_are_known(ledger: Ledger) -> None:
@@ -149,7 +115,7 @@ def test_days_and_months_are_those_of_the_time_zone(ledger: Ledger) -> None:
 def test_an_unknown_cost_is_no_zero(ledger: Ledger) -> None:
     (only,) = rows(ledger, row(line("mystery", None)))
     assert (only["BilledCost"], only["BillingCurrency"], only["x_CostAtLeast"]) == (None, None, True)
-    (cells,) = csv.DictReader(io.StringIO("".join(focus.as_csv([only]))))
+    (cells,) = csv.DictReader(io.StringIO("".join(as_csv([only]))))
     assert (cells["BilledCost"], cells["x_CostAtLeast"]) == ("", "true")
 
 
@@ -242,7 +208,7 @@ def test_a_spreadsheet_gets_no_formula_and_a_terminal_no_escape(ledger: Ledger) 
         line("=cmd|' /C calc'!A0", "-1"),
         origin=replace(ALICE, agent="@scope/a\x1b[31m", team="-1+1", project="\u202eshop"),
     )
-    text = "".join(focus.as_csv(rows(ledger, evil)))
+    text = "".join(as_csv(rows(ledger, evil)))
     (cells,) = csv.DictReader(io.StringIO(text))
     assert cells["SkuId"].startswith("'=")
     assert (cells["ServiceName"], cells["BilledCost"]) == ("@scope/a", "-1")  # to be joined with what others know
@@ -254,24 +220,24 @@ def test_a_spreadsheet_gets_no_formula_and_a_terminal_no_escape(ledger: Ledger) 
 
 
 def test_json_is_the_same_with_exact_costs(ledger: Ledger) -> None:
-    said = json.loads("".join(focus.as_json(rows(ledger, row(line(cost="0.000000001"))))))
+    said = json.loads("".join(as_json(rows(ledger, row(line(cost="0.000000001"))))))
     assert (said["focus"], said["rows"][0]["BilledCost"]) == ("1.2", "0.000000001")
 
 
 def test_json_in_pieces_is_that_of_the_whole(ledger: Ledger) -> None:
     for found in ([], rows(ledger, row(line())), rows(ledger, row(line()), row(line("m", None), origin=BOB))):
-        assert "".join(focus.as_json(found)) == as_json_text({"focus": "1.2", "rows": found})
+        assert "".join(as_json(found)) == as_json_text({"focus": "1.2", "rows": found})
 
 
 def test_what_is_written_in_pieces_is_there_once() -> None:
-    found = [{**dict.fromkeys(focus.COLUMNS), "x_Turns": number} for number in range(450)]
-    cells = list(csv.DictReader(io.StringIO("".join(focus.as_csv(found)))))
+    found = [{**dict.fromkeys(columns_of("1.2")), "x_Turns": number} for number in range(450)]
+    cells = list(csv.DictReader(io.StringIO("".join(as_csv(found)))))
     assert [int(one["x_Turns"]) for one in cells] == list(range(450))
 
 
 def test_weeks_are_read_as_they_are_taken(ledger: Ledger) -> None:
     ledger.append([row(at=NOON + number * DAY) for number in (0, 300, 600)])
-    found = focus.rows(ledger, Query(), "default", times.UTC_ZONE, _seller)
+    found = focus_rows(ledger, Query(), "default", times.UTC_ZONE, MARKET)
     assert next(found)["ChargePeriodStart"] == "2026-11-21T00:00:00Z"
     ledger.append([row(at=NOON + 300 * DAY)])  # by when another would have read all of them
     assert [one["x_Turns"] for one in found] == [2, 1]
@@ -291,7 +257,9 @@ def test_the_command_writes_csv_or_json_of_the_wanted_days(tmp_path: Path) -> No
     (only,) = csv.DictReader(io.StringIO(said("--focus", "--until", "2026-12-01").stdout))
     assert (only["ProviderName"], only["BilledCost"]) == ("anthropic", "0.01")
     assert len(json.loads(said("--focus", "--json").stdout)["rows"]) == 2
-    assert said("--focus", "--since", "2027-06-01").stdout == ",".join(focus.COLUMNS) + "\n"
+    assert said("--focus", "--since", "2027-06-01").stdout == ",".join(columns_of("1.2")) + "\n"
+    assert "ServiceProviderName" in json.loads(said("--focus", "1.4", "--json").stdout)["rows"][0]
+    assert said("--focus", "2.0").stderr == "acp-proxy: --focus: expected 1.2, 1.3 or 1.4, not '2.0'\n"
     mistake = said()
     assert (mistake.returncode, mistake.stdout) == (2, "")
     assert "--focus" in mistake.stderr
