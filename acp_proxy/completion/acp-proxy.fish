@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options cd6abc1be93adfe1
+# Made by scripts/build-completion, of options 80f3e07c2a424b5d
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -47,7 +47,7 @@ function _shtab_acp_proxy_using
 end
 
 set -g _shtab_acp_proxy_commands run report export reconcile session status budget 'budget list' 'budget check' 'budget grant' 'budget grants' 'budget simulate' 'budget add' 'budget set' 'budget remove' 'budget undo' serve metrics notify 'notify test' setup prices 'prices list' 'prices show' 'prices cost' ledger 'ledger copy' import config doctor demo completion
-set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --focus --for --for-agent --for-project --for-team --for-user --format --from --host --input --layer --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --scope --since --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --user --window
+set -g _shtab_acp_proxy_opts_with_value --agent --amount --at --budget --by --cached-read --cached-write --cached-write-1h --column --config --context-used --currency --focus --for --for-agent --for-project --for-team --for-user --format --from --host --input --key --layer --ledger --limit --log --log-level --map --mode --model --on-exceed --on-overage --output --per --percent --plan --port --project --reason --scope --since --team --textfile --thought --timezone --title --to --token-file --tokens --turns --tz --until --url --user --window
 
 complete -c acp-proxy -e
 complete -c acp-proxy -f
@@ -101,6 +101,11 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using; and test $_shtab_acp_proxy_npo
 complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -s h -l help -d 'show this help message and exit'
 complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l config -rF -d 'in place of the user'"'"'s configuration file'
 complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l ledger -rF -d 'the ledger: a file, or postgresql://HOST/DATABASE'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l api -d 'ask the provider'"'"'s API, in place of files'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l since -x -d 'with --api: days of UTC, such as 2026-11-01; without --until those that are over'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l until -x -d 'the first day that is no longer of the bill'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l key -x -d 'with --api: ${NAME} of the environment or ${file:PATH}; by default ANTHROPIC_ADMIN_KEY and the like'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l url -x -d 'with --api: where it is, as of LiteLLM'
 complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l by -xka "day model user key" -d 'what each row is of, by default a day'
 complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l map -x -d 'the ledger'"'"'s USER of a user or key on the bill; may be repeated'
 complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l column -x -d 'of csv: which column has the day, model, user, key, input, prompt, cached_read, output, amount …'

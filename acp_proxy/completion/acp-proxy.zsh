@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 03d3cfafb9299248
+# Made by scripts/build-completion, of options 4ec7dc5a41e07936
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -386,6 +386,11 @@ _shtab_acp_proxy_reconcile_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config=[in place of the user\'s configuration file]:FILE:_files"
   "--ledger=[the ledger\: a file, or postgresql\:\/\/HOST\/DATABASE]:PATH:_files"
+  "--api[ask the provider\'s API, in place of files]"
+  "--since=[with --api\: days of UTC, such as 2026-11-01\; without --until those that are over]:DAY:"
+  "--until=[the first day that is no longer of the bill]:DAY:"
+  "--key=[with --api\: \$\{NAME\} of the environment or \$\{file\:PATH\}\; by default ANTHROPIC_ADMIN_KEY and the like]:WHERE:"
+  "--url=[with --api\: where it is, as of LiteLLM]:URL:"
   "--by=[what each row is of, by default a day]:KEY:(day model user key)"
   "*--map[the ledger\'s USER of a user or key on the bill\; may be repeated]:ID=USER:"
   "*--column[of csv\: which column has the day, model, user, key, input, prompt, cached_read, output, amount \…]:FIELD=NAME:"
