@@ -41,8 +41,10 @@ SELECT call.id, call.session_id, call.created_timestamp, call.model, call.input_
        call.total_tokens, call.cache_read_tokens, call.cache_write_tokens, call.cost, call.cost_source,
        call.is_compaction, sessions.session_type, sessions.parent_session_id, sessions.working_dir
 FROM usage_ledger AS call LEFT JOIN sessions ON sessions.id = call.session_id
+{where}
 ORDER BY call.id
 """
+_SESSIONS = "SELECT id FROM sessions WHERE id = ? OR parent_session_id = ?"
 _WITHOUT_ROWS = """
 SELECT count(*) FROM sessions
 WHERE accumulated_total_tokens > 0 AND id NOT IN (SELECT session_id FROM usage_ledger)
@@ -81,17 +83,23 @@ def files(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         yield path
 
 
-def read(connection: sqlite3.Connection) -> Iterator[Call | NotUnderstood]:
-    """Each call, and a record that is not understood for each session that has counters alone."""
+def read(connection: sqlite3.Connection, of: str | None = None) -> Iterator[Call | NotUnderstood]:
+    """Each call, and a record that is not understood for each session that has counters alone.
+
+    Only calls `of` one session and of its subagents, if it is named.
+    """
     version = _schema(connection)
     if absent := missing(connection, _WANTED):
         yield NotUnderstood(f"expected {absent}", version)
         return
-    for row in connection.execute(_ROWS):
+    where, values = ("", ()) if of is None else (f"WHERE call.session_id IN ({_SESSIONS})", (of, of))
+    for row in connection.execute(_ROWS.format(where=where), values):
         try:
             yield _call(_Row(*row))
         except ValueError as error:
             yield NotUnderstood(str(error), version)
+    if of is not None:
+        return
     [(sessions,)] = connection.execute(_WITHOUT_ROWS)
     for _ in range(sessions):
         yield NotUnderstood("expected a row for each call of a session", version)

@@ -38,8 +38,10 @@ SELECT message.session_id, session.parent_id, session.directory, session.version
         WHERE part.message_id = message.id
           AND CASE WHEN json_valid(part.data) THEN json_extract(part.data, '$.type') = 'step-finish' END)
 FROM message LEFT JOIN session ON session.id = message.session_id
+{where}
 ORDER BY session.time_created, message.session_id, message.id
 """
+_SESSIONS = "SELECT id FROM session WHERE id = ? OR parent_id = ?"
 
 
 class Origin(Struct, frozen=True):
@@ -106,13 +108,15 @@ def data_directory(name: str, home: Path, environ: Mapping[str, str]) -> Path:
     return Path(environ.get("XDG_DATA_HOME") or home / ".local/share") / name
 
 
-def read(connection: sqlite3.Connection) -> Iterator[Call | NotUnderstood]:
-    """Each call once, under the session that made it."""
+def read(connection: sqlite3.Connection, of: str | None = None) -> Iterator[Call | NotUnderstood]:
+    """Each call once, under the session that made it; if one is named only those `of` it and of its subagents."""
     if absent := missing(connection, _WANTED):
         yield NotUnderstood(f"expected {absent}", _last_version(connection))
         return
     seen: set[str] = set()
-    for session, parent, directory, version, begun, told, steps in connection.execute(_MESSAGES):
+    where, values = ("", ()) if of is None else (f"WHERE message.session_id IN ({_SESSIONS})", (of, of))
+    messages = connection.execute(_MESSAGES.format(where=where), values)
+    for session, parent, directory, version, begun, told, steps in messages:
         created = begun if isinstance(begun, int) else None
         origin = Origin(session, _text(parent), _text(directory), _text(version), created)
         try:

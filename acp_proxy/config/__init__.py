@@ -17,6 +17,7 @@ from acp_proxy.config.layers import Settings, of_environment, of_file, of_flags,
 from acp_proxy.config.schema import dotted
 from acp_proxy.config.values import (
     AgentCounts,
+    Books,
     Config,
     Identity,
     LedgerChoice,
@@ -85,6 +86,7 @@ def _settled(
         serve=_serve(_section(settings, "serve"), environ),
         metrics=Metrics(**_section(settings, "metrics")),
         otlp=_otlp(_section(settings, "otlp"), environ),
+        books=Books(**_section(settings, "books")),
         share_titles=settings.get(("share_titles",), False),
         budgets=budgets,
         channels=_channels(own, admin, environ),

@@ -128,6 +128,7 @@ KEYS: dict[str, Check] = {
     "otlp.resource_attributes": attributes,
     "otlp.gen_ai": flag,
     "otlp.token_histogram": flag,
+    "books.complete": flag,
     "share_titles": flag,
 }
 

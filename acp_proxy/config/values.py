@@ -112,6 +112,12 @@ class Otlp(Struct, frozen=True):
         return f"Otlp(signals={self.signals!r})"
 
 
+class Books(Struct, frozen=True):
+    """Whether relayed turns that are known in part are completed from what their agents recorded."""
+
+    complete: bool = True
+
+
 class Config(Struct, frozen=True):
     identity: Identity
     run: Run
@@ -123,6 +129,7 @@ class Config(Struct, frozen=True):
     serve: Serve
     metrics: Metrics
     otlp: Otlp
+    books: Books
     share_titles: bool
     budgets: tuple[Budget, ...]  # the administrator's, the user's, the flag's
     channels: tuple[Channel, ...]  # for notices: the administrator's, the user's

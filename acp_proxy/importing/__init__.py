@@ -23,6 +23,7 @@ class Tally(Struct):
     calls: int = 0  # new rows
     known: int = 0  # rows of an earlier import
     relayed: int = 0  # metered by a relay
+    completed: int = 0  # relayed turns that were known in part
     waiting: int = 0  # so recent that the agent may not have finished writing them
     usage: Usage = Usage()  # of the new rows
     costs: tuple[Money, ...] = ()

@@ -19,6 +19,7 @@ from acp_proxy.importing import Tally
 from acp_proxy.importing.relayed import Relayed, relayed
 from acp_proxy.importing.rows import id_of, row_of
 from acp_proxy.importing.seen_files import SeenFiles, State, state_of
+from acp_proxy.importing.sessions import Completer, Correct, only_say
 from acp_proxy.importing.shelves import SHELVES, BookUnreadableError, Shelf
 from acp_proxy.ledger import LedgerReader, Row, open_ledger, open_reader
 from acp_proxy.ledger.places import canonical_url, journal_directories
@@ -51,14 +52,15 @@ def main(
         with closing(open_reader(config.ledger.url)) as reader:
             return _Import(asked, config, environ, now, reader).of_all(found, progress)
     with closing(open_ledger(config.ledger.url)) as ledger:
-        return _Import(asked, config, environ, now, ledger, ledger.append).of_all(found, progress)
+        return _Import(asked, config, environ, now, ledger, ledger.append, ledger.correct).of_all(found, progress)
 
 
 class _Batch(Struct):
     """What was read and is not in the ledger yet: calls by the id of their row, and files that have no others."""
 
     calls: dict[str, Call] = {}
-    files: list[tuple[Path, State]] = []
+    files: list[tuple[Path, State, set[str]]] = []  # with their sessions
+    unbooked: set[str] = set()  # sessions with a turn whose row is still to come
 
 
 class _Import:
@@ -72,8 +74,11 @@ class _Import:
         now: int,
         ledger: LedgerReader,
         append: Callable[[Sequence[Row]], object] | None = None,
+        correct: Correct = only_say,
     ) -> None:
         who, url = config.identity, canonical_url(config.ledger.url)
+        self._correct = correct
+        self._config = config
         self._asked, self._ledger, self._now, self._write = asked, ledger, now, append
         self._who = Origin(who.organisation, who.user, who.team, who.project, socket.gethostname(), "", None, None)
         self._pricer = catalog_of(config)
@@ -83,6 +88,7 @@ class _Import:
             self._seen.forget()
         self._project_of = cache(lambda directory: project_of(Path(directory)))
         self._last = ""
+        self._partly: dict[str, list[Path]] = {}  # files of sessions of which a turn is known in part
 
     def of_all(self, found: Iterable[tuple[Shelf, Sequence[Path]]], progress: Progress) -> dict[str, Tally]:
         try:
@@ -102,8 +108,18 @@ class _Import:
                 self._append(batch, shelf.agent, tally)
                 batch = _Batch()
         self._append(batch, shelf.agent, tally)
+        self._complete(shelf, tally)
         progress(shelf.agent, len(paths), len(paths))
         return tally
+
+    def _complete(self, shelf: Shelf, tally: Tally) -> None:
+        """Turns that relays know in part, of the sessions whose files have changed."""
+        sessions, self._partly = self._partly, {}
+        if not sessions or not self._config.books.complete:
+            return
+        completer = Completer(self._config, self._pricer, self._ledger, self._now - _UNSETTLED, self._now)
+        for session, paths in sessions.items():
+            tally.completed += len(completer.complete(shelf, session, paths, correct=self._correct))
 
     def _end(self) -> None:
         if self._write is not None:
@@ -111,9 +127,10 @@ class _Import:
                 self._seen.save(self._last)
 
     def _read_into(self, batch: _Batch, shelf: Shelf, path: Path, tally: Tally) -> None:
-        state, waiting = state_of(path), 0
+        state, waiting, sessions = state_of(path), 0, set[str]()
         try:
             for call in _largest(shelf, path, tally).values():
+                sessions |= {call.session, call.parent or call.session}
                 if self._asked.since is not None and call.at < self._asked.since:
                     continue
                 if call.at > self._now - _UNSETTLED:
@@ -124,22 +141,26 @@ class _Import:
             tally.not_understood[str(error)] += 1
             return
         tally.waiting += waiting
+        for session in sessions & self._relayed.incomplete:
+            self._partly.setdefault(session, []).append(path)
         if state is not None and not waiting and self._asked.since is None:
-            batch.files.append((path, state))
+            batch.files.append((path, state, sessions))
 
     def _append(self, batch: _Batch, agent: str, tally: Tally) -> None:
-        rows = list(self._new(batch.calls, agent, tally))
+        rows = list(self._new(batch, agent, tally))
         if self._write is not None:
             for start in range(0, len(rows), _AT_ONCE):
                 self._write(rows[start : start + _AT_ONCE])
         for row in rows:
             tally.add(row.entry.usage, row.entry.costs, unpriced=row.entry.unpriced)
             self._last = row.entry.id
-        for path, state in batch.files:
-            self._seen.note(path, state)
+        for path, state, sessions in batch.files:
+            if not sessions & batch.unbooked:
+                self._seen.note(path, state)
 
-    def _new(self, calls: Mapping[str, Call], agent: str, tally: Tally) -> Iterator[Row]:
+    def _new(self, batch: _Batch, agent: str, tally: Tally) -> Iterator[Row]:
         """Rows of the calls that the ledger lacks."""
+        calls = batch.calls
         known = self._exist(calls)
         tally.known += len(known)
         fresh = [call for key, call in calls.items() if key not in known]
@@ -147,8 +168,10 @@ class _Import:
             if call.parent is not None:
                 self._relayed.note_parent(call.session, call.parent)
         for call in fresh:
-            if self._relayed.covers(call.session, call.at):
+            if (turn := self._relayed.cover(call.session, call.at)) is not None:
                 tally.relayed += 1
+                if not turn.is_booked:
+                    batch.unbooked.add(call.session)
             else:
                 yield row_of(call, agent, self._who, self._project_of, self._pricer)
 

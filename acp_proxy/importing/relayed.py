@@ -3,54 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from acp_proxy.core.entry import IMPORT
 from acp_proxy.core.session_ids import booked
+from acp_proxy.importing.turns import AFTER
 from acp_proxy.ledger import LedgerReader, Row, TurnTimes
 from acp_proxy.ledger.journal.abandoned import journals_in
 from acp_proxy.ledger.journal.records import read_journal
 from acp_proxy.text.times import SECOND
 
-_BEFORE, _AFTER = 1 * SECOND, 5 * SECOND  # an agent's times are those of its writing, and rounded
+_BEFORE = 1 * SECOND  # an agent's times are those of its writing, and rounded
 _FOREVER = 2**63 - 1
 
-Span = tuple[int, int]
+
+class Span(NamedTuple):
+    """Of one turn; `is_booked` once the ledger has its row."""
+
+    start: int
+    end: int
+    is_booked: bool = True
 
 
 class Relayed:
-    """Asked for one call at a time."""
+    """Asked for one call at a time. `incomplete` are sessions, as they are booked, with a turn known in part."""
 
-    def __init__(self, spans: dict[str, list[Span]]) -> None:
+    def __init__(self, spans: dict[str, list[Span]], incomplete: AbstractSet[str]) -> None:
         self._spans = spans
         self._parents: dict[str, str] = {}
+        self.incomplete = incomplete
 
     def note_parent(self, session: str, parent: str) -> None:
         """A subagent's calls are metered with its parent's turn; a fork has copies of its parent's calls."""
         self._parents[session] = parent
 
-    def covers(self, session: str, at: int) -> bool:
-        """Whether a turn of this session, or of one that it came from, ran then."""
+    def cover(self, session: str, at: int) -> Span | None:
+        """The turn of this session, or of one that it came from, that ran then."""
         seen = set[str]()
         while session not in seen:
-            if any(start <= at <= end for start, end in self._spans.get(booked(session), ())):
-                return True
+            for span in self._spans.get(booked(session), ()):
+                if span.start <= at <= span.end:
+                    return span
             seen.add(session)
             session = self._parents.get(session, session)
-        return False
+        return None
 
 
 def relayed(ledger: LedgerReader, journals: Sequence[Path], organisation: str, user: str) -> Relayed:
     """By the user's rows, and by what relays that run have in their journals. Raises LedgerError."""
     by_session: dict[str, list[TurnTimes]] = {}
+    incomplete = set[str]()
     for times in ledger.turn_times(organisation, user, without_client=IMPORT):
         by_session.setdefault(times.session, []).append(times)
+        if times.kind == "turn" and times.usage_source != "agent":
+            incomplete.add(times.session)
     spans = {session: list(_spans(rows)) for session, rows in by_session.items()}
     for row, is_open in _in_journals(journals, ledger.url):
-        end = _FOREVER if is_open else row.entry.ended_at + _AFTER
-        spans.setdefault(booked(row.entry.session), []).append((row.entry.started_at - _BEFORE, end))
-    return Relayed(spans)
+        end = _FOREVER if is_open else row.entry.ended_at + AFTER
+        spans.setdefault(booked(row.entry.session), []).append(
+            Span(row.entry.started_at - _BEFORE, end, is_booked=False)
+        )
+    return Relayed(spans, incomplete)
 
 
 def _spans(rows: Iterable[TurnTimes]) -> Iterator[Span]:
@@ -58,7 +74,7 @@ def _spans(rows: Iterable[TurnTimes]) -> Iterator[Span]:
     before: int | None = None
     for row in sorted(rows, key=lambda each: (each.ended_at, each.started_at)):
         start = row.started_at if before is None or row.kind == "turn" else before
-        yield start - _BEFORE, row.ended_at + _AFTER
+        yield Span(start - _BEFORE, row.ended_at + AFTER)
         before = row.ended_at
 
 

@@ -13,7 +13,7 @@ from acp_proxy.core.pricing import Pricer
 from acp_proxy.ledger import Row
 
 _KINDS: dict[str, Kind] = {"main": "call", "subagent": "subagent", "compaction": "compaction", "side": "side"}
-_DETAIL = "from the agent's own files"
+FROM_BOOK = "from the agent's own files"
 
 
 def row_of(call: Call, agent: str, who: Origin, project_of: Callable[[str], str], pricer: Pricer) -> Row:
@@ -32,7 +32,7 @@ def row_of(call: Call, agent: str, who: Origin, project_of: Callable[[str], str]
         lines=(line,),
         usage_source="agent",
         cost_source=source,
-        detail="; ".join(filter(None, (_DETAIL, why))),
+        detail="; ".join(filter(None, (FROM_BOOK, why))),
         context_used=used,
         context_size=None if used is None else pricer.window(call.model),
     )

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,10 +33,20 @@ from acp_proxy.books import (
 Found = Call | NotUnderstood
 Environ = Mapping[str, str]
 _LONGEST = 64 * 1024 * 1024  # bytes of a line that is read in one piece
+_MOST = 16 * 1024 * 1024  # bytes of one file that are read where only a session's last turns are asked for
 
 
 class BookUnreadableError(Exception):
     """One sentence that says why, without content of the file."""
+
+
+class Read(Protocol):
+    """The calls in a book; with a `session` those of it and of its subagents, and perhaps others.
+
+    Then of a file that `is_long` only its beginning and its end is read.
+    """
+
+    def __call__(self, path: Path, session: str | None = None) -> Iterator[Found]: ...
 
 
 class Shelf(Struct, frozen=True):
@@ -43,15 +54,36 @@ class Shelf(Struct, frozen=True):
 
     agent: str  # as rows and the command line call it
     files: Callable[[Path, Environ], Iterator[Path]]
-    read: Callable[[Path], Iterator[Found]]
+    read: Read
+    is_of: Callable[[Path, str], bool] = lambda path, session: session in str(path)  # whether it has a session's calls
 
 
-def _lines(read: Callable[[Iterable[bytes]], Iterator[Found]]) -> Callable[[Path], Iterator[Found]]:
-    def of_file(path: Path) -> Iterator[Found]:
+def is_long(path: Path) -> bool:
+    try:
+        return path.stat().st_size > _MOST
+    except OSError:
+        return False
+
+
+def _lines(read: Callable[[Iterable[bytes]], Iterator[Found]]) -> Read:
+    def of_file(path: Path, session: str | None = None) -> Iterator[Found]:
         with os.fdopen(_opened(path), "rb", buffering=1 << 20) as file:
-            yield from read(iter(lambda: file.readline(_LONGEST), b""))
+            yield from read(_ends_of(file) if session else iter(lambda: file.readline(_LONGEST), b""))
 
     return of_file
+
+
+def _ends_of(file: BinaryIO) -> Iterator[bytes]:
+    """The first line, which says whose file it is, and what was written last."""
+    yield file.readline(_MOST)
+    size = file.seek(0, os.SEEK_END)
+    if size > _MOST:
+        file.seek(size - _MOST)
+        file.readline()  # the rest of one
+    else:
+        file.seek(0)
+        file.readline()
+    yield from file
 
 
 def _opened(path: Path) -> int:
@@ -67,21 +99,26 @@ def _opened(path: Path) -> int:
     raise BookUnreadableError(wrong)
 
 
-def _gemini(path: Path) -> Iterator[Found]:
+def _gemini(path: Path, session: str | None = None) -> Iterator[Found]:
     parent = gemini.parent(path)
-    for found in _lines(gemini.read)(path):
+    for found in _lines(gemini.read)(path, session):
         yield replace(found, parent=parent, kind="subagent") if parent and isinstance(found, Call) else found
 
 
-def _kimi(path: Path) -> Iterator[Found]:
-    yield from _lines(partial(kimi.read, session=kimi.session(path)))(path)
+def _is_of_gemini(path: Path, session: str) -> bool:
+    """Files of main sessions have its first eight characters in their names."""
+    return path.stem.endswith(f"-{session[:8]}") or gemini.parent(path) == session
 
 
-def _database(read: Callable[[sqlite3.Connection], Iterator[Found]]) -> Callable[[Path], Iterator[Found]]:
-    def of_file(path: Path) -> Iterator[Found]:
+def _kimi(path: Path, session: str | None = None) -> Iterator[Found]:
+    yield from _lines(partial(kimi.read, session=kimi.session(path)))(path, session)
+
+
+def _database(read: Callable[[sqlite3.Connection, str | None], Iterator[Found]]) -> Read:
+    def of_file(path: Path, session: str | None = None) -> Iterator[Found]:
         try:
             with databases.reading(path, path.parent) as connection:
-                found = list(read(connection))  # counts only once the block has ended
+                found = list(read(connection, session))  # counts only once the block has ended
         except databases.DatabaseUnreadableError as error:
             raise BookUnreadableError(str(error)) from error
         yield from found
@@ -89,16 +126,25 @@ def _database(read: Callable[[sqlite3.Connection], Iterator[Found]]) -> Callable
     return of_file
 
 
+def _is_any(*_: object) -> bool:
+    """A database has all sessions."""
+    return True
+
+
 def _opencode(home: Path, environ: Environ) -> Iterator[Path]:
     yield from opencode.files(home, environ)
     yield from opencode_files.files(home, environ)
 
 
-def _opencode_calls(path: Path) -> Iterator[Found]:
+def _opencode_calls(path: Path, session: str | None = None) -> Iterator[Found]:
     if path.suffix != ".json":
-        yield from _database(opencode.read)(path)
+        yield from _database(opencode.read)(path, session)
         return
     yield from opencode_files.read_messages(_content(path), map(_content, opencode_files.messages(path)))
+
+
+def _is_of_opencode(path: Path, session: str) -> bool:
+    return path.suffix != ".json" or path.stem == session
 
 
 def _content(path: Path) -> bytes:
@@ -111,11 +157,11 @@ SHELVES: Mapping[str, Shelf] = {
     for shelf in (
         Shelf("claude-code", claude.files, _lines(claude.read)),
         Shelf("codex", codex.files, _lines(codex.read)),
-        Shelf("gemini-cli", gemini.files, _gemini),
+        Shelf("gemini-cli", gemini.files, _gemini, _is_of_gemini),
         Shelf("qwen-code", qwen.files, _lines(qwen.read)),
-        Shelf("opencode", _opencode, _opencode_calls),
-        Shelf("kilo", kilo.files, _database(kilo.read)),
-        Shelf("goose", goose.files, _database(goose.read)),
+        Shelf("opencode", _opencode, _opencode_calls, _is_of_opencode),
+        Shelf("kilo", kilo.files, _database(kilo.read), _is_any),
+        Shelf("goose", goose.files, _database(goose.read), _is_any),
         Shelf("copilot", copilot.files, _lines(copilot.read)),
         Shelf("kimi", kimi.files, _kimi),
         Shelf("pi", pi.files, _lines(pi.read)),

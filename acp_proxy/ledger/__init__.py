@@ -92,6 +92,7 @@ class TurnTimes(Struct, frozen=True):
     kind: str
     started_at: int
     ended_at: int
+    usage_source: str
 
 
 class Context(Struct, frozen=True):

@@ -64,7 +64,7 @@ class SqlReader(ABC):
 
     def turn_times(self, organisation: str, user: str, *, without_client: str) -> Iterator[TurnTimes]:
         sql = """
-            SELECT session, kind, started_at, ended_at FROM turn
+            SELECT session, kind, started_at, ended_at, usage_source FROM turn
             WHERE org_id = ? AND user_id = ? AND (client IS NULL OR client <> ?)
         """
         return (TurnTimes(*found) for found in self._read(sql, (organisation, user, without_client)))

@@ -5,11 +5,12 @@ An import leaves out what was relayed, so its rows are what went around acp-prox
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from acp_proxy.books.agents import family
 from acp_proxy.core.entry import IMPORT
 from acp_proxy.core.money import Money, plus, summed
 from acp_proxy.ledger import LedgerReader, Query
@@ -21,18 +22,6 @@ from acp_proxy.text.table import Column
 from acp_proxy.text.times import Zone, rfc3339_or_none
 
 BY = ("agent", "day", "week", "month", "project", "user", "team", "model")
-# By which names an agent relays whose files `import` knows under the first one; with or without the scope of a package.
-_RELAYED_AS: Mapping[str, tuple[str, ...]] = {
-    "claude-code": ("claude-agent-acp", "claude-code-acp"),
-    "codex": ("codex-acp",),
-    "gemini-cli": ("gemini",),
-    "qwen-code": ("qwen",),
-    "copilot": ("copilot", "github-copilot"),
-    "kimi": ("kimi",),
-    "kilo": ("kilo",),
-    "opencode": ("opencode",),
-    "pi": ("pi-acp",),
-}
 _MORE = "docs/import.md"
 
 
@@ -127,18 +116,6 @@ def _by_key(lines: Iterable[Line], by: str) -> dict[str, Line]:
         known = found.get(key)
         found[key] = line if known is None else _added(known, line)
     return found
-
-
-def family(agent: str) -> str:
-    """The name under which `import` knows an agent that is relayed under another; any other name as it is."""
-    name = agent.rpartition("/")[2].casefold()
-    return next(_families(name), agent)
-
-
-def _families(name: str) -> Iterator[str]:
-    for known, others in _RELAYED_AS.items():
-        if name == known or any(name.startswith(other) for other in others):
-            yield known
 
 
 def _added(line: Line, other: Line) -> Line:

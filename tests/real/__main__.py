@@ -24,6 +24,7 @@ HEADER = (
     "in the ledger",
     "beside the turns",
     "sources",
+    "completed",
     "cost",
     "verdict",
 )
@@ -59,15 +60,23 @@ def _one(agent: Agent, scenario: str, version: int, options: argparse.Namespace)
             seen = run(agent, scenario, version, options.npm, Path(home), direct=options.direct)
         except (AgentError, TimeoutError) as error:
             stderr = Path(home, "stderr").read_text(errors="replace").strip().splitlines()
-            return [*[""] * 7, f"failed: {error} {' '.join(stderr[-1:])[:120]}"], False
+            return [*[""] * 8, f"failed: {error} {' '.join(stderr[-1:])[:120]}"], False
     wrong = [] if options.direct else faults(seen)
     verdict = "ran" if options.direct else "right"
     return [*_cells(seen), "; ".join(wrong) or verdict], not wrong
 
 
 def faults(seen: Run) -> list[str]:
-    """What the ledger says and the model does not, one line each."""
-    rows = [row for row in seen.rows if row["kind"] == "turn"]
+    """What the ledger says and the model does not, one line each; before and after the turns were completed."""
+    before, after = _turns(seen.rows), _turns(seen.completed)
+    return [*_faults(before, seen), *(f"completed, {fault}" for fault in _faults(after, seen))]
+
+
+def _turns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for row in rows if row["kind"] == "turn"]
+
+
+def _faults(rows: list[dict[str, Any]], seen: Run) -> list[str]:
     if len(rows) != len(seen.turns):
         return [f"{len(rows)} rows for {len(seen.turns)} turns"]
     found = []
@@ -84,7 +93,7 @@ def faults(seen: Run) -> list[str]:
 def _cells(seen: Run) -> list[str]:
     main = sum((turn.main for turn in seen.turns), Tokens())
     side = sum((turn.side for turn in seen.turns), Tokens())
-    turns = [row for row in seen.rows if row["kind"] == "turn"]
+    turns = _turns(seen.rows)
     beside: Counter[str] = Counter()
     for row in seen.rows:
         if row["kind"] != "turn":
@@ -96,6 +105,7 @@ def _cells(seen: Run) -> list[str]:
         f"{sum(row['tokens']['total'] for row in turns):,}",
         ", ".join(f"{kind} {total:,}" for kind, total in beside.items()) or "–",
         _counted(row["usage_source"] for row in turns),
+        _counted(row["usage_source"] for row in _turns(seen.completed)),
         _counted(row["cost_source"] for row in turns),
     ]
 

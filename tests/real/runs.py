@@ -9,11 +9,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from acp_proxy.config import load
+from acp_proxy.importing import command
 from tests.real.agents import COMMON, Agent
 from tests.real.client import Client
 from tests.real.model import Model, Tokens
@@ -61,6 +64,7 @@ class Turn:
 class Run:
     turns: list[Turn]
     rows: list[dict[str, Any]]  # of `report --by turn --json`; empty when run directly
+    completed: list[dict[str, Any]]  # the same after the agent's books were imported
     usage_updates: int  # that the client got
     added: int  # of those, acp-proxy's
     status: int
@@ -70,10 +74,14 @@ def run(agent: Agent, scenario: str, version: int, npm: Path, home: Path, *, dir
     """Plays `scenario` in `home`, an empty directory. Raises AgentError when the agent does not answer."""
     model = Model(workplace(home))
     with serving(model) as port:
-        command, environment = started_by(agent, npm, home, port)
+        started, environment = started_by(agent, npm, home, port)
         relay = [] if direct else [*PROXY, "run", "--ledger", _ledger(home), "--"]
-        turns, client, status = asyncio.run(_play([*relay, *command], environment, agent, scenario, version, model))
-    return Run(turns, [] if direct else _rows(home, environment), client.usage_updates, client.added, status)
+        turns, client, status = asyncio.run(_play([*relay, *started], environment, agent, scenario, version, model))
+    if direct:
+        return Run(turns, [], [], client.usage_updates, client.added, status)
+    rows = _rows(home, environment)
+    _import(home, environment)
+    return Run(turns, rows, _rows(home, environment), client.usage_updates, client.added, status)
 
 
 def workplace(home: Path) -> Path:
@@ -137,9 +145,15 @@ def _served(model: Model, since: int) -> Turn:
 
 
 def _rows(home: Path, environment: dict[str, str]) -> list[dict[str, Any]]:
-    command = [*PROXY, "report", "--ledger", _ledger(home), "--by", "turn", "--json"]
-    done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=30)
+    report = [*PROXY, "report", "--ledger", _ledger(home), "--by", "turn", "--json"]
+    done = subprocess.run(report, env=environment, capture_output=True, check=True, timeout=30)
     return sorted(json.loads(done.stdout)["rows"], key=lambda row: (row["started_at"], row["ended_at"], row["key"]))
+
+
+def _import(home: Path, environment: dict[str, str]) -> None:
+    """As somebody does it an hour later."""
+    config = load({"ledger": _ledger(home)}, environment)
+    command.main(command.Asked(), config, environment, time.time_ns() + 3600 * 10**9)
 
 
 def _ledger(home: Path) -> str:

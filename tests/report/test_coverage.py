@@ -7,6 +7,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from acp_proxy.books.agents import family
 from acp_proxy.core.entry import IMPORT
 from acp_proxy.ledger import Ledger, Query
 from acp_proxy.report import coverage
@@ -77,4 +78,4 @@ def test_json_has_exact_figures_and_null_for_what_is_unknown(ledger: Ledger) -> 
     ],
 )
 def test_an_agent_is_known_by_the_name_that_an_import_gives_it(agent: str, known: str) -> None:
-    assert coverage.family(agent) == known
+    assert family(agent) == known
