@@ -59,6 +59,8 @@ class Work(Struct, frozen=True):
     parent: str | None = None
     calls: tuple[ToolCall, ...] = ()  # the first `MOST_CALLS`
     sums: tuple[ToolSum, ...] = ()
+    busy: int = 0  # milliseconds in which at least one tool ran, and nobody was asked for permission
+    waited: int = 0  # milliseconds in which somebody was
 
 
 TOOL_KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from acp_proxy.core.entry import CostSource, Entry, SessionState, UsageLine
+from acp_proxy.core.entry import CostSource, Entry, SessionState, UsageLine, Work
 from acp_proxy.core.money import Money
 from acp_proxy.core.plans import PlanWindow
 from acp_proxy.core.usage import NOTHING, Usage
@@ -135,6 +135,7 @@ class Turn(Struct, frozen=True):
     started_at: int
     prompt_chars: int = 0
     message_id: str | None = None
+    parent: str | None = None  # the editor's span, as `Work` has it
 
 
 class TurnStarted(Struct, frozen=True):
@@ -224,6 +225,7 @@ class TurnEnded(Struct, frozen=True):
     chars_since_report: int = 0  # all of them since the last `usage_update`
     behind: bool = False  # an older turn of the session goes on: what was reported meanwhile is that one's
     owed: bool = False  # the agent has let go of its session; the answer to the prompt may still come
+    work: Work | None = None  # None where nothing is known of it
     duration: int | None = None  # ns by a clock that cannot be set, unlike that of `at`; None where there is none
 
     @property

@@ -22,6 +22,8 @@ TABLES = (
         parent TEXT,
         calls TEXT NOT NULL,
         sums TEXT NOT NULL,
+        busy INTEGER NOT NULL,
+        waited INTEGER NOT NULL,
         PRIMARY KEY (org_id, turn)
     ) STRICT, WITHOUT ROWID
     """,
@@ -38,6 +40,8 @@ def write_work(run: Run, rows: Iterable[Row]) -> None:
             row.entry.work.parent,
             msgspec.json.encode(row.entry.work.calls).decode(),
             msgspec.json.encode(row.entry.work.sums).decode(),
+            row.entry.work.busy,
+            row.entry.work.waited,
         )
         for row in rows
         if row.entry.work is not None
@@ -51,10 +55,11 @@ def read_work(read: Read, organisation: str, turns: Sequence[str]) -> dict[str, 
     found: dict[str, Work] = {}
     for start in range(0, len(turns), _AT_ONCE):
         some = turns[start : start + _AT_ONCE]
-        sql = f"SELECT turn, parent, calls, sums FROM work WHERE org_id = ? AND turn IN ({', '.join('?' * len(some))})"
-        for turn, parent, calls, sums in read(sql, (organisation, *some)):
+        columns, marks = "turn, parent, calls, sums, busy, waited", ", ".join("?" * len(some))
+        sql = f"SELECT {columns} FROM work WHERE org_id = ? AND turn IN ({marks})"
+        for turn, parent, calls, sums, busy, waited in read(sql, (organisation, *some)):
             try:
-                found[turn] = Work(parent, _calls(calls), _sums(sums))
+                found[turn] = Work(parent, _calls(calls), _sums(sums), busy, waited)
             except msgspec.MsgspecError:
                 continue
     return found

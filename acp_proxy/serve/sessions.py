@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from acp_proxy.core.entry import Origin
+from acp_proxy.core.entry import Origin, Work
 from acp_proxy.ledger import Query, Row, SessionInfo
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.session_keys import KEY_LENGTH
@@ -94,11 +94,12 @@ class RecentSessions:
         total = line_of(key, sums)
         omitted = max(0, sums.rows - len(turns)) if sums else 0
         after = points(context_of(row.entry) for row in turns)
+        work = self._ledger.exports.work(self._organisation, [row.entry.id for row in turns])
         return {
             "key": key,
             **_about(session),
             "total": {**figures(total), "at_least": total.cost_at_least > 0},
-            "turns": [_turn(row, point) for row, point in zip(turns, after, strict=True)],
+            "turns": [_turn(row, point, work.get(row.entry.id)) for row, point in zip(turns, after, strict=True)],
             "omitted": omitted,
             "context": self._context(session) if omitted else None,
         }
@@ -185,6 +186,13 @@ def _point(point: Point) -> dict[str, Any]:
     return {"started_at": at, "context_used": used, "context_size": size, "compacted": point.compacted}
 
 
-def _turn(row: Row, after: Point) -> dict[str, Any]:
+def _turn(row: Row, after: Point, work: Work | None) -> dict[str, Any]:
     turn = turn_line(row)
-    return {**described(turn), "at_least": turn.cost_at_least > 0, "compacted": after.compacted}
+    about = {"at_least": turn.cost_at_least > 0, "compacted": after.compacted}
+    return {**described(turn), **about, "work": None if work is None else _work(work)}
+
+
+def _work(work: Work) -> dict[str, Any]:
+    """Times in milliseconds."""
+    calls = [{"kind": each.kind, "count": each.count, "failed": each.failed, "took": each.took} for each in work.sums]
+    return {"tools": work.busy, "waited": work.waited, "calls": calls}

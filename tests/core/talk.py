@@ -65,7 +65,7 @@ class Talk:
     def prompt(self, id: Any, session: str = "s", text: str = "hi") -> list[Event]:
         return self.ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]}, id)
 
-    def update(self, kind: str, session: str = "s", **fields: Any) -> list[Event]:
+    def update(self, kind: str, /, session: str = "s", **fields: Any) -> list[Event]:
         update = {"sessionUpdate": kind, **fields}
         return self.say(AGENT, method="session/update", params={"sessionId": session, "update": update})
 

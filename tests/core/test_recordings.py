@@ -157,3 +157,12 @@ def test_kimi_reports_its_context_after_the_turn() -> None:
         "ended end_turn None",
         "usage 1817/128000 between turns",
     ]
+
+
+@each_of(NAMES)
+def test_of_recorded_agents_every_call_is_kept_that_is_counted(name: str) -> None:
+    for event in replay(name).events:
+        if isinstance(event, TurnEnded):
+            sums = event.work.sums if event.work else ()
+            kept = sum(each.count for each in sums)
+            assert kept == event.tool_calls or (kept < event.tool_calls and "codebuddy" in name)  # announces some twice

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from acp_proxy.core.entry import ToolSum, Work
 from acp_proxy.ledger import Row, open_ledger
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.report import session_key
@@ -123,3 +124,14 @@ def test_pages_follow_each_other_without_a_gap_among_sessions_that_ended_at_once
 def test_a_place_that_no_page_has_named_is_a_bad_question(ledger: BudgetLedger, before: str) -> None:
     with pytest.raises(BadQuestionError, match="before: expected what an earlier answer called next"):
         RecentSessions(ledger, "default").page(Wanted(2, before=before), NOON, States(), "1")
+
+
+def test_a_turn_says_where_its_time_went_if_that_is_known(ledger: BudgetLedger) -> None:
+    known, unknown = row(id="a"), row(id="b")
+    work = Work(None, (), (ToolSum("execute", 2, 1, 9000),), busy=8000, waited=5000)
+    ledger.append([replace(known, entry=replace(known.entry, work=work)), unknown])
+    turns = RecentSessions(ledger, "default").one(key_of(known))["turns"]
+    assert [turn["work"] for turn in turns] == [
+        {"tools": 8000, "waited": 5000, "calls": [{"kind": "execute", "count": 2, "failed": 1, "took": 9000}]},
+        None,
+    ]

@@ -87,6 +87,7 @@ from acp_proxy.core.acp.reading import (
     tells_title,
     titled,
     tool_call_of,
+    trace_parent,
     update_of,
     wanted_model,
 )
@@ -188,6 +189,7 @@ __all__ = [
     "titled",
     "tool_call_of",
     "tool_chars",
+    "trace_parent",
     "update_chars",
     "update_of",
     "usage_update_line",

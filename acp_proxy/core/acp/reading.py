@@ -14,6 +14,7 @@ from acp_proxy.core.jsonrpc import Message, Notification, Request, Response
 
 _DEEP = 32  # levels of `_meta` that are merged; below them an object is replaced
 _ABSENT = object()
+_LOWER_HEX = frozenset("0123456789abcdef")
 _OF_A_TOOL = frozenset({"status", "title", "kind", "content", "rawInput", "locations"})
 
 
@@ -185,6 +186,14 @@ def update_of(message: Notification | Request) -> Update | None:
 def meta_of(fields: Mapping[str, Any]) -> dict[str, Any]:
     meta = fields.get("_meta")
     return meta if isinstance(meta, dict) else {}
+
+
+def trace_parent(meta: Mapping[str, Any]) -> str | None:
+    """The ids of the sender's trace and span, with "-" between them, of a `traceparent` by W3C's Trace Context."""
+    version, trace, span, *_ = (*(text(meta.get("traceparent")) or "").split("-", 3), "", "", "")
+    if (len(version), len(trace), len(span)) != (2, 32, 16) or not _LOWER_HEX.issuperset(f"{version}{trace}{span}"):
+        return None
+    return None if version == "ff" or not trace.strip("0") or not span.strip("0") else f"{trace}-{span}"
 
 
 def ours_in(meta: Mapping[str, Any]) -> dict[str, Any]:

@@ -354,10 +354,13 @@ class Conversation:
         session = self._sessions.named(name)
         call = acp.permitted_tool_call(request.params)
         if call is not None:
+            session.counted.tools.saw(call, None, None, at, known=session.counted.knows_tool(call))
             session.counted.saw_tool(call)
+        session.counted.tools.asked(at)
         answered = partial(self._permission_answered, session.root.id, request.id)
         self._asked.add(Side.CLIENT, request.id, _Asked(answered))
         return [PermissionRequested(at, session.root.id, request.id)]
 
     def _permission_answered(self, name: str, id: Any, response: Response, at: int) -> list[Event]:
+        self._sessions.named(name).counted.tools.answered(at)
         return [PermissionAnswered(at, name, id, acp.permission_outcome(response.result))]

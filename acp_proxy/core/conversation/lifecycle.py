@@ -29,7 +29,9 @@ class Lifecycle:
     ) -> tuple[OpenTurn, list[Event]]:
         """A prompt, under the id that it was `admitted` with. In v2 its turn starts only when the session runs."""
         chars = acp.prompt_chars(params)
-        asked = Turn(admitted or self._new_id(at), session.root.id, "turn", at, chars, acp.message_id(params))
+        named = admitted or self._new_id(at)
+        parent = acp.trace_parent(acp.meta_of(params))
+        asked = Turn(named, session.root.id, "turn", at, chars, acp.message_id(params), parent)
         turn = OpenTurn(asked, self._elapsed)
         if self.version >= 2:
             session.waiting.append(turn)

@@ -93,6 +93,8 @@ class Session:
 
     def start(self, turn: OpenTurn, at: int) -> TurnStarted:
         turn.since = self.counted.now()
+        if not self.root.turns:
+            self.counted.tools.begin()
         self.root.turns.append(turn)
         return TurnStarted(at, self.root.id, turn.turn)
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_proxy.core.acp import OUTPUT_UPDATES, THOUGHT_UPDATES, TOOL_UPDATES
+from acp_proxy.core.conversation.tool_times import ToolTimes
 from acp_proxy.core.events import Turn, TurnEnded
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class SessionCounts:
         "_tool",
         "_updates",
         "reported",
+        "tools",
     )
 
     def __init__(self) -> None:
@@ -70,6 +72,7 @@ class SessionCounts:
         self._messages = 0
         self._output = self._thought = self._tool = 0
         self._calls: dict[str, tuple[int, int]] = {}  # characters of input and of output, by tool call
+        self.tools = ToolTimes()
         self.reported = Counts()  # when the agent last said how full its context is
 
     def now(self) -> Counts:
@@ -168,5 +171,6 @@ class OpenTurn:
             chars_since_report=min(counts.chars, now.chars - counted.reported.chars),
             behind=behind,
             owed=owed,
+            work=None if behind else counted.tools.taken(self.turn.parent, self.turn.started_at, at),
             duration=None if self._elapsed is None else self._elapsed() - self._began,
         )

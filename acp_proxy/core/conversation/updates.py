@@ -23,7 +23,7 @@ class Updates:
         """In order; `size` is the length of the update's line in bytes."""
         session = self._sessions.named(update.session)
         if update.kind != acp.STATE_UPDATE and not self._sessions.replays(session):  # a state is no work
-            _count(session.counted, update, size)
+            _count(session.counted, update, size, at)
         if update.kind == acp.USAGE_UPDATE:  # most of what is read
             return [self._usage(update, session, at)]
         match update.kind:
@@ -128,12 +128,15 @@ def _reported(
     )
 
 
-def _count(counted: SessionCounts, update: Update, size: int) -> None:
+def _count(counted: SessionCounts, update: Update, size: int, at: int) -> None:
     if update.kind in acp.TOOL_UPDATES:
         call = acp.tool_call_of(update.fields)
         if call is not None and not counted.knows_tool(call) and acp.is_record(update.fields):
             counted.count(update.kind, 0)  # box-agent tells figures so, of tool calls that there are not
         else:
+            if call is not None:
+                fields = update.fields
+                counted.tools.saw(call, fields.get("kind"), fields.get("status"), at, known=counted.knows_tool(call))
             counted.count_tool(update.kind, call, *acp.tool_chars(update.fields, size))
     else:
         counted.count(update.kind, acp.update_chars(update), message=update.fields.get("messageId"))

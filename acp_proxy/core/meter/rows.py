@@ -225,6 +225,7 @@ class Rows:
             message_id=turn.message_id,
             context_used=account.context.used,
             context_size=self._size(account),
+            work=ended.work if own else None,
         )
 
     def _concrete(self, model: str | None, account: SessionAccount) -> str | None:

@@ -1,4 +1,4 @@
-"""Tables of budgets that a copy needs in addition to rows: grants, announcements, and surcharges of turns.
+"""Tables that a copy needs in addition to rows: grants, announcements, surcharges of turns, and their tool calls.
 
 Only ever appended, so that it can be copied from one ledger to another as it is.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from acp_proxy.ledger.statements import Read, Write, insert
 
-_TABLES = ("granted", "announced", "surcharge")
+_TABLES = ("granted", "announced", "surcharge", "work")
 
 
 class CopiedTables:

@@ -4,7 +4,8 @@ import { narrowed } from "./address.js";
 import { contextCell, costCell, flags, nameOf, partsOf, pick } from "./cells.js";
 import { contextText, drawContext, scaleOf, scaleText } from "./context-plot.js";
 import { byId, joined, make, refill, table } from "./dom.js";
-import { cleaned, costTexts, counted, decimalsOf, elapsedText, timeText, tokensText } from "./figures.js";
+import { cleaned, costTexts, counted, decimalsOf, timeText, tokensText } from "./figures.js";
+import { tookCell, workOfAll } from "./work.js";
 
 /** @import { View } from "./address.js" */
 /** @import { Plot } from "./plot.js" */
@@ -29,6 +30,7 @@ export function showSession(session, timeZone, view) {
   refill(byId("session-total"), ...amounts.map((text) => make("span", { class: "amount" }, text)));
   const facts = [counted(total.turns, "turn"), `${tokensText(total.tokens.total)} tokens`, contextText(session)];
   refill(byId("session-facts"), facts.join(" · "), make("span", { class: "flags" }, ...flags(total)));
+  byId("session-work").textContent = workOfAll(turns);
   byId("session-omitted").textContent = omitted ? `${counted(omitted, "earlier row")} not listed.` : "";
   const pointer = drawn?.pointer();
   drawn?.takeAway();
@@ -106,7 +108,6 @@ function lookOf({ unpriced_turns, partial_turns, estimated_turns, turns_without_
 function row(turn, { number, decimals, timeZone }) {
   const { prompt, cached, completion } = partsOf(turn);
   const started = new Date(turn.started_at);
-  const took = elapsedText((Date.parse(turn.ended_at) - started.getTime()) / 1000);
   const end = turn.stop_reason && turn.stop_reason !== "end_turn" ? cleaned(turn.stop_reason) : "";
   const unsaid = turn.compacted && turn.kind !== "compaction" ? "compacted" : "";
   const unusual = [turn.kind === "turn" ? "" : turn.kind, unsaid, end].filter(Boolean).join(", ");
@@ -122,7 +123,7 @@ function row(turn, { number, decimals, timeZone }) {
       make("small", { class: "tight" }, ...few),
     ),
     make("td", { class: "roomy" }, make("bdi", {}, cleaned(turn.model ?? "unknown"))),
-    make("td", { class: "figure roomy" }, took),
+    tookCell(turn),
     make("td", { class: "figure roomy" }, prompt),
     make("td", { class: "figure roomy" }, cached),
     make("td", { class: "figure roomy" }, completion),

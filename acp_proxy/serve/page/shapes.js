@@ -78,6 +78,12 @@
  * @property {number | null} context_used
  * @property {number | null} context_size
  * @property {boolean} compacted whether there is less of the context than there was
+ * @property {Work | null} work null where nothing is known of it
+ */
+
+/**
+ * Milliseconds in which at least one tool ran, in which permission was waited for instead, and calls by kind.
+ * @typedef {{tools: number, waited: number, calls: {kind: string, count: number, failed: number, took: number}[]}} Work
  */
 
 /**

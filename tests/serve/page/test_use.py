@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import Browser, Page, expect
 
+from acp_proxy.core.entry import ToolSum, Work
 from harness.ports import free_port
 from tests.ledger.rows import ALICE, line, row
 from tests.serve.house import Home
@@ -272,3 +273,20 @@ def test_who_looks_on_with_a_token_that_was_replaced_is_told_what_to_do(empty_ho
 
 def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+def test_a_session_shows_where_the_time_of_its_turns_went(empty_home: Home, open_page: Open) -> None:
+    calls = (ToolSum("execute", 3, 1, 90_000), ToolSum("read", 20, 0, 4_000))
+    told = row(at=time.time_ns(), session="busy")
+    work = Work(None, (), calls, busy=30_000, waited=12_000)
+    empty_home.append([replace(told, entry=replace(told.entry, work=work)), row(at=time.time_ns(), session="busy")])
+    with empty_home.serving() as served:
+        page = open_page(served.address)
+        page.locator("#session-list tbody tr").first.click()
+        said = "tools 0:30: 3 execute 1:30 (1 failed), 20 read 0:04 · waited for permission 0:12"
+        expect(page.locator("#session-work")).to_have_text(said)
+        took = page.locator("#turn-table tbody tr").first.locator("td").nth(1)
+        expect(took).to_have_attribute("title", said)
+        widths = took.locator(".filled").evaluate_all("found => found.map(({ style }) => style.width)")
+        assert widths == ["50%", "20%"]
+        expect(page.locator("#turn-table .bar.work")).to_have_count(1)
