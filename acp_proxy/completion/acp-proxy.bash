@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options ffe8dd3c401e6288
+# Made by scripts/build-completion, of options 2ccd6ae34ddb9c0b
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_budget_subparsers=(list check grant grants simulate add set remove undo)
@@ -10,7 +10,7 @@ _shtab_acp_proxy_subparsers=(run report export reconcile session status budget s
 _shtab_acp_proxy_run_option_strings=(-h --help --config --ledger --agent --user --team --project --budget --no-summary --log --log-level)
 _shtab_acp_proxy_report_option_strings=(-h --help --config --ledger --by --since --until --tz --agent --model --user --team --project --title --coverage --limit --plans --json --csv)
 _shtab_acp_proxy_export_option_strings=(-h --help --config --ledger --focus --since --until --tz --json)
-_shtab_acp_proxy_reconcile_option_strings=(-h --help --config --ledger --api --since --until --key --url --by --map --column --json --csv)
+_shtab_acp_proxy_reconcile_option_strings=(-h --help --config --ledger --api --since --until --key --url --by --map --column --keep --json --csv)
 _shtab_acp_proxy_session_option_strings=(-h --help --config --ledger --all --tz --json)
 _shtab_acp_proxy_status_option_strings=(-h --help --config --ledger --format --json)
 _shtab_acp_proxy_budget_list_option_strings=(-h --help --config --ledger --json)
@@ -156,6 +156,7 @@ _shtab_acp_proxy_reconcile_pos_1_nargs=+
 _shtab_acp_proxy_reconcile__h_nargs=0
 _shtab_acp_proxy_reconcile___help_nargs=0
 _shtab_acp_proxy_reconcile___api_nargs=0
+_shtab_acp_proxy_reconcile___keep_nargs=0
 _shtab_acp_proxy_reconcile___json_nargs=0
 _shtab_acp_proxy_reconcile___csv_nargs=0
 _shtab_acp_proxy_session__h_nargs=0

@@ -1,4 +1,4 @@
-# Made by scripts/build-completion, of options 80f3e07c2a424b5d
+# Made by scripts/build-completion, of options 8f40f02c6b28cce6
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 # Parse current commandline:
@@ -109,6 +109,7 @@ complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l url -x -d 'with -
 complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l by -xka "day model user key" -d 'what each row is of, by default a day'
 complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l map -x -d 'the ledger'"'"'s USER of a user or key on the bill; may be repeated'
 complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l column -x -d 'of csv: which column has the day, model, user, key, input, prompt, cached_read, output, amount …'
+complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l keep -d 'keep how much of the bill the ledger has, for metrics and alerts'
 complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l json -d 'exact figures, for programs'
 complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile' -l csv -d 'the same for spreadsheets'
 complete -c acp-proxy -n '_shtab_acp_proxy_using reconcile; and test $_shtab_acp_proxy_npos -eq 0' -ka "anthropic openai litellm csv" -d 'one of anthropic, openai, litellm, csv'

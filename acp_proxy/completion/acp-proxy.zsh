@@ -1,5 +1,5 @@
 #compdef acp-proxy
-# Made by scripts/build-completion, of options 4ec7dc5a41e07936
+# Made by scripts/build-completion, of options 8959169d07faf8c1
 # It begins with what shtab 1.13.0 makes (https://github.com/tqdm/shtab, Apache-2.0).
 
 _shtab_acp_proxy_commands() {
@@ -394,6 +394,7 @@ _shtab_acp_proxy_reconcile_options=(
   "--by=[what each row is of, by default a day]:KEY:(day model user key)"
   "*--map[the ledger\'s USER of a user or key on the bill\; may be repeated]:ID=USER:"
   "*--column[of csv\: which column has the day, model, user, key, input, prompt, cached_read, output, amount \…]:FIELD=NAME:"
+  "--keep[keep how much of the bill the ledger has, for metrics and alerts]"
   "--json[exact figures, for programs]"
   "--csv[the same for spreadsheets]"
   ":one of anthropic, openai, litellm, csv:(anthropic openai litellm csv)"

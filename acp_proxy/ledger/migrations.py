@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from acp_proxy.ledger import LedgerError, corrections, exports, notices, plans, session_keys, settings, turn_work
+from acp_proxy.ledger import (
+    LedgerError,
+    captures,
+    corrections,
+    exports,
+    notices,
+    plans,
+    session_keys,
+    settings,
+    turn_work,
+)
 from acp_proxy.ledger.accounts import balances, overshoot
 from acp_proxy.ledger.statements import Run
 from acp_proxy.ledger.sums import tallies
@@ -244,6 +254,7 @@ MIGRATIONS: tuple[Step, ...] = (
     corrections.TABLES,
     exports.TABLES,
     turn_work.TABLES,
+    captures.TABLES,
 )
 
 

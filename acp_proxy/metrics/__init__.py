@@ -18,11 +18,13 @@ from acp_proxy.budget.on_plans import of_everybody
 from acp_proxy.catalog import Catalog
 from acp_proxy.config import Config
 from acp_proxy.core.windows import SECOND
+from acp_proxy.ledger import captures as kept
 from acp_proxy.ledger.budgets import BudgetLedger
 from acp_proxy.ledger.journal.recovery import pending
 from acp_proxy.ledger.places import journal_directories
 from acp_proxy.ledger.sums.tallied import Dimensions
 from acp_proxy.metrics.budgets import budgets
+from acp_proxy.metrics.captures import captures
 from acp_proxy.metrics.exposition import CONTENT_TYPE, AnyFamily, Family, Histogram, exposition
 from acp_proxy.metrics.labels import Labels
 from acp_proxy.metrics.own import Process, Timings, build_info
@@ -122,6 +124,7 @@ class Exporter:
             decisions, overshoots = ledger.decision_counts(organisation), ledger.overshoots(organisation)
             deliveries = ledger.delivery_counts(organisation)
             told = ledger.plans(organisation)
+            bills = kept.latest(ledger.tables.read, organisation)
             plans_now = [state for state in told if not state.is_over(now)]
         with timed("labels"):
             labels = Labels(ledger.tallied.labels(organisation))
@@ -144,6 +147,7 @@ class Exporter:
             plans=plans_now,
             plan_budgets=config.plan_budgets,
             plan_standings=list(of_everybody(config.plan_budgets, told, now)),
+            captures=bills,
             pending=waiting,
         )
 
@@ -152,6 +156,7 @@ class Exporter:
         yield from tallied(readings)
         yield from budgets(readings)
         yield from plans(readings)
+        yield from captures(readings)
         beyond = [((name,), number) for name, number in readings.labels.overflow.items()]
         yield Family("acp_proxy_label_overflow_total", "counter", _OVERFLOW, ("label",), beyond)
         yield Family("acp_proxy_ledger_pending_entries", "gauge", _PENDING, (), [((), readings.pending)])

@@ -10,6 +10,7 @@ from acp_proxy.core.budget import Budget, Standing
 from acp_proxy.core.budget.plan_limits import PlanBudget, PlanStanding
 from acp_proxy.core.plans import PlanState
 from acp_proxy.ledger.budgets import DecisionCount, Overshoot
+from acp_proxy.ledger.captures import Capture
 from acp_proxy.ledger.notices import DeliveryCount
 from acp_proxy.ledger.sums.tallied import Dimensions, Whole
 from acp_proxy.ledger.sums.tallies import Tally
@@ -35,4 +36,5 @@ class Readings(Struct, frozen=True):
     agents: Sequence[str] = ()  # that the configuration names
     team: str | None = None  # of the configuration
     plans: Sequence[PlanState] = ()  # windows that were not reset since
+    captures: Sequence[Capture] = ()  # of bills that were kept
     pending: int = 0  # rows of journals on this host

@@ -30,6 +30,7 @@ _UNITS = {
     "relay_bytes": "By",
     "context_used_ratio": "1",
     "plan_used_ratio": "1",
+    "capture_ratio": "1",
     "input_tokens": "{token}",
     "output_tokens": "{token}",
     "usage": "{token}",

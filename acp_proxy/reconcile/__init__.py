@@ -11,8 +11,10 @@ from msgspec import Struct
 
 from acp_proxy.bills import Bill, By, Provider
 from acp_proxy.catalog import Catalog
+from acp_proxy.core.money import Money
 from acp_proxy.core.windows import DAY
 from acp_proxy.ledger import LedgerReader, Query
+from acp_proxy.ledger.captures import Capture
 from acp_proxy.reconcile.cells import Cells, Line, Names, table
 from acp_proxy.reconcile.findings import found_in
 from acp_proxy.reconcile.said import Finding
@@ -52,6 +54,15 @@ def reconcile(
     return Reconciliation(by, bill.provider, since, until, lines, total, (*findings, *_who(lines, by)))
 
 
+def capture_of(found: Reconciliation, now: int) -> Capture:
+    """What is kept of it: all of the bill, in the currency in which most was billed."""
+    total = found.total
+    most = max(total.bill.costs, key=lambda cost: cost.nano, default=Money(0, "USD"))
+    seen = sum(cost.nano for cost in total.ledger.costs if cost.currency == most.currency)
+    tokens = total.bill.tokens, total.ledger.tokens
+    return Capture(found.provider, found.since, found.until, now, *tokens, most.currency, most.nano, seen)
+
+
 def _who(lines: tuple[Line, ...], by: By) -> list[Finding]:
     """Users and keys that the ledger never saw."""
     if by not in ("user", "key"):
@@ -68,4 +79,4 @@ def _who(lines: tuple[Line, ...], by: By) -> list[Finding]:
     ]
 
 
-__all__ = ["Finding", "Line", "Reconciliation", "reconcile"]
+__all__ = ["Finding", "Line", "Reconciliation", "capture_of", "reconcile"]

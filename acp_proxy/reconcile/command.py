@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from acp_proxy.bills import Bill, BillError, File, date_of, read
 from acp_proxy.bills.spreadsheet import FIELDS
 from acp_proxy.core.windows import DAY
+from acp_proxy.ledger import captures, open_ledger
+from acp_proxy.reconcile import Reconciliation, capture_of
 from acp_proxy.system.errors import UsageError, reason_of
 
 Interval = tuple[int | None, int | None]  # Unix ns
@@ -70,6 +73,13 @@ def _days(asked: Interval, now: int) -> range:
     if not days:
         raise UsageError(f"--since: expected a day before {date_of(days.stop)}, in UTC")
     return days
+
+
+def keep(found: Reconciliation, url: str, organisation: str, now: int) -> None:
+    """Of this provider in place of what was kept before. Raises LedgerError."""
+    with closing(open_ledger(url, must_exist=True)) as ledger:
+        capture = capture_of(found, now)
+        ledger.tables.write(lambda run: captures.note(run, organisation, capture))
 
 
 def pairs(given: Iterable[str] | None, option: str, expected: str) -> Mapping[str, str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from grafana_foundation_sdk.builders import table
+from grafana_foundation_sdk.builders import bargauge, table
 
 from grafana.build.page import Page, Row
-from grafana.build.panels import COST, RATIO, TOKENS, Looks, Query, bars, figure, ranking
+from grafana.build.panels import COST, RATIO, TOKENS, Levels, Looks, Query, bars, figure, ranking
 from grafana.build.promql import gained, gained_ahead, month_end, present, series, share
 from grafana.build.spend import COSTS, COUNTED, MONEY_BARS, UNPRICED, USED, projected, spent
 from grafana.build.tables import Column, listing
 
 _ESTIMATED = series("acp_proxy_cost_total", 'source="estimated"')
+_SEEN: Levels = (("red", None), ("orange", 0.75), ("yellow", 0.9), ("green", 0.95))
 _EXACT = (
     "Exact: the counters at the end of the time range less those at its beginning. A time range that began before the "
     "first scrape counts from that scrape."
@@ -22,7 +23,14 @@ def chargeback() -> Page:
         "Team chargeback",
         "What each team used and cost in a month, and what the month will have cost.",
         since="now/M",
-        rows=(_figures(), _days(), _teams(), Row(8, ((24, _users()),)), Row(12, ((24, _detail()),))),
+        rows=(
+            _figures(),
+            _days(),
+            _teams(),
+            Row(8, ((24, _users()),)),
+            Row(12, ((24, _detail()),)),
+            Row(5, ((24, _bills()),), "Bills that were compared with the ledger, whatever team is chosen"),
+        ),
         refresh="5m",
     )
 
@@ -67,6 +75,16 @@ def _days() -> Row:
             (8, ranking("Month end by team, projected", about, expected, look)),
         ),
     )
+
+
+def _bills() -> bargauge.Panel:
+    ratio = "sort_desc(min by (provider, of) (acp_proxy_capture_ratio))"
+    about = (
+        "How much of a provider's bill went through the proxies, in tokens and in money, by the last comparison that "
+        "was kept (acp-proxy reconcile --keep). Red below 75 %, green from 95 %."
+    )
+    look = Looks(RATIO, decimals=0, levels=_SEEN, lowest=0, highest=1, none="no bill was kept")
+    return ranking("Bills, metered", about, Query(ratio, "{{provider}}, {{of}}", at_end=True), look)
 
 
 def _teams() -> Row:

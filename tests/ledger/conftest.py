@@ -21,7 +21,7 @@ TABLES += ["decision", "overshoot", "account", "settings"]
 TABLES += ["notice", "delivery", "delivery_count"]
 TABLES += ["plan_window", "plan_change"]
 TABLES += ["correction", "peak"]
-TABLES += ["exporter", "unexported", "exported", "work"]
+TABLES += ["exporter", "unexported", "exported", "work", "capture"]
 TABLES += ["tally", "relayed", "label", "label_count"]
 TABLES += ["session_key", "kept_sum", "unsummed"]
 

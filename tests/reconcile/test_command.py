@@ -8,12 +8,15 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from acp_proxy.core.money import Money
 from acp_proxy.core.windows import DAY
-from acp_proxy.ledger import open_ledger
+from acp_proxy.ledger import captures, open_ledger
+from acp_proxy.ledger.captures import Capture
 from acp_proxy.reconcile import formats
 from tests.bills.made import Call, anthropic, spreadsheet
 from tests.ledger.rows import line, row
@@ -61,6 +64,21 @@ def test_json_has_rows_total_and_findings_in_exact_figures(tmp_path: Path, bill:
     kinds = [each["kind"] for each in found["findings"]]
     assert "tokens_unseen" in kinds
     assert "day_unseen" in kinds
+
+
+def test_what_was_seen_is_kept_only_where_that_is_asked_for(tmp_path: Path, bill: list[str]) -> None:
+    def kept() -> list[Capture]:
+        with closing(open_ledger(f"sqlite:///{tmp_path}/ledger.db", journals=())) as ledger:
+            return captures.latest(ledger.tables.read, "default")
+
+    assert said(tmp_path, "anthropic", *bill).returncode == 0
+    assert kept() == []
+    total = json.loads(said(tmp_path, "anthropic", *bill, "--keep", "--json").stdout)["total"]
+    (found,) = kept()
+    assert (found.provider, found.since, found.until) == ("anthropic", FIRST * DAY, (FIRST + 2) * DAY)
+    assert (found.billed_tokens, found.seen_tokens) == (total["bill"]["tokens"]["total"], 1010)
+    assert Money(found.billed, found.currency).text == total["bill"]["cost"]["USD"]
+    assert found.seen == 2_000_000
 
 
 def test_csv_has_the_rows_and_no_formula(tmp_path: Path, bill: list[str]) -> None:

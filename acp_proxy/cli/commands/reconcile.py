@@ -36,6 +36,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--map", metavar="ID=USER", action="append", type=arguments.text, help=people)
     column = "of csv: which column has the day, model, user, key, input, prompt, cached_read, output, amount …"
     command.add_argument("--column", metavar="FIELD=NAME", action="append", type=arguments.text, help=column)
+    kept = "keep how much of the bill the ledger has, for metrics and alerts"
+    command.add_argument("--keep", action="store_true", help=kept)
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="exact figures, for programs")
     form.add_argument("--csv", action="store_true", help="the same for spreadsheets")
@@ -63,12 +65,14 @@ def main(asked: argparse.Namespace) -> int:
     config, now = options.config(asked), time.time_ns()
     bill = command.bill_of(asked, options.interval(asked, UTC_ZONE, now), now, os.environ)
     people = command.pairs(asked.map, "--map", "ID=USER, such as apikey_01Rj=alice")
+    ours = config.identity.organisation
     ledger = open_reader(config.ledger.url, tell=options.tell(asked))
     try:
-        ours = config.identity.organisation
         found = reconcile(bill, ledger, catalog_of(config), ours, asked.by, people)
     finally:
         ledger.close()
+    if asked.keep:
+        command.keep(found, config.ledger.url, ours, now)
     if asked.json:
         sys.stdout.write(rendered.as_json(found))
     elif asked.csv:
